@@ -1,0 +1,1 @@
+"""Bankshot's simulator."""

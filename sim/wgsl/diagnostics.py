@@ -1,0 +1,81 @@
+"""What is said to people about their shader: frozen data, and one renderer.
+
+Messages are lower case, one sentence, no full stop, and point rather than quote. A second place is a `note:`,
+advice is a `hint:`. `WgslError` is the shader's fault; `Crash` is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+
+from .source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A second place that explains the first."""
+
+    message: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing to say. `severity` is error, warning or info; `code` is a short stable name (`unresolved-name`)."""
+
+    severity: str
+    code: str
+    message: str
+    span: Span | None
+    notes: tuple[Note, ...] = ()
+    hint: str | None = None
+
+    def render(self) -> str:
+        """`file:line:col: error: message`, the line, a caret under the span, then notes and hint."""
+        parts = [_headed(self.severity, self.message, self.span)]
+        parts += [_headed("note", note.message, note.span) for note in self.notes]
+        if self.hint:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts)
+
+
+def _headed(word: str, message: str, span: Span | None) -> str:
+    if span is None:
+        return f"{word}: {message}"
+    place = span.place
+    head = f"{place.file}:{place.line}:{place.column}: {word}: {message}"
+    index = span.source.line_index(span.start)
+    line = span.source.line_text(index)
+    offset = span.start - span.source.line_start(index)
+    width = max(1, min(span.end - span.start, len(line) - offset))
+    # Tabs are kept under tabs, so that the caret stands where the eye expects it.
+    indent = "".join("\t" if c == "\t" else " " for c in line[:offset])
+    return f"{head}\n{line}\n{indent}{'^' * width}"
+
+
+class WgslError(Exception):
+    """The shader, or what was given to run it, is wrong. `diagnostics` holds every complaint, the first is the reason."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        self.diagnostics = diagnostics
+        super().__init__("\n\n".join(d.render() for d in diagnostics))
+
+
+class Crash(Exception):
+    """Bankshot is wrong: an internal error that asks for a report."""
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        self.span = span
+        super().__init__(_headed("internal error", message, span) + "\nplease report this, with the shader")
+
+
+def fail(code: str, message: str, span: Span | None, *notes: Note, hint: str | None = None) -> WgslError:
+    """A `WgslError` of one error diagnostic: `raise fail("unresolved-name", "…", span)`."""
+    return WgslError(Diagnostic("error", code, message, span, notes, hint))
+
+
+def first_words(text: str, limit: int = 40) -> str:
+    """The start of a piece of source, for messages that must quote it."""
+    line = "".join(takewhile(lambda c: c not in "\r\n", text.strip()))
+    return line if len(line) <= limit else line[: limit - 1] + "…"

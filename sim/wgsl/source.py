@@ -1,0 +1,88 @@
+"""Source text and places in it.
+
+A `Span` is a pair of character offsets into one `Source`; lines and columns are computed only when somebody asks.
+A `Source` made by the preprocessor knows, line by line, which original file and line each of its lines came from.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A position as people count: 1-based line and column (columns in characters)."""
+
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(eq=False)
+class Source:
+    """The text of one module. `name` is what messages call it; `origin[i]` is (file, line) of text line i + 1."""
+
+    text: str
+    name: str = "shader.wgsl"
+    origin: list[tuple[str, int]] | None = None
+    _starts: list[int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # WGSL's line breaks: \n, \v, \f, \r, \r\n, NEL, LS, PS (spec, "Blankspace and Line Breaks").
+        starts, text = [0], self.text
+        for i, c in enumerate(text):
+            if c in "\n\v\f\x85\u2028\u2029" or (c == "\r" and text[i + 1 : i + 2] != "\n"):
+                starts.append(i + 1)
+        self._starts = starts
+
+    def line_index(self, offset: int) -> int:
+        """0-based line of the text that holds `offset`."""
+        return bisect_right(self._starts, offset) - 1
+
+    def line_text(self, index: int) -> str:
+        """Text of 0-based line `index`, without its line break."""
+        end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.text)
+        return self.text[self._starts[index] : end].rstrip("\r\n\v\f\x85\u2028\u2029")
+
+    def line_start(self, index: int) -> int:
+        return self._starts[index]
+
+    @property
+    def line_count(self) -> int:
+        return len(self._starts)
+
+    def place(self, offset: int) -> Place:
+        """Original file, line and column of a character offset."""
+        index = self.line_index(offset)
+        column = offset - self._starts[index] + 1
+        if self.origin is not None and index < len(self.origin):
+            file, line = self.origin[index]
+            return Place(file, line, column)
+        return Place(self.name, index + 1, column)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` (exclusive) of `source`."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def place(self) -> Place:
+        return self.source.place(self.start)
+
+    @property
+    def line(self) -> int:
+        """1-based line of the first character, in its original file."""
+        return self.place.line
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    def to(self, other: Span) -> Span:
+        """From the start of this span to the end of `other`."""
+        return Span(self.source, self.start, other.end)

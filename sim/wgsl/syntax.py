@@ -1,0 +1,304 @@
+"""The syntax tree of a WGSL module: what was written, nothing decided yet.
+
+One class per production that carries meaning; every node keeps the `Span` of the text it came from.
+The parser makes these, the printer turns them back into text, and the checker reads them. Parentheses are kept
+(`Paren`), so that printing gives back the author's grouping. Spec: WGSL, "Appendix: the grammar".
+
+Names: `Ident` is a template-elaborated identifier (`vec4<f32>`, `array<u32, N>`, `foo`); types are `Ident`s too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .source import Span
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    span: Span
+
+
+# ---- expressions ---------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Expr(Node):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Literal(Expr):
+    """`text` as written; `kind` is one of bool, abstract-int, i32, u32, abstract-float, f32, f16."""
+
+    kind: str
+    text: str
+    value: bool | int | float
+
+
+@dataclass(eq=False, slots=True)
+class Ident(Expr):
+    """`name` or `name<args>`; `args` is None without a template list. `name_span` covers the bare name."""
+
+    name: str
+    args: list[Expr] | None
+    name_span: Span
+
+
+@dataclass(eq=False, slots=True)
+class Call(Expr):
+    """`callee(args)`: a function, a builtin or a value constructor; told apart by the checker."""
+
+    callee: Ident
+    args: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class Index(Expr):
+    base: Expr
+    index: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Member(Expr):
+    """`base.name`: a struct member or a swizzle."""
+
+    base: Expr
+    name: str
+    name_span: Span
+
+
+@dataclass(eq=False, slots=True)
+class Unary(Expr):
+    """op is one of - ! ~ * &"""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Binary(Expr):
+    """op is one of + - * / % & | ^ << >> && || == != < <= > >="""
+
+    op: str
+    left: Expr
+    right: Expr
+    op_span: Span
+
+
+@dataclass(eq=False, slots=True)
+class Paren(Expr):
+    inner: Expr
+
+
+# ---- attributes and directives ---------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Attribute(Node):
+    """`@name` or `@name(args)`; `@diagnostic(off, a.b)` keeps its names as `Ident`s (`a.b` as one dotted name)."""
+
+    name: str
+    args: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class Directive(Node):
+    """kind is enable, requires or diagnostic; names as written (diagnostic: severity, then rule)."""
+
+    kind: str
+    names: list[tuple[str, Span]]
+
+
+# ---- statements ------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Stmt(Node):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Block(Stmt):
+    attributes: list[Attribute]
+    body: list[Stmt]
+
+
+@dataclass(eq=False, slots=True)
+class LocalDecl(Stmt):
+    """`var<template> name: type = init`, `let`, `const` inside a function. `keyword` says which."""
+
+    keyword: str
+    template: list[Expr] | None
+    name: str
+    name_span: Span
+    type: Ident | None
+    init: Expr | None
+
+
+@dataclass(eq=False, slots=True)
+class Assign(Stmt):
+    """`target op value`, op one of = += -= *= /= %= &= |= ^= <<= >>=; `_ = value` has target None."""
+
+    target: Expr | None
+    op: str
+    value: Expr
+    op_span: Span
+
+
+@dataclass(eq=False, slots=True)
+class Increment(Stmt):
+    """`target++` or `target--`."""
+
+    target: Expr
+    op: str
+
+
+@dataclass(eq=False, slots=True)
+class CallStmt(Stmt):
+    call: Call
+
+
+@dataclass(eq=False, slots=True)
+class If(Stmt):
+    """`orelse` is None, a Block, or another If (else if)."""
+
+    attributes: list[Attribute]
+    condition: Expr
+    then: Block
+    orelse: Block | If | None
+
+
+@dataclass(eq=False, slots=True)
+class Case(Node):
+    """`selectors` holds expressions, and None for the word `default`; `default: {}` alone is [None]."""
+
+    selectors: list[Expr | None]
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class Switch(Stmt):
+    attributes: list[Attribute]
+    selector: Expr
+    body_attributes: list[Attribute]
+    cases: list[Case]
+
+
+@dataclass(eq=False, slots=True)
+class Loop(Stmt):
+    """`loop { body continuing { … break if break_if; } }`; `continuing` None where there is none."""
+
+    attributes: list[Attribute]
+    body: Block
+    continuing: Block | None
+    break_if: Expr | None
+
+
+@dataclass(eq=False, slots=True)
+class For(Stmt):
+    attributes: list[Attribute]
+    init: Stmt | None
+    condition: Expr | None
+    update: Stmt | None
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class While(Stmt):
+    attributes: list[Attribute]
+    condition: Expr
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class Break(Stmt):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Continue(Stmt):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Discard(Stmt):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Return(Stmt):
+    value: Expr | None
+
+
+@dataclass(eq=False, slots=True)
+class ConstAssert(Stmt):
+    """A statement, and a declaration at module scope."""
+
+    condition: Expr
+
+
+# ---- declarations ----------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Param(Node):
+    attributes: list[Attribute]
+    name: str
+    name_span: Span
+    type: Ident
+
+
+@dataclass(eq=False, slots=True)
+class Function(Node):
+    attributes: list[Attribute]
+    name: str
+    name_span: Span
+    params: list[Param]
+    result_attributes: list[Attribute]
+    result: Ident | None
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class GlobalDecl(Node):
+    """Module-scope `var<template>`, `const` or `override`; `keyword` says which."""
+
+    keyword: str
+    attributes: list[Attribute]
+    template: list[Expr] | None
+    name: str
+    name_span: Span
+    type: Ident | None
+    init: Expr | None
+
+
+@dataclass(eq=False, slots=True)
+class Alias(Node):
+    name: str
+    name_span: Span
+    type: Ident
+
+
+@dataclass(eq=False, slots=True)
+class StructMember(Node):
+    attributes: list[Attribute]
+    name: str
+    name_span: Span
+    type: Ident
+
+
+@dataclass(eq=False, slots=True)
+class Struct(Node):
+    name: str
+    name_span: Span
+    members: list[StructMember]
+
+
+Decl = Function | GlobalDecl | Alias | Struct | ConstAssert
+
+
+@dataclass(eq=False, slots=True)
+class Module(Node):
+    directives: list[Directive] = field(default_factory=list)
+    decls: list[Decl] = field(default_factory=list)

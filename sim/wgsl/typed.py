@@ -1,0 +1,345 @@
+"""The typed module: what the checker decided, and all that the rest of the house needs to know.
+
+Names are resolved, overloads chosen, implicit conversions and the load rule written out, constants folded,
+`for` and `while` turned into `Loop`. The lowerer and the uniformity analysis read this tree and never the syntax.
+
+A constant's `value` is plain Python: bool, int (i32, u32, abstract-int), float (exactly representable in the type),
+and tuples of those for vectors, matrices (of columns), arrays and structs (of members).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import types as t
+from .source import Source, Span
+
+if TYPE_CHECKING:
+    from .builtins import Builtin
+    from .diagnostics import Diagnostic
+
+Value = Any
+
+# ---- what names stand for ----------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Variable:
+    """A `var` (in any address space), `let`, or formal parameter.
+
+    `space` is None for let and parameters (they are values). `builtin` is set on an entry point's parameters.
+    """
+
+    name: str
+    type: t.Type  # store type of a var, type of a value
+    span: Span
+    space: str | None = None
+    access: str | None = None
+    binding: tuple[int, int] | None = None
+    builtin: str | None = None
+    init: Expr | None = None  # module-scope private vars
+
+
+@dataclass(eq=False)
+class Override:
+    """`@id(n) override name: type = init`. `init` None: must be given at pipeline creation."""
+
+    name: str
+    type: t.Scalar
+    span: Span
+    id: int | None = None
+    init: Expr | None = None
+
+
+@dataclass(eq=False)
+class Function:
+    name: str
+    params: list[Variable]
+    result: t.Type | None
+    span: Span
+    body: Block | None = None
+    stage: str | None = None  # compute, vertex, fragment, or None
+    workgroup_size: tuple[Expr, Expr, Expr] | None = None
+    result_attrs: dict[str, Any] = field(default_factory=dict)
+    globals: list[Variable] = field(default_factory=list)  # statically accessed, through calls too
+    overrides: list[Override] = field(default_factory=list)  # likewise
+
+
+# ---- expressions -------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Expr:
+    """`type` is a `Reference` where the expression is a memory view."""
+
+    type: t.Type
+    span: Span
+
+
+@dataclass(eq=False, slots=True)
+class Const(Expr):
+    """A folded const-expression."""
+
+    value: Value
+
+
+@dataclass(eq=False, slots=True)
+class OverrideRef(Expr):
+    override: Override
+
+
+@dataclass(eq=False, slots=True)
+class VarRef(Expr):
+    """The name of a `var`: a Reference (for handles, textures and samplers: the handle itself)."""
+
+    var: Variable
+
+
+@dataclass(eq=False, slots=True)
+class ValueRef(Expr):
+    """The name of a `let` or a parameter: its value."""
+
+    var: Variable
+
+
+@dataclass(eq=False, slots=True)
+class Load(Expr):
+    """The load rule: the value in memory at `ref`."""
+
+    ref: Expr
+
+
+@dataclass(eq=False, slots=True)
+class AddressOf(Expr):
+    ref: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Deref(Expr):
+    pointer: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Index(Expr):
+    """Element of an array, vector or matrix (a column). A reference where `base` is one. `index` is i32 or u32."""
+
+    base: Expr
+    index: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Member(Expr):
+    """Member `index` of a struct. A reference where `base` is one."""
+
+    base: Expr
+    index: int
+
+
+@dataclass(eq=False, slots=True)
+class Swizzle(Expr):
+    """`v.x` or `v.xyz`. On a reference, one component gives a reference; several give one only as assignment target."""
+
+    base: Expr
+    components: tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
+class ShortCircuit(Expr):
+    """`&&` and `||` on bool."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(eq=False, slots=True)
+class BuiltinCall(Expr):
+    """A builtin function or an operator (`builtin.name` is then the operator's row), args already converted.
+
+    For `bitcast<T>` and the like, T is `type`.
+    """
+
+    builtin: Builtin
+    args: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class Convert(Expr):
+    """A value conversion, componentwise: scalar to scalar, vector to vector, matrix to matrix of equal shape.
+
+    Implicit (abstract to concrete, of what is not constant: does not occur) and explicit (`f32(i)`) alike.
+    """
+
+    arg: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Construct(Expr):
+    """A composite from its parts. No args: the zero value. Vector: one scalar (splat), or scalars and vectors in order;
+    matrix: columns or all scalars; array and struct: one arg per element or member."""
+
+    args: list[Expr]
+
+
+@dataclass(eq=False, slots=True)
+class Call(Expr):
+    """A user function. `type` is None's stand-in (`t.BOOL`) never used where the function returns nothing."""
+
+    function: Function
+    args: list[Expr]
+
+
+# ---- statements --------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Stmt:
+    span: Span
+
+
+@dataclass(eq=False, slots=True)
+class Block(Stmt):
+    body: list[Stmt]
+    diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
+
+
+@dataclass(eq=False, slots=True)
+class VarDecl(Stmt):
+    """`init` None: the zero value."""
+
+    var: Variable
+    init: Expr | None
+
+
+@dataclass(eq=False, slots=True)
+class LetDecl(Stmt):
+    var: Variable
+    init: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Assign(Stmt):
+    """`target` is a reference (or a several-component Swizzle of one)."""
+
+    target: Expr
+    value: Expr
+
+
+@dataclass(eq=False, slots=True)
+class CompoundAssign(Stmt):
+    """`target op= value`, also `++` and `--`: the target is evaluated once, then `builtin(load, value)` is stored."""
+
+    target: Expr
+    builtin: Builtin
+    value: Expr
+    result: t.Type
+
+
+@dataclass(eq=False, slots=True)
+class Eval(Stmt):
+    """A call statement or a phony assignment: evaluated for its effects."""
+
+    expr: Expr
+
+
+@dataclass(eq=False, slots=True)
+class If(Stmt):
+    condition: Expr
+    then: Block
+    orelse: Block | None
+    diagnostics: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Case:
+    """`values` as ints of the selector's type."""
+
+    values: list[int]
+    default: bool
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class Switch(Stmt):
+    selector: Expr
+    cases: list[Case]
+    diagnostics: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Loop(Stmt):
+    """Each turn: leave where `condition` is false, run `body`, then `continuing` (a `continue` jumps there), then leave
+    where `break_if` is true. `for` is a Block of its init and a Loop."""
+
+    condition: Expr | None
+    body: Block
+    continuing: Block | None
+    break_if: Expr | None
+    diagnostics: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Break(Stmt):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Continue(Stmt):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Discard(Stmt):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Return(Stmt):
+    value: Expr | None
+
+
+# ---- the module --------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Module:
+    """A checked module. `pipeline()` does what pipeline creation does."""
+
+    source: Source
+    functions: dict[str, Function]
+    globals: list[Variable]
+    overrides: list[Override]
+    structs: dict[str, t.Struct]
+    enables: set[str] = field(default_factory=set)
+    requires: set[str] = field(default_factory=set)
+    diagnostics: dict[str, str] = field(default_factory=dict)  # module-wide rule -> severity
+    warnings: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def entry_points(self) -> list[Function]:
+        return [f for f in self.functions.values() if f.stage]
+
+    def pipeline(self, entry: str | None = None, overrides: dict[str, Any] | None = None) -> Pipeline:
+        """Choose an entry point and fix every override. Raises `WgslError`."""
+        from .pipeline import create_pipeline
+
+        return create_pipeline(self, entry, overrides or {})
+
+
+@dataclass(eq=False)
+class Pipeline:
+    """One compute entry point with all its constants known.
+
+    `values` maps each override to its value; `globals` are the statically used variables with override-sized array
+    types made concrete; `resolve(type)` makes any type of the module concrete.
+    """
+
+    module: Module
+    entry: Function
+    values: dict[Override, Value]
+    workgroup_size: tuple[int, int, int]
+    globals: list[Variable]
+    store_types: dict[Variable, t.Type]  # concrete store type of each of `globals`
+    workgroup_bytes: int
+    warnings: list[Diagnostic] = field(default_factory=list)
