@@ -10,9 +10,9 @@ from .signature import Signature, parse
 ANY_STAGE = frozenset(("vertex", "fragment", "compute"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Builtin:
-    """One builtin. Rows are equal by content; `name` is unique in the table.
+    """One builtin. `name` is unique in the table, and a row equal only to itself.
 
     - `signatures`: in the mini-language of `signature.py`.
     - `anchor`: its place in the spec, `https://www.w3.org/TR/WGSL/#anchor`.

@@ -79,6 +79,20 @@ class Candidate:
     result: t.Type | None
 
 
+_FOR_PEOPLE = {
+    "ai": "abstract-int",
+    "af": "abstract-float",
+    "anynum": "number",
+    "num": "number",
+    "signed": "signed number",
+    "anyint": "integer",
+    "int": "integer",
+    "anyfloat": "float",
+    "word": "i32 | u32 | f32",
+    "concrete": "scalar",
+}
+
+
 @dataclass(frozen=True)
 class Signature:
     """A parsed signature; `const_params` are the parameters that take const-expressions only."""
@@ -89,6 +103,10 @@ class Signature:
     const_params: tuple[int, ...]
     result: Term | None
     domains: tuple[tuple[str, tuple[Term, ...]], ...]
+
+    def __str__(self) -> str:
+        """For messages: the table's short names spelled out."""
+        return re.sub(r"\w+", lambda word: _FOR_PEOPLE.get(word[0], word[0]), self.text)
 
     @cached_property
     def open_variables(self) -> Mapping[str, Callable[[Any], bool]]:
@@ -203,21 +221,23 @@ def result_struct(family: str, of: t.Type) -> t.Struct:
     """
     scalar = "abstract" if t.element_of(of) == t.ABSTRACT_FLOAT else str(t.element_of(of))
     suffix = f"vec{of.size}_{scalar}" if isinstance(of, t.Vec) else scalar
-    match family:
-        case "frexp":
-            exponent = t.ABSTRACT_INT if scalar == "abstract" else t.I32
-            members = [("fract", of), ("exp", t.with_element(of, exponent))]
-        case "modf":
-            members = [("fract", of), ("whole", of)]
-        case _:
-            return t.layout(
-                f"__atomic_compare_exchange_result<{of}>", _members(("old_value", of), ("exchanged", t.BOOL))
-            )
-    return t.layout(f"__{family}_result_{suffix}", _members(*members))
+    exponent = t.with_element(of, t.ABSTRACT_INT if scalar == "abstract" else t.I32)
+    name, members = {
+        "frexp": (f"__frexp_result_{suffix}", {"fract": of, "exp": exponent}),
+        "modf": (f"__modf_result_{suffix}", {"fract": of, "whole": of}),
+        "exchange": (f"__atomic_compare_exchange_result<{of}>", {"old_value": of, "exchanged": t.BOOL}),
+    }[family]
+    struct = t.layout(name, ((member, type_, {}, None) for member, type_ in members.items()))
+    _FAMILIES[struct] = family, of
+    return struct
 
 
-def _members(*members: tuple[str, t.Type]) -> Iterator[tuple[str, t.Type, Mapping[str, Any], None]]:
-    return ((name, type_, {}, None) for name, type_ in members)
+_FAMILIES: dict[t.Struct, tuple[str, t.Type]] = {}
+
+
+def family_of(struct: t.Struct) -> tuple[str, t.Type] | None:
+    """The arguments of `result_struct` that made `struct`, or None for a struct that the module declares."""
+    return _FAMILIES.get(struct)
 
 
 def _pointer(space: str, store: t.Type, access: str = "read_write") -> t.Pointer:
