@@ -26,25 +26,6 @@ class Source(NamedTuple):
     where: str
 
 
-class Fact(NamedTuple):
-    """A figure with its source: how profiles are written down."""
-
-    value: Any
-    source: Source
-
-
-def measured(value: Any, where: str) -> Fact:
-    return Fact(value, Source("measured", where))
-
-
-def documented(value: Any, where: str) -> Fact:
-    return Fact(value, Source("documented", where))
-
-
-def assumed(value: Any, why: str) -> Fact:
-    return Fact(value, Source("assumed", why))
-
-
 _POWERS_OF_TWO = (
     ("subgroup_size", 1, rules.MAX_LANES),
     ("banks", 4, rules.MAX_BANKS),
@@ -92,7 +73,9 @@ class Device:
         for name, least, most in _POWERS_OF_TWO:
             value = getattr(self, name)
             if not least <= value <= most or value & (value - 1):
-                raise ValueError(f"{name} of device {self.name} is {value}: it must be a power of two, {least} to {most}")
+                raise ValueError(
+                    f"{name} of device {self.name} is {value}: it must be a power of two, {least} to {most}"
+                )
         for width, order in self.lane_order.items():
             if sorted(order) != list(range(self.subgroup_size)):
                 raise ValueError(f"lane_order of device {self.name} for {width} bytes is not an order of its lanes")
@@ -100,10 +83,15 @@ class Device:
             raise ValueError(f"fma of device {self.name} is {self.fma!r}: it must be 'fused' or 'separate'")
 
     def with_(self, **changes: Any) -> Device:
-        """A copy with other figures; their source is then the caller."""
+        """A copy with other figures; their source is then the caller.
+
+        Lane orders belong to one subgroup size: another size goes in lane order, unless an order is given too.
+        """
         unknown = sorted(changes.keys() - {f.name for f in fields(self)})
         if unknown:
             raise ValueError(f"a device has no {unknown[0]!r}{near_miss(unknown[0], [f.name for f in fields(self)])}")
+        if "subgroup_size" in changes:
+            changes = {"lane_order": {}, **changes}
         given = {name: Source("assumed", "given by the caller") for name in changes}
         return replace(self, **{"sources": {**self.sources, **given}, **changes})
 
@@ -187,7 +175,7 @@ class Device:
         wrong = mask & ((addresses < 0) | (addresses % alignment != 0))
         if wrong.any():
             lane = int(wrong.argmax())
-            raise ValueError(f"lane {lane} has address {addresses[lane]}, which is no multiple of {alignment} from 0 up")
+            raise ValueError(f"lane {lane} has address {addresses[lane]}, not a multiple of {alignment}")
         return addresses, mask
 
 

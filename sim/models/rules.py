@@ -4,15 +4,16 @@ The rule stands once, here, as plain functions over arrays: `Device` calls them 
 (`register_jitable` for each of `PARTS`, then `njit`). They keep to what both understand.
 
 A subgroup is the lanes `lo <= lane < hi` of `addresses` and `mask` (0 or 1). Addresses are in 4-byte words, or in any
-other unit that all arguments share; an access is aligned to its width. `scratch` is `new_scratch()`.
+other unit that all arguments share, and count from 0; an access is aligned to its width. `scratch` is `new_scratch()`.
 
 The bank rule has no mismatch against the counters of an NVIDIA H200, in over 3,000 cases of all widths and many masks:
 
 - The banks side by side make *columns* as wide as the access. As many lanes as there are columns are served together,
   in `order`; each such group is counted alone, and the counts are added.
-- A group takes as many wavefronts as the largest number of *distinct* addresses that its active lanes ask of one column.
-- `merge` (wide loads): where each pair of active lanes `l`, `l^1` of the subgroup asks for one address, or each such pair
-  `l`, `l^2` does, two neighbouring groups are served as one.
+- A group takes as many wavefronts as the largest number of *distinct* addresses that its active lanes ask of one
+  column.
+- `merge` (wide loads): where each pair of active lanes `l`, `l^1` of the whole subgroup asks for one address, or each
+  such pair `l`, `l^2` does, two neighbouring groups are served as one.
 
 Distinct addresses are counted by a walk in ascending order. They nearly always come sorted, so that the insertion sort
 is one comparison per lane.
@@ -56,14 +57,18 @@ def wavefronts(addresses, mask, lo, hi, shift, columns, merge, order, scratch):
     ideal = 0
     for position in range(0, len(order), group):
         asked = 0
+        lowest = highest = np.int64(0)
         for p in range(position, min(position + group, len(order))):
             lane = lo + order[p]
             if lane < hi and mask[lane] != 0:
-                _insert(scratch, asked, np.int64(addresses[lane]) >> shift)
+                address = np.int64(addresses[lane]) >> shift
+                lowest = min(lowest, address) if asked > 0 else address
+                highest = max(highest, address) if asked > 0 else address
+                scratch[MAX_BANKS + asked] = address
                 asked += 1
         if asked > 0:
             ideal += 1
-            total += _busiest_column(scratch, asked, columns)
+            total += 1 if highest - lowest < columns else _busiest_column(scratch, asked, columns)
     return total, ideal
 
 
@@ -76,12 +81,13 @@ def sectors(addresses, mask, lo, hi, width, sector, line, scratch):
     count = 0
     for lane in range(lo, hi):
         if mask[lane] != 0:
-            _insert(scratch, count, np.int64(addresses[lane]))
+            scratch[MAX_BANKS + count] = addresses[lane]
             count += 1
+    _sort(scratch, count)
     in_sectors = 0
     in_lines = 0
     distinct = 0
-    end = sector_end = line_end = scratch[MAX_BANKS]
+    end = sector_end = line_end = np.int64(0)
     for i in range(MAX_BANKS, MAX_BANKS + count):
         start = scratch[i]
         # Ends only grow, because starts are sorted and every lane is as wide as the next.
@@ -105,22 +111,27 @@ def _pairs_agree(addresses, mask, lo, hi, distance):
     return True
 
 
-def _insert(scratch, count, address):
-    """Adds one address to the `count` that scratch holds in ascending order."""
-    i = MAX_BANKS + count
-    while i > MAX_BANKS and scratch[i - 1] > address:
-        scratch[i] = scratch[i - 1]
-        i -= 1
-    scratch[i] = address
+def _sort(scratch, count):
+    """Puts the addresses in scratch into ascending order, by insertion."""
+    highest = scratch[MAX_BANKS]
+    for i in range(MAX_BANKS + 1, MAX_BANKS + count):
+        address = scratch[i]
+        if address >= highest:
+            highest = address
+        else:
+            hole = i
+            while hole > MAX_BANKS and scratch[hole - 1] > address:
+                scratch[hole] = scratch[hole - 1]
+                hole -= 1
+            scratch[hole] = address
 
 
 def _busiest_column(scratch, count, columns):
     """The most distinct addresses that fall into one column."""
-    previous = scratch[MAX_BANKS]
-    if scratch[MAX_BANKS + count - 1] - previous < columns:
-        return 1
+    _sort(scratch, count)
     for column in range(columns):
         scratch[column] = 0
+    previous = scratch[MAX_BANKS]
     busiest = scratch[previous & (columns - 1)] = 1
     for i in range(MAX_BANKS + 1, MAX_BANKS + count):
         address = scratch[i]
@@ -132,5 +143,5 @@ def _busiest_column(scratch, count, columns):
     return busiest
 
 
-PARTS = (_pairs_agree, _insert, _busiest_column)
+PARTS = (_pairs_agree, _sort, _busiest_column)
 """The functions that `wavefronts` and `sectors` call."""
