@@ -124,6 +124,36 @@ def test_uniformity_of_the_rows() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "args", "f32", "f16"),
+    [
+        ("+", (1.0, 1.0), [("correct", 0.0, 0.0)], [("correct", 0.0, 0.0)]),
+        ("/", (1.0, 3.0), [("ulp", 2.5, 0.0)], [("ulp", 2.5, 0.0)]),
+        ("/", (1.0, 2.0**127), [], []),  # the divisor is out of the range that the spec speaks of
+        ("exp", (1.0,), [("ulp", 3, 2)], [("ulp", 1, 2)]),
+        ("log", (0.75,), [("abs", 2.0**-21, 0.0)], [("abs", 2.0**-7, 0.0)]),
+        ("log2", (8.0,), [("ulp", 3, 0.0)], [("ulp", 3, 0.0)]),
+        ("sin", (-3.0,), [("abs", 2.0**-11, 0.0)], [("abs", 2.0**-7, 0.0)]),
+        ("cos", (4.0,), [], []),
+        ("atan", (1.0,), [("ulp", 4096, 0.0)], [("ulp", 5, 0.0)]),
+        ("tanh", (0.5,), [("abs", 1e-5, 0.0), ("inherits", 0.0, 0.0)], [("abs", 1e-5, 0.0), ("inherits", 0.0, 0.0)]),
+        ("determinant", (), [("unbounded", 0.0, 0.0)], [("unbounded", 0.0, 0.0)]),
+    ],
+)
+def test_accuracy_of_the_spec(name: str, args: tuple, f32: list, f16: list) -> None:
+    accuracy = (BUILTINS.get(name) or OPERATORS[name]).accuracy
+    assert accuracy is not None
+    for bounds, expected in ((accuracy.f32, f32), (accuracy.f16, f16)):
+        holding = [b for b in bounds if b.where is None or b.where.holds(*args)]
+        assert [(b.kind, b.amount, b.slope) for b in holding] == expected
+
+
+def test_what_inherits_its_accuracy_says_from_what() -> None:
+    for row in ROWS:
+        bounds = row.accuracy.f32 + row.accuracy.f16 if row.accuracy else ()
+        assert all((bound.kind == "inherits") == bool(bound.formula) for bound in bounds)
+
+
 def test_must_use_is_all_but_what_acts() -> None:
     may_stand_alone = {row.name for row in BUILTINS.values() if not row.must_use}
     atomics = {name for name in BUILTINS if name.startswith("atomic")}
