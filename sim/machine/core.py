@@ -16,7 +16,7 @@ from .jit import compiled
 from .lanes import blend, copy, fill
 from .memory import load, pick, put, store
 from .opcodes import families, scalar_opcodes
-from .probes import probe
+from .probes import probe, settle
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
@@ -179,5 +179,6 @@ def run(code, config, regs, shared, storage, access, events, probes):
             code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
         ):
             return workgroup - config[at.FIRST]
+        settle(config, together, probes)
         workgroup += together
     return workgroup - config[at.FIRST]

@@ -31,16 +31,17 @@ ACCESS_SIZE = 8
 SHARED, GLOBAL = 0, 1
 CLAMP, ZERO, WRAP = 0, 1, 2
 
-# rules: one row per memory probe
-WORDS, BANKS, SHIFT, GROUP, MERGE, SECTOR, LINE, ORDERED = range(8)
-RULE_SIZE = 8
+# rules: one row per memory probe (words: of one lane; sector and line in words; ordered: lanes in the order)
+WORDS, SHIFT, COLUMNS, MERGE, ORDERED, SECTOR, LINE = range(7)
+RULE_SIZE = 7
 
 # tallies: one row per memory probe
 REQUESTS, CHARGED, IDEAL, LINES, BYTES = 0, 1, 2, 3, 4
 TALLY_SIZE = 5
 
-# bounds
+# bounds: how many accesses were outside, and the first
 OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
+BOUNDS_SIZE = 4
 
 # events
 KIND, SITE, EVENT_WORKGROUP, EVENT_LANE, DETAIL, OTHER, EPOCH = 0, 1, 2, 3, 4, 5, 6

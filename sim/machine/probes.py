@@ -28,6 +28,8 @@ class Probes(NamedTuple):
     """What the probes of one run write to and look up; `n` memory probes, `w` lanes per row."""
 
     blocks: NDArray[np.int64]  # [runs, 2] executions, active lanes
+    working: NDArray[np.uint32]  # [w] lanes that have touched storage or workgroup memory in this batch
+    worked: NDArray[np.int64]  # [2] whether all lanes have; invocations of all batches so far that did
     rules: NDArray[np.int64]  # [n, RULE_SIZE]
     orders: NDArray[np.int64]  # [n, lanes of a subgroup] order in which lanes are served
     tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
@@ -42,10 +44,16 @@ class Probes(NamedTuple):
 
 
 @compiled
-def count(regs, row, config, together, blocks):
-    """Executions (subgroups with an active lane) and active lanes of one straight run."""
+def count(regs, row, config, together, p):
+    """Executions (subgroups with an active lane) and active lanes of one straight run; X: it touches memory."""
     size, subgroup, mask = config[at.LANES], config[at.SUBGROUP], row[6]
-    tally = blocks[row[2]]
+    tally = p.blocks[row[2]]
+    if row[7] == 1 and p.worked[0] == 0:
+        if mask < 0:
+            p.worked[0] = 1
+        else:
+            for lane in range(together * size):
+                p.working[lane] |= regs[mask, lane]
     if mask < 0:
         tally[0] += together * ((size + subgroup - 1) // subgroup)
         tally[1] += together * size
@@ -57,6 +65,19 @@ def count(regs, row, config, together, blocks):
                 active += np.int64(regs[mask, lane])
             tally[0] += active > 0
             tally[1] += active
+
+
+@compiled
+def settle(config, together, p):
+    """At the end of a batch: add up the invocations that have touched memory."""
+    lanes = together * config[at.LANES]
+    if p.worked[0] == 1:
+        p.worked[1] += lanes
+    else:
+        for lane in range(lanes):
+            p.worked[1] += np.int64(p.working[lane])
+    p.worked[0] = 0
+    p.working[:] = 0
 
 
 @compiled
@@ -94,12 +115,11 @@ def charge(what, row, config, entry, mask, together, p):
             end = min(start + subgroup, (w + 1) * size)
             if what == op.BANKS:
                 charged, ideal = _wavefronts(
-                    p.current, mask, start, end, rule[at.WORDS], rule[at.BANKS], rule[at.SHIFT], rule[at.GROUP],
-                    rule[at.MERGE], order, p.scratch,
-                )  # fmt: skip
+                    p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], rule[at.MERGE], order, p.scratch
+                )
             else:
                 charged, ideal, lines, asked = _sectors(
-                    p.current, mask, start, end, rule[at.WORDS], rule[at.SECTOR], rule[at.LINE], order, p.scratch
+                    p.current, mask, start, end, rule[at.WORDS], rule[at.SECTOR], rule[at.LINE], p.scratch
                 )
                 last[at.LINES] += lines
                 last[at.BYTES] += asked
@@ -115,7 +135,8 @@ def memory_probe(what, regs, row, config, entry, together, p):
     lanes = together * config[at.LANES]
     mask = p.ones if row[6] < 0 else regs[row[6]]
     addresses_of(regs, row, entry, p.current, lanes)
-    keep = np.uint32(0) if what == op.BANKS else np.uint32(p.rules[slot, at.LINE] - 1)
+    rule = p.rules[slot]
+    keep = np.uint32((1 << rule[at.SHIFT]) - 1 if what == op.BANKS else rule[at.LINE] - 1)
     distance, together_moved = moved_together(p.current, p.addresses[slot], mask, p.masks[slot], lanes)
     if not (p.known[slot] == lanes and together_moved and distance & keep == 0):
         charge(what, row, config, entry, mask, together, p)
@@ -145,7 +166,7 @@ def probe(regs, row, config, access, workgroup, together, epoch, events, p):
     """One probe instruction."""
     what = row[0]
     if what == op.COUNT:
-        count(regs, row, config, together, p.blocks)
+        count(regs, row, config, together, p)
     elif what == op.BOUNDS:
         bounds(regs, row, access[row[5]], config, workgroup, together, p)
     else:

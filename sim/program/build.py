@@ -19,7 +19,7 @@ def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: 
     lowered = lower(pipeline, fused=fused)
     uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
     uses = find_uses(lowered.body, uniformity)
-    emitter = Emitter(lowered.accesses, uniformity, uses, lowered.loop_spans, probes, together)
+    emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
     for position, label in code.jumps:

@@ -17,6 +17,7 @@ from .access import UNITS_PER_ACCESS, Access
 from .code import Code, Field, Ins, Label, Reg
 from .ir import Region, Slot, Value
 from .program import MemoryProbe
+from .sites import Site
 from .uniform import Uniformity
 from .uses import FREE, Uses, base, split
 
@@ -47,6 +48,7 @@ class Emitter:
     """Emits one program. `probes` names what is counted; `together` is workgroups per batch."""
 
     accesses: list[Access]
+    sites: list[Site]
     uniformity: Uniformity
     uses: Uses
     loop_spans: dict[int, Span]
@@ -174,7 +176,8 @@ class Emitter:
                 self._value(item)
             case ir.Count(sites=sites):
                 if "lanes" in self.probes:
-                    self._add(Ins(op.COUNT, a=len(self.runs), m=self._mask_field()))
+                    touches = any(self.sites[s].space in ("storage", "workgroup") for s in sites)
+                    self._add(Ins(op.COUNT, a=len(self.runs), m=self._mask_field(), x=int(touches)))
                     self.runs.append(sites)
             case ir.Set():
                 self._set(item)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..wgsl.source import Span
+from ..wgsl.source import Source, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,9 @@ class Site:
     @property
     def line(self) -> int:
         return self.span.line
+
+
+NO_SITE = Site("none", Span(Source(""), 0, 0))
 
 
 @dataclass
