@@ -9,6 +9,7 @@ and tuples of those for vectors, matrices (of columns), arrays and structs (of m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ class Variable:
     access: str | None = None
     binding: tuple[int, int] | None = None
     builtin: str | None = None
+    attrs: dict[str, Any] = field(default_factory=dict)  # an entry point's parameter: io attributes, as in `t.Member`
     init: Expr | None = None  # module-scope private vars
 
 
@@ -62,6 +64,9 @@ class Function:
     stage: str | None = None  # compute, vertex, fragment, or None
     workgroup_size: tuple[Expr, Expr, Expr] | None = None
     result_attrs: dict[str, Any] = field(default_factory=dict)
+    must_use: bool = False
+    subgroup_size: Expr | None = None
+    diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
     globals: list[Variable] = field(default_factory=list)  # statically accessed, through calls too
     overrides: list[Override] = field(default_factory=list)  # likewise
 
@@ -297,6 +302,80 @@ class Discard(Stmt):
 @dataclass(eq=False, slots=True)
 class Return(Stmt):
     value: Expr | None
+
+
+# ---- walking the tree -------------------------------------------------------------------------------
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The operands of an expression, in the order of evaluation."""
+    match expr:
+        case Load() | AddressOf():
+            return (expr.ref,)
+        case Deref():
+            return (expr.pointer,)
+        case Index():
+            return (expr.base, expr.index)
+        case Member() | Swizzle():
+            return (expr.base,)
+        case ShortCircuit():
+            return (expr.left, expr.right)
+        case Convert():
+            return (expr.arg,)
+        case BuiltinCall() | Construct() | Call():
+            return tuple(expr.args)
+        case _:
+            return ()
+
+
+def operands(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions of a statement itself, not those of the blocks within it."""
+    match stmt:
+        case VarDecl() | Return():
+            only = stmt.init if isinstance(stmt, VarDecl) else stmt.value
+            return () if only is None else (only,)
+        case LetDecl():
+            return (stmt.init,)
+        case Assign() | CompoundAssign():
+            return (stmt.target, stmt.value)
+        case Eval():
+            return (stmt.expr,)
+        case If():
+            return (stmt.condition,)
+        case Switch():
+            return (stmt.selector,)
+        case Loop():
+            return tuple(e for e in (stmt.condition, stmt.break_if) if e is not None)
+        case _:
+            return ()
+
+
+def blocks(stmt: Stmt) -> tuple[Block, ...]:
+    """The blocks directly within a statement."""
+    match stmt:
+        case If():
+            return (stmt.then,) if stmt.orelse is None else (stmt.then, stmt.orelse)
+        case Switch():
+            return tuple(case.body for case in stmt.cases)
+        case Loop():
+            return (stmt.body,) if stmt.continuing is None else (stmt.body, stmt.continuing)
+        case _:
+            return ()
+
+
+def statements(block: Block) -> Iterator[Stmt]:
+    """Every statement of a block, at any depth, outer ones first."""
+    for stmt in block.body:
+        yield stmt
+        for inner in (stmt,) if isinstance(stmt, Block) else blocks(stmt):
+            yield from statements(inner)
+
+
+def expressions(expr: Expr) -> Iterator[Expr]:
+    """An expression and everything in it, operands first."""
+    for child in children(expr):
+        yield from expressions(child)
+    yield expr
 
 
 # ---- the module --------------------------------------------------------------------------------------
