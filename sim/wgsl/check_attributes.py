@@ -71,10 +71,14 @@ def check_attributes(
             raise fail("unknown-attribute", f"attribute '@{name}' is not known", attribute.span, hint=hint)
         if place not in rule.places:
             message = f"attribute '@{name}' is not allowed on a {place}"
-            raise fail("misplaced-attribute", message, attribute.span, hint=f"it goes on: {', '.join(sorted(rule.places))}")
+            raise fail(
+                "misplaced-attribute", message, attribute.span, hint=f"it goes on: {', '.join(sorted(rule.places))}"
+            )
         if not rule.least <= len(attribute.args) <= rule.most:
             wanted = str(rule.least) if rule.least == rule.most else f"{rule.least} to {rule.most}"
-            message = f"attribute '@{name}' takes {wanted} argument{'' if wanted == '1' else 's'}, not {len(attribute.args)}"
+            message = (
+                f"attribute '@{name}' takes {wanted} argument{'' if wanted == '1' else 's'}, not {len(attribute.args)}"
+            )
             raise fail("attribute-arguments", message, attribute.span)
         if name in found:
             first = Note("first given here", found[name].span)

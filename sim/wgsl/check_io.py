@@ -90,7 +90,9 @@ def io_attributes(e: Expressions, found: dict[str, syntax.Attribute], type_: t.T
             raise fail("misplaced-attribute", "@invariant is only for @builtin(position)", attribute.span)
         attrs["invariant"] = True
     if "builtin" in attrs and "location" in attrs:
-        raise fail("misplaced-attribute", f"{what} cannot be a built-in value and have a location", found["location"].span)
+        raise fail(
+            "misplaced-attribute", f"{what} cannot be a built-in value and have a location", found["location"].span
+        )
     return attrs
 
 
@@ -197,7 +199,9 @@ def _check_data(stage: str, direction: str, data: list[_Datum]) -> None:
             _once(locations, slot, f"location {slot[0]}", datum.span)
         else:
             message = f"{datum.what} of an entry point needs a @builtin"
-            raise fail("missing-io-attribute", message if stage == "compute" else f"{message} or a @location", datum.span)
+            raise fail(
+                "missing-io-attribute", message if stage == "compute" else f"{message} or a @location", datum.span
+            )
 
 
 def _once(seen: dict[Any, Span], key: Any, what: str, span: Span) -> None:

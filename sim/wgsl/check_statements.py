@@ -166,7 +166,9 @@ class Statements:
             raise fail("not-assignable", f"{root} can only be read" if root else "this can only be read", expr.span)
         if not t.is_constructible(target.type.store):
             hint = "write it with atomicStore" if isinstance(target.type.store, t.Atomic) else None
-            raise fail("not-assignable", f"a value of type {target.type.store} cannot be assigned", expr.span, hint=hint)
+            raise fail(
+                "not-assignable", f"a value of type {target.type.store} cannot be assigned", expr.span, hint=hint
+            )
         return target
 
     def _check_swizzle_target(self, target: typed.Swizzle, expr: syntax.Expr, update: bool) -> None:

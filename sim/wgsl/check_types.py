@@ -89,7 +89,9 @@ class TypeExpressions:
         least, most, make = _GENERATORS[generator.name]
         count = len(ident.args or ())
         if not least <= count <= most:
-            wanted = str(least) if least == most else f"{least} or {most}" if most == least + 1 else f"{least} to {most}"
+            wanted = (
+                str(least) if least == most else f"{least} or {most}" if most == least + 1 else f"{least} to {most}"
+            )
             plural = "" if wanted == "1" else "s"
             message = f"'{ident.name}' takes {wanted} template argument{plural}, not {count}"
             raise fail("template-arguments", message, ident.span)
@@ -255,5 +257,3 @@ def predeclared(name: str) -> Entity | None:
     if name in t.ENUMERANTS:
         return Enumerant(name, t.ENUMERANTS[name])
     return None
-
-

@@ -1,7 +1,7 @@
 """Typed expressions that fold themselves: every expression is made here, and a const-expression comes out as `Const`.
 
 Spec: WGSL, "Early Evaluation Expressions". The checker builds with these makers, and pipeline creation builds the same
-expressions again with every override replaced by its value (`substitute`), so the errors are found by the same code.
+expressions again with every override replaced by its value (`Substitution`), so the errors are found by the same code.
 
 A `Const` whose value is None is a const-expression that is *not evaluated* (right of a decided `&&` or `||`): its type
 is known, and whatever is made of it is not evaluated either.
@@ -185,44 +185,78 @@ def _check_bounds(whole: t.Type, at: typed.Expr) -> None:
 # ---- pipeline creation -------------------------------------------------------------------------------
 
 
-def substitute(expr: typed.Expr, values: Mapping[typed.Override, typed.Value], live: bool = True) -> typed.Expr:
-    """The same expression with every override replaced by its value, folded as far as it goes.
+class Substitution:
+    """Overrides replaced by their values: expressions fold as far as they go, types become concrete.
 
-    Raises `WgslError` where that shows an error. `live` False: nothing is evaluated.
+    Raises `WgslError` where that shows an error, as pipeline creation does.
     """
 
-    def again(part: typed.Expr) -> typed.Expr:
-        return substitute(part, values, live)
+    def __init__(self, values: Mapping[typed.Override, typed.Value]) -> None:
+        self._values = values
 
-    span = expr.span
-    match expr:
-        case typed.Const():
-            return expr if live else typed.Const(expr.type, span, None)
-        case typed.OverrideRef():
-            return typed.Const(expr.type, span, values[expr.override] if live else None)
-        case typed.BuiltinCall():
-            return builtin_call(expr.builtin, [again(a) for a in expr.args], expr.type, span)
-        case typed.Construct():
-            return construct(expr.type, [again(a) for a in expr.args], span)
-        case typed.Convert():
-            return conversion(expr.type, again(expr.arg), span)
-        case typed.ShortCircuit():
-            left = again(expr.left)
-            right = substitute(expr.right, values, live and not decides(expr.op, left))
-            return short_circuit(expr.op, left, right, span)
-        case typed.Index():
-            return index(again(expr.base), again(expr.index), span)
-        case typed.Member():
-            return member(again(expr.base), expr.index, span)
-        case typed.Swizzle():
-            return swizzle(again(expr.base), expr.components, span)
-        case typed.Load():
-            return typed.Load(expr.type, span, again(expr.ref))
-        case typed.AddressOf():
-            return typed.AddressOf(expr.type, span, again(expr.ref))
-        case typed.Deref():
-            return typed.Deref(expr.type, span, again(expr.pointer))
-        case typed.Call():
-            return typed.Call(expr.type, span, expr.function, [again(a) for a in expr.args])
-        case _:
-            return expr
+    def type(self, type_: t.Type) -> t.Type:
+        """The type with its override-sized array counted."""
+        match type_:
+            case t.Array(count=t.OverrideCount() as count):
+                return t.Array(type_.elem, self._count(count))
+            case t.Reference() | t.Pointer():
+                return type(type_)(type_.space, self.type(type_.store), type_.access)
+            case _:
+                return type_
+
+    def _count(self, count: t.OverrideCount) -> int:
+        made = self.expr(count.expr)
+        assert isinstance(made, typed.Const)
+        if made.value < 1:
+            raise fail("array-length", f"an array length must be at least 1, not {made.value}", made.span)
+        return made.value
+
+    def expr(self, expr: typed.Expr, live: bool = True) -> typed.Expr:
+        """The same expression without overrides; `live` False: nothing is evaluated."""
+        if isinstance(expr, typed.ShortCircuit):
+            left = self.expr(expr.left, live)
+            right = self.expr(expr.right, live and not decides(expr.op, left))
+            return short_circuit(expr.op, left, right, expr.span)
+        return self._rebuilt(expr, [self.expr(part, live) for part in typed.children(expr)], live)
+
+    def _rebuilt(self, expr: typed.Expr, parts: list[typed.Expr], live: bool) -> typed.Expr:
+        span = expr.span
+        match expr:
+            case typed.Const():
+                return expr if live else typed.Const(expr.type, span, None)
+            case typed.OverrideRef():
+                return typed.Const(expr.type, span, self._values[expr.override] if live else None)
+            case typed.VarRef() | typed.ValueRef():
+                return type(expr)(self.type(expr.type), span, expr.var)
+            case typed.BuiltinCall():
+                return builtin_call(expr.builtin, parts, expr.type, span)
+            case typed.Construct():
+                return construct(expr.type, parts, span)
+            case typed.Convert():
+                return conversion(expr.type, parts[0], span)
+            case typed.Index():
+                return index(parts[0], parts[1], span)
+            case typed.Member():
+                return member(parts[0], expr.index, span)
+            case typed.Swizzle():
+                return swizzle(parts[0], expr.components, span)
+            case typed.Load():
+                return typed.Load(expr.type, span, parts[0])
+            case typed.AddressOf():
+                return typed.AddressOf(self.type(expr.type), span, parts[0])
+            case typed.Deref():
+                return typed.Deref(self.type(expr.type), span, parts[0])
+            case typed.Call():
+                return typed.Call(expr.type, span, expr.function, parts)
+            case _:
+                return expr
+
+    def check(self, stmt: typed.Stmt) -> None:
+        """Judge the expressions of a statement, not those of the blocks within it."""
+        parts = [self.expr(part) for part in typed.operands(stmt)]
+        if isinstance(stmt, typed.CompoundAssign):
+            # The operator's left operand is known to nobody, but `x /= 0` is wrong all the same.
+            target, value = parts
+            assert isinstance(target.type, t.Reference)
+            loaded = typed.Load(target.type.store, target.span, target)
+            builtin_call(stmt.builtin, [loaded, value], stmt.result, stmt.span)

@@ -59,7 +59,9 @@ class Bypassed:
     jump: Span
 
 
-Entity = Bypassed | Constant | TypeName | Generator | Enumerant | Builtin | typed.Variable | typed.Override | typed.Function
+Entity = (
+    Bypassed | Constant | TypeName | Generator | Enumerant | Builtin | typed.Variable | typed.Override | typed.Function
+)
 
 
 def describe(entity: Entity) -> str:

@@ -9,7 +9,7 @@ and tuples of those for vectors, matrices (of columns), arrays and structs (of m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -399,11 +399,16 @@ class Module:
     def entry_points(self) -> list[Function]:
         return [f for f in self.functions.values() if f.stage]
 
-    def pipeline(self, entry: str | None = None, overrides: dict[str, Any] | None = None) -> Pipeline:
-        """Choose an entry point and fix every override. Raises `WgslError`."""
+    def pipeline(
+        self,
+        entry: str | None = None,
+        overrides: Mapping[str | int, Any] | None = None,
+        limits: Mapping[str, int] | None = None,
+    ) -> Pipeline:
+        """Choose an entry point and fix every override; see `pipeline.create_pipeline`. Raises `WgslError`."""
         from .pipeline import create_pipeline
 
-        return create_pipeline(self, entry, overrides or {})
+        return create_pipeline(self, entry, overrides or {}, limits)
 
 
 @dataclass(eq=False)
@@ -421,4 +426,6 @@ class Pipeline:
     globals: list[Variable]
     store_types: dict[Variable, t.Type]  # concrete store type of each of `globals`
     workgroup_bytes: int
+    resolve: Callable[[t.Type], t.Type]
+    subgroup_size: int | None = None
     warnings: list[Diagnostic] = field(default_factory=list)
