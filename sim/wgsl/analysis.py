@@ -15,11 +15,12 @@ from .builtins import BUILTINS
 from .diagnostics import Note, fail
 from .scopes import Uses
 from .source import Span
+from .uniformity import check_uniformity
 
 AllUses = Mapping[typed.Variable | typed.Override | typed.Function, Uses]
 
 
-def analyse(module: typed.Module, uses: AllUses) -> None:
+def analyse(module: typed.Module, uses: AllUses, *, subgroup_scope: bool) -> None:
     """Judge a module whose declarations are all checked; fills in what each function accesses. Raises `WgslError`."""
     functions = list(module.functions.values())
     order = _callees_first(functions, uses)
@@ -30,6 +31,7 @@ def analyse(module: typed.Module, uses: AllUses) -> None:
     for function in functions:
         if function.stage:
             _check_entry_point(function, uses)
+    module.warnings.extend(check_uniformity(module, order, subgroup_scope=subgroup_scope))
 
 
 # ---- the call graph ----------------------------------------------------------------------------------

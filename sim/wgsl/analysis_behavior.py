@@ -47,14 +47,14 @@ def _sequence(body: list[typed.Stmt]) -> Behavior:
     result = NEXT
     for stmt in body:
         behavior = behavior_of(stmt)
-        if NEXT <= result:
+        if "Next" in result:
             result = (result - NEXT) | behavior
     return result
 
 
 def _switch(stmt: typed.Switch) -> Behavior:
     every = frozenset().union(*(behavior_of(case.body) for case in stmt.cases))
-    return (every - BREAK) | NEXT if BREAK <= every else every
+    return (every - BREAK) | NEXT if "Break" in every else every
 
 
 def _loop(stmt: typed.Loop) -> Behavior:
@@ -68,7 +68,7 @@ def _loop(stmt: typed.Loop) -> Behavior:
     if body == RETURN:
         return RETURN
     every = body | continuing
-    result = (every | NEXT) - BREAK - CONTINUE if BREAK <= every else every - CONTINUE - NEXT
+    result = (every | NEXT) - BREAK - CONTINUE if "Break" in every else every - CONTINUE - NEXT
     if not result:
         raise fail("endless-loop", "this loop can never be left", stmt.span, hint="add a break or a return")
     return result

@@ -95,7 +95,7 @@ class ModuleScope:
             if isinstance(decl, syntax.Function):
                 self._function_body(decl)
         _in_source_order(self.made)
-        analyse(self.made, self.uses)
+        analyse(self.made, self.uses, subgroup_scope=self.supports("subgroup_uniformity"))
         return self.made
 
     # ---- what expressions and types ask --------------------------------------------------------------------

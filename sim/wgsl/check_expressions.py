@@ -80,8 +80,10 @@ class Expressions:
             return count.value
         if not fold.is_early(count):
             raise not_early(count, "an array length", "a const- or override-expression")
-        named = isinstance(expr, syntax.Ident) and isinstance(count, typed.OverrideRef)
-        return t.OverrideCount(count.override if named else count, count)
+        # Only a bare name makes two types the same; any other expression is equal to itself alone.
+        if isinstance(expr, syntax.Ident) and isinstance(count, typed.OverrideRef):
+            return t.OverrideCount(count.override, count)
+        return t.OverrideCount(count, count)
 
     # ---- entry points ----------------------------------------------------------------------------------
 

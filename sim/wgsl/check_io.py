@@ -213,8 +213,7 @@ def _once(seen: dict[Any, Span], key: Any, what: str, span: Span) -> None:
 def _check_builtin(stage: str, direction: str, datum: _Datum) -> None:
     row = BUILTIN_VALUES[datum.attrs["builtin"]]
     if stage not in (row.inputs if direction == "input" else row.outputs):
-        article = "an" if direction == "input" else "an"
-        message = f"built-in value '{datum.attrs['builtin']}' is not {article} {direction} of a {stage} entry point"
+        message = f"built-in value '{datum.attrs['builtin']}' is not an {direction} of a {stage} entry point"
         raise fail("builtin-stage", message, datum.span)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import check_calls, fold, syntax, typed
 from . import types as t
 from .check_attributes import check_attributes, filters
-from .check_expressions import Expressions, not_early
+from .check_expressions import Expressions
 from .check_types import check_store_type
 from .diagnostics import Note, fail
 from .scopes import Bypassed, Constant, Scope
@@ -272,10 +272,10 @@ class Statements:
     def _bypassing(self, loop: _Loop) -> Iterator[None]:
         """Within, names that a `continue` of the loop may have jumped over are known but cannot be used."""
         with self._within():
-            late = () if loop.first_continue is None else set(loop.scope.entities) - loop.names_then
-            for name in late:
-                span = loop.scope.entities[name][1]
-                self.scope.declare(name, Bypassed(name, loop.first_continue), span)
+            if loop.first_continue is not None:
+                for name, (_, span) in loop.scope.entities.items():
+                    if name not in loop.names_then:
+                        self.scope.declare(name, Bypassed(name, loop.first_continue), span)
             yield
 
     def _for(self, stmt: syntax.For) -> typed.Stmt:
@@ -290,7 +290,7 @@ class Statements:
             # The names of the header end with the body, so the body cannot declare them again.
             body = self._loop_body(stmt.body)
         loop = typed.Loop(stmt.span, condition, body, update, None, diagnostics)
-        return typed.Block(stmt.span, [*init, loop]) if init else loop
+        return typed.Block(stmt.span, [*init, loop], diagnostics) if init else loop
 
     def _loop_body(self, block: syntax.Block) -> typed.Block:
         before, self.place = self.place, replace(self.place, breakable=True, loop=_Loop())

@@ -117,8 +117,8 @@ def index(base: typed.Expr, at: typed.Expr, span: Span) -> typed.Expr:
     whole = base.type.store if isinstance(base.type, t.Reference) else base.type
     _check_bounds(whole, at)
     if isinstance(base, typed.Const) and isinstance(at, typed.Const):
-        known = base.value is not None and at.value is not None
-        return typed.Const(element_type(whole), span, base.value[at.value] if known else None)
+        element = None if base.value is None or at.value is None else base.value[at.value]
+        return typed.Const(element_type(whole), span, element)
     if not isinstance(base.type, t.Reference):
         base = concrete(base)
         return typed.Index(element_type(base.type), span, base, at)
