@@ -25,7 +25,8 @@ UNIFORM_INPUTS = {"workgroup": _WORKGROUP_INPUTS, "subgroup": _WORKGROUP_INPUTS 
 
 # Subgroup operations whose result is the same in the whole subgroup.
 SUBGROUP_UNIFORM = frozenset(
-    f"subgroup{name}" for name in "Add All And Any Ballot Broadcast BroadcastFirst Max Min Mul Or Xor".split()
+    f"subgroup{name}"
+    for name in ("Add", "All", "And", "Any", "Ballot", "Broadcast", "BroadcastFirst", "Max", "Min", "Mul", "Or", "Xor")
 )
 
 # Which scope's analysis a triggering rule belongs to; "error" is that of barriers, which nothing filters.
@@ -122,7 +123,7 @@ def check_uniformity(
 
 @dataclass(slots=True)
 class _View:
-    """What a reference or pointer leads to: its root, the nodes of the indices on the way, and whether it is all of it."""
+    """What a reference or pointer leads to: its root, the indices on the way, and whether it is all of the root."""
 
     root: typed.Variable
     node: Node
