@@ -67,8 +67,11 @@ def check(source: Source | syntax.Module, *, features: frozenset[str] = LANGUAGE
     `features`: the language features to allow, to learn whether a shader gets by without some of them. Raises
     `WgslError` at the first thing that is wrong.
     """
-    module = parse(source) if isinstance(source, Source) else source
-    return ModuleScope(module, features).check()
+    try:
+        module = parse(source) if isinstance(source, Source) else source
+        return ModuleScope(module, features).check()
+    except RecursionError:
+        raise fail("limit", "the module nests too deeply to be checked", None) from None
 
 
 class ModuleScope:
