@@ -256,10 +256,11 @@ class ModuleScope:
             raise fail("missing-type", f"'{decl.name}' needs a type", decl.name_span)
         where = decl.type.span if decl.type else decl.span
         space = self._handle_space(decl, store) if space is None else space
-        check_store_type(space, store, where)
+        access = access or DEFAULT_ACCESS[space]
+        check_store_type(space, access, store, where)
         self._check_layout(space, store, where)
         binding = self._binding(e, decl, found, space)
-        variable = typed.Variable(decl.name, store, decl.name_span, space, access or DEFAULT_ACCESS[space], binding)
+        variable = typed.Variable(decl.name, store, decl.name_span, space, access, binding)
         variable.init = init
         self.made.globals.append(variable)
         self.uses[variable] = e.uses

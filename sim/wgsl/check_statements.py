@@ -120,7 +120,7 @@ class Statements:
             raise fail("missing-type", f"'{stmt.name}' needs a type or an initializer", stmt.name_span)
         store = type_ or init.type  # type: ignore[union-attr]
         where = stmt.type or stmt.init
-        check_store_type("function", store, where.span if where else stmt.span)
+        check_store_type("function", "read_write", store, where.span if where else stmt.span)
         variable = typed.Variable(stmt.name, store, stmt.name_span, "function", "read_write")
         return typed.VarDecl(stmt.span, variable, init), variable
 

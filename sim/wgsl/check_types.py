@@ -144,7 +144,7 @@ class TypeExpressions:
             raise fail("access-mode", message, args[2].span)
         access = self.enumerant(args[2], "access mode") if len(args) == 3 else DEFAULT_ACCESS[space]
         check_access(space, access, args[-1].span)
-        check_store_type(space, store, args[1].span)
+        check_store_type(space, access, store, args[1].span)
         return t.Pointer(space, store, access)
 
     def _sampled_texture(self, name: str, args: list[syntax.Expr], span: Span) -> t.Type:
@@ -154,10 +154,7 @@ class TypeExpressions:
         texel, access = self.enumerant(args[0], "texel format"), self.enumerant(args[1], "access mode")
         if access != "write" and not self._names.supports("readonly_and_readwrite_storage_textures"):
             raise fail("access-mode", f"a storage texture with access mode '{access}' is not supported", args[1].span)
-        if access == "read_write" and texel not in ("r32float", "r32uint", "r32sint"):
-            message = f"texel format '{texel}' does not allow access mode 'read_write'"
-            raise fail("access-mode", message, args[1].span)
-        return t.Texture(name, t.TEXEL_FORMATS[texel], texel, access)
+        return t.Texture(name, format=texel, access=access)
 
 
 # Each generator: fewest and most template arguments, and what makes the type.
@@ -193,12 +190,14 @@ def check_access(space: str, access: str, span: Span) -> None:
         raise fail("access-mode", f"the storage address space takes read or read_write, not {access}", span)
 
 
-def check_store_type(space: str, store: t.Type, span: Span) -> None:
+def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None:
     """A variable in an address space can hold only certain types. Spec: "Variable and Value Declarations"."""
     rule, wanted = _STORE_RULES[space]
     if not rule(store):
         message = f"a variable in the {space} address space cannot have type {store}: it must be {wanted}"
         raise fail("store-type", message, span)
+    if access == "read" and t.contains_atomic(store):
+        raise fail("store-type", f"{store} holds an atomic, so its storage buffer must be read_write", span)
 
 
 def is_shared(store: t.Type) -> bool:
