@@ -296,9 +296,10 @@ def _is_vector_component(ref: typed.Expr) -> bool:
 def not_early(made: typed.Expr, what: str, wanted: str, *, const: bool = False) -> WgslError:
     """The error of an expression that is evaluated too late, with a note at the part that makes it so."""
     late = _late_part(made, const)
-    notes = [Note(reason, late.span) for reason in [_lateness(late)] if late is not made]
-    hint = None if notes else _lateness(late)
-    return fail("not-constant", f"{what} must be {wanted}", made.span, *notes, hint=hint)
+    message, reason = f"{what} must be {wanted}", _lateness(late)
+    if late.span == made.span:
+        return fail("not-constant", message, made.span, hint=reason)
+    return fail("not-constant", message, made.span, Note(reason, late.span))
 
 
 def _late_part(made: typed.Expr, const: bool) -> typed.Expr:

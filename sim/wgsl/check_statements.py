@@ -14,7 +14,7 @@ from . import types as t
 from .check_attributes import check_attributes, filters
 from .check_expressions import Expressions
 from .check_types import check_store_type
-from .diagnostics import Note, fail
+from .diagnostics import Note, WgslError, fail
 from .scopes import Bypassed, Constant, Scope
 from .source import Span
 
@@ -162,8 +162,7 @@ class Statements:
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:
             self._check_swizzle_target(target, expr, update)
         if target.type.access == "read" or (update and target.type.access != "read_write"):
-            root = _root_name(target)
-            raise fail("not-assignable", f"{root} can only be read" if root else "this can only be read", expr.span)
+            raise _read_only(target, expr.span)
         if not t.is_constructible(target.type.store):
             hint = "write it with atomicStore" if isinstance(target.type.store, t.Atomic) else None
             raise fail(
@@ -419,11 +418,13 @@ def _check_selector(value: typed.Expr | None, case: syntax.Case, seen: dict[int 
     seen[key] = span
 
 
-def _root_name(target: typed.Expr) -> str | None:
-    """The name of the variable that a reference leads to, where it is written."""
-    while not isinstance(target, typed.VarRef):
-        inner = typed.children(target)
-        if not inner or isinstance(target, typed.Deref):
-            return None
-        target = inner[0]
-    return f"'{target.var.name}'"
+def _read_only(target: typed.Expr, span: Span) -> WgslError:
+    """The error of an assignment to memory that can only be read, with the name of the variable where it is known."""
+    root = target
+    while not isinstance(root, typed.VarRef | typed.Deref):
+        root = typed.children(root)[0]
+    if isinstance(root, typed.Deref):
+        return fail("not-assignable", f"what a {root.pointer.type} points to can only be read", span)
+    declared = Note(f"'{root.var.name}' declared here", root.var.span)
+    hint = "declare it as var<storage, read_write>" if root.var.space == "storage" else None
+    return fail("not-assignable", f"'{root.var.name}' can only be read", span, declared, hint=hint)
