@@ -1,0 +1,206 @@
+"""Expressions: the part of the parser that reads operators, operands and template lists.
+
+The grammar of the spec stands above each function. WGSL's operators are no ladder of precedence: bitwise and
+short-circuit operators take only themselves, shifts take unary operands, comparisons do not chain. Whatever operator
+is left over where an expression ends is thus one that needs parentheses. Spec: WGSL, "Expression Grammar Summary".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from . import syntax
+from .cursor import MAX_NESTING, Cursor
+from .diagnostics import WgslError, fail, first_words
+from .lexer import IDENTIFIER, NUMBER, TEMPLATE_END, TEMPLATE_START, Token
+from .literals import read_number
+
+_BITWISE = frozenset("&|^")
+_SHORT_CIRCUIT = frozenset(["&&", "||"])
+_COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])
+_SHIFTS = frozenset(["<<", ">>"])
+_ADDITIVE = frozenset(["+", "-", "--"])  # `a--b` is `a - -b`
+_MULTIPLICATIVE = frozenset("*/%")
+_INFIX = _BITWISE | _SHORT_CIRCUIT | _COMPARISONS | _SHIFTS | _ADDITIVE | _MULTIPLICATIVE
+_LOOSE = _SHORT_CIRCUIT | _COMPARISONS | _BITWISE
+_PREFIX = frozenset(["-", "!", "~", "*", "&", "--", "&&"])
+
+
+class ExpressionParser(Cursor):
+    """Reads expressions at the cursor."""
+
+    def expression(self) -> syntax.Expr:
+        """expression :
+          relational_expression
+        | short_circuit_or_expression '||' relational_expression
+        | short_circuit_and_expression '&&' relational_expression
+        | binary_and_expression '&' unary_expression
+        | binary_or_expression '|' unary_expression
+        | binary_xor_expression '^' unary_expression
+        """
+        begin, outer_depth = self.index, self.depth
+        self.enter()
+        node = self.operand()
+        if self.token.kind in _BITWISE:
+            node = self.chain(node, self.operand)
+        elif self.token.kind in _INFIX:
+            node = self.relational(node)
+            if self.token.kind in _SHORT_CIRCUIT:
+                node = self.chain(node, self.relational)
+        if self.token.kind in _INFIX:
+            raise self.needs_parentheses(cast(syntax.Binary, node))
+        self.leave()
+        # A tree is no deeper than its tokens are many; only a long one must be measured.
+        if self.index - begin > MAX_NESTING and _height(node) + outer_depth > MAX_NESTING:
+            raise self.too_deep(node.span)
+        return node
+
+    def chain(self, left: syntax.Expr, operand: Callable[[], syntax.Expr]) -> syntax.Expr:
+        """A run of one operator, grouped from the left."""
+        operator = self.token.kind
+        while self.token.kind == operator:
+            left = self.binary(left, operand)
+        return left
+
+    def relational(self, left: syntax.Expr | None = None) -> syntax.Expr:
+        """relational_expression : shift_expression ( comparison_operator shift_expression ) ?"""
+        left = self.shift(left)
+        return self.binary(left, self.shift) if self.token.kind in _COMPARISONS else left
+
+    def shift(self, left: syntax.Expr | None = None) -> syntax.Expr:
+        """shift_expression : additive_expression | unary_expression shift_operator unary_expression"""
+        left = left or self.operand()
+        if self.token.kind in _SHIFTS:
+            return self.binary(left, self.operand)
+        # additive_expression : multiplicative_expression ( ( '+' | '-' ) multiplicative_expression ) *
+        left = self.multiplicative(left)
+        while self.token.kind in _ADDITIVE:
+            if self.token.kind == "--":
+                self.split()
+            left = self.binary(left, self.multiplicative)
+        return left
+
+    def multiplicative(self, left: syntax.Expr | None = None) -> syntax.Expr:
+        """multiplicative_expression : unary_expression ( ( '*' | '/' | '%' ) unary_expression ) *"""
+        left = left or self.operand()
+        while self.token.kind in _MULTIPLICATIVE:
+            left = self.binary(left, self.operand)
+        return left
+
+    def binary(self, left: syntax.Expr, operand: Callable[[], syntax.Expr]) -> syntax.Binary:
+        operator = self.advance()
+        right = operand()
+        return syntax.Binary(left.span.to(right.span), operator.kind, left, right, self.span_of(operator))
+
+    def operand(self) -> syntax.Expr:
+        """unary_expression : ( '-' | '!' | '~' | '*' | '&' ) * singular_expression"""
+        if self.token.kind not in _PREFIX:
+            return self.singular()
+        prefixes: list[Token] = []
+        while self.token.kind in _PREFIX:
+            if len(self.token.kind) == 2:
+                self.split()
+            prefixes.append(self.advance())
+        node = self.singular()
+        for prefix in reversed(prefixes):
+            node = syntax.Unary(self.span_from(prefix.start), prefix.kind, node)
+        return node
+
+    def singular(self) -> syntax.Expr:
+        """singular_expression : primary_expression ( '[' expression ']' | '.' member_ident ) *"""
+        start = self.token.start
+        node = self.primary()
+        while True:
+            if self.accept("["):
+                index = self.expression()
+                self.expect("]", "after the index")
+                node = syntax.Index(self.span_from(start), node, index)
+            elif self.accept("."):
+                name = self.name("a member or swizzle")
+                node = syntax.Member(self.span_from(start), node, name.text, self.span_of(name))
+            else:
+                return node
+
+    def primary(self) -> syntax.Expr:
+        """primary_expression : template_elaborated_ident | call_phrase | literal | '(' expression ')'"""
+        token = self.token
+        if token.kind == IDENTIFIER:
+            name = self.elaborated_name("an expression")
+            if self.accept("("):
+                arguments = self.comma_list(self.expression, ")", "the argument")
+                return syntax.Call(self.span_from(token.start), name, arguments)
+            return name
+        if token.kind == NUMBER:
+            self.advance()
+            span = self.span_of(token)
+            kind, value = read_number(token.text, span)
+            return syntax.Literal(span, kind, token.text, value)
+        if token.kind in ("true", "false"):
+            self.advance()
+            return syntax.Literal(self.span_of(token), "bool", token.text, token.kind == "true")
+        if token.kind == "(":
+            self.advance()
+            inner = self.expression()
+            self.expect(")", "after the expression in parentheses")
+            return syntax.Paren(self.span_from(token.start), inner)
+        raise self.expected("an expression")
+
+    def elaborated_name(self, what: str) -> syntax.Ident:
+        """template_elaborated_ident : ident template_list ?"""
+        name = self.name(what)
+        span = self.span_of(name)
+        arguments = self.template_list()
+        whole = span if arguments is None else self.span_from(name.start)
+        return syntax.Ident(whole, name.text, arguments, span)
+
+    def template_list(self) -> list[syntax.Expr] | None:
+        """template_list : '<' expression ( ',' expression ) * ',' ? '>'"""
+        if not self.accept(TEMPLATE_START):
+            return None
+        return self.comma_list(self.expression, TEMPLATE_END, "the template argument", least=1)
+
+    def type_specifier(self, what: str) -> syntax.Ident:
+        """type_specifier : template_elaborated_ident"""
+        if self.token.kind != IDENTIFIER:
+            raise self.expected(f"the type of {what}")
+        return self.elaborated_name("a type")
+
+    def needs_parentheses(self, left: syntax.Binary) -> WgslError:
+        """The error for an operator that cannot follow `left`, which ends in an operation that is not its operand."""
+        last = left
+        while last.op in _LOOSE and isinstance(last.right, syntax.Binary):
+            last = last.right
+        here = self.span_of(self.token)
+        if last.op in _COMPARISONS and self.token.kind in _COMPARISONS:
+            both = f"{first_words(last.span.text)} && {first_words(last.right.span.text)} {self.token.text} …"
+            return fail("mixed-operators", "comparisons cannot be chained", here, hint=f"write {both}")
+        message = f"‘{last.op}’ and ‘{self.token.text}’ cannot be mixed without parentheses"
+        hint = f"write ({first_words(last.span.text)}) {self.token.text} …"
+        return fail("mixed-operators", message, here, hint=hint)
+
+
+def _parts(node: syntax.Expr) -> Sequence[syntax.Expr]:
+    """The expressions directly below this one."""
+    match node:
+        case syntax.Binary(left=left, right=right):
+            return left, right
+        case syntax.Call(callee=callee, args=args):
+            return callee, *args
+        case syntax.Ident(args=args):
+            return args or ()
+        case syntax.Index(base=base, index=index):
+            return base, index
+        case syntax.Member(base=below) | syntax.Unary(operand=below) | syntax.Paren(inner=below):
+            return (below,)
+        case _:
+            return ()
+
+
+def _height(node: syntax.Expr) -> int:
+    """Levels of the tree, counted without recursion."""
+    height, level = 0, [node]
+    while level:
+        height += 1
+        level = [part for above in level for part in _parts(above)]
+    return height
