@@ -286,16 +286,10 @@ class Statements:
             if stmt.update is not None:
                 with self._within(breakable=False, loop=None, continuing=True):
                     update = typed.Block(stmt.update.span, self._list([stmt.update]))
-            # The names of the header end with the body, so the body cannot declare them again.
-            body = self._loop_body(stmt.body)
+            # The body has a scope of its own: the conformance suite shadows the names of the header there.
+            body = self.block(stmt.body, breakable=True, loop=_Loop())
         loop = typed.Loop(stmt.span, condition, body, update, None, diagnostics)
         return typed.Block(stmt.span, [*init, loop], diagnostics) if init else loop
-
-    def _loop_body(self, block: syntax.Block) -> typed.Block:
-        before, self.place = self.place, replace(self.place, breakable=True, loop=_Loop())
-        made = typed.Block(block.span, self._list(block.body), self._filters(block.attributes, "block"))
-        self.place = before
-        return made
 
     def _while(self, stmt: syntax.While) -> typed.Stmt:
         diagnostics = self._filters(stmt.attributes, "while")

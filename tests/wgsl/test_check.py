@@ -54,6 +54,7 @@ ACCEPTED = {
     "a member through a pointer": "struct S { x: i32 } fn f(p: ptr<function, S>) { p.x = 1; }",
     "a component is assigned": fn("var v: vec3f; v.y = 1; v[2] = 2;"),
     "matrix times vector": fn("let m = mat2x3f(); let v: vec3f = m * vec2f(1);"),
+    "a for's variable shadowed in its body": fn("for (var i = 0; i < 4; i++) { let i = i + 1; }"),
     "a use after the same name in an inner scope": fn("{ let x = 1; } let x = 2u; let y: u32 = x;"),
     "an alias of a struct constructs it": "struct S { x: i32 } alias T = S; const s: S = T(3);",
     "a continue before what continuing does not use": fn(
@@ -70,7 +71,6 @@ REJECTED = {
     "a name used before its declaration": ("unresolved-name", fn("let y = x; let x = 1;")),
     "the same name twice in one scope": ("redeclaration", fn("let x = 1; let x = 2;")),
     "a parameter declared again": ("redeclaration", "fn f(x: i32) { let x = 1; }"),
-    "a for's variable declared again in its body": ("redeclaration", fn("for (var i = 0; i < 4; i++) { let i = 1; }")),
     "a module-scope name twice": ("redeclaration", "const x = 1; fn x() {}"),
     "a type as a value": ("not-a-value", fn("let x = f32;")),
     "a value as a type": ("not-a-type", "const x = 1; var<private> y: x;"),

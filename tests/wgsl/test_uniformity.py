@@ -49,7 +49,7 @@ DIVERGENT = {
     "a branch on an atomic": "if atomicLoad(&shared_count) == 1 { workgroupBarrier(); }",
     "a helper in a divergent branch": "if lid.x == 0 { barrier(); }",
     "a helper with a divergent argument": "if is_even(lid.x) { barrier(); }",
-    "a variable assigned in a divergent branch": "var x = 0; if lid.x == 0 { x = 1; } if x == 1 { workgroupBarrier(); }",
+    "a variable assigned divergently": "var x = 0; if lid.x == 0 { x = 1; } if x == 1 { workgroupBarrier(); }",
     "a variable spoilt through a pointer": "var x = 1u; spoil(&x); if x > 1 { workgroupBarrier(); }",
     "through a let pointer": "var x = 1u; let p = &x; *p = lid.x; if x > 1 { workgroupBarrier(); }",
     "a component kept from before": "var v = lid; v.x = 1; if v.x == 1 { workgroupBarrier(); }",
