@@ -1,0 +1,216 @@
+"""Arithmetic and bits of i32 and u32, both modulo 2**32.
+
+Spec: WGSL, "Arithmetic Expressions", "Bit Expressions", and the integer builtins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .generic import minimum
+from .registry import helper, op
+
+_ONE, _INT_MIN, _WIDTH = np.int32(1), np.int32(-(2**31)), np.uint32(32)
+
+
+def _define_both(kind: str, word: Any) -> None:
+    """What is the same text for i32 and u32; `word` casts back to the kind."""
+
+    @op("T T -> T", kind)
+    def add(a: Any, b: Any) -> Any:
+        return word(a + b)
+
+    @op("T T -> T", kind)
+    def sub(a: Any, b: Any) -> Any:
+        return word(a - b)
+
+    @op("T T -> T", kind)
+    def mul(a: Any, b: Any) -> Any:
+        return word(a * b)
+
+    @op("T T -> T", kind)
+    def div(a: Any, b: Any) -> Any:
+        return _quotient(a, _divisor(a, b), word)
+
+    @op("T T -> T", kind)
+    def rem(a: Any, b: Any) -> Any:
+        d = _divisor(a, b)
+        return word(a - d * _quotient(a, d, word))
+
+    @op("T T -> T", kind)
+    def and_(a: Any, b: Any) -> Any:
+        return word(a & b)
+
+    @op("T T -> T", kind)
+    def or_(a: Any, b: Any) -> Any:
+        return word(a | b)
+
+    @op("T T -> T", kind)
+    def xor(a: Any, b: Any) -> Any:
+        return word(a ^ b)
+
+    @op("T -> T", kind)
+    def not_(a: Any) -> Any:
+        return word(~a)
+
+    @op("T u32 -> T", kind)
+    def shl(a: Any, amount: np.uint32) -> Any:
+        return word(np.uint32(a) << (amount & np.uint32(31)))
+
+    @op("T u32 -> T", kind)
+    def shr(a: Any, amount: np.uint32) -> Any:
+        return word(a >> word(amount & np.uint32(31)))
+
+    @op("T -> T", kind)
+    def countOneBits(a: Any) -> Any:
+        return word(_ones(np.uint32(a)))
+
+    @op("T -> T", kind)
+    def countLeadingZeros(a: Any) -> Any:
+        return word(_leading_zeros(np.uint32(a)))
+
+    @op("T -> T", kind)
+    def countTrailingZeros(a: Any) -> Any:
+        return word(_trailing_zeros(np.uint32(a)))
+
+    @op("T -> T", kind)
+    def firstTrailingBit(a: Any) -> Any:
+        """-1 of zero."""
+        return word(_trailing_zeros(np.uint32(a))) if a != 0 else word(~word(0))
+
+    @op("T -> T", kind)
+    def reverseBits(a: Any) -> Any:
+        return word(_reversed(np.uint32(a)))
+
+    @op("T T u32 u32 -> T", kind)
+    def insertBits(e: Any, newbits: Any, offset: np.uint32, count: np.uint32) -> Any:
+        o = minimum(offset, _WIDTH)
+        mask = np.uint64(_low_mask(o, count) << np.uint64(o))
+        kept = np.uint64(np.uint32(e)) & ~mask
+        return word(np.uint32(kept | ((np.uint64(np.uint32(newbits)) << np.uint64(o)) & mask)))
+
+
+# ---- division --------------------------------------------------------------------------------------------
+
+
+@helper
+def _divisor(a: Any, b: Any) -> Any:
+    """b, or 1 where the division has no result: x / 0 = x / 1, INT_MIN / -1 = INT_MIN / 1, and so for remainders."""
+    return b * 0 + 1 if (b == 0) | ((a == _INT_MIN) & (b == -1)) else b
+
+
+@helper
+def _quotient(a: Any, b: Any, word: Any) -> Any:
+    """Toward zero. float64 is exact enough for 32 bits, and its division is vectorized."""
+    return word(np.float64(a) / np.float64(b))
+
+
+# ---- bits, of u32 ----------------------------------------------------------------------------------------
+
+
+@helper
+def _swapped(a: np.uint32, mask: np.uint32, by: np.uint32) -> np.uint32:
+    """Neighbouring fields of `by` bits exchanged; `mask` selects the lower ones."""
+    return np.uint32(((a & mask) << by) | ((a >> by) & mask))
+
+
+@helper
+def _ones(a: np.uint32) -> np.uint32:
+    pairs = np.uint32(a - ((a >> np.uint32(1)) & np.uint32(0x55555555)))
+    fours = np.uint32((pairs & np.uint32(0x33333333)) + ((pairs >> np.uint32(2)) & np.uint32(0x33333333)))
+    bytes_ = np.uint32((fours + (fours >> np.uint32(4))) & np.uint32(0x0F0F0F0F))
+    return np.uint32(np.uint32(bytes_ * np.uint32(0x01010101)) >> np.uint32(24))
+
+
+@helper
+def _leading_zeros(a: np.uint32) -> np.uint32:
+    a = np.uint32(a | (a >> np.uint32(1)))
+    a = np.uint32(a | (a >> np.uint32(2)))
+    a = np.uint32(a | (a >> np.uint32(4)))
+    a = np.uint32(a | (a >> np.uint32(8)))
+    a = np.uint32(a | (a >> np.uint32(16)))
+    return np.uint32(_WIDTH - _ones(a))
+
+
+@helper
+def _trailing_zeros(a: np.uint32) -> np.uint32:
+    return _ones(np.uint32(~a & (a - np.uint32(1))))
+
+
+@helper
+def _reversed(a: np.uint32) -> np.uint32:
+    a = _swapped(a, np.uint32(0x55555555), np.uint32(1))
+    a = _swapped(a, np.uint32(0x33333333), np.uint32(2))
+    a = _swapped(a, np.uint32(0x0F0F0F0F), np.uint32(4))
+    a = _swapped(a, np.uint32(0x00FF00FF), np.uint32(8))
+    return _swapped(a, np.uint32(0x0000FFFF), np.uint32(16))
+
+
+@helper
+def _low_mask(offset: np.uint32, count: np.uint32) -> np.uint64:
+    """The low `count` bits set, or as many as there are from `offset` (at most 32) up."""
+    width = minimum(count, np.uint32(_WIDTH - offset))
+    return np.uint64((np.uint64(1) << np.uint64(width)) - np.uint64(1))
+
+
+_define_both("i32", np.int32)
+_define_both("u32", np.uint32)
+
+
+# ---- what differs ----------------------------------------------------------------------------------------
+
+
+@op("T -> T", "i32")
+def neg(a: np.int32) -> np.int32:
+    return np.int32(-a)
+
+
+@op("T -> T", "i32")
+def abs_(a: np.int32) -> np.int32:
+    """INT_MIN stays."""
+    return np.int32(-a) if a < 0 else a
+
+
+@op("T -> T", "u32")
+def abs(a: np.uint32) -> np.uint32:
+    return a
+
+
+@op("T -> T", "i32")
+def sign(a: np.int32) -> np.int32:
+    return np.int32(np.int32(a > 0) - np.int32(a < 0))
+
+
+@helper
+def _first_leading_bit(a: np.uint32) -> np.uint32:
+    """-1 of zero, as 32 bits."""
+    return np.uint32(np.uint32(31) - _leading_zeros(a))
+
+
+@op("T -> T", "u32")
+def firstLeadingBit(a: np.uint32) -> np.uint32:
+    return _first_leading_bit(a)
+
+
+@op("T -> T", "i32")
+def firstLeadingBit_(a: np.int32) -> np.int32:
+    """The highest bit that differs from the sign."""
+    return np.int32(_first_leading_bit(np.uint32(a ^ (a >> np.int32(31)))))
+
+
+@op("T u32 u32 -> T", "u32")
+def extractBits(e: np.uint32, offset: np.uint32, count: np.uint32) -> np.uint32:
+    o = minimum(offset, _WIDTH)
+    return np.uint32((np.uint64(e) >> np.uint64(o)) & _low_mask(o, count))
+
+
+@op("T u32 u32 -> T", "i32")
+def extractBits_(e: np.int32, offset: np.uint32, count: np.uint32) -> np.int32:
+    """Sign-extended from the highest bit extracted."""
+    o = minimum(offset, _WIDTH)
+    mask = _low_mask(o, count)
+    field = np.int64((np.uint64(np.uint32(e)) >> np.uint64(o)) & mask)
+    top = np.int64((mask + np.uint64(1)) >> np.uint64(1))
+    return np.int32((field ^ top) - top)
