@@ -9,6 +9,7 @@ and tuples of those for vectors, matrices (of columns), arrays and structs (of m
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ class Variable:
     access: str | None = None
     binding: tuple[int, int] | None = None
     builtin: str | None = None
+    attrs: dict[str, Any] = field(default_factory=dict)  # an entry point's parameter: io attributes, as in `t.Member`
     init: Expr | None = None  # module-scope private vars
 
 
@@ -62,6 +64,9 @@ class Function:
     stage: str | None = None  # compute, vertex, fragment, or None
     workgroup_size: tuple[Expr, Expr, Expr] | None = None
     result_attrs: dict[str, Any] = field(default_factory=dict)
+    must_use: bool = False
+    subgroup_size: Expr | None = None
+    diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
     globals: list[Variable] = field(default_factory=list)  # statically accessed, through calls too
     overrides: list[Override] = field(default_factory=list)  # likewise
 
@@ -299,6 +304,80 @@ class Return(Stmt):
     value: Expr | None
 
 
+# ---- walking the tree -------------------------------------------------------------------------------
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The operands of an expression, in the order of evaluation."""
+    match expr:
+        case Load() | AddressOf():
+            return (expr.ref,)
+        case Deref():
+            return (expr.pointer,)
+        case Index():
+            return (expr.base, expr.index)
+        case Member() | Swizzle():
+            return (expr.base,)
+        case ShortCircuit():
+            return (expr.left, expr.right)
+        case Convert():
+            return (expr.arg,)
+        case BuiltinCall() | Construct() | Call():
+            return tuple(expr.args)
+        case _:
+            return ()
+
+
+def operands(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions of a statement itself, not those of the blocks within it."""
+    match stmt:
+        case VarDecl() | Return():
+            only = stmt.init if isinstance(stmt, VarDecl) else stmt.value
+            return () if only is None else (only,)
+        case LetDecl():
+            return (stmt.init,)
+        case Assign() | CompoundAssign():
+            return (stmt.target, stmt.value)
+        case Eval():
+            return (stmt.expr,)
+        case If():
+            return (stmt.condition,)
+        case Switch():
+            return (stmt.selector,)
+        case Loop():
+            return tuple(e for e in (stmt.condition, stmt.break_if) if e is not None)
+        case _:
+            return ()
+
+
+def blocks(stmt: Stmt) -> tuple[Block, ...]:
+    """The blocks directly within a statement."""
+    match stmt:
+        case If():
+            return (stmt.then,) if stmt.orelse is None else (stmt.then, stmt.orelse)
+        case Switch():
+            return tuple(case.body for case in stmt.cases)
+        case Loop():
+            return (stmt.body,) if stmt.continuing is None else (stmt.body, stmt.continuing)
+        case _:
+            return ()
+
+
+def statements(block: Block) -> Iterator[Stmt]:
+    """Every statement of a block, at any depth, outer ones first."""
+    for stmt in block.body:
+        yield stmt
+        for inner in (stmt,) if isinstance(stmt, Block) else blocks(stmt):
+            yield from statements(inner)
+
+
+def expressions(expr: Expr) -> Iterator[Expr]:
+    """An expression and everything in it, operands first."""
+    for child in children(expr):
+        yield from expressions(child)
+    yield expr
+
+
 # ---- the module --------------------------------------------------------------------------------------
 
 
@@ -320,11 +399,16 @@ class Module:
     def entry_points(self) -> list[Function]:
         return [f for f in self.functions.values() if f.stage]
 
-    def pipeline(self, entry: str | None = None, overrides: dict[str, Any] | None = None) -> Pipeline:
-        """Choose an entry point and fix every override. Raises `WgslError`."""
+    def pipeline(
+        self,
+        entry: str | None = None,
+        overrides: Mapping[str | int, Any] | None = None,
+        limits: Mapping[str, int] | None = None,
+    ) -> Pipeline:
+        """Choose an entry point and fix every override; see `pipeline.create_pipeline`. Raises `WgslError`."""
         from .pipeline import create_pipeline
 
-        return create_pipeline(self, entry, overrides or {})
+        return create_pipeline(self, entry, overrides or {}, limits)
 
 
 @dataclass(eq=False)
@@ -342,4 +426,6 @@ class Pipeline:
     globals: list[Variable]
     store_types: dict[Variable, t.Type]  # concrete store type of each of `globals`
     workgroup_bytes: int
+    resolve: Callable[[t.Type], t.Type]
+    subgroup_size: int | None = None
     warnings: list[Diagnostic] = field(default_factory=list)

@@ -1,6 +1,7 @@
-"""AbstractInt and AbstractFloat: Python integers and floats, for constant expressions alone.
+"""Abstract-int (Python int) and abstract-float (float64): for const-evaluation only, never compiled.
 
-Whoever calls these checks the range of what comes back. Spec: WGSL, "Abstract Numeric Types".
+Out of range or undefined, the result is an infinity, a NaN, an integer beyond 64 bits or an exception of Python's
+arithmetic; const-evaluation makes an error of each. Spec: WGSL, "Abstract Types", "Floating Point Conversion".
 """
 
 from __future__ import annotations
@@ -10,108 +11,100 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from .define import op
+import numpy as np
+
+from .f16 import round_double_to_f16
+from .registry import define
 
 
-def _truncated(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
+def _int_quotient(a: int, b: int) -> int:
+    """Toward zero."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _sign(a: Any) -> Any:
-    return type(a)((a > 0) - (a < 0))
+def _int_remainder(a: int, b: int) -> int:
+    return a - b * _int_quotient(a, b)
 
 
-def _clamp(e: Any, low: Any, high: Any) -> Any:
-    return min(max(e, low), high)
+def _shifted_left(a: int, amount: int) -> int:
+    # By 64 everything but zero is out of range already.
+    return a << min(int(amount), 64)
 
 
-def _choose(if_false: Any, if_true: Any, condition: Any) -> Any:
-    return if_true if condition else if_false
+def _shifted_right(a: int, amount: int) -> int:
+    return a >> int(amount)
 
 
-_INTEGER: dict[str, tuple[int, Callable[..., Any]]] = {
-    "add": (2, operator.add),
-    "sub": (2, operator.sub),
-    "mul": (2, operator.mul),
-    "div": (2, _truncated),
-    "rem": (2, lambda a, b: a - b * _truncated(a, b)),
-    "neg": (1, operator.neg),
-    "abs": (1, abs),
-    "sign": (1, _sign),
-    "min": (2, min),
-    "max": (2, max),
-    "clamp": (3, _clamp),
-    "and": (2, operator.and_),
-    "or": (2, operator.or_),
-    "xor": (2, operator.xor),
-    "not": (1, operator.invert),
-}
-
-_FLOAT: dict[str, tuple[int, Callable[..., Any]]] = {
-    "add": (2, operator.add),
-    "sub": (2, operator.sub),
-    "mul": (2, operator.mul),
-    "div": (2, operator.truediv),
-    "rem": (2, math.fmod),
-    "neg": (1, operator.neg),
-    "abs": (1, abs),
-    "sign": (1, _sign),
-    "min": (2, min),
-    "max": (2, max),
-    "clamp": (3, _clamp),
-    "saturate": (1, lambda e: _clamp(e, 0.0, 1.0)),
-    "step": (2, lambda edge, e: 1.0 if edge <= e else 0.0),
-    "fma": (3, lambda a, b, c: a * b + c),
-    "sqrt": (1, math.sqrt),
-    "inverseSqrt": (1, lambda e: 1.0 / math.sqrt(e)),
-    "ceil": (1, lambda e: float(math.ceil(e))),
-    "floor": (1, lambda e: float(math.floor(e))),
-    "trunc": (1, lambda e: float(math.trunc(e))),
-    "round": (1, lambda e: float(round(e))),
-    "fract": (1, lambda e: e - math.floor(e)),
-    "modf_whole": (1, lambda e: float(math.trunc(e))),
-    "modf_fract": (1, lambda e: e - math.trunc(e)),
-    "frexp_fract": (1, lambda e: math.frexp(e)[0]),
-    "degrees": (1, math.degrees),
-    "radians": (1, math.radians),
-    "atan2": (2, math.atan2),
-    "pow": (2, math.pow),
-    **{f.__name__: (1, f) for f in (math.acos, math.acosh, math.asin, math.asinh, math.atan, math.atanh, math.cos)},
-    **{f.__name__: (1, f) for f in (math.cosh, math.exp, math.log, math.log2, math.sin, math.sinh, math.tan)},
-    **{"tanh": (1, math.tanh), "exp2": (1, lambda e: math.pow(2.0, e))},
-}
-
-_COMPARE = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+def _sign(a: float) -> int:
+    return (a > 0) - (a < 0)
 
 
-def _register() -> None:
-    for kind, table in (("ai", _INTEGER), ("af", _FLOAT)):
-        for stem, (arity, fn) in table.items():
-            op(f"{' '.join([kind] * arity)} -> {kind}", 0, f"{stem}_{kind}")(fn)
-        for stem, fn in _COMPARE.items():
-            op(f"{kind} {kind} -> bool", 0, f"{stem}_{kind}")(fn)
-        op(f"{kind} {kind} bool -> {kind}", 0, f"select_{kind}")(_choose)
-        op(f"{kind} -> bool", 0, f"convert_{kind}_bool")(bool)
-    op("ai u32 -> ai", 0, "shl_ai")(lambda a, n: a << int(n))
-    op("ai u32 -> ai", 0, "shr_ai")(lambda a, n: a >> int(n))
-    op("af -> ai", 0, "frexp_exp_af")(lambda e: math.frexp(e)[1])
-    op("af ai -> af", 0, "ldexp_af")(lambda e, n: math.ldexp(e, int(n)))
-    op("ai -> af", 0, "convert_ai_af")(float)
+def _ldexp(a: float, exponent: int) -> float:
+    return math.ldexp(a, max(-5000, min(exponent, 5000)))
 
 
-def _to_concrete() -> None:
-    """Conversions to concrete kinds; a float that is too large for an integer saturates."""
-    import numpy as np
+def _truncating(low: int, high: int, word: Any) -> Callable[..., Any]:
+    def truncate(a: float) -> Any:
+        return word(0 if math.isnan(a) else int(max(low, min(a, high))))
 
-    from .rounding import round_f16
-
-    for kind in ("ai", "af"):
-        op(f"{kind} -> f32", 0, f"convert_{kind}_f32")(lambda e: np.float32(float(e)))
-        op(f"{kind} -> f16", 0, f"convert_{kind}_f16")(lambda e: round_f16(np.float64(e)))
-        op(f"{kind} -> i32", 0, f"convert_{kind}_i32")(lambda e: np.int32(_clamp(int(e), -(2**31), 2**31 - 1)))
-        op(f"{kind} -> u32", 0, f"convert_{kind}_u32")(lambda e: np.uint32(_clamp(int(e), 0, 2**32 - 1)))
+    return truncate
 
 
-_register()
-_to_concrete()
+def _saturated(a: float) -> float:
+    return max(0.0, min(a, 1.0))
+
+
+_I32, _U32 = (-(2**31), 2**31 - 1, np.int32), (0, 2**32 - 1, np.uint32)
+
+_BOTH: tuple[tuple[str, Callable[..., Any], str], ...] = (
+    ("add", operator.add, "T T -> T"),
+    ("sub", operator.sub, "T T -> T"),
+    ("mul", operator.mul, "T T -> T"),
+    ("neg", operator.neg, "T -> T"),
+    ("abs", operator.abs, "T -> T"),
+)
+_INT: tuple[tuple[str, Callable[..., Any], str], ...] = (
+    ("div", _int_quotient, "T T -> T"),
+    ("rem", _int_remainder, "T T -> T"),
+    ("and", operator.and_, "T T -> T"),
+    ("or", operator.or_, "T T -> T"),
+    ("xor", operator.xor, "T T -> T"),
+    ("not", operator.invert, "T -> T"),
+    ("shl", _shifted_left, "T u32 -> T"),
+    ("shr", _shifted_right, "T u32 -> T"),
+    ("sign", _sign, "T -> T"),
+    ("convert_ai_af", float, "ai -> af"),
+    ("convert_ai_f32", lambda a: np.float32(np.int64(a)), "ai -> f32"),
+    ("convert_ai_f16", lambda a: round_double_to_f16(np.float64(a)), "ai -> f16"),
+    ("convert_ai_i32", _truncating(*_I32), "ai -> i32"),
+    ("convert_ai_u32", _truncating(*_U32), "ai -> u32"),
+    ("convert_ai_bool", lambda a: np.uint32(a != 0), "ai -> bool"),
+)
+_FLOAT: tuple[tuple[str, Callable[..., Any], str], ...] = (
+    ("div", operator.truediv, "T T -> T"),
+    ("rem", math.fmod, "T T -> T"),
+    ("sqrt", math.sqrt, "T -> T"),
+    ("fma", lambda a, b, c: a * b + c, "T T T -> T"),
+    ("floor", np.floor, "T -> T"),
+    ("ceil", np.ceil, "T -> T"),
+    ("trunc", np.trunc, "T -> T"),
+    ("round", np.rint, "T -> T"),
+    ("fract", lambda a: a - np.floor(a), "T -> T"),
+    ("modf_whole", np.trunc, "T -> T"),
+    ("modf_fract", lambda a: a - np.trunc(a), "T -> T"),
+    ("frexp_fract", lambda a: math.frexp(a)[0], "T -> T"),
+    ("frexp_exp", lambda a: math.frexp(a)[1], "T -> ai"),
+    ("ldexp", _ldexp, "T ai -> T"),
+    ("sign", lambda a: float(_sign(a)), "T -> T"),
+    ("step", lambda edge, x: float(edge <= x), "T T -> T"),
+    ("saturate", _saturated, "T -> T"),
+    ("convert_af_f32", np.float32, "af -> f32"),
+    ("convert_af_f16", lambda a: round_double_to_f16(np.float64(a)), "af -> f16"),
+    ("convert_af_i32", _truncating(*_I32), "af -> i32"),
+    ("convert_af_u32", _truncating(*_U32), "af -> u32"),
+    ("convert_af_bool", lambda a: np.uint32(a != 0), "af -> bool"),
+)
+
+for _rows, _kinds in ((_BOTH, "ai af"), (_INT, "ai"), (_FLOAT, "af")):
+    for _stem, _fn, _signature in _rows:
+        define(_stem, _fn, _signature, "" if _stem.startswith("convert") else _kinds)

@@ -1,347 +1,216 @@
-"""i32, u32 and bool: arithmetic that wraps at 32 bits, bits, comparisons. Spec: WGSL, "Arithmetic Expressions".
+"""Arithmetic and bits of i32 and u32, both modulo 2**32.
 
-Division: x / 0 is x, x % 0 is 0, and the smallest i32 by -1 is itself, remainder 0. Shifts use the amount modulo 32.
-Quotients go through float64, where they are exact after truncation and LLVM has vector instructions for them.
+Spec: WGSL, "Arithmetic Expressions", "Bit Expressions", and the integer builtins.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from .define import helper, op
+from .generic import minimum
+from .registry import helper, op
 
-_U = np.uint32
-_LOWEST = np.int32(-(2**31))
-
-
-def _kinds(signature: str, *kinds: str):
-    """Register one function for several kinds (`x` in the signature), cast to each."""
-
-    def mark(fn):
-        for kind in kinds:
-            op(signature.replace("x", kind), 0, f"{fn.__name__}_{kind}")(fn)
-        return fn
-
-    return mark
+_ONE, _INT_MIN, _WIDTH = np.int32(1), np.int32(-(2**31)), np.uint32(32)
 
 
-# ---- arithmetic ----
+def _define_both(kind: str, word: Any) -> None:
+    """What is the same text for i32 and u32; `word` casts back to the kind."""
+
+    @op("T T -> T", kind)
+    def add(a: Any, b: Any) -> Any:
+        return word(a + b)
+
+    @op("T T -> T", kind)
+    def sub(a: Any, b: Any) -> Any:
+        return word(a - b)
+
+    @op("T T -> T", kind)
+    def mul(a: Any, b: Any) -> Any:
+        return word(a * b)
+
+    @op("T T -> T", kind)
+    def div(a: Any, b: Any) -> Any:
+        return _quotient(a, _divisor(a, b), word)
+
+    @op("T T -> T", kind)
+    def rem(a: Any, b: Any) -> Any:
+        d = _divisor(a, b)
+        return word(a - d * _quotient(a, d, word))
+
+    @op("T T -> T", kind)
+    def and_(a: Any, b: Any) -> Any:
+        return word(a & b)
+
+    @op("T T -> T", kind)
+    def or_(a: Any, b: Any) -> Any:
+        return word(a | b)
+
+    @op("T T -> T", kind)
+    def xor(a: Any, b: Any) -> Any:
+        return word(a ^ b)
+
+    @op("T -> T", kind)
+    def not_(a: Any) -> Any:
+        return word(~a)
+
+    @op("T u32 -> T", kind)
+    def shl(a: Any, amount: np.uint32) -> Any:
+        return word(np.uint32(a) << (amount & np.uint32(31)))
+
+    @op("T u32 -> T", kind)
+    def shr(a: Any, amount: np.uint32) -> Any:
+        return word(a >> word(amount & np.uint32(31)))
+
+    @op("T -> T", kind)
+    def countOneBits(a: Any) -> Any:
+        return word(_ones(np.uint32(a)))
+
+    @op("T -> T", kind)
+    def countLeadingZeros(a: Any) -> Any:
+        return word(_leading_zeros(np.uint32(a)))
+
+    @op("T -> T", kind)
+    def countTrailingZeros(a: Any) -> Any:
+        return word(_trailing_zeros(np.uint32(a)))
+
+    @op("T -> T", kind)
+    def firstTrailingBit(a: Any) -> Any:
+        """-1 of zero."""
+        return word(_trailing_zeros(np.uint32(a))) if a != 0 else word(~word(0))
+
+    @op("T -> T", kind)
+    def reverseBits(a: Any) -> Any:
+        return word(_reversed(np.uint32(a)))
+
+    @op("T T u32 u32 -> T", kind)
+    def insertBits(e: Any, newbits: Any, offset: np.uint32, count: np.uint32) -> Any:
+        o = minimum(offset, _WIDTH)
+        mask = np.uint64(_low_mask(o, count) << np.uint64(o))
+        kept = np.uint64(np.uint32(e)) & ~mask
+        return word(np.uint32(kept | ((np.uint64(np.uint32(newbits)) << np.uint64(o)) & mask)))
 
 
-@op("i32 i32 -> i32")
-def add_i32(a, b):
-    return np.int32(a + b)
-
-
-@op("u32 u32 -> u32")
-def add_u32(a, b):
-    return np.uint32(a + b)
-
-
-@op("i32 i32 -> i32")
-def sub_i32(a, b):
-    return np.int32(a - b)
-
-
-@op("u32 u32 -> u32")
-def sub_u32(a, b):
-    return np.uint32(a - b)
-
-
-@op("i32 i32 -> i32")
-def mul_i32(a, b):
-    return np.int32(a * b)
-
-
-@op("u32 u32 -> u32")
-def mul_u32(a, b):
-    return np.uint32(a * b)
+# ---- division --------------------------------------------------------------------------------------------
 
 
 @helper
-@op("i32 i32 -> i32")
-def div_i32(a, b):
-    whole = (b == 0) | ((a == _LOWEST) & (b == -1))
-    return np.int32(np.float64(a) / np.float64(np.int32(1) if whole else b))
+def _divisor(a: Any, b: Any) -> Any:
+    """b, or 1 where the division has no result: x / 0 = x / 1, INT_MIN / -1 = INT_MIN / 1, and so for remainders."""
+    return b * 0 + 1 if (b == 0) | ((a == _INT_MIN) & (b == -1)) else b
 
 
 @helper
-@op("u32 u32 -> u32")
-def div_u32(a, b):
-    return np.uint32(np.float64(a) / np.float64(_U(1) if b == 0 else b))
+def _quotient(a: Any, b: Any, word: Any) -> Any:
+    """Toward zero. float64 is exact enough for 32 bits, and its division is vectorized."""
+    return word(np.float64(a) / np.float64(b))
 
 
-@op("i32 i32 -> i32")
-def rem_i32(a, b):
-    whole = (b == 0) | ((a == _LOWEST) & (b == -1))
-    return np.int32(0) if whole else np.int32(a - np.int32(div_i32(a, b) * b))
+# ---- bits, of u32 ----------------------------------------------------------------------------------------
 
 
-@op("u32 u32 -> u32")
-def rem_u32(a, b):
-    return _U(0) if b == 0 else np.uint32(a - np.uint32(div_u32(a, b) * b))
+@helper
+def _swapped(a: np.uint32, mask: np.uint32, by: np.uint32) -> np.uint32:
+    """Neighbouring fields of `by` bits exchanged; `mask` selects the lower ones."""
+    return np.uint32(((a & mask) << by) | ((a >> by) & mask))
 
 
-@op("i32 -> i32")
-def neg_i32(a):
+@helper
+def _ones(a: np.uint32) -> np.uint32:
+    pairs = np.uint32(a - ((a >> np.uint32(1)) & np.uint32(0x55555555)))
+    fours = np.uint32((pairs & np.uint32(0x33333333)) + ((pairs >> np.uint32(2)) & np.uint32(0x33333333)))
+    bytes_ = np.uint32((fours + (fours >> np.uint32(4))) & np.uint32(0x0F0F0F0F))
+    return np.uint32(np.uint32(bytes_ * np.uint32(0x01010101)) >> np.uint32(24))
+
+
+@helper
+def _leading_zeros(a: np.uint32) -> np.uint32:
+    a = np.uint32(a | (a >> np.uint32(1)))
+    a = np.uint32(a | (a >> np.uint32(2)))
+    a = np.uint32(a | (a >> np.uint32(4)))
+    a = np.uint32(a | (a >> np.uint32(8)))
+    a = np.uint32(a | (a >> np.uint32(16)))
+    return np.uint32(_WIDTH - _ones(a))
+
+
+@helper
+def _trailing_zeros(a: np.uint32) -> np.uint32:
+    return _ones(np.uint32(~a & (a - np.uint32(1))))
+
+
+@helper
+def _reversed(a: np.uint32) -> np.uint32:
+    a = _swapped(a, np.uint32(0x55555555), np.uint32(1))
+    a = _swapped(a, np.uint32(0x33333333), np.uint32(2))
+    a = _swapped(a, np.uint32(0x0F0F0F0F), np.uint32(4))
+    a = _swapped(a, np.uint32(0x00FF00FF), np.uint32(8))
+    return _swapped(a, np.uint32(0x0000FFFF), np.uint32(16))
+
+
+@helper
+def _low_mask(offset: np.uint32, count: np.uint32) -> np.uint64:
+    """The low `count` bits set, or as many as there are from `offset` (at most 32) up."""
+    width = minimum(count, np.uint32(_WIDTH - offset))
+    return np.uint64((np.uint64(1) << np.uint64(width)) - np.uint64(1))
+
+
+_define_both("i32", np.int32)
+_define_both("u32", np.uint32)
+
+
+# ---- what differs ----------------------------------------------------------------------------------------
+
+
+@op("T -> T", "i32")
+def neg(a: np.int32) -> np.int32:
     return np.int32(-a)
 
 
-@op("i32 -> i32")
-def abs_i32(a):
+@op("T -> T", "i32")
+def abs_(a: np.int32) -> np.int32:
+    """INT_MIN stays."""
     return np.int32(-a) if a < 0 else a
 
 
-@op("u32 -> u32")
-def abs_u32(a):
+@op("T -> T", "u32")
+def abs(a: np.uint32) -> np.uint32:
     return a
 
 
-@op("i32 -> i32")
-def sign_i32(a):
-    return np.int32(1) if a > 0 else (np.int32(-1) if a < 0 else np.int32(0))
-
-
-@_kinds("x x -> x", "i32", "u32")
-def min(a, b):
-    return b if b < a else a
-
-
-@_kinds("x x -> x", "i32", "u32")
-def max(a, b):
-    return b if a < b else a
-
-
-@_kinds("x x x -> x", "i32", "u32")
-def clamp(e, low, high):
-    raised = low if e < low else e
-    return high if high < raised else raised
-
-
-# ---- bits ----
-
-
-def _bitwise(kind, cast):
-    def both(a, b):
-        return cast(a & b)
-
-    def either(a, b):
-        return cast(a | b)
-
-    def differ(a, b):
-        return cast(a ^ b)
-
-    for stem, fn in (("and", both), ("or", either), ("xor", differ)):
-        op(f"{kind} {kind} -> {kind}", 0, f"{stem}_{kind}")(fn)
-
-
-for _kind, _cast in (("i32", np.int32), ("u32", np.uint32), ("bool", np.uint32)):
-    _bitwise(_kind, _cast)
-
-
-@op("i32 -> i32")
-def not_i32(a):
-    return np.int32(~a)
-
-
-@op("u32 -> u32")
-def not_u32(a):
-    return np.uint32(~a)
-
-
-@op("i32 u32 -> i32")
-def shl_i32(a, n):
-    return np.int32(np.uint32(a) << (n & _U(31)))
-
-
-@op("u32 u32 -> u32")
-def shl_u32(a, n):
-    return np.uint32(a << (n & _U(31)))
-
-
-@op("i32 u32 -> i32")
-def shr_i32(a, n):
-    return np.int32(a >> np.int32(n & _U(31)))
-
-
-@op("u32 u32 -> u32")
-def shr_u32(a, n):
-    return np.uint32(a >> (n & _U(31)))
+@op("T -> T", "i32")
+def sign(a: np.int32) -> np.int32:
+    return np.int32(np.int32(a > 0) - np.int32(a < 0))
 
 
 @helper
-def ones(word):
-    """How many bits of a word are 1."""
-    word = np.uint32(word - ((word >> _U(1)) & _U(0x55555555)))
-    word = np.uint32((word & _U(0x33333333)) + ((word >> _U(2)) & _U(0x33333333)))
-    word = np.uint32((word + (word >> _U(4))) & _U(0x0F0F0F0F))
-    return np.uint32(np.uint32(word * _U(0x01010101)) >> _U(24))
+def _first_leading_bit(a: np.uint32) -> np.uint32:
+    """-1 of zero, as 32 bits."""
+    return np.uint32(np.uint32(31) - _leading_zeros(a))
 
 
-@helper
-def smear(word):
-    """Every bit below the highest 1 made 1."""
-    word = np.uint32(word | (word >> _U(1)))
-    word = np.uint32(word | (word >> _U(2)))
-    word = np.uint32(word | (word >> _U(4)))
-    word = np.uint32(word | (word >> _U(8)))
-    return np.uint32(word | (word >> _U(16)))
+@op("T -> T", "u32")
+def firstLeadingBit(a: np.uint32) -> np.uint32:
+    return _first_leading_bit(a)
 
 
-@helper
-def trailing(word):
-    """Zeros below the lowest 1; 32 for 0."""
-    return ones(np.uint32(~word & np.uint32(word - _U(1))))
+@op("T -> T", "i32")
+def firstLeadingBit_(a: np.int32) -> np.int32:
+    """The highest bit that differs from the sign."""
+    return np.int32(_first_leading_bit(np.uint32(a ^ (a >> np.int32(31)))))
 
 
-@helper
-def mirrored(word):
-    word = np.uint32(((word >> _U(1)) & _U(0x55555555)) | ((word & _U(0x55555555)) << _U(1)))
-    word = np.uint32(((word >> _U(2)) & _U(0x33333333)) | ((word & _U(0x33333333)) << _U(2)))
-    word = np.uint32(((word >> _U(4)) & _U(0x0F0F0F0F)) | ((word & _U(0x0F0F0F0F)) << _U(4)))
-    word = np.uint32(((word >> _U(8)) & _U(0x00FF00FF)) | ((word & _U(0x00FF00FF)) << _U(8)))
-    return np.uint32((word >> _U(16)) | np.uint32(word << _U(16)))
+@op("T u32 u32 -> T", "u32")
+def extractBits(e: np.uint32, offset: np.uint32, count: np.uint32) -> np.uint32:
+    o = minimum(offset, _WIDTH)
+    return np.uint32((np.uint64(e) >> np.uint64(o)) & _low_mask(o, count))
 
 
-@op("u32 -> u32")
-def countOneBits_u32(e):
-    return ones(e)
-
-
-@op("i32 -> i32")
-def countOneBits_i32(e):
-    return np.int32(ones(np.uint32(e)))
-
-
-@op("u32 -> u32")
-def countLeadingZeros_u32(e):
-    return np.uint32(_U(32) - ones(smear(e)))
-
-
-@op("i32 -> i32")
-def countLeadingZeros_i32(e):
-    return np.int32(_U(32) - ones(smear(np.uint32(e))))
-
-
-@op("u32 -> u32")
-def countTrailingZeros_u32(e):
-    return trailing(e)
-
-
-@op("i32 -> i32")
-def countTrailingZeros_i32(e):
-    return np.int32(trailing(np.uint32(e)))
-
-
-@op("u32 -> u32")
-def reverseBits_u32(e):
-    return mirrored(e)
-
-
-@op("i32 -> i32")
-def reverseBits_i32(e):
-    return np.int32(mirrored(np.uint32(e)))
-
-
-@op("u32 -> u32")
-def firstTrailingBit_u32(e):
-    return _U(0xFFFFFFFF) if e == 0 else trailing(e)
-
-
-@op("i32 -> i32")
-def firstTrailingBit_i32(e):
-    return np.int32(-1) if e == 0 else np.int32(trailing(np.uint32(e)))
-
-
-@op("u32 -> u32")
-def firstLeadingBit_u32(e):
-    return np.uint32(ones(smear(e)) - _U(1))
-
-
-@op("i32 -> i32")
-def firstLeadingBit_i32(e):
-    """The highest bit that differs from the sign; -1 for 0 and -1."""
-    return np.int32(np.uint32(ones(smear(np.uint32(~e if e < 0 else e))) - _U(1)))
-
-
-@helper
-def low_mask(count):
-    """`count` ones, for 0 to 32."""
-    return _U(0xFFFFFFFF) if count >= 32 else np.uint32(np.uint32(_U(1) << (count & _U(31))) - _U(1))
-
-
-@op("u32 u32 u32 -> u32")
-def extractBits_u32(e, offset, count):
-    o = offset if offset < 32 else _U(32)
-    c = count if count < _U(32) - o else np.uint32(_U(32) - o)
-    return np.uint32((e >> (o & _U(31))) & low_mask(c)) if c > 0 else _U(0)
-
-
-@op("i32 u32 u32 -> i32")
-def extractBits_i32(e, offset, count):
-    o = offset if offset < 32 else _U(32)
-    c = count if count < _U(32) - o else np.uint32(_U(32) - o)
-    up = np.uint32(_U(32) - o - c) & _U(31)
-    raised = np.int32(np.uint32(e) << up)
-    return np.int32(raised >> np.int32(np.uint32(_U(32) - c) & _U(31))) if c > 0 else np.int32(0)
-
-
-@helper
-def inserted(e, new, offset, count):
-    o = offset if offset < 32 else _U(32)
-    c = count if count < _U(32) - o else np.uint32(_U(32) - o)
-    mask = np.uint32(low_mask(c) << (o & _U(31))) if c > 0 else _U(0)
-    return np.uint32((e & ~mask) | (np.uint32(new << (o & _U(31))) & mask))
-
-
-@op("u32 u32 u32 u32 -> u32")
-def insertBits_u32(e, new, offset, count):
-    return inserted(e, new, offset, count)
-
-
-@op("i32 i32 u32 u32 -> i32")
-def insertBits_i32(e, new, offset, count):
-    return np.int32(inserted(np.uint32(e), np.uint32(new), offset, count))
-
-
-# ---- comparisons and logic ----
-
-
-@_kinds("x x -> bool", "i32", "u32", "bool")
-def eq(a, b):
-    return np.uint32(a == b)
-
-
-@_kinds("x x -> bool", "i32", "u32", "bool")
-def ne(a, b):
-    return np.uint32(a != b)
-
-
-@_kinds("x x -> bool", "i32", "u32")
-def lt(a, b):
-    return np.uint32(a < b)
-
-
-@_kinds("x x -> bool", "i32", "u32")
-def le(a, b):
-    return np.uint32(a <= b)
-
-
-@_kinds("x x -> bool", "i32", "u32")
-def gt(a, b):
-    return np.uint32(a > b)
-
-
-@_kinds("x x -> bool", "i32", "u32")
-def ge(a, b):
-    return np.uint32(a >= b)
-
-
-@_kinds("x x bool -> x", "i32", "u32", "bool")
-def select(if_false, if_true, condition):
-    return if_true if condition != 0 else if_false
-
-
-@op("bool -> bool")
-def lnot_bool(a):
-    return np.uint32(a ^ _U(1))
+@op("T u32 u32 -> T", "i32")
+def extractBits_(e: np.int32, offset: np.uint32, count: np.uint32) -> np.int32:
+    """Sign-extended from the highest bit extracted."""
+    o = minimum(offset, _WIDTH)
+    mask = _low_mask(o, count)
+    field = np.int64((np.uint64(np.uint32(e)) >> np.uint64(o)) & mask)
+    top = np.int64((mask + np.uint64(1)) >> np.uint64(1))
+    return np.int32((field ^ top) - top)

@@ -1,0 +1,2 @@
+const tile = 24;
+const_assert tile % 16 == 0;

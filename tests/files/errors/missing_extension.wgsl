@@ -1,0 +1,3 @@
+fn half(x: f32) -> f16 {
+    return f16(x);
+}

@@ -1,0 +1,3 @@
+const a = b + 1;
+const b = c * 2;
+const c = a;

@@ -1,0 +1,5 @@
+var<private> n = 64u;
+
+@compute @workgroup_size(8, n)
+fn main() {
+}

@@ -1,0 +1,130 @@
+"""Pipeline creation: overrides get values, sizes become numbers, limits hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sim.wgsl import typed
+from sim.wgsl import types as t
+from sim.wgsl.check import check
+from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.source import Source
+
+TILED = """
+@id(7) override width: u32;
+override depth = width / 2;
+override scale: f32 = 1.5;
+override fast: bool = false;
+var<workgroup> tile: array<vec3f, depth>;
+var<workgroup> flag: u32;
+@compute @workgroup_size(width, 2)
+fn main() {
+    tile[depth - 1] = vec3f(scale);
+    flag = select(1u, 2u, fast);
+}
+"""
+
+
+def pipeline(text: str, **overrides: Any) -> typed.Pipeline:
+    return check(Source(text)).pipeline(overrides=overrides)
+
+
+def by_name(made: typed.Pipeline) -> dict[str, Any]:
+    return {override.name: value for override, value in made.values.items()}
+
+
+def test_overrides_sizes_and_memory() -> None:
+    made = pipeline(TILED, width=16)
+    assert made.workgroup_size == (16, 2, 1)
+    assert by_name(made) == {"width": 16, "depth": 8, "scale": 1.5, "fast": False}
+    tile, flag = made.globals
+    assert made.store_types[tile] == t.Array(t.Vec(3, t.F32), 8)
+    assert made.store_types[flag] == t.U32
+    # Eight vec3 at a stride of 16 bytes, and a u32 that takes up 16.
+    assert made.workgroup_bytes == 8 * 16 + 16
+    assert made.warnings == []
+
+
+@pytest.mark.parametrize("key", ["width", "7", 7])
+def test_an_override_by_name_or_id(key: str | int) -> None:
+    assert check(Source(TILED)).pipeline(overrides={key: 32}).workgroup_size == (32, 2, 1)
+
+
+def test_a_given_override_is_not_evaluated() -> None:
+    text = "override a: i32; override b = 1 / a; @compute @workgroup_size(1) fn main() { _ = b; }"
+    assert by_name(pipeline(text, b=3)) == {"b": 3}
+    with pytest.raises(WgslError, match="'a' has no value"):
+        pipeline(text)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({}, "override 'width' has no value"),
+        ({"width": 16, "widht": 3}, "no override 'widht'"),
+        ({"width": -1}, "is u32, which cannot hold -1"),
+        ({"width": 2**32}, "cannot hold"),
+        ({"width": 1.5}, "cannot hold 1.5"),
+        ({"width": "16"}, "a str is given"),
+        ({"width": 16, "scale": 1e39}, "is f32, which cannot hold"),
+        ({"width": 16, "scale": float("nan")}, "is f32, which cannot hold"),
+        ({"width": 1}, "at least 1, not 0"),
+        ({"width": 0}, "at least 1, not 0"),
+        ({"width": 16, "depth": 0}, "at least 1, not 0"),
+        ({"width": 256}, "256 \\* 2 \\* 1 = 512 invocations exceeds the limit of 256"),
+        ({"width": 257}, "along x is 257"),
+    ],
+)
+def test_values_that_do_not_do(overrides: dict[str, Any], message: str) -> None:
+    with pytest.raises(WgslError, match=message):
+        pipeline(TILED, **overrides)
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "fails"),
+    [
+        ("let x = a[n];", 3, False),
+        ("let x = a[n];", 4, True),
+        ("let x = 8 / n;", 0, True),
+        ("let x = n > 0 && 8 / n > 1;", 0, False),
+        ("let x = 1i << u32(n);", 31, True),
+        ("a[0] /= n;", 0, True),
+    ],
+)
+def test_override_expressions_in_functions(statement: str, value: int, fails: bool) -> None:
+    text = f"override n: i32; @compute @workgroup_size(1) fn main() {{ var a: array<i32, 4>; {statement} }}"
+    if fails:
+        with pytest.raises(WgslError):
+            pipeline(text, n=value)
+    else:
+        pipeline(text, n=value)
+
+
+def test_limits_can_be_raised_and_storage_only_warns() -> None:
+    text = "var<workgroup> a: array<f32, 4224>; @compute @workgroup_size(512) fn main() { a[0] = 1; }"
+    module = check(Source(text))
+    with pytest.raises(WgslError, match="more than the limit of 256"):
+        module.pipeline()
+    raised = {"maxComputeWorkgroupSizeX": 1024, "maxComputeInvocationsPerWorkgroup": 1024}
+    made = module.pipeline(limits=raised)
+    assert made.workgroup_bytes == 16896
+    assert [w.code for w in made.warnings] == ["workgroup-storage"]
+    assert module.pipeline(limits={**raised, "maxComputeWorkgroupStorageSize": 32768}).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "message"),
+    [
+        ("fn f() {}", None, "no compute entry point"),
+        ("fn f() {}", "f", "'f' is no entry point"),
+        ("@compute @workgroup_size(1) fn matmul() {}", "matmull", "did you mean 'matmul'?"),
+        ("@compute @workgroup_size(1) fn a() {} @compute @workgroup_size(1) fn b() {}", None, "'a', 'b'"),
+        ("@fragment fn a() {}", "a", "is a fragment entry point"),
+    ],
+)
+def test_the_entry_point(text: str, entry: str | None, message: str) -> None:
+    with pytest.raises(WgslError) as error:
+        check(Source(text)).pipeline(entry)
+    assert message in str(error.value)

@@ -1,0 +1,91 @@
+"""Uniformity: a barrier is accepted only where every invocation of the workgroup surely comes by."""
+
+from __future__ import annotations
+
+import pytest
+
+from sim.wgsl import typed
+from sim.wgsl.check import check
+from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.source import Source
+
+HEAD = """
+enable subgroups;
+@group(0) @binding(0) var<uniform> dims: vec4u;
+@group(0) @binding(1) var<storage, read_write> data: array<u32>;
+var<workgroup> shared_count: atomic<u32>;
+var<workgroup> flag: u32;
+fn barrier() { workgroupBarrier(); }
+fn is_even(x: u32) -> bool { return x % 2 == 0; }
+fn spoil(p: ptr<function, u32>) { *p = data[0]; }
+fn keep(p: ptr<function, u32>) { *p += 1; }
+@compute @workgroup_size(64)
+fn main(
+    @builtin(local_invocation_id) lid: vec3u,
+    @builtin(workgroup_id) wid: vec3u,
+    @builtin(subgroup_id) sid: u32,
+) {
+"""
+
+UNIFORM = {
+    "at the top": "workgroupBarrier();",
+    "a loop over a uniform bound": "for (var k = 0u; k < dims.x; k += 16) { workgroupBarrier(); }",
+    "a branch on the workgroup": "if wid.x == 0 { workgroupBarrier(); }",
+    "after a divergent branch": "if lid.x == 0 { flag = 1; } workgroupBarrier();",
+    "a divergent store that is overwritten": "var x = lid.x; x = 3; if x == 3 { workgroupBarrier(); }",
+    "a value from workgroupUniformLoad": "let x = workgroupUniformLoad(&flag); if x > 0 { workgroupBarrier(); }",
+    "a helper with a uniform argument": "if is_even(dims.x) { barrier(); }",
+    "a pointer to a uniform variable": "var x = 1u; keep(&x); if x > 1 { workgroupBarrier(); }",
+    "subgroup operations in a branch on the subgroup": "if sid == 0 { data[1] = subgroupAdd(1u); }",
+}
+
+DIVERGENT = {
+    "a branch on the lane": "if lid.x < 32 { workgroupBarrier(); }",
+    "after a divergent return": "if lid.x < 32 { return; } workgroupBarrier();",
+    "a loop over a divergent bound": "for (var k = 0u; k < lid.x; k++) { workgroupBarrier(); }",
+    "after a divergent break": "loop { if lid.x > 3 { break; } workgroupBarrier(); }",
+    "before a divergent break": "loop { workgroupBarrier(); if lid.x > 3 { break; } }",
+    "a branch on storage that is written": "if data[0] == 1 { workgroupBarrier(); }",
+    "a branch on an atomic": "if atomicLoad(&shared_count) == 1 { workgroupBarrier(); }",
+    "a helper in a divergent branch": "if lid.x == 0 { barrier(); }",
+    "a helper with a divergent argument": "if is_even(lid.x) { barrier(); }",
+    "a variable assigned divergently": "var x = 0; if lid.x == 0 { x = 1; } if x == 1 { workgroupBarrier(); }",
+    "a variable spoilt through a pointer": "var x = 1u; spoil(&x); if x > 1 { workgroupBarrier(); }",
+    "through a let pointer": "var x = 1u; let p = &x; *p = lid.x; if x > 1 { workgroupBarrier(); }",
+    "a component kept from before": "var v = lid; v.x = 1; if v.x == 1 { workgroupBarrier(); }",
+    "an element at a divergent index": "var a = array(1, 2); if a[lid.x] == 1 { workgroupBarrier(); }",
+    "the right of a short circuit": "if lid.x == 0 && workgroupUniformLoad(&flag) == 1 { }",
+    "a divergent switch": "switch lid.x { case 0: { workgroupBarrier(); } default {} }",
+    "subgroup operations in a divergent branch": "if lid.x < 3 { data[1] = subgroupAdd(1u); }",
+}
+
+
+def main(statements: str) -> typed.Module:
+    return check(Source(f"{HEAD} {statements} }}"))
+
+
+@pytest.mark.parametrize("statements", UNIFORM.values(), ids=UNIFORM.keys())
+def test_uniform(statements: str) -> None:
+    main(statements)
+
+
+@pytest.mark.parametrize("statements", DIVERGENT.values(), ids=DIVERGENT.keys())
+def test_divergent(statements: str) -> None:
+    with pytest.raises(WgslError) as error:
+        main(statements)
+    assert error.value.diagnostics[0].code == "non-uniform"
+
+
+def test_the_reason_is_told_where_it_is() -> None:
+    with pytest.raises(WgslError) as error:
+        main("if lid.x < 32 { workgroupBarrier(); }")
+    diagnostic = error.value.diagnostics[0]
+    assert diagnostic.span is not None
+    assert diagnostic.span.text == "workgroupBarrier()"
+    assert [note.message for note in diagnostic.notes] == ["'lid' may differ between invocations"]
+
+
+@pytest.mark.parametrize(("severity", "warnings"), [("off", []), ("warning", ["warning"]), ("info", ["info"])])
+def test_a_filter_changes_the_severity(severity: str, warnings: list[str]) -> None:
+    made = main(f"@diagnostic({severity}, subgroup_uniformity) if lid.x < 3 {{ data[1] = subgroupAdd(1u); }}")
+    assert [w.severity for w in made.warnings] == warnings
