@@ -6,9 +6,12 @@ bytes. Spec: WGSL, "Types" and "Memory Layout".
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+from .diagnostics import Crash
 from .source import Span
 
 
@@ -102,7 +105,7 @@ class Member:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Struct:
-    """Equal only to itself. `size` and `align` per the layout rules; for a runtime-sized tail, `size` is the fixed part."""
+    """Equal only to itself. `size` and `align` per the layout rules; of a runtime-sized tail, `size` counts nothing."""
 
     name: str
     members: tuple[Member, ...]
@@ -164,3 +167,333 @@ class Sampler:
 
 
 Type = Scalar | Vec | Mat | Atomic | Array | Struct | Pointer | Reference | Texture | Sampler
+
+
+# ---- what kind of type it is -------------------------------------------------------------------------
+
+INTEGERS = (ABSTRACT_INT, I32, U32)
+FLOATS = (ABSTRACT_FLOAT, F32, F16)
+ABSTRACTS = (ABSTRACT_INT, ABSTRACT_FLOAT)
+
+# The short name of a scalar type, as the scalar operations spell it: `add_f32`, `convert_ai_af`.
+KIND = {BOOL: "bool", I32: "i32", U32: "u32", F32: "f32", F16: "f16", ABSTRACT_INT: "ai", ABSTRACT_FLOAT: "af"}
+
+
+def is_numeric_scalar(t: Type) -> bool:
+    return isinstance(t, Scalar) and t != BOOL
+
+
+def is_integer(t: Type) -> bool:
+    """i32, u32 or abstract-int (a scalar)."""
+    return t in INTEGERS
+
+
+def is_float(t: Type) -> bool:
+    """f32, f16 or abstract-float (a scalar)."""
+    return t in FLOATS
+
+
+def is_concrete(t: Type) -> bool:
+    """No abstract numeric inside. Spec: "Abstract Numeric Types"."""
+    match t:
+        case Struct():
+            return all(is_concrete(m.type) for m in t.members)
+        case Vec() | Mat() | Array():
+            return is_concrete(t.elem)
+        case _:
+            return t not in ABSTRACTS
+
+
+def is_constructible(t: Type) -> bool:
+    """Values of it can be made, loaded, passed and returned. Spec: "Constructible Types"."""
+    match t:
+        case Array():
+            return isinstance(t.count, int) and is_constructible(t.elem)
+        case Struct():
+            return all(is_constructible(m.type) for m in t.members)
+        case _:
+            return isinstance(t, Scalar | Vec | Mat)
+
+
+def is_host_shareable(t: Type) -> bool:
+    """Fit for storage and uniform buffers. Spec: "Host-shareable Types"."""
+    match t:
+        case Scalar() | Vec() | Mat():
+            return element_of(t) != BOOL and is_concrete(t)
+        case Atomic():
+            return True
+        case Array():
+            return not isinstance(t.count, OverrideCount) and is_host_shareable(t.elem)
+        case Struct():
+            return all(is_host_shareable(m.type) for m in t.members)
+        case _:
+            return False
+
+
+def has_creation_fixed_footprint(t: Type) -> bool:
+    """Its size is known when the module is. Spec: "Fixed-Footprint Types"."""
+    return has_fixed_footprint(t) and not _any_array(t, lambda a: isinstance(a.count, OverrideCount))
+
+
+def has_fixed_footprint(t: Type) -> bool:
+    """Its size is known at pipeline creation at the latest: no runtime-sized array. Spec: "Fixed-Footprint Types"."""
+    return isinstance(t, Scalar | Vec | Mat | Atomic | Array | Struct) and not _any_array(t, lambda a: a.count is None)
+
+
+def is_plain(t: Type) -> bool:
+    """Scalar, atomic or composite type. Spec: "Plain Types"."""
+    return isinstance(t, Scalar | Vec | Mat | Atomic | Array | Struct)
+
+
+def is_storable(t: Type) -> bool:
+    """Fit to be the store type of a variable. Spec: "Storable Types"."""
+    return (is_plain(t) and is_concrete(t)) or isinstance(t, Texture | Sampler)
+
+
+def contains_atomic(t: Type) -> bool:
+    match t:
+        case Array():
+            return contains_atomic(t.elem)
+        case Struct():
+            return any(contains_atomic(m.type) for m in t.members)
+        case _:
+            return isinstance(t, Atomic)
+
+
+def _any_array(t: Type, test: Any) -> bool:
+    match t:
+        case Array():
+            return test(t) or _any_array(t.elem, test)
+        case Struct():
+            return any(_any_array(m.type, test) for m in t.members)
+        case _:
+            return False
+
+
+# ---- what is inside ----------------------------------------------------------------------------------
+
+
+def element_of(t: Type) -> Scalar:
+    """The scalar of a scalar, vector, matrix or atomic (of arrays of them too)."""
+    while not isinstance(t, Scalar):
+        if not isinstance(t, Vec | Mat | Atomic | Array):
+            raise Crash(f"{t} has no single scalar type")
+        t = t.elem
+    return t
+
+
+def with_element(t: Type, elem: Scalar) -> Type:
+    """The same shape over another scalar type."""
+    match t:
+        case Scalar():
+            return elem
+        case Vec():
+            return Vec(t.size, elem)
+        case Mat():
+            return Mat(t.cols, t.rows, elem)
+        case Atomic():
+            return Atomic(elem)
+        case Array():
+            return Array(with_element(t.elem, elem), t.count)
+        case _:
+            raise Crash(f"{t} has no single scalar type")
+
+
+def children(t: Type) -> tuple[Type, ...]:
+    """Types of the direct parts of a constructible type, in order: none of a scalar, the columns of a matrix."""
+    match t:
+        case Vec():
+            return (t.elem,) * t.size
+        case Mat():
+            return (Vec(t.rows, t.elem),) * t.cols
+        case Array() if isinstance(t.count, int):
+            return (t.elem,) * t.count
+        case Struct():
+            return tuple(m.type for m in t.members)
+        case Scalar():
+            return ()
+        case _:
+            raise Crash(f"{t} has no fixed parts")
+
+
+def components(t: Type) -> int:
+    """How many scalars a value of a constructible type holds."""
+    match t:
+        case Scalar() | Atomic():
+            return 1
+        case Array() if isinstance(t.count, int):
+            return t.count * components(t.elem)
+        case _:
+            return sum(components(child) for child in children(t))
+
+
+def flatten(t: Type) -> list[Scalar]:
+    """The scalars of a constructible type in order: matrices by column, structs by member."""
+    match t:
+        case Scalar():
+            return [t]
+        case Atomic():
+            return [t.elem]
+        case Array() if isinstance(t.count, int):
+            return flatten(t.elem) * t.count
+        case _:
+            return [scalar for child in children(t) for scalar in flatten(child)]
+
+
+# ---- memory layout -----------------------------------------------------------------------------------
+
+
+def round_up(multiple: int, n: int) -> int:
+    """The smallest multiple of `multiple` that is at least `n`."""
+    return -(-n // multiple) * multiple
+
+
+def align_of(t: Type) -> int:
+    """AlignOf, in bytes. Spec: "Alignment and Size"."""
+    match t:
+        case Scalar():
+            return 2 if t == F16 else 4
+        case Vec():
+            return align_of(t.elem) * (2 if t.size == 2 else 4)
+        case Mat():
+            return align_of(Vec(t.rows, t.elem))
+        case Atomic():
+            return 4
+        case Array():
+            return align_of(t.elem)
+        case Struct():
+            return t.align
+        case _:
+            raise Crash(f"{t} has no alignment")
+
+
+def size_of(t: Type) -> int:
+    """SizeOf, in bytes; of a runtime-sized array, nothing: what is fixed of it. Spec: "Alignment and Size"."""
+    match t:
+        case Scalar():
+            return 2 if t == F16 else 4
+        case Vec():
+            return t.size * size_of(t.elem)
+        case Mat():
+            return t.cols * stride_of(t)
+        case Atomic():
+            return 4
+        case Array():
+            if isinstance(t.count, OverrideCount):
+                raise Crash(f"the size of {t} is not known before pipeline creation")
+            return (t.count or 0) * stride_of(t)
+        case Struct():
+            return t.size
+        case _:
+            raise Crash(f"{t} has no size")
+
+
+def stride_of(t: Array | Mat | Vec) -> int:
+    """Bytes from one element (of a matrix: column) to the next. Spec: "Internal Layout of Values"."""
+    elem = Vec(t.rows, t.elem) if isinstance(t, Mat) else t.elem
+    return round_up(align_of(elem), size_of(elem)) if not isinstance(t, Vec) else size_of(elem)
+
+
+def min_binding_size(t: Type) -> int:
+    """Bytes a buffer needs at least to be bound as `t`, with one element of a runtime-sized tail."""
+    match t:
+        case Array(count=None):
+            return stride_of(t)
+        case Struct() if t.members and not has_fixed_footprint(t):
+            last = t.members[-1]
+            return round_up(t.align, last.offset + min_binding_size(last.type))
+        case _:
+            return size_of(t)
+
+
+def layout(name: str, members: Iterable[tuple[str, Type, Mapping[str, Any], Span | None]]) -> Struct:
+    """Lay out a struct: each member is (name, type, attributes, span).
+
+    The attributes `align` and `size` (ints) are obeyed as they are (the checker judges them), the others are kept on
+    the member. Spec: "Structure Member Layout".
+    """
+    placed: list[Member] = []
+    end, struct_align = 0, 1
+    for member_name, type_, attrs, span in members:
+        opaque = not is_plain(type_) or _any_array(type_, lambda a: isinstance(a.count, OverrideCount))
+        align = attrs.get("align") or (1 if opaque else align_of(type_))
+        size = attrs.get("size") or (0 if opaque else size_of(type_))
+        offset = round_up(align, end)
+        kept = tuple((key, value) for key, value in attrs.items() if key not in ("align", "size"))
+        placed.append(Member(member_name, type_, offset, size, align, span, kept))
+        end, struct_align = offset + size, max(struct_align, align)
+    return Struct(name, tuple(placed), round_up(struct_align, end), struct_align)
+
+
+def required_align(t: Type, *, uniform: bool) -> int:
+    """RequiredAlignOf for the uniform address space without `uniform_buffer_standard_layout`, else for any other."""
+    return round_up(16, align_of(t)) if uniform and isinstance(t, Array | Struct) else align_of(t)
+
+
+def layout_problem(t: Type, *, uniform: bool) -> str | None:
+    """Why a type may not be laid out in an address space, or None. Spec: "Address Space Layout Constraints".
+
+    `uniform`: the uniform address space under the stricter rules, which `uniform_buffer_standard_layout` lifts. The
+    other rules (offsets and strides are multiples of the alignment) hold everywhere.
+    """
+    match t:
+        case Array():
+            stride, need = stride_of(t), 16 if uniform else required_align(t.elem, uniform=uniform)
+            if stride % need:
+                return f"the element stride of {t} is {stride} bytes, which is not a multiple of {need}"
+            return layout_problem(t.elem, uniform=uniform)
+        case Struct():
+            problems = (_member_problem(t, m, uniform) or layout_problem(m.type, uniform=uniform) for m in t.members)
+            return next(filter(None, problems), None) or (_struct_gap_problem(t) if uniform else None)
+        case _:
+            return None
+
+
+def uniform_layout_problem(t: Type, *, standard_layout: bool = False) -> str | None:
+    """Why `t` may not lie in a uniform buffer, or None. `standard_layout`: `uniform_buffer_standard_layout` holds."""
+    return layout_problem(t, uniform=not standard_layout)
+
+
+def _member_problem(struct: Struct, member: Member, uniform: bool) -> str | None:
+    need = required_align(member.type, uniform=uniform)
+    if member.offset % need == 0:
+        return None
+    return f"member '{member.name}' of {struct} is at byte {member.offset}, which is not a multiple of {need}"
+
+
+def _struct_gap_problem(struct: Struct) -> str | None:
+    for member, after in pairwise(struct.members):
+        need = round_up(16, size_of(member.type)) if isinstance(member.type, Struct) else 0
+        if after.offset - member.offset < need:
+            gap = after.offset - member.offset
+            return f"member '{after.name}' of {struct} is {gap} bytes after the struct '{member.name}', not {need}"
+    return None
+
+
+# ---- predeclared enumerants --------------------------------------------------------------------------
+
+ACCESS_MODES = ("read", "write", "read_write")
+ADDRESS_SPACES = ("function", "private", "workgroup", "uniform", "storage", "immediate")
+
+# Texel formats by channel type, and those that need `texture_formats_tier1`. Spec: "Texel Formats".
+_FORMATS = {
+    F32: "rgba8unorm rgba8snorm rgba16float r32float rg32float rgba32float bgra8unorm",
+    U32: "rgba8uint rgba16uint r32uint rg32uint rgba32uint",
+    I32: "rgba8sint rgba16sint r32sint rg32sint rgba32sint",
+}
+_TIER1 = {
+    F32: "rgba16unorm rgba16snorm rg8unorm rg8snorm rg16unorm rg16snorm rg16float r8unorm r8snorm r16unorm r16snorm "
+    "r16float rgb10a2unorm rg11b10ufloat",
+    U32: "rg8uint rg16uint r8uint r16uint rgb10a2uint",
+    I32: "rg8sint rg16sint r8sint r16sint",
+}
+TIER1_FORMATS = frozenset(name for names in _TIER1.values() for name in names.split())
+TEXEL_FORMATS = {
+    name: channel for table in (_FORMATS, _TIER1) for channel, names in table.items() for name in names.split()
+}
+
+ENUMERANTS: Mapping[str, str] = {
+    **dict.fromkeys(ACCESS_MODES, "access mode"),
+    **dict.fromkeys(ADDRESS_SPACES, "address space"),
+    **dict.fromkeys(TEXEL_FORMATS, "texel format"),
+}
