@@ -1,4 +1,4 @@
-"""What goes wrong by the user's hand. The command line prints these and leaves with exit code 2, without a traceback."""
+"""What goes wrong by the user's hand: the command line prints it and leaves with exit code 2, without a traceback."""
 
 from __future__ import annotations
 

@@ -139,7 +139,9 @@ def read_slots(wgsl: str, entry: str | None) -> list[Slot]:
 def slots_of(function: Any) -> list[Slot]:
     """The bindings of a checked entry point (`sim.wgsl.typed.Function`)."""
     return [
-        Slot(v.name, *v.binding, kind=_kind(v.name, v.space, v.access)) for v in function.globals if v.binding is not None
+        Slot(v.name, *v.binding, kind=_kind(v.name, v.space, v.access))
+        for v in function.globals
+        if v.binding is not None
     ]
 
 
@@ -248,7 +250,9 @@ def _run(
         seconds = []
         for _ in range(repeats):
             for buffer, (_, _, data) in zip(buffers, contents, strict=True):
-                device.queue.write_buffer(buffer, 0, np.ascontiguousarray(data) if isinstance(data, np.ndarray) else data)
+                device.queue.write_buffer(
+                    buffer, 0, np.ascontiguousarray(data) if isinstance(data, np.ndarray) else data
+                )
             seconds.append(_dispatch(device, pipeline, groups, grid))
         outputs = {
             key: _like(data, device.queue.read_buffer(buffer))

@@ -35,9 +35,9 @@ GENERATORS: dict[str, Generator] = {
     "ones": lambda rng, shape, dtype: np.ones(shape),
     "arange": lambda rng, shape, dtype: np.arange(int(np.prod(shape))).reshape(shape),
     # All bits set (NaN in floats): an element that nobody writes shows.
-    "unwritten": lambda rng, shape, dtype: np.full(int(np.prod(shape)) * dtype.itemsize, 0xFF, np.uint8)
-    .view(dtype)
-    .reshape(shape),
+    "unwritten": lambda rng, shape, dtype: (
+        np.full(int(np.prod(shape)) * dtype.itemsize, 0xFF, np.uint8).view(dtype).reshape(shape)
+    ),
 }
 
 

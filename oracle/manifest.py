@@ -30,8 +30,8 @@ from .toml import Table
 Expression = str | int
 
 COSTS = ("quick", "heavy")
-KERNEL_KEYS = "source entry name reference dims dispatch overrides defines include_dirs".split()
-BIND_KEYS = "var dtype shape init file values seed".split()
+KERNEL_KEYS = ("source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs")
+BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,9 @@ class Kernel:
         """The default sizes with those of `given` put in. Raises `UsageError` on a dim that the manifest lacks."""
         for name in given:
             if name not in self.dims:
-                raise UsageError(f"{self.path}: no dimension is named {name}; there are {', '.join(self.dims) or 'none'}")
+                raise UsageError(
+                    f"{self.path}: no dimension is named {name}; there are {', '.join(self.dims) or 'none'}"
+                )
         return Shape({**self.dims, **given})
 
     def case(self, shape: Shape) -> Case:

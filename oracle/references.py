@@ -1,7 +1,7 @@
 """What kernels are to compute, in NumPy float64, with the largest error that float32 arithmetic may make of it.
 
-A reference takes the arrays of a manifest by name, and the dims, and gives per output an `Expected`. It knows nothing of
-WGSL and never asks the simulator.
+A reference takes the arrays of a manifest by name, and the dims, and gives per output an `Expected`. It knows nothing
+of WGSL and never asks the simulator.
 
     @reference("scale")
     def scale(arrays, dims):

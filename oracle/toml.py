@@ -22,7 +22,14 @@ from .errors import UsageError
 
 REQUIRED = object()
 
-NAMES = {str: "a string", int: "a whole number", list: "a list", dict: "a table", float: "a number", bool: "true or false"}
+NAMES = {
+    str: "a string",
+    int: "a whole number",
+    list: "a list",
+    dict: "a table",
+    float: "a number",
+    bool: "true or false",
+}
 
 
 @dataclass
@@ -89,7 +96,7 @@ class Table:
         return f"; is `{close[0]}` meant to be it?" if close else ""
 
     def _line(self, key: str | None) -> str:
-        """`:12` where `key` (or this table's header) can be found in the text. Arrays of tables: the first that has it."""
+        """`:12` where `key` (or this table's header) can be found. Of arrays of tables, the first that has it."""
         inside = not self.header
         for number, line in enumerate(self.text.splitlines(), 1):
             if line.lstrip().startswith("["):

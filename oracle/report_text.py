@@ -1,0 +1,203 @@
+"""Audits and differences for people: rich tables that read as well in a pipe, 120 columns wide."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from .audit import Audit, CounterCheck, OutputCheck, with_derived
+from .compare import Comparison, Difference
+from .diff import Diff
+from .listing import Line, against_ideal, compact, listing
+from .manifest import Case
+
+WIDTH = 120  # of a report that goes to no terminal
+
+# The totals of a run: name, how it is said, unit.
+TOTALS = (
+    ("workgroups", "workgroups", ""),
+    ("invocations", "invocations", ""),
+    ("workgroup_memory_bytes", "workgroup memory", "bytes"),
+    ("thread_utilization", "thread utilization", "%"),
+    ("simt_efficiency", "SIMT efficiency", "%"),
+    ("barriers", "barriers, summed over workgroups", ""),
+    ("flops", "floating point operations (fma = 2)", ""),
+    ("global_bytes", "bytes asked of global memory", ""),
+    ("intensity", "FLOP per byte asked", "ratio"),
+    ("atomics", "atomic operations", ""),
+)
+
+# A pair of counters: what was charged against what the access width needs.
+CHARGES = (
+    ("shared_wavefronts", "shared_ideal_wavefronts", "workgroup memory wavefronts"),
+    ("global_sectors", "global_ideal_sectors", "global memory sectors"),
+)
+
+
+def console(stream: TextIO | None = None) -> Console:
+    target = sys.stdout if stream is None else stream
+    return Console(file=target, width=None if target.isatty() else WIDTH, highlight=False)
+
+
+def show_audit(out: Console, audit: Audit, style: str) -> None:
+    """One case. `style` is how the source is listed: full, counted (only lines that were charged) or none."""
+    show_heading(out, audit.case, f"charged as {audit.device}")
+    _checks(out, audit)
+    for note in audit.notes:
+        out.print(f"  note: {note}", markup=False)
+    if audit.adapter:
+        out.print(f"  GPU: {audit.adapter}", markup=False)
+    out.print()
+    out.print(_totals(audit.run.counters))
+    if style != "none":
+        lines = listing(audit.case.kernel.source.read_text(encoding="utf-8"), audit.run.sites, audit.subgroup_size)
+        show_listing(out, [line for line in lines if style == "full" or line.counters])
+    if not audit.findings:
+        out.print("  no findings")
+    for item in audit.findings:
+        if item.allowed:
+            out.print(f"  accepted by the manifest: {item.finding.code}", style="dim", markup=False)
+        out.print(item.finding.render(), markup=False)
+    _took(out, audit.seconds)
+
+
+def show_diff(out: Console, diff: Diff) -> None:
+    show_heading(out, diff.case, f"simulated as {diff.device}")
+    out.print(f"  GPU: {diff.adapter}", markup=False)
+    for check in diff.outputs:
+        show_output_check(out, check)
+    _took(out, diff.seconds)
+
+
+def show_run(out: Console, case: Case, device: str, run: Any, summaries: Mapping[str, Mapping[str, Any]]) -> None:
+    """`summaries` of the outputs that the run changed."""
+    show_heading(out, case, f"simulated as {device}")
+    for name, s in summaries.items():
+        nan = f", {s['nan']:,} NaN" if s["nan"] else ""
+        first = ", ".join(f"{value:.7g}" for value in s["first"])
+        out.print(f"  {name}: {s['dtype']}{s['shape']}, {s['min']} to {s['max']}{nan}; {first}, …", markup=False)
+    out.print()
+    out.print(_totals(run.counters))
+    for finding in run.findings:
+        out.print(finding.render(), markup=False)
+    out.print()
+
+
+def _took(out: Console, seconds: Mapping[str, float]) -> None:
+    out.print(f"  took: {', '.join(f'{what} {s:.2f} s' for what, s in seconds.items())}", style="dim", markup=False)
+    out.print()
+
+
+def show_heading(out: Console, case: Case, tail: str) -> None:
+    kernel = case.kernel
+    title = f"{kernel.name}  {case.shape}".rstrip()
+    out.print(Text(title, style="bold"))
+    grid = " x ".join(map(str, case.grid))
+    entry = f" entry {kernel.entry}," if kernel.entry else ""
+    out.print(f"  {kernel.source},{entry} grid {grid}, {tail}", style="dim", markup=False)
+
+
+def _checks(out: Console, audit: Audit) -> None:
+    for check in audit.outputs:
+        show_output_check(out, check)
+    for check in audit.counters:
+        out.print(_verdict(check.ok), Text(f"{check.counter}  {_counter_words(check)}"))
+
+
+def show_output_check(out: Console, check: OutputCheck) -> None:
+    """One line, and the worst elements below it where they differ."""
+    out.print(_verdict(check.ok), Text(f"{check.output} against {check.against}: {comparison_words(check.comparison)}"))
+    if check.comparison.worst:
+        out.print(_differences(check.comparison.worst))
+
+
+def _verdict(ok: bool) -> Text:
+    return Text("  ok      ", style="green") if ok else Text("  DIFFERS ", style="bold red")
+
+
+def _counter_words(check: CounterCheck) -> str:
+    if check.ok:
+        return f"{check.actual:,} as expected"
+    return f"{check.actual:,}, the manifest expects {check.expected:,}"
+
+
+def comparison_words(c: Comparison) -> str:
+    """The verdict in a few words: the rule, how many elements, and the rule's own measure."""
+    if c.ok and c.rule.name == "exact":
+        return f"bit for bit, {c.elements:,} elements"
+    score = f"{c.measure} {c.score:.3g} (limit {c.limit:.3g})"
+    if c.ok:
+        return f"{c.elements:,} elements by rule {c.rule}; {score}"
+    ulp = "" if c.max_ulp is None else f", at most {c.max_ulp:,} ULP apart"
+    return f"{c.mismatches:,} of {c.elements:,} elements ({c.share:.2%}) by rule {c.rule}; {score}{ulp}"
+
+
+def _differences(worst: Sequence[Difference]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
+    headings = ("index", "ours", "theirs", "our bits", "their bits", "ULP")
+    owners = any(d.owner for d in worst)
+    for heading in (*headings, *(["written by"] if owners else [])):
+        table.add_column(heading, justify="left" if heading == "written by" else "right", no_wrap=True)
+    for d in worst:
+        ulp = "NaN" if d.ulp is None else f"{d.ulp:,}"
+        index = ", ".join(map(str, d.index))
+        cells = (f"[{index}]", f"{d.actual:.9g}", f"{d.expected:.9g}", d.actual_bits, d.expected_bits, ulp)
+        table.add_row(*(Text(cell) for cell in cells), *([Text(d.owner or "")] if owners else []))
+    return table
+
+
+def _totals(counters: Any) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
+    table.add_column(justify="left", min_width=38)
+    table.add_column(justify="left")
+    values = with_derived(counters)
+    for name, label, unit in TOTALS:
+        table.add_row(f"  {label}", _amount(values[name], unit))
+    for actual, ideal, label in CHARGES:
+        words = f"{values[actual]:,}"
+        if values[actual] != values[ideal]:
+            words += f", ideal {values[ideal]:,} (x{values[actual] / max(values[ideal], 1):.3g})"
+        table.add_row(f"  {label}", words)
+    return table
+
+
+def _amount(value: float, unit: str) -> str:
+    match unit:
+        case "%":
+            return f"{value:.1%}"
+        case "ratio":
+            return f"{value:.2f}"
+    return f"{value:,} {unit}".rstrip()
+
+
+def show_listing(out: Console, lines: Sequence[Line]) -> None:
+    """The source with a gutter: executions, active lanes, and what memory was charged against its ideal."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), collapse_padding=True)
+    for heading in ("line", "issued", "lanes", "wavefronts", "sectors"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("source", no_wrap=True, overflow="ellipsis")
+    syntax = Syntax("", "wgsl", theme="ansi_dark")
+    for line in lines:
+        code = syntax.highlight(line.text.expandtabs(4))
+        code.rstrip()
+        table.add_row(str(line.number), *_gutter(line), code)
+    out.print(table)
+
+
+def _gutter(line: Line) -> tuple[str, ...]:
+    c = line.counters
+    if c is None:
+        return ("", "", "", "")
+    return (
+        compact(c["executions"]),
+        f"{line.lanes:.0%}",
+        against_ideal(c["shared_wavefronts"], c["shared_ideal_wavefronts"]),
+        against_ideal(c["global_sectors"], c["global_ideal_sectors"]),
+    )
