@@ -109,9 +109,8 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     checks = []
     if case.kernel.reference:
         say("computing the reference")
-        expected = timed(
-            seconds, "reference", lambda: references.find(case.kernel.reference)(case.arrays, case.shape.dims)
-        )
+        reference = references.find(case.kernel.reference)
+        expected = timed(seconds, "reference", lambda: reference(case.arrays, case.shape.dims))
         checks += _against_reference(case, run, expected)
     else:
         notes.append("no reference to compare with: the manifest names none")
@@ -241,7 +240,7 @@ def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:
 
 
 def with_derived(counters: Any) -> dict[str, float]:
-    """The run's totals and what follows from them: `bank_conflicts` (excess wavefronts), `intensity` (FLOP per byte)."""
+    """The run's totals and what follows: `bank_conflicts` (excess wavefronts) and `intensity` (FLOP per byte)."""
     totals = dict(counters)
     totals["bank_conflicts"] = totals["shared_wavefronts"] - totals["shared_ideal_wavefronts"]
     totals["intensity"] = totals["flops"] / totals["global_bytes"] if totals["global_bytes"] else 0.0

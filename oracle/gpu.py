@@ -80,7 +80,7 @@ class GpuRun:
     `seconds` are the times from submission to completion, one per repetition.
     """
 
-    outputs: dict[Key, Data]
+    outputs: dict[Any, Any]
     adapter: AdapterInfo
     seconds: tuple[float, ...]
 
@@ -102,7 +102,7 @@ def run(
     wgsl: str,
     entry: str | None,
     grid: Sequence[int],
-    bindings: Mapping[Key, Data],
+    bindings: Mapping[Any, Data],
     *,
     slots: Sequence[Slot] | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -167,7 +167,7 @@ def without_subgroups_directive(wgsl: str) -> str:
     return re.sub(r"(?m)^[ \t]*enable\s+([^;]*\bsubgroups\b[^;]*);", drop, wgsl)
 
 
-def _match(slots: Sequence[Slot], bindings: Mapping[Key, Data]) -> list[tuple[Slot, Key, Data]]:
+def _match(slots: Sequence[Slot], bindings: Mapping[Any, Data]) -> list[tuple[Slot, Key, Data]]:
     """Each slot with the key it was given under, and its data."""
     found = []
     for slot in slots:
