@@ -159,10 +159,12 @@ def without_subgroups_directive(wgsl: str) -> str:
     Every character keeps its place, so messages still point right.
     """
 
+    def blank(match: re.Match[str]) -> str:
+        return re.sub(r"\S", " ", match[0])
+
     def drop(match: re.Match[str]) -> str:
-        names = [name for name in re.split(r"[\s,]+", match[1]) if name and name != "subgroups"]
-        kept = f"enable {', '.join(names)};" if names else ""
-        return kept + re.sub(r"\S", " ", match[0][len(kept) :])
+        alone = match[1].strip() == "subgroups"
+        return blank(match) if alone else re.sub(r"\bsubgroups\s*,|,\s*subgroups\b", blank, match[0])
 
     return re.sub(r"(?m)^[ \t]*enable\s+([^;]*\bsubgroups\b[^;]*);", drop, wgsl)
 

@@ -140,7 +140,8 @@ def load(path: Path) -> Kernel:
     rules = {b.name: _rule(expect, b.name) for b in bindings if b.name in expect.data}
     allow = frozenset(expect.take("allow", list, default=[]))
     counters = {name: expect.take(name, int, str) for name in list(expect.data)}
-    _check_names(expect, counters.values(), dims, "expect")
+    for name, expression in counters.items():
+        _check_names(expect, [expression], dims, name)
     source = path.parent / table.take("source", str)
     if not source.is_file():
         table.fail(f"source {source} does not exist")
