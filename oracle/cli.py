@@ -133,15 +133,19 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
 @JSON
 def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Simulate kernels at their default sizes; show outputs, totals and findings."""
-    from .run import run_case
+    from . import run as room
+    from .report_json import run_entry
+    from .report_text import show_run
 
     targets = {name: Path(value) for name, value in map(_pair("--save"), saves)}
-    entries = _each(
+    _each(
+        "run",
         plans(paths, _request(**given, sweep=False)),
         as_json,
-        lambda case, plan, say: run_case(case, device, probes, targets, None if as_json else _out(), say),
+        compute=lambda case, plan, say: room.run(case, device, probes, targets, say),
+        show=show_run,
+        entry=run_entry,
     )
-    _finish("run", entries, as_json)
 
 
 @main.command()
@@ -162,24 +166,22 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
 def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, quick: bool, listing: str,
           as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in every shape of their manifests and judge them: outputs, counters per line, findings."""
-    from .audit import Options
-    from .audit import audit as audit_case
+    from . import audit as room
     from .report_json import audit_entry
     from .report_text import show_audit
 
-    options = Options(device, gpu, adapter)
+    options = room.Options(device, gpu, adapter)
     listed: set[str] = set()
 
-    def one(case: Any, plan: Plan, say: Callable[[str], None]) -> tuple[bool, dict[str, Any]]:
-        result = audit_case(case, options, say)
-        result = result.noting(f"assumed {words}" for words in plan.assumed)
-        if not as_json:
-            style = listing if listing != "auto" else "counted" if case.kernel.name in listed else "full"
-            show_audit(_out(), result, style)
-            listed.add(case.kernel.name)
-        return result.ok, audit_entry(result)
+    def compute(case: Any, plan: Plan, say: Callable[[str], None]) -> Any:
+        return room.audit(case, options, say).noting(f"assumed {words}" for words in plan.assumed)
 
-    _finish("audit", _each(plans(paths, _request(**given, quick=quick)), as_json, one), as_json)
+    def show(out: Any, result: Any) -> None:
+        name = result.case.kernel.name
+        show_audit(out, result, listing if listing != "auto" else "counted" if name in listed else "full")
+        listed.add(name)
+
+    _each("audit", plans(paths, _request(**given, quick=quick)), as_json, compute=compute, show=show, entry=audit_entry)
 
 
 @main.command()
@@ -193,49 +195,47 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
 def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, as_json: bool,
          **given: Any) -> None:  # fmt: skip
     """Run the same WGSL in the simulator and through wgpu, and show every difference in bits."""
-    from .diff import diff as diff_case
+    from . import diff as room
     from .report_json import diff_entry
     from .report_text import show_diff
 
-    def one(case: Any, plan: Plan, say: Callable[[str], None]) -> tuple[bool, dict[str, Any]]:
-        result = diff_case(case, device, adapter, worst, say)
-        if not as_json:
-            show_diff(_out(), result)
-        return result.ok, diff_entry(result)
-
-    _finish("diff", _each(plans(paths, _request(**given, sweep=sweep)), as_json, one), as_json)
+    _each(
+        "diff",
+        plans(paths, _request(**given, sweep=sweep)),
+        as_json,
+        compute=lambda case, plan, say: room.diff(case, device, adapter, worst, say),
+        show=show_diff,
+        entry=diff_entry,
+    )
 
 
 # ---- what the commands share -------------------------------------------------------------------------
 
-Entry = tuple[bool, dict[str, Any]]
 
-
-def _out() -> Any:
+def _each(
+    verb: str,
+    work: list[Plan],
+    as_json: bool,
+    *,
+    compute: Callable[..., Any],
+    show: Callable[..., None],
+    entry: Callable[[Any], dict[str, Any]],
+) -> None:
+    """Run every case of every plan, with progress; report each as it comes, or all as JSON; leave with the verdict."""
+    from .report_json import document
     from .report_text import console
 
-    return console()
-
-
-def _each(work: list[Plan], as_json: bool, one: Callable[..., Entry]) -> list[Entry]:
-    """`one` on every case of every plan, with progress."""
-    entries = []
-    with meter(sum(len(plan.shapes) for plan in work)) as (say, done):
+    good, entries, total = 0, [], sum(len(plan.shapes) for plan in work)
+    with meter(total) as progress:
         for plan in work:
             for case in plan.cases():
                 title = f"{plan.kernel.name} {case.shape}".strip()
-                entries.append(one(case, plan, lambda stage, title=title: say(title, stage)))
-                done()
-    return entries
-
-
-def _finish(verb: str, entries: list[Entry], as_json: bool) -> None:
-    """Print the JSON document or a last line, and leave."""
-    from .report_json import document
-
-    good = sum(ok for ok, _ in entries)
-    if as_json:
-        click.echo(document(verb, [entry for _, entry in entries], good == len(entries)))
-    else:
-        click.echo(f"{verb}: {good} of {len(entries)} cases clean")
-    sys.exit(CLEAN if good == len(entries) else FOUND)
+                result = compute(case, plan, lambda what, title=title: progress.stage(title, what))
+                good += result.ok
+                with progress.finish():
+                    if as_json:
+                        entries.append(entry(result))
+                    else:
+                        show(console(), result)
+    click.echo(document(verb, entries, good == total) if as_json else f"{verb}: {good} of {total} cases clean")
+    sys.exit(CLEAN if good == total else FOUND)

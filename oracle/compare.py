@@ -149,10 +149,10 @@ def _nmse(pair: Pair) -> Judgement:
 
 RULES = {
     "exact": RuleRow((), "elements with other bits", _exact),
-    "ulp": RuleRow(("max",), "largest distance in ULP", _ulp),
-    "close": RuleRow(("rtol", "atol"), "largest share of the tolerance used", _close),
-    "nmse": RuleRow(("max",), "normalized mean squared error", _nmse),
-    "bound": RuleRow((), "largest share of the derived error bound used", _bound),
+    "ulp": RuleRow(("max",), "ULP apart at most", _ulp),
+    "close": RuleRow(("rtol", "atol"), "share of the tolerance used", _close),
+    "nmse": RuleRow(("max",), "NMSE", _nmse),
+    "bound": RuleRow((), "share of the bound used", _bound),
 }
 
 

@@ -3,43 +3,62 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-# say(case, stage); done() after each case
-Meter = tuple[Callable[[str, str], None], Callable[[], None]]
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 
-@contextmanager
-def meter(total: int, quiet: bool = False) -> Iterator[Meter]:
-    """Count `total` cases."""
-    if quiet:
-        yield (lambda case, stage: None), (lambda: None)
-    elif sys.stderr.isatty():
-        with _bar(total) as parts:
-            yield parts
-    else:
-        finished = 0
+class Meter(Protocol):
+    """Counts cases. `stage` says what is being done; `finish` ends a case, and its body may print on stdout."""
 
-        def say(case: str, stage: str) -> None:
-            print(f"[{finished + 1}/{total}] {case}: {stage}", file=sys.stderr, flush=True)
+    def stage(self, case: str, what: str) -> None: ...
 
-        def done() -> None:
-            nonlocal finished
-            finished += 1
-
-        yield say, done
+    @contextmanager
+    def finish(self) -> Iterator[None]: ...
 
 
 @contextmanager
-def _bar(total: int) -> Iterator[Meter]:
+def meter(total: int) -> Iterator[Meter]:
+    """A meter for `total` cases, gone without a trace from a terminal afterwards."""
+    if not sys.stderr.isatty():
+        yield _Lines(total)
+        return
     columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=total)
-        yield (
-            lambda case, stage: progress.update(task, description=f"{case}: {stage}"),
-            lambda: progress.advance(task),
-        )
+    console = Console(stderr=True)
+    # Reports are printed while the bar is away; rich must not take stdout, which may be a file.
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
+        yield _Bar(progress, progress.add_task("", total=total))
+
+
+@dataclass
+class _Lines:
+    total: int
+    finished: int = 0
+
+    def stage(self, case: str, what: str) -> None:
+        print(f"[{self.finished + 1}/{self.total}] {case}: {what}", file=sys.stderr, flush=True)
+
+    @contextmanager
+    def finish(self) -> Iterator[None]:
+        self.finished += 1
+        yield
+
+
+@dataclass
+class _Bar:
+    progress: Progress
+    task: TaskID
+
+    def stage(self, case: str, what: str) -> None:
+        self.progress.update(self.task, description=f"{case}: {what}")
+
+    @contextmanager
+    def finish(self) -> Iterator[None]:
+        self.progress.advance(self.task)
+        self.progress.stop()
+        yield
+        self.progress.start()

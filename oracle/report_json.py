@@ -14,6 +14,7 @@ from .diff import Diff
 from .gpu import AdapterInfo
 from .listing import ADDED
 from .manifest import Case
+from .run import RunResult
 
 SCHEMA = 1
 
@@ -53,14 +54,16 @@ def diff_entry(diff: Diff) -> dict[str, Any]:
     }
 
 
-def run_entry(case: Case, device: str, run: Any, summaries: dict[str, Any]) -> dict[str, Any]:
+def run_entry(result: RunResult) -> dict[str, Any]:
+    allow = result.case.kernel.allow
     return {
-        **case_entry(case),
-        "device": device,
-        "outputs": summaries,
-        "counters": dict(run.counters),
-        "sites": [site_entry(site) for site in run.sites],
-        "findings": [_finding_entry(f, allowed=f.code in case.kernel.allow) for f in run.findings],
+        **case_entry(result.case),
+        "device": result.device,
+        "ok": result.ok,
+        "outputs": result.changed,
+        "counters": dict(result.run.counters),
+        "sites": [site_entry(site) for site in result.run.sites],
+        "findings": [_finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
     }
 
 

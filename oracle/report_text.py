@@ -17,8 +17,11 @@ from .compare import Comparison, Difference
 from .diff import Diff
 from .listing import Line, against_ideal, compact, listing
 from .manifest import Case
+from .run import RunResult
 
 WIDTH = 120  # of a report that goes to no terminal
+
+SYNTAX = Syntax("", "wgsl", theme="ansi_dark")
 
 # The totals of a run: name, how it is said, unit.
 TOTALS = (
@@ -76,16 +79,16 @@ def show_diff(out: Console, diff: Diff) -> None:
     _took(out, diff.seconds)
 
 
-def show_run(out: Console, case: Case, device: str, run: Any, summaries: Mapping[str, Mapping[str, Any]]) -> None:
-    """`summaries` of the outputs that the run changed."""
-    show_heading(out, case, f"simulated as {device}")
-    for name, s in summaries.items():
+def show_run(out: Console, result: RunResult) -> None:
+    show_heading(out, result.case, f"simulated as {result.device}")
+    for name, s in result.changed.items():
         nan = f", {s['nan']:,} NaN" if s["nan"] else ""
         first = ", ".join(f"{value:.7g}" for value in s["first"])
-        out.print(f"  {name}: {s['dtype']}{s['shape']}, {s['min']} to {s['max']}{nan}; {first}, …", markup=False)
+        extremes = "" if s["min"] is None else f", {s['min']:.7g} to {s['max']:.7g}"
+        out.print(f"  {name}: {s['dtype']}{s['shape']}{extremes}{nan}; {first}, …", markup=False)
     out.print()
-    out.print(_totals(run.counters))
-    for finding in run.findings:
+    out.print(_totals(result.run.counters))
+    for finding in result.run.findings:
         out.print(finding.render(), markup=False)
     out.print()
 
@@ -132,11 +135,12 @@ def comparison_words(c: Comparison) -> str:
     """The verdict in a few words: the rule, how many elements, and the rule's own measure."""
     if c.ok and c.rule.name == "exact":
         return f"bit for bit, {c.elements:,} elements"
-    score = f"{c.measure} {c.score:.3g} (limit {c.limit:.3g})"
+    score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
     if c.ok:
-        return f"{c.elements:,} elements by rule {c.rule}; {score}"
-    ulp = "" if c.max_ulp is None else f", at most {c.max_ulp:,} ULP apart"
-    return f"{c.mismatches:,} of {c.elements:,} elements ({c.share:.2%}) by rule {c.rule}; {score}{ulp}"
+        return f"{c.elements:,} elements, rule {c.rule}{score}"
+    ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,} ULP apart"
+    more = "" if c.rule.name == "exact" else score
+    return f"{c.mismatches:,} of {c.elements:,} elements ({c.share:.2%}), rule {c.rule}{more}{ulp}"
 
 
 def _differences(worst: Sequence[Difference]) -> Table:
@@ -173,7 +177,7 @@ def _amount(value: float, unit: str) -> str:
         case "%":
             return f"{value:.1%}"
         case "ratio":
-            return f"{value:.2f}"
+            return f"{value:.3g}"
     return f"{value:,} {unit}".rstrip()
 
 
@@ -183,12 +187,17 @@ def show_listing(out: Console, lines: Sequence[Line]) -> None:
     for heading in ("line", "issued", "lanes", "wavefronts", "sectors"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("source", no_wrap=True, overflow="ellipsis")
-    syntax = Syntax("", "wgsl", theme="ansi_dark")
     for line in lines:
-        code = syntax.highlight(line.text.expandtabs(4))
-        code.rstrip()
-        table.add_row(str(line.number), *_gutter(line), code)
+        table.add_row(str(line.number), *_gutter(line), _highlighted(line.text))
     out.print(table)
+
+
+def _highlighted(text: str) -> Text:
+    code = text.expandtabs(4)
+    bare = code.lstrip()
+    highlighted = SYNTAX.highlight(bare)  # which would drop the indentation
+    highlighted.rstrip()
+    return Text(" " * (len(code) - len(bare))).append_text(highlighted)
 
 
 def _gutter(line: Line) -> tuple[str, ...]:

@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from .audit import Say, simulate
 from .errors import UsageError
 from .manifest import Case
-from .report_json import run_entry
-from .report_text import show_run
 
 FIRST = 6  # elements of an output that are shown
 
 
-def run_case(
-    case: Case, device: str, probes: str, saves: Mapping[str, Path], out: Console | None, say: Say
-) -> tuple[bool, dict[str, Any]]:
-    """Whether the run is clean, and its JSON entry; the text report goes to `out`."""
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """`changed` summarizes the bindings that the run wrote to."""
+
+    case: Case
+    device: str
+    run: Any  # sim.Run
+    changed: dict[str, dict[str, Any]]
+
+    @property
+    def ok(self) -> bool:
+        return all(f.severity == "info" or f.code in self.case.kernel.allow for f in self.run.findings)
+
+
+def run(case: Case, device: str, probes: str, saves: Mapping[str, Path], say: Say = lambda stage: None) -> RunResult:
+    """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between."""
     say(f"simulating as {device}")
-    run = simulate(case, device, probes if probes in ("all", "none") else probes.split(","))
+    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","))
     for name, path in saves.items():
-        if name not in run.outputs:
-            raise UsageError(f"--save: no binding is named {name}; there are {', '.join(map(str, run.outputs))}")
+        if name not in result.outputs:
+            raise UsageError(f"--save: no binding is named {name}; there are {', '.join(map(str, result.outputs))}")
         try:
-            np.save(path, run.outputs[name])
+            np.save(path, result.outputs[name])
         except OSError as error:
             raise UsageError(f"--save {name}: {path} cannot be written: {error}") from None
-    summaries = {name: summary(array) for name, array in run.outputs.items() if not _same(case.bindings[name], array)}
-    if out is not None:
-        show_run(out, case, device, run, summaries)
-    return not any(f.severity != "info" for f in run.findings), run_entry(case, device, run, summaries)
+    before = case.bindings
+    changed = {n: summary(after) for n, after in result.outputs.items() if before[n].tobytes() != after.tobytes()}
+    return RunResult(case, device, result, changed)
 
 
 def summary(array: np.ndarray) -> dict[str, Any]:
@@ -49,8 +58,3 @@ def summary(array: np.ndarray) -> dict[str, Any]:
         "nan": int(flat.size - numbers.size),
         "first": flat[:FIRST].tolist(),
     }
-
-
-def _same(before: np.ndarray, after: np.ndarray) -> bool:
-    """Whether the run left the binding as it was, bit for bit."""
-    return before.tobytes() == after.tobytes()
