@@ -44,12 +44,13 @@ class Binding:
     shape: tuple[Expression, ...] | None = None
     init: str | None = None
     file: Path | None = None
-    values: tuple[Expression, ...] | None = None
+    values: tuple[Expression | float, ...] | None = None
     seed: int = 0
 
     def make(self, dims: Mapping[str, int]) -> np.ndarray:
         if self.values is not None:
-            return np.array([evaluate(v, dims) for v in self.values], inputs.DTYPES[self.dtype])
+            numbers = [v if isinstance(v, float) else evaluate(v, dims) for v in self.values]
+            return np.array(numbers, inputs.DTYPES[self.dtype])
         shape = tuple(evaluate(s, dims) for s in self.shape or ())
         if self.init is not None:
             return inputs.generate(self.init, self.name, shape, self.dtype, self.seed)
