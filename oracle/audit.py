@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from . import gpu, references
-from .cases import check_module, expected_counters, preprocessing
+from .cases import expected_counters
 from .compare import EXACT, Comparison, Rule, compare
 from .errors import NoAdapter, UsageError
 from .manifest import Case
+from .reflect import check_module, preprocessing
 
 Say = Callable[[str], None]
 

@@ -17,6 +17,7 @@ from . import inputs, manifest
 from .errors import UsageError
 from .expressions import evaluate
 from .manifest import Case, Kernel, Shape
+from .reflect import check_module, entry_point
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +68,6 @@ def plans(paths: Sequence[Path], request: Request) -> list[Plan]:
     return [_plan(file, request) for path in paths for file in _files(path)]
 
 
-def check_module(kernel: Kernel) -> Any:
-    """The kernel's WGSL, checked. Raises `WgslError`."""
-    import sim
-
-    return sim.check(kernel.source, **preprocessing(kernel))
-
-
-def preprocessing(kernel: Kernel) -> dict[str, Any]:
-    """Arguments of `sim.check` and `sim.simulate` that only kernels with a preprocessor need."""
-    given = {"defines": kernel.defines, "include_dirs": kernel.include_dirs}
-    return {name: value for name, value in given.items() if value}
-
-
 def _files(path: Path) -> list[Path]:
     """The manifest or shader that `path` names; of a folder, every manifest in it."""
     if not path.exists():
@@ -126,25 +114,12 @@ def _bare(path: Path, request: Request) -> Plan:
         overrides=dict(request.overrides),
     )
     module = check_module(kernel)
-    entry = _entry(module, request.entry, path)
+    entry = entry_point(module, request.entry)
     arrays, assumed = _infer(entry, request, path)
     if request.grid is None:
         assumed.insert(0, "a grid of one workgroup (give --grid X,Y,Z for more)")
     kernel = replace(kernel, entry=entry.name)
     return Plan(kernel, kernel.shapes, replace(request, arrays=arrays), tuple(assumed))
-
-
-def _entry(module: Any, name: str | None, path: Path) -> Any:
-    points = [f for f in module.entry_points if f.stage == "compute"]
-    chosen = [f for f in points if name in (None, f.name)]
-    if len(chosen) == 1:
-        return chosen[0]
-    if not points:
-        raise UsageError(f"{path}: the shader has no compute entry point")
-    names = ", ".join(f.name for f in points)
-    if name is None:
-        raise UsageError(f"{path}: the shader has several entry points; give --entry, one of {names}")
-    raise UsageError(f"{path}: no compute entry point is named {name}; there are {names}")
 
 
 def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, np.ndarray], list[str]]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .errors import GpuError, NoAdapter, UsageError
+from .reflect import entry_point
 
 Key = str | tuple[int, int]
 Data = np.ndarray | bytes
@@ -129,11 +130,7 @@ def read_slots(wgsl: str, entry: str | None) -> list[Slot]:
     """The bindings that entry point `entry` (None: the only one) uses, as the simulator's front end sees them."""
     import sim
 
-    module = sim.check(wgsl)
-    points = [f for f in module.entry_points if f.stage == "compute" and entry in (None, f.name)]
-    if len(points) != 1:
-        raise UsageError(f"the shader has {len(points)} compute entry points{f' named {entry}' if entry else ''}")
-    return slots_of(points[0])
+    return slots_of(entry_point(sim.check(wgsl), entry))
 
 
 def slots_of(function: Any) -> list[Slot]:

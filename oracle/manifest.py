@@ -2,8 +2,9 @@
 
     [kernel]            source, entry, dims (default sizes), dispatch (workgroups in x, y, z), and optionally name,
                         reference (a name in `oracle.references`), overrides, defines, include_dirs
-    [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; optionally `var`,
-                        the WGSL variable where it is not called NAME, and `seed`
+    [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
+                        by member, laid out as the WGSL declares them; optionally `var`, the WGSL variable where it is
+                        not called NAME, and `seed`
     [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
                         `allow`, the codes of findings that are known and accepted
@@ -25,32 +26,37 @@ from . import inputs
 from .compare import RULES, Rule
 from .errors import UsageError
 from .expressions import evaluate, names_in
+from .reflect import binding_dtype
 from .toml import Table
 
 Expression = str | int
 
 COSTS = ("quick", "heavy")
 KERNEL_KEYS = ("source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs")
-BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "seed")
+BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "seed")
+SOURCES = ("init", "file", "values", "struct")  # of a binding's contents
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """How the contents of one binding are made. Exactly one of `init`, `file` and `values` is set."""
+    """How the contents of one binding are made. Exactly one of `SOURCES` is set; only `struct` goes without a dtype."""
 
     name: str  # what the reference calls it
     var: str  # what the WGSL calls it
-    dtype: str
+    dtype: str | None
     shape: tuple[Expression, ...] | None = None
     init: str | None = None
     file: Path | None = None
     values: tuple[Expression | float, ...] | None = None
+    struct: dict[str, Expression | float] | None = None
     seed: int = 0
 
-    def make(self, dims: Mapping[str, int]) -> np.ndarray:
+    def make(self, dims: Mapping[str, int], kernel: Kernel) -> np.ndarray:
+        if self.struct is not None:
+            return self._make_struct(dims, binding_dtype(kernel, self.var))
+        assert self.dtype is not None
         if self.values is not None:
-            numbers = [v if isinstance(v, float) else evaluate(v, dims) for v in self.values]
-            return np.array(numbers, inputs.DTYPES[self.dtype])
+            return np.array([_number(v, dims) for v in self.values], inputs.DTYPES[self.dtype])
         shape = tuple(evaluate(s, dims) for s in self.shape or ())
         if self.init is not None:
             return inputs.generate(self.init, self.name, shape, self.dtype, self.seed)
@@ -61,6 +67,20 @@ class Binding:
                 f"{self.file}: holds {array.dtype}{list(array.shape)}, binding {self.name} is {self.dtype}{list(shape)}"
             )
         return array.reshape(shape)
+
+    def _make_struct(self, dims: Mapping[str, int], dtype: np.dtype[Any]) -> np.ndarray:
+        """One element of `dtype`; members that are not given are zero."""
+        array = np.zeros(1, dtype)
+        for member, value in (self.struct or {}).items():
+            if member not in (dtype.names or ()):
+                known = ", ".join(dtype.names or ()) or "none"
+                raise UsageError(f"binding {self.var} has no member {member}; it has {known}")
+            array[member] = _number(value, dims)
+        return array
+
+
+def _number(value: Expression | float, dims: Mapping[str, int]) -> int | float:
+    return value if isinstance(value, float) else evaluate(value, dims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +125,7 @@ class Kernel:
         """Everything that one run needs; arrays are made here."""
         try:
             grid = tuple(evaluate(e, shape.dims) for e in self.dispatch)
-            arrays = {binding.name: binding.make(shape.dims) for binding in self.bindings}
+            arrays = {binding.name: binding.make(shape.dims, self) for binding in self.bindings}
         except UsageError as error:
             raise UsageError(f"{self.path}: at {shape}: {error}") from None
         return Case(self, shape, (*grid, 1, 1)[:3], arrays)
@@ -193,18 +213,19 @@ def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:
 
 
 def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
-    dtype = table.take("dtype", str)
-    if dtype not in inputs.DTYPES:
-        table.fail(f"`dtype` is to be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
-    shape, values = table.take("shape", list, default=None), table.take("values", list, default=None)
+    if sum(source in table.data for source in SOURCES) != 1:
+        table.fail(f"a binding is made by exactly one of {', '.join(SOURCES)}")
+    struct, values = table.take("struct", dict, default=None), table.take("values", list, default=None)
     init, file = table.take("init", str, default=None), table.take("file", str, default=None)
-    if sum(given is not None for given in (init, file, values)) != 1:
-        table.fail("a binding is made by exactly one of `init`, `file` and `values`")
-    if (shape is None) != (values is not None):
-        table.fail("`shape` goes with `init` and `file`, and not with `values`")
+    dtype = None if struct is not None else table.take("dtype", str)
+    if dtype is not None and dtype not in inputs.DTYPES:
+        table.fail(f"`dtype` is to be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
+    shape = None if init is None and file is None else table.take("shape", list)
     if init is not None and init not in inputs.GENERATORS:
         table.fail(f"`init` is to be one of {', '.join(inputs.GENERATORS)}, not {init!r}", "init")
-    _check_names(table, shape or values or (), dims, "shape" if shape else "values")
+    _check_names(table, shape or (), dims, "shape")
+    _check_names(table, values or (), dims, "values")
+    _check_names(table, (struct or {}).values(), dims, "struct")
     binding = Binding(
         name=name,
         var=table.take("var", str, default=name),
@@ -213,6 +234,7 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         init=init,
         file=None if file is None else table.path.parent / file,
         values=None if values is None else tuple(values),
+        struct=struct,
         seed=table.take("seed", int, default=0),
     )
     table.done(BIND_KEYS)
