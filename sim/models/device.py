@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import rules
+
 WORD = 4  # bytes
-WIDTHS = (1, 2, 4, 8, 12, 16)  # bytes that one lane can ask for in one access
+WIDTHS = (1, 2, 4, 6, 8, 12, 16)  # bytes that one lane can ask for in one access: a scalar or a vector
 
 
 class Source(NamedTuple):
@@ -25,31 +26,21 @@ class Source(NamedTuple):
     where: str
 
 
-class Fact(NamedTuple):
-    """A figure with its source: how profiles are written down."""
-
-    value: Any
-    source: Source
-
-
-def measured(value: Any, where: str) -> Fact:
-    return Fact(value, Source("measured", where))
-
-
-def documented(value: Any, where: str) -> Fact:
-    return Fact(value, Source("documented", where))
-
-
-def assumed(value: Any, why: str) -> Fact:
-    return Fact(value, Source("assumed", why))
+_POWERS_OF_TWO = (
+    ("subgroup_size", 1, rules.MAX_LANES),
+    ("banks", 4, rules.MAX_BANKS),
+    ("bank_width", WORD, 16),
+    ("sector_bytes", WORD, 4096),
+    ("line_bytes", WORD, 4096),
+)
 
 
 @dataclass(frozen=True)
 class Device:
     """A device profile. Sizes are in bytes, counts are per core (SM, CU, WGP half, Xe core) where the name says so.
 
-    A lane's place in `lane_order` says when it is served: the order is cut into groups of as many lanes as fill all banks
-    once. Widths that are not in it go in lane order.
+    A lane's place in `lane_order` says when it is served: the order is cut into groups of as many lanes as fill all
+    banks once. Widths that are not in it go in lane order.
     """
 
     name: str
@@ -66,6 +57,7 @@ class Device:
     workgroup_bytes_per_core: int
     workgroup_bytes_max: int  # for one workgroup
     workgroup_bytes_unit: int  # allocation granularity
+    workgroup_bytes_reserved: int  # taken from the core for every workgroup, beside its own
     registers_per_core: int  # 32-bit registers, lanes times registers per lane
     register_unit: int  # registers per lane are rounded up to this many
     registers_per_lane_max: int
@@ -78,41 +70,42 @@ class Device:
     sources: Mapping[str, Source] = field(hash=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("banks", "bank_width", "sector_bytes", "line_bytes", "subgroup_size"):
+        for name, least, most in _POWERS_OF_TWO:
             value = getattr(self, name)
-            if value < 1 or value & (value - 1):
-                raise ValueError(f"{name} of device {self.name} is {value}: it must be a power of two")
-        for name, least, most in (
-            ("banks", 1, rules.MAX_BANKS),
-            ("bank_width", WORD, 16),
-            ("subgroup_size", 1, rules.MAX_LANES),
-        ):
-            if not least <= getattr(self, name) <= most:
-                raise ValueError(f"{name} of device {self.name} is {getattr(self, name)}: it must be {least} to {most}")
+            if not least <= value <= most or value & (value - 1):
+                raise ValueError(
+                    f"{name} of device {self.name} is {value}: it must be a power of two, {least} to {most}"
+                )
+        for width, order in self.lane_order.items():
+            if sorted(order) != list(range(self.subgroup_size)):
+                raise ValueError(f"lane_order of device {self.name} for {width} bytes is not an order of its lanes")
         if self.fma not in ("fused", "separate"):
             raise ValueError(f"fma of device {self.name} is {self.fma!r}: it must be 'fused' or 'separate'")
 
     def with_(self, **changes: Any) -> Device:
-        """A copy with other figures; their source is then the caller."""
+        """A copy with other figures; their source is then the caller.
+
+        Lane orders belong to one subgroup size: another size goes in lane order, unless an order is given too.
+        """
         unknown = sorted(changes.keys() - {f.name for f in fields(self)})
         if unknown:
             raise ValueError(f"a device has no {unknown[0]!r}{near_miss(unknown[0], [f.name for f in fields(self)])}")
+        if "subgroup_size" in changes:
+            changes = {"lane_order": {}, **changes}
         given = {name: Source("assumed", "given by the caller") for name in changes}
         return replace(self, **{"sources": {**self.sources, **given}, **changes})
 
     def lanes_together(self, bytes_per_lane: int) -> int:
         """How many lanes are served at once: as many as fill all banks."""
-        return max(1, self.banks * self.bank_width // _served_width(bytes_per_lane))
+        return self.banks * self.bank_width // max(_aligned_width(bytes_per_lane), self.bank_width)
 
     def bank_rule(self, bytes_per_lane: int, store: bool = False) -> rules.BankRule:
-        """What `rules.wavefronts` needs to know about accesses of this width."""
-        width = _served_width(bytes_per_lane)
+        """What `rules.wavefronts` needs to know about accesses of this width, with addresses in 4-byte words."""
+        width = max(_aligned_width(bytes_per_lane), WORD)
         order = None if store else self.lane_order.get(width)
         return rules.BankRule(
-            words=(bytes_per_lane + WORD - 1) // WORD,
-            banks=self.banks,
-            shift=(self.bank_width // WORD).bit_length() - 1,
-            group=self.lanes_together(bytes_per_lane),
+            shift=(max(width, self.bank_width) // WORD).bit_length() - 1,
+            columns=self.lanes_together(bytes_per_lane),
             merge=int(self.pair_merge and width > WORD and not store),
             order=np.array(range(self.subgroup_size) if order is None else order, np.int64),
         )
@@ -171,25 +164,26 @@ class Device:
         return tuple(int(n) for n in rules.sectors(addresses, mask, 0, len(mask), *sizes, rules.new_scratch()))
 
     def _lanes(self, byte_addresses, bytes_per_lane, active) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Addresses and mask as arrays, checked against each other and against the subgroup."""
-        _served_width(bytes_per_lane)
+        """Addresses and mask as arrays, checked against each other, the subgroup and the width."""
+        alignment = _aligned_width(bytes_per_lane)
         addresses = np.asarray(byte_addresses, np.int64)
-        mask = np.ones(addresses.shape, np.bool_) if active is None else np.asarray(active, np.bool_)
         if addresses.ndim != 1 or not 0 < len(addresses) <= self.subgroup_size:
-            raise ValueError(f"addresses have shape {addresses.shape}: one per lane is wanted, up to {self.subgroup_size}")
+            raise ValueError(f"addresses have shape {addresses.shape}: one per lane, at most {self.subgroup_size}")
+        mask = np.ones(addresses.shape, np.bool_) if active is None else np.asarray(active, np.bool_)
         if mask.shape != addresses.shape:
             raise ValueError(f"active has shape {mask.shape}, addresses have {addresses.shape}")
-        misaligned = addresses[mask] % min(bytes_per_lane, WORD)
-        if misaligned.any() or (addresses[mask] < 0).any():
-            raise ValueError(f"an active lane has an address that is negative or not aligned to {bytes_per_lane} bytes")
+        wrong = mask & ((addresses < 0) | (addresses % alignment != 0))
+        if wrong.any():
+            lane = int(wrong.argmax())
+            raise ValueError(f"lane {lane} has address {addresses[lane]}, not a multiple of {alignment}")
         return addresses, mask
 
 
-def _served_width(bytes_per_lane: int) -> int:
-    """The power of two that an access of this width is served as: 12 bytes go as 16, less than a word as a word."""
+def _aligned_width(bytes_per_lane: int) -> int:
+    """What an access of this width is aligned to and served as: three components go as four."""
     if bytes_per_lane not in WIDTHS:
         raise ValueError(f"no access is {bytes_per_lane} bytes per lane: it must be one of {WIDTHS}")
-    return WORD if bytes_per_lane <= WORD else 8 if bytes_per_lane == 8 else 16
+    return 1 << (bytes_per_lane - 1).bit_length()
 
 
 def near_miss(name: str, names: Sequence[str]) -> str:

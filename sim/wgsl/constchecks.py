@@ -1,8 +1,8 @@
 """Errors that the spec raises for particular arguments, as soon as those arguments are known.
 
 One row, one condition: which arguments it needs, and what is wrong with their scalars. A row is tried on every
-component once its arguments are constants, whether the other arguments are or not. Spec: the description of each builtin and
-operator ("it is a shader-creation error if …").
+component once its arguments are constants, whether the other arguments are or not. Spec: the description of each
+builtin and operator ("it is a shader-creation error if …").
 """
 
 from __future__ import annotations
@@ -104,8 +104,10 @@ def _has_offset(types: Sequence[t.Type]) -> bool:
 _OUT = "argument-out-of-range"
 _ID, _DELTA, _MASK = _within("the id", 0, 127), _within("the delta", 0, 127), _within("the mask", 0, 127)
 _OFFSET = Check(_OUT, (-1,), _within("the offset", -8, 7), _has_offset)
-_WITH_OFFSET = ("textureGatherCompare", "textureSample") + tuple(
-    f"textureSample{how}" for how in ("Bias", "Compare", "CompareLevel", "Grad", "Level")
+_WITH_OFFSET = (
+    "textureGatherCompare",
+    "textureSample",
+    *(f"textureSample{how}" for how in ("Bias", "Compare", "CompareLevel", "Grad", "Level")),
 )
 
 CHECKS: Mapping[str, tuple[Check, ...]] = {

@@ -95,7 +95,7 @@ def construct(type_: t.Type, arg_types: Sequence[t.Type], values: Sequence[Value
 
 
 def convert(value: Value, src: t.Type, dst: t.Type, span: Span | None, *, explicit: bool = False) -> Value:
-    """`value` as a `dst`, component by component: an automatic conversion, or (`explicit`) one that was asked for.
+    """`value` as a `dst`, component by component; `explicit` says that it was asked for, in words like `u32(x)`.
 
     Raises `WgslError` where the value does not fit: an abstract-int outside of the range of an integer type, any number
     outside of the finite range of a floating point type. Floating point to integer clamps.
@@ -105,11 +105,11 @@ def convert(value: Value, src: t.Type, dst: t.Type, span: Span | None, *, explic
     if not (isinstance(src, t.Scalar) and isinstance(dst, t.Scalar)):
         parts = zip(value, t.children(src), t.children(dst), strict=True)
         return tuple(convert(part, one, other, span, explicit=explicit) for part, one, other in parts)
-    _check_fits(value, src, dst, span)
+    _check_fits(value, src, dst, span, explicit)
     return _Numbers(f"conversion to {dst}", span)(f"convert_{t.KIND[src]}_{t.KIND[dst]}", value)
 
 
-def _check_fits(value: Value, src: t.Scalar, dst: t.Scalar, span: Span | None) -> None:
+def _check_fits(value: Value, src: t.Scalar, dst: t.Scalar, span: Span | None, explicit: bool) -> None:
     kind = t.KIND[dst]
     if kind in LARGEST:
         fits = abs(value) <= LARGEST[kind]
@@ -119,7 +119,9 @@ def _check_fits(value: Value, src: t.Scalar, dst: t.Scalar, span: Span | None) -
     else:
         fits = True
     if not fits:
-        raise fail("value-out-of-range", f"{_shown(value)} does not fit in {dst}", span)
+        unsigned = not explicit and dst == t.I32 and 0 <= value <= INT_RANGE["u32"][1]
+        hint = f"{value}u is a u32" if unsigned else None
+        raise fail("value-out-of-range", f"{_shown(value)} does not fit in {dst}", span, hint=hint)
 
 
 # ---- builtins ------------------------------------------------------------------------------------------

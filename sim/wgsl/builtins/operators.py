@@ -34,6 +34,7 @@ def _arithmetic(name: str, op: str, signatures: tuple[str, ...], accuracy: Accur
 ROWS = (
     _arithmetic("+", "add", (_NUMERIC_OR_MATRIX, *_MIXED), CORRECT),
     _arithmetic("-", "sub", (_NUMERIC_OR_MATRIX, *_MIXED), CORRECT),
+    # Of matrices: inherited from sums of products.
     Builtin("*", (_NUMERIC, *_MIXED, *_PRODUCTS), _ARITHMETIC, kind="compose", accuracy=CORRECT),
     _arithmetic("/", "div", (_NUMERIC, *_MIXED), DIVISION),
     _arithmetic("%", "rem", (_NUMERIC, *_MIXED), inherits("x - y * trunc(x / y)")),

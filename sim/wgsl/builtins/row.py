@@ -26,7 +26,7 @@ class Builtin:
     - `uniform`: what a call in non-uniform control flow triggers: "error" (cannot be filtered), or the diagnostic
       rule; `uniform_args`: arguments that must be uniform too.
     - `nonuniform_result`: its result may differ between invocations whatever the arguments.
-    - `accuracy`: of the result, where it is f32 or f16.
+    - `accuracy`: of an f32 or f16 result; None where there is nothing to round.
     """
 
     name: str
