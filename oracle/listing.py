@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 # Counters of a place in the source that add up over a line.
@@ -34,6 +35,15 @@ class Line:
     text: str
     counters: Mapping[str, int] | None = None
     lanes: float | None = None  # active lanes / lanes of the subgroups that executed
+
+
+def listings(sites: Iterable[Any], source: Path, subgroup_size: int) -> dict[Path, list[Line]]:
+    """The listing of `source`, and of every file that it includes and that has sites."""
+    by_file: dict[Path, list[Any]] = {source: []}
+    for site in sites:
+        file = Path(site.span.place.file)
+        by_file.setdefault(file if file.is_file() else source, []).append(site)
+    return {file: listing(file.read_text(encoding="utf-8"), found, subgroup_size) for file, found in by_file.items()}
 
 
 def listing(text: str, sites: Iterable[Any], subgroup_size: int) -> list[Line]:

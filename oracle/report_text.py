@@ -15,7 +15,7 @@ from rich.text import Text
 from .audit import Audit, CounterCheck, OutputCheck, with_derived
 from .compare import Comparison, Difference
 from .diff import Diff
-from .listing import Line, against_ideal, compact, listing
+from .listing import Line, against_ideal, compact, listings
 from .manifest import Case
 from .run import RunResult
 
@@ -60,8 +60,11 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
     out.print()
     out.print(_totals(audit.run.counters))
     if style != "none":
-        lines = listing(audit.case.kernel.source.read_text(encoding="utf-8"), audit.run.sites, audit.subgroup_size)
-        show_listing(out, [line for line in lines if style == "full" or line.counters])
+        source = audit.case.kernel.source
+        for file, lines in listings(audit.run.sites, source, audit.subgroup_size).items():
+            if file != source:
+                out.print(f"  {file}", style="dim", markup=False)
+            show_listing(out, [line for line in lines if style == "full" or line.counters])
     if not audit.findings:
         out.print("  no findings")
     for item in audit.findings:
