@@ -52,7 +52,7 @@ def binding_dtype(kernel: Kernel, name: str) -> np.dtype[Any]:
 
 
 def dtype_of(type_: t.Type) -> np.dtype[Any]:
-    """A type of fixed size as it lies in memory, padding and all. Raises `UsageError` where NumPy has no such layout."""
+    """A type of fixed size as it lies in memory, padding and all. Raises `UsageError` where NumPy lacks the layout."""
     match type_:
         case t.Scalar() | t.Atomic():
             return np.dtype(SCALARS[str(t.element_of(type_))])
