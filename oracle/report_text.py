@@ -54,29 +54,29 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
     show_heading(out, audit.case, f"charged as {audit.device}")
     _checks(out, audit)
     for note in audit.notes:
-        out.print(f"  note: {note}", markup=False)
+        _say(out, f"  note: {note}")
     if audit.adapter:
-        out.print(f"  GPU: {audit.adapter}", markup=False)
+        _say(out, f"  GPU: {audit.adapter}")
     out.print()
     out.print(_totals(audit.run.counters))
     if style != "none":
         source = audit.case.kernel.source
         for file, lines in listings(audit.run.sites, source, audit.subgroup_size).items():
             if file != source:
-                out.print(f"  {file}", style="dim", markup=False)
+                _say(out, f"  {file}", "dim")
             show_listing(out, [line for line in lines if style == "full" or line.counters])
     if not audit.findings:
-        out.print("  no findings")
+        _say(out, "  no findings")
     for item in audit.findings:
         if item.allowed:
-            out.print(f"  accepted by the manifest: {item.finding.code}", style="dim", markup=False)
-        out.print(item.finding.render(), markup=False)
+            _say(out, f"  accepted by the manifest: {item.finding.code}", "dim")
+        _say(out, item.finding.render())
     _took(out, audit.seconds)
 
 
 def show_diff(out: Console, diff: Diff) -> None:
     show_heading(out, diff.case, f"simulated as {diff.device}")
-    out.print(f"  GPU: {diff.adapter}", markup=False)
+    _say(out, f"  GPU: {diff.adapter}")
     for check in diff.outputs:
         show_output_check(out, check)
     _took(out, diff.seconds)
@@ -88,44 +88,50 @@ def show_run(out: Console, result: RunResult) -> None:
         nan = f", {s['nan']:,} NaN" if s["nan"] else ""
         first = ", ".join(f"{value:.7g}" for value in s["first"])
         extremes = "" if s["min"] is None else f", {s['min']:.7g} to {s['max']:.7g}"
-        out.print(f"  {name}: {s['dtype']}{s['shape']}{extremes}{nan}; {first}, …", markup=False)
+        _say(out, f"  {name}: {s['dtype']}{s['shape']}{extremes}{nan}; {first}, …")
     out.print()
     out.print(_totals(result.run.counters))
     for finding in result.run.findings:
-        out.print(finding.render(), markup=False)
+        _say(out, finding.render())
     out.print()
 
 
+def _say(out: Console, words: str | Text, style: str = "") -> None:
+    """A line that is never broken: paths stay whole, and carets under what they point at."""
+    out.print(Text(words, style) if isinstance(words, str) else words, soft_wrap=True)
+
+
 def _took(out: Console, seconds: Mapping[str, float]) -> None:
-    out.print(f"  took: {', '.join(f'{what} {s:.2f} s' for what, s in seconds.items())}", style="dim", markup=False)
+    _say(out, f"  took: {', '.join(f'{what} {s:.2f} s' for what, s in seconds.items())}", "dim")
     out.print()
 
 
 def show_heading(out: Console, case: Case, tail: str) -> None:
     kernel = case.kernel
     title = f"{kernel.name}  {case.shape}".rstrip()
-    out.print(Text(title, style="bold"))
+    _say(out, title, "bold")
     grid = " x ".join(map(str, case.grid))
     entry = f" entry {kernel.entry}," if kernel.entry else ""
-    out.print(f"  {kernel.source},{entry} grid {grid}, {tail}", style="dim", markup=False)
+    _say(out, f"  {kernel.source},{entry} grid {grid}, {tail}", "dim")
 
 
 def _checks(out: Console, audit: Audit) -> None:
     for check in audit.outputs:
         show_output_check(out, check)
     for check in audit.counters:
-        out.print(_verdict(check.ok), Text(f"{check.counter}  {_counter_words(check)}"))
+        _say(out, _verdict(check.ok).append(f"{check.counter}  {_counter_words(check)}"))
 
 
 def show_output_check(out: Console, check: OutputCheck) -> None:
     """One line, and the worst elements below it where they differ."""
-    out.print(_verdict(check.ok), Text(f"{check.output} against {check.against}: {comparison_words(check.comparison)}"))
+    words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
+    _say(out, _verdict(check.ok).append(words))
     if check.comparison.worst:
         out.print(_differences(check.comparison.worst))
 
 
 def _verdict(ok: bool) -> Text:
-    return Text("  ok      ", style="green") if ok else Text("  DIFFERS ", style="bold red")
+    return Text.assemble(("  ok       ", "green")) if ok else Text.assemble(("  DIFFERS  ", "bold red"))
 
 
 def _counter_words(check: CounterCheck) -> str:
