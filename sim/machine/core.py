@@ -13,7 +13,7 @@ from . import layout as at
 from . import opcodes as op
 from .alu import compile_families, conversion, float_, half, integer
 from .atomics import atomic
-from .jit import announced, beside, compiled, entry, ready
+from .jit import announced, beside, compiled, entry, inlined, ready
 from .lanes import blend, copy, fill
 from .memory import load, pick, put, store
 from .opcodes import families, scalar_opcodes
@@ -24,7 +24,7 @@ _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "inte
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
 
 
-@compiled
+@inlined
 def scalar(regs, row, lanes):
     """One scalar operation on rows, by family."""
     code, d, a, b, c, e = row[0], row[1], row[2], row[3], row[4], row[5]
@@ -38,7 +38,7 @@ def scalar(regs, row, lanes):
         conversion(regs, code, d, a, b, c, e, lanes)
 
 
-@compiled
+@inlined
 def some_active(regs, mask, lanes):
     """Whether any lane of a mask row is on."""
     seen = np.uint32(0)
@@ -58,7 +58,7 @@ def record(events, kind, site, workgroup, lane, detail, other, epoch):
         row[at.DETAIL], row[at.OTHER], row[at.EPOCH] = detail, other, epoch
 
 
-@compiled
+@inlined
 def barrier(regs, mask, site, config, workgroup, together, epoch, events):
     """Every lane of each workgroup should be here; those that are not are an event."""
     if mask < 0:
@@ -76,7 +76,7 @@ def barrier(regs, mask, site, config, workgroup, together, epoch, events):
             record(events, at.DIVERGED, site, workgroup + w, absent, size - active, 0, epoch)
 
 
-@compiled
+@inlined
 def memory_row(regs, row, access, storage, storage16, shared, shared16, lanes, width):
     """A load or a store."""
     code, d, a, b, c, mask = row[0], row[1], row[2], row[3], row[4], row[6]
@@ -104,7 +104,7 @@ def memory_row(regs, row, access, storage, storage16, shared, shared16, lanes, w
         store(regs, storage, d, a, b, c, entry, row[7], mask, lanes)
 
 
-@compiled
+@inlined
 def run_batch(
     code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
 ):
@@ -197,12 +197,9 @@ def prepare(*arguments) -> None:
     code, config, regs, shared, storage, access, events, probes = arguments
     order = f"from sim.machine.alu import compile_families; compile_families{_ELSEWHERE}"
     row, small = typeof(code[0]), typeof(np.int64(0))
-    halves = typeof(shared.view(np.uint16))
     with announced():
         with beside(order):
             compile_families("float")
-            words = (typeof(storage), halves, typeof(shared), halves, small, small)
-            memory_row.compile((typeof(regs), row, typeof(access), *words))
             rest = (small, small, small, typeof(events), typeof(probes))
             probe.compile((typeof(regs), row, typeof(config), typeof(access), *rest))
         run.compile(tuple(map(typeof, arguments)))
