@@ -15,7 +15,7 @@ from .alu import compile_families, conversion, float_, half, integer
 from .atomics import atomic
 from .jit import announced, beside, compiled, entry, inlined, ready
 from .lanes import blend, copy, fill
-from .memory import load, pick, put, store
+from .memory import learn, load, load_known, pick, put, store
 from .opcodes import families, scalar_opcodes
 from .probes import probe, settle
 
@@ -77,31 +77,31 @@ def barrier(regs, mask, site, config, workgroup, together, epoch, events):
 
 
 @inlined
-def memory_row(regs, row, access, storage, storage16, shared, shared16, lanes, width):
-    """A load or a store."""
-    code, d, a, b, c, mask = row[0], row[1], row[2], row[3], row[4], row[6]
+def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width):
+    """A load or a store, on the memory and of the unit that its access says."""
     entry = access[row[5]]
     narrow = entry[at.UNIT] == 2
-    if code == op.LOAD:
-        count = 1 if mask == 1 else width
-        if entry[at.SPACE] == at.SHARED:
-            if narrow:
-                load(regs, shared16, d, a, b, c, entry, row[7], count)
-            else:
-                load(regs, shared, d, a, b, c, entry, row[7], count)
-        elif narrow:
-            load(regs, storage16, d, a, b, c, entry, row[7], count)
-        else:
-            load(regs, storage, d, a, b, c, entry, row[7], count)
-    elif entry[at.SPACE] == at.SHARED:
+    if entry[at.SPACE] == at.SHARED:
         if narrow:
-            store(regs, shared16, d, a, b, c, entry, row[7], mask, lanes)
+            touch(regs, row, entry, shared16, patterns, lanes, width)
         else:
-            store(regs, shared, d, a, b, c, entry, row[7], mask, lanes)
+            touch(regs, row, entry, shared, patterns, lanes, width)
     elif narrow:
-        store(regs, storage16, d, a, b, c, entry, row[7], mask, lanes)
+        touch(regs, row, entry, storage16, patterns, lanes, width)
     else:
-        store(regs, storage, d, a, b, c, entry, row[7], mask, lanes)
+        touch(regs, row, entry, storage, patterns, lanes, width)
+
+
+@compiled
+def touch(regs, row, entry, memory, patterns, lanes, width):
+    """A load or a store on this memory."""
+    code, d, a, b, c, mask = row[0], row[1], row[2], row[3], row[4], row[6]
+    if code == op.STORE:
+        store(regs, memory, d, a, b, c, entry, row[7], mask, lanes)
+    elif code == op.LOAD_KNOWN:
+        load_known(regs, memory, d, a, b, c, entry, row[7], patterns[a], width)
+    else:
+        load(regs, memory, d, a, b, c, entry, row[7], np.int64(1) if mask == 1 else width)
 
 
 @inlined
@@ -120,8 +120,8 @@ def run_batch(
         pc += 1
         if what >= _SCALAR:
             scalar(regs, row, np.int64(1) if row[6] == 1 else width)
-        elif what == op.LOAD or what == op.STORE:
-            memory_row(regs, row, access, storage, storage16, shared, shared16, lanes, width)
+        elif what == op.LOAD or what == op.LOAD_KNOWN or what == op.STORE:
+            memory_row(regs, row, access, storage, storage16, shared, shared16, probes.patterns, lanes, width)
         elif what >= _FIRST_PROBE:
             probe(regs, row, config, access, workgroup, together, epoch, events, probes)
         elif what == op.JUMP:
@@ -152,6 +152,8 @@ def run_batch(
         elif what == op.BARRIER:
             barrier(regs, row[6], row[2], config, workgroup, together, epoch, events)
             epoch += 1
+        elif what == op.LEARN:
+            learn(regs, row[2], probes.patterns, width)
         elif what == op.HALT:
             return True
         else:
