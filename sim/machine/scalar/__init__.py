@@ -1,8 +1,9 @@
 """What a scalar operation of WGSL means: the only place where that is said.
 
-`OPS["add_f32"]` is a row (`ScalarOp`): a plain Python function on NumPy scalars, its kinds and its cost. Const-evaluation
-calls `fn`; the machine compiles the same function (`jit`) into loops over lanes. Names are `{stem}_{kind}` with the kind
-of the first argument, and `convert_{from}_{to}`, `bitcast_{from}_{to}`. A value of each kind is
+`OPS["add_f32"]` is a row (`ScalarOp`): a plain Python function on NumPy scalars, its kinds and its cost.
+Const-evaluation calls `fn`; the machine compiles the same function (`jit`) into loops over lanes. Names are
+`{stem}_{kind}` with the kind of the first argument, and `convert_{from}_{to}`, `bitcast_{from}_{to}`. A value of each
+kind is
 
     f32   np.float32            i32   np.int32          bool  np.uint32, 0 or 1
     f16   np.float32 that       u32   np.uint32         af    float or np.float64  } in constants
