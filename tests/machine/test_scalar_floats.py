@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scalar_values import DTYPE, as_half, assert_same, edges, inputs, over_arrays, same
+from scalar_values import CONCRETE, DTYPE, as_half, assert_same, edges, inputs, over_arrays, same
 
 from sim.machine.scalar import OPS
 
@@ -224,6 +224,14 @@ def test_transcendental_functions_are_the_nearest_value(stem, kind):
     assert_same(actual, expected, *arrays)
 
 
+@pytest.mark.parametrize("name", ["pow_f32", "pow_f16"])
+def test_power_is_what_exp2_of_log2_would_be_outside_its_domain(name):
+    exponents = np.array([2, -3, 0.5, 0], np.float32)
+    assert np.isnan(over_arrays(name, np.full(4, np.float32(-2)), exponents)).all()
+    assert over_arrays(name, np.full(4, np.float32(-0.0)), exponents).tolist() == [0, np.inf, 0, 1]
+    assert not np.signbit(over_arrays(name, np.float32([-0.0]), np.float32([3]))).any()
+
+
 def test_exact_powers_of_two():
     exponents = np.arange(-149, 128, dtype=np.float32)
     expected = np.array([np.float32(2.0 ** int(e)) for e in exponents])
@@ -283,3 +291,9 @@ def test_min_and_max_return_the_number_beside_a_nan():
     for name in ("min_f32", "max_f32"):
         assert same(over_arrays(name, edges("f32"), nan), edges("f32")).all()
         assert same(over_arrays(name, nan, edges("f32")), edges("f32")).all()
+
+
+def test_every_operation_on_floats_has_a_truth_here():
+    on_floats = {n for n in CONCRETE if OPS[n].args[0] in ("f32", "f16") and not n.startswith("pack")}
+    stems = {*IN_DOUBLE, *LONG, "fma", "quantizeToF16", "f16_to_bits", "convert", "bitcast"}
+    assert {n for n in on_floats if not n.startswith((*(f"{s}_" for s in stems),))} == set()

@@ -45,8 +45,8 @@ def round_double_to_f16(a: np.float64) -> np.float32:
     magnitude = double_of(np.int64(bits & ~_SIGN64))
     exponent = np.int64(bits & _EXPONENT64)
     exponent = exponent if exponent > _LEAST_EXPONENT64 else _LEAST_EXPONENT64
-    # Of an infinity or a NaN, `magic` would overflow into the sign; it is the inputs that count then.
-    magic = double_of(np.int64((exponent & _EXPONENT64) + _EXCESS64)) if magnitude < 65520.0 else magnitude
+    # Of large numbers the sum of exponents would overflow.
+    magic = double_of(np.int64(exponent + _EXCESS64)) if magnitude < 65520.0 else magnitude
     rounded = (magnitude + magic) - magic
     rounded = np.float64(np.inf) if magnitude >= 65520.0 else rounded
     return float_of(np.uint32(bits_of(np.float32(rounded)) | (_SIGN if bits < 0 else np.uint32(0))))

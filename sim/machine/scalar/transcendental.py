@@ -23,8 +23,8 @@ def _inverse_sqrt(a: np.float64) -> np.float64:
 
 @helper
 def _power(a: np.float64, b: np.float64) -> np.float64:
-    """Of -0 as of 0, as `exp2(b * log2(a))` has it, and because NumPy and the C library differ there."""
-    return np.power(a + np.float64(0.0), b)
+    """Of -0 as of 0, and a NaN of negative numbers: what `exp2(b * log2(a))` gives, where C and NumPy differ."""
+    return np.float64(np.nan) if a < 0.0 else np.power(a + np.float64(0.0), b)
 
 
 UNARY: Mapping[str, Double] = {
