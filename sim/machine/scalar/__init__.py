@@ -9,9 +9,9 @@ kind is
     f16   np.float32 that       u32   np.uint32         af    float or np.float64  } in constants
           f16 represents                                ai    int                  } only
 
-Every function is total: infinities, NaNs, zero divisors and shifts by any amount have the result that the spec gives
-or allows, denormals are kept. Which NaN a NaN is, is left open. NumPy warns where something overflows: callers that
-use the plain functions do so under `np.errstate(all="ignore")`. Nothing here imports Numba, except `jit`.
+Every function of concrete kinds is total: infinities, NaNs, zero divisors and shifts by any amount have a result that
+the spec gives or allows, and denormals are kept. Which NaN a NaN is, is left open. NumPy warns where something
+overflows: callers of the plain functions use `np.errstate(all="ignore")`. Nothing here imports Numba, except `jit`.
 """
 
 from __future__ import annotations
