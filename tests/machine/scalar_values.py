@@ -63,6 +63,16 @@ def _sample(kinds, rng):
     return np.stack([rng.integers(0, len(edges(k)), _MAX_ROWS // 3) for k in kinds], axis=1)
 
 
+def beside_midpoints(kind, rng, count=20_000):
+    """Arguments of fma whose product is a midpoint of the kind and whose addend is too small for float32 or float64."""
+    bits = {"f32": 25, "f16": 12}[kind]
+    a, b = (rng.integers(2 ** ((bits - 1) // 2), 2 ** ((bits + 1) // 2), count) | 1 for _ in range(2))
+    fits = (a * b >= 2 ** (bits - 1)) & (a * b < 2**bits)
+    sign = rng.choice([-1.0, 1.0], count)
+    tiny = sign * 2.0 ** rng.integers(*{"f32": (-100, -10), "f16": (-24, -20)}[kind], count)
+    return [x[fits].astype(np.float32) for x in (a, b, tiny)]
+
+
 def over_arrays(name, *arrays):
     """The compiled operation, looped over arrays as the machine does it."""
     row = OPS[name]

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scalar_values import CONCRETE, DTYPE, as_half, assert_same, edges, inputs, over_arrays, same
+from scalar_values import (
+    CONCRETE,
+    DTYPE,
+    as_half,
+    assert_same,
+    beside_midpoints,
+    edges,
+    inputs,
+    over_arrays,
+    plainly,
+    same,
+)
 
 from sim.machine.scalar import OPS
 
@@ -109,6 +120,11 @@ def test_half_arithmetic_is_numpys(stem):
     assert_same(over_arrays(f"{stem}_f16", *arrays), expected, *arrays)
 
 
+def fused_exactly(kind, *arrays):
+    rows = zip(*arrays, strict=True)
+    return np.array([by_fractions(lambda x, y, z: x * y + z, kind, *row) for row in rows])
+
+
 @pytest.mark.parametrize("kind", ["f32", "f16"])
 def test_fma_rounds_the_exact_sum_once(kind):
     arrays = inputs(f"fma_{kind}", 6000)
@@ -117,11 +133,18 @@ def test_fma_rounds_the_exact_sum_once(kind):
     near = ROUNDING[kind](-(a.astype(np.float64) * b))
     near = np.where(np.isfinite(near), near, 0).astype(np.float32)
     for addend in (c, near):
-        rows = zip(a, b, addend, strict=True)
-        expected = np.array([by_fractions(lambda x, y, z: x * y + z, kind, *row) for row in rows])
-        actual = over_arrays(f"fma_{kind}", a, b, addend)
-        actual = np.where(actual == 0, np.abs(actual), actual)  # fractions have one zero
-        assert_same(actual, np.where(expected == 0, np.float32(0), expected), a, b, addend)
+        actual, expected = over_arrays(f"fma_{kind}", a, b, addend), fused_exactly(kind, a, b, addend)
+        # Fractions have one zero.
+        assert_same(*(np.where(x == 0, np.float32(0), x) for x in (actual, expected)), a, b, addend)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16"])
+def test_fma_beside_midpoints(kind):
+    """Where rounding first to float64, or to f32 on the way to f16, would fall on the midpoint."""
+    arrays = beside_midpoints(kind, np.random.default_rng(3), 4000)
+    expected = fused_exactly(kind, *arrays)
+    assert_same(over_arrays(f"fma_{kind}", *arrays), expected, *arrays)
+    assert_same(plainly(f"fma_{kind}", *arrays), expected, *arrays)
 
 
 @settings(deadline=None, max_examples=500)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from numba import njit
-from scalar_values import CONCRETE, DTYPE, anything, assert_same, inputs, loop, over_arrays, plainly
+from scalar_values import CONCRETE, DTYPE, anything, assert_same, beside_midpoints, inputs, loop, over_arrays, plainly
 
 from sim.machine.scalar import OPS
 from sim.machine.scalar.jit import jitted
@@ -29,10 +29,10 @@ def test_faster_fma_is_the_plain_one():
     with np.errstate(all="ignore"):
         close = -(a * b) * (1 + rng.integers(-3, 4, count).astype(np.float32) * np.float32(2**-24))
         addends = (c, close, close * np.float32(2**-24), close * np.float32(2**24))
-    for addend in addends:
-        expected = np.empty_like(a)
-        loop(plain, 3)(expected, a, b, addend)
-        assert_same(over_arrays("fma_f32", a, b, addend), expected, a, b, addend)
+    for arrays in (*((a, b, addend) for addend in addends), beside_midpoints("f32", rng, count)):
+        expected = np.empty_like(arrays[0])
+        loop(plain, 3)(expected, *arrays)
+        assert_same(over_arrays("fma_f32", *arrays), expected, *arrays)
 
 
 def test_compiled_multiply_and_add_are_not_fused():
