@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from .diagnostics import WgslError, fail
+from .diagnostics import Note, WgslError, fail
 from .lexer import END, IDENTIFIER, TEMPLATE_END, TEMPLATE_START, Token, lex
 from .source import Source, Span
 
@@ -127,10 +127,14 @@ class Cursor:
         """The current token as messages call it."""
         return shown(END) if self.token.kind == END else f"‘{self.token.text}’"
 
-    def expected(self, what: str, context: str = "", *, after_previous: bool = False, hint: str | None = None):
-        """The error that `what` is missing here."""
+    def expected(
+        self, what: str, context: str = "", *notes: Note, after_previous: bool = False, hint: str | None = None
+    ) -> WgslError:
+        """The error that `what` is missing here, or just after the previous token."""
         message = f"expected {what}" + (f" {context}" if context else "")
-        if after_previous and self.index:
+        if not after_previous:
+            message += f", found {self.found()}"
+        if (after_previous or self.token.kind == END) and self.index:
             end = self.tokens[self.index - 1].end
-            return fail("expected", message, Span(self.source, end, end), hint=hint)
-        return fail("expected", f"{message}, found {self.found()}", self.span_of(self.token), hint=hint)
+            return fail("expected", message, Span(self.source, end, end), *notes, hint=hint)
+        return fail("expected", message, self.span_of(self.token), *notes, hint=hint)

@@ -185,7 +185,7 @@ class StatementParser(AttributeParser):
         type_ = self.type_specifier(f"‘{name.text}’") if self.accept(":") else None
         init = None
         if keyword.kind in ("let", "const") and self.token.kind != "=":
-            raise self.expected("‘=’", f"and a value for the ‘{keyword.kind}’ ‘{name.text}’", after_previous=True)
+            raise self.expected("‘=’", f"and a value for ‘{keyword.kind} {name.text}’", after_previous=True)
         if self.accept("="):
             init = self.expression()
         span = self.span_from(keyword.start)
