@@ -7,8 +7,7 @@ is pointed at just after the token before it, where the author would type it; an
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from .diagnostics import Note, WgslError, fail
@@ -18,7 +17,7 @@ from .source import Source, Span
 T = TypeVar("T")
 
 # The deepest tree the parser makes, in nodes from a statement or an expression down; deeper is `nesting-too-deep`.
-# The spec asks for 127 levels of braces. Passes over the tree may recurse: `room_to_recurse` gives them the frames.
+# The spec asks for 127 levels of braces. Passes may recurse: `make_room_to_recurse` gives them the frames.
 MAX_NESTING = 512
 _FRAMES_PER_LEVEL = 24
 
@@ -26,14 +25,12 @@ _SHOWN = {TEMPLATE_START: "‘<’", TEMPLATE_END: "‘>’", END: "the end of t
 _CLOSING = frozenset([";", ",", ")", "]", "}", TEMPLATE_END])
 
 
-@contextmanager
-def room_to_recurse() -> Iterator[None]:
-    """Let Python recurse as deep as a tree of `MAX_NESTING` needs. The limit is only ever raised: another thread
-    may rely on it."""
-    needed = MAX_NESTING * _FRAMES_PER_LEVEL
-    if sys.getrecursionlimit() < needed:
-        sys.setrecursionlimit(needed)
-    yield
+def make_room_to_recurse() -> None:
+    """Let Python recurse as deep as a tree of `MAX_NESTING` needs: for every pass that walks trees by recursion.
+
+    The limit is only ever raised, never put back: another thread may be deep in a tree.
+    """
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), MAX_NESTING * _FRAMES_PER_LEVEL))
 
 
 def shown(kind: str) -> str:

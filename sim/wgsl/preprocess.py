@@ -220,7 +220,7 @@ class _Preprocessor:
         if any(resolved == open_path for open_path, _ in self.open_files):
             raise fail("include-cycle", f"‘{wanted}’ includes itself", span)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as problem:
             raise fail("include-unreadable", f"‘{wanted}’ cannot be read: {problem}", span) from None
         if len(self.open_files) > _MOST_OPEN_FILES:
