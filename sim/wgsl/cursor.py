@@ -16,7 +16,7 @@ from .source import Source, Span
 
 T = TypeVar("T")
 
-# The deepest tree the parser makes, in nodes from a statement or an expression down; deeper is `nesting-too-deep`.
+# How deep a tree gets: levels of braces and `else if`, plus levels of an expression. Deeper is `nesting-too-deep`.
 # The spec asks for 127 levels of braces. Passes may recurse: `make_room_to_recurse` gives them the frames.
 MAX_NESTING = 512
 _FRAMES_PER_LEVEL = 24
