@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 MAX_ARRAY_CONSTRUCTOR = 2047  # spec, "Limits"
 
-_UNARY = {"-": "unary -", "!": "!", "~": "~"}
-_INFERRED = ("vec", "mat", "array")
+_UNARY_ROWS = {"-": "unary -", "!": "!", "~": "~"}
+_INFERRING = ("vec", "mat", "array")  # generators whose template arguments a constructor finds by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def call(e: Expressions, expr: syntax.Call) -> Called:
 
 def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op_span: Span) -> typed.Expr:
     """A unary or binary operator applied to values."""
-    row = OPERATORS[_UNARY[op] if len(operands) == 1 else op]
+    row = OPERATORS[_UNARY_ROWS[op] if len(operands) == 1 else op]
     return _apply(e, row, (), operands, span, op_span)
 
 
@@ -151,7 +151,7 @@ def _target(e: Expressions, entity: TypeName | Generator, expr: syntax.Call) -> 
     """The type to construct, or the name of the generator whose arguments are to be inferred."""
     callee = expr.callee
     if isinstance(entity, Generator) and callee.args is None:
-        if entity.name.startswith(_INFERRED):
+        if entity.name.startswith(_INFERRING):
             return entity.name
         raise fail("not-constructible", f"'{callee.name}' cannot be constructed", callee.span)
     type_ = e.types.named(entity, callee) if isinstance(entity, TypeName) else e.types.generated(entity, callee)

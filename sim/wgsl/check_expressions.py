@@ -298,7 +298,7 @@ def not_early(made: typed.Expr, what: str, wanted: str, *, const: bool = False) 
     late = _late_part(made, const)
     message, reason = f"{what} must be {wanted}", _lateness(late)
     if late.span == made.span:
-        return fail("not-constant", message, made.span, hint=reason)
+        return fail("not-constant", f"{message}, but {reason}", made.span)
     return fail("not-constant", message, made.span, Note(reason, late.span))
 
 
