@@ -62,6 +62,7 @@ def create_pipeline(
         store_types,
         workgroup_bytes,
         fixed.type,
+        fixed.expr,
         _subgroup_size(function, fixed, size),
         list(_storage_warning(function, workgroup_bytes, allowed["maxComputeWorkgroupStorageSize"])),
     )

@@ -415,8 +415,9 @@ class Module:
 class Pipeline:
     """One compute entry point with all its constants known.
 
-    `values` maps each override to its value; `globals` are the statically used variables with override-sized array
-    types made concrete; `resolve(type)` makes any type of the module concrete.
+    `values` maps each override that is used to its value; `globals` are the statically used variables, and
+    `store_types` what they hold with override-sized arrays counted. `resolve(type)` counts the array in any type of the
+    module, `fold(expr)` is an expression with every override replaced by its value, folded as far as it goes.
     """
 
     module: Module
@@ -427,5 +428,6 @@ class Pipeline:
     store_types: dict[Variable, t.Type]  # concrete store type of each of `globals`
     workgroup_bytes: int
     resolve: Callable[[t.Type], t.Type]
+    fold: Callable[[Expr], Expr]
     subgroup_size: int | None = None
     warnings: list[Diagnostic] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What the checker says of the wrong modules in `tests/files/errors/check`; the `.err` beside each holds the message."""
+"""What the checker says of wrong modules: those in `tests/files/errors/check`, each with its message beside it."""
 
 from __future__ import annotations
 
