@@ -1,0 +1,1 @@
+"""The judge: runs the same WGSL in the simulator, on a GPU and against NumPy, and says where they differ."""

@@ -1,0 +1,1 @@
+"""Running: the scalar semantics, and the SIMT machine that is jitted once and runs every program."""

@@ -1,0 +1,1 @@
+"""Meaning: from the typed module to the int32 program that the machine runs."""

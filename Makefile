@@ -1,0 +1,34 @@
+# On a fresh machine `make audit` and `make test` do all the set-up themselves.
+
+READY := .venv/.ready
+PY := .venv/bin/python
+
+.PHONY: audit test check lint types test-all bench clean
+
+audit: $(READY) ## run every kernel in every shape, and judge it
+	.venv/bin/bankshot audit shaders
+
+test: $(READY)
+	$(PY) -m pytest
+
+check: lint types test
+
+lint: $(READY)
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+
+types: $(READY)
+	.venv/bin/pyright
+
+# Every Python that is found on this machine and that numba and wgpu have wheels for.
+test-all: $(READY)
+	tools/test_all.sh
+
+bench: $(READY) ## simulator against lavapipe and BLAS
+	$(PY) -m benchmarks
+
+clean:
+	rm -rf .venv .venv-* benchmarks/output .pytest_cache .ruff_cache .hypothesis dist
+
+$(READY): pyproject.toml uv.lock tools/setup.sh
+	tools/setup.sh

@@ -1,0 +1,5 @@
+"""`python -m oracle` is `bankshot`."""
+
+from .cli import main
+
+main(prog_name="bankshot")

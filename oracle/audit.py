@@ -1,0 +1,255 @@
+"""Runs a case every way there is and gathers the verdicts: simulator, reference, GPU, expected counters, findings.
+
+The counters come from one simulated run with all probes. Bits are compared with the GPU under the device profile that
+rounds as that adapter does, so where profiles differ the simulator runs a second time, without probes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from . import gpu, references
+from .cases import expected_counters
+from .compare import EXACT, Comparison, Rule, compare
+from .errors import NoAdapter, UsageError
+from .manifest import Case
+from .reflect import check_module, preprocessing
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`gpu`: compare with wgpu as well; `adapter`: which one; `device`: the profile that is charged for."""
+
+    device: str = "nvidia"
+    gpu: bool = True
+    adapter: str | None = None
+    require_gpu: bool = field(default_factory=lambda: os.environ.get("BANKSHOT_REQUIRE_GPU") == "1")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCheck:
+    """One output against one source of truth."""
+
+    output: str
+    against: str
+    comparison: Comparison
+
+    @property
+    def ok(self) -> bool:
+        return self.comparison.ok
+
+
+@dataclass(frozen=True, slots=True)
+class CounterCheck:
+    """One counter against the manifest's figure."""
+
+    counter: str
+    expected: int
+    actual: float
+
+    @property
+    def ok(self) -> bool:
+        return self.actual == self.expected
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding of the run, and whether the manifest accepts it. Information is never held against a kernel."""
+
+    finding: Any
+    allowed: bool
+
+    @property
+    def ok(self) -> bool:
+        return self.allowed or self.finding.severity == "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """All that is known of one case after running it. `seconds` by what was run."""
+
+    case: Case
+    device: str
+    run: Any  # sim.Run
+    outputs: tuple[OutputCheck, ...]
+    counters: tuple[CounterCheck, ...]
+    findings: tuple[Finding, ...]
+    adapter: gpu.AdapterInfo | None
+    notes: tuple[str, ...]
+    seconds: dict[str, float]
+
+    @property
+    def subgroup_size(self) -> int:
+        import sim
+
+        return sim.devices.get(self.device).subgroup_size
+
+    def noting(self, notes: Iterable[str]) -> Audit:
+        """The same, with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok for check in (*self.outputs, *self.counters, *self.findings))
+
+
+def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
+    """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
+    seconds: dict[str, float] = {}
+    notes: list[str] = []
+    say("simulating with all counters")
+    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all"))
+    checks = []
+    if case.kernel.reference:
+        say("computing the reference")
+        reference = references.find(case.kernel.reference)
+        expected = timed(seconds, "reference", lambda: reference(case.arrays, case.shape.dims))
+        checks += _against_reference(case, run, expected)
+    else:
+        notes.append("no reference to compare with: the manifest names none")
+    adapter = None
+    if options.gpu:
+        adapter, more = _against_gpu(case, run, options, say, seconds, notes)
+        checks += more
+    return Audit(
+        case=case,
+        device=options.device,
+        run=run,
+        outputs=tuple(checks),
+        counters=_counter_checks(case, run),
+        findings=tuple(Finding(f, f.code in case.kernel.allow) for f in run.findings),
+        adapter=adapter,
+        notes=tuple(notes),
+        seconds=seconds,
+    )
+
+
+def simulate(case: Case, device: str, probes: str | Sequence[str]) -> Any:
+    """`sim.simulate` on a case."""
+    import sim
+
+    kernel = case.kernel
+    return sim.simulate(
+        kernel.source,
+        entry=kernel.entry,
+        grid=case.grid,
+        bindings=case.bindings,
+        overrides=kernel.overrides,
+        device=device,
+        probes=probes,
+        **preprocessing(kernel),
+    )
+
+
+def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1) -> gpu.GpuRun:
+    """The case's text, as the front end preprocessed it, through wgpu."""
+    module = check_module(case.kernel)
+    kernel = case.kernel
+    pipeline = module.pipeline(kernel.entry, kernel.overrides)
+    return gpu.run(
+        module.source.text,
+        pipeline.entry.name,
+        case.grid,
+        case.bindings,
+        slots=gpu.slots_of(pipeline.entry),
+        overrides=kernel.overrides,
+        adapter=adapter,
+        repeats=repeats,
+    )
+
+
+def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, worst: int = 5) -> list[OutputCheck]:
+    """Every output bit for bit. What the simulator says of the writers goes with the differences."""
+    return [
+        OutputCheck(
+            case.name_of(name),
+            f"wgpu on {on_gpu.adapter.name}",
+            compare(run.outputs[name], theirs, EXACT, owner=_owner(run, name), worst=worst),
+        )
+        for name, theirs in on_gpu.outputs.items()
+    ]
+
+
+def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | None:
+    """Who wrote an element last, where the run can tell."""
+    writer = getattr(run, "writer", None)
+    if writer is None:
+        return None
+    shape = run.outputs[name].shape
+
+    def tell(index: tuple[int, ...]) -> str | None:
+        place = writer(name, int(np.ravel_multi_index(index, shape)))
+        return None if place is None else str(place)
+
+    return tell
+
+
+def _against_reference(case: Case, run: Any, expected: dict[str, references.Expected]) -> list[OutputCheck]:
+    variables = {binding.name: binding.var for binding in case.kernel.bindings}
+    checks = []
+    for name, truth in expected.items():
+        if name not in variables:
+            known = f"reference {case.kernel.reference} gives {name}"
+            raise UsageError(f"{case.kernel.path}: {known}, which is no binding of the manifest")
+        default = Rule("close") if truth.bound is None else Rule("bound")
+        rule = case.kernel.rules.get(name, default)
+        actual = run.outputs[variables[name]].reshape(truth.value.shape)
+        comparison = compare(actual, truth.value, rule, bound=truth.bound, owner=_owner(run, variables[name]))
+        checks.append(OutputCheck(name, f"reference {case.kernel.reference}", comparison))
+    return checks
+
+
+def _against_gpu(
+    case: Case, run: Any, options: Options, say: Say, seconds: dict[str, float], notes: list[str]
+) -> tuple[gpu.AdapterInfo | None, list[OutputCheck]]:
+    try:
+        adapter = gpu.require_adapter(options.adapter)
+    except NoAdapter as error:
+        if options.require_gpu or options.adapter:
+            raise
+        notes.append(f"not compared with wgpu: {error}")
+        return None, []
+    if adapter.profile is None:
+        notes.append(
+            f"no device profile is known to round as {adapter.name} does; bits are compared under {options.device}"
+        )
+    profile = adapter.profile or options.device
+    say(f"running on {adapter.name}")
+    on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
+    if profile != options.device:
+        say(f"simulating as {profile}")
+        run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none"))
+    return adapter, gpu_checks(case, run, on_gpu)
+
+
+def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:
+    checks = []
+    for name, expected in expected_counters(case).items():
+        totals = with_derived(run.counters)
+        if name not in totals:
+            raise UsageError(f"{case.kernel.path}: [expect] names {name}, which is no output and no counter")
+        checks.append(CounterCheck(name, expected, totals[name]))
+    return tuple(checks)
+
+
+def with_derived(counters: Any) -> dict[str, float]:
+    """The run's totals and what follows: `bank_conflicts` (excess wavefronts) and `intensity` (FLOP per byte)."""
+    totals = dict(counters)
+    totals["bank_conflicts"] = totals["shared_wavefronts"] - totals["shared_ideal_wavefronts"]
+    totals["intensity"] = totals["flops"] / totals["global_bytes"] if totals["global_bytes"] else 0.0
+    return totals
+
+
+def timed(seconds: dict[str, float], what: str, function: Callable[[], Any]) -> Any:
+    start = time.perf_counter()
+    result = function()
+    seconds[what] = time.perf_counter() - start
+    return result

@@ -1,0 +1,241 @@
+"""The command `bankshot`: check, run, audit, diff.
+
+Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, data that does not fit, a missing file),
+70 an internal error. Reports go to stdout, everything else to stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sim.wgsl.diagnostics import Crash, WgslError
+
+from . import inputs
+from .cases import Plan, Request, plans
+from .errors import UsageError
+from .progress import meter
+
+CLEAN, FOUND, WRONG_USE, INTERNAL = 0, 1, 2, 70
+
+
+class Guarded(click.Group):
+    """Turns every failure into a message and an exit code. BANKSHOT_DEBUG=1 shows the traceback of internal errors."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (UsageError, WgslError) as error:
+            click.echo(str(error) if isinstance(error, WgslError) else f"error: {error}", err=True)
+            ctx.exit(WRONG_USE)
+        except BrokenPipeError:  # the reader of a pipe has seen enough
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            ctx.exit(CLEAN)
+        except (click.exceptions.Exit, click.Abort, click.ClickException):
+            raise
+        except Exception as error:
+            if os.environ.get("BANKSHOT_DEBUG") == "1":
+                raise
+            message = str(error) if isinstance(error, Crash) else f"internal error: {type(error).__name__}: {error}"
+            click.echo(f"{message}\nthis is a fault of bankshot; BANKSHOT_DEBUG=1 shows where", err=True)
+            ctx.exit(INTERNAL)
+
+
+@click.group(cls=Guarded, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="bankshot")
+def main() -> None:
+    """Run WGSL compute kernels on the CPU, count what a GPU would have to pay, and compare with real runs.
+
+    PATHs are manifests (.toml), folders of them, or .wgsl files; a shader without a manifest takes its data from
+    --bind and --grid.
+    """
+
+
+# ---- options -----------------------------------------------------------------------------------------
+
+PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+ADAPTER = click.option("--adapter", metavar="NAME", help="Part of the wgpu adapter's name: llvmpipe, nvidia, ...")
+
+
+def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--set, --bind, --grid, --entry and --override, which together make a `Request`."""
+    options = (
+        click.option("--set", "sets", multiple=True, metavar="DIM=N", help="A size in the manifest's dims."),
+        click.option("--bind", "binds", multiple=True, metavar="NAME=DATA", help="Contents of a binding: FILE.npy, "
+                     "u32:1,2,3 or normal:f32:512,768."),
+        click.option("--grid", metavar="X,Y,Z", help="Workgroups to dispatch."),
+        click.option("--entry", metavar="NAME", help="Entry point, where there are several."),
+        click.option("--override", "overrides", multiple=True, metavar="NAME=VALUE", help="A pipeline override."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _request(sets: Sequence[str], binds: Sequence[str], grid: str | None, entry: str | None, overrides: Sequence[str],
+             *, quick: bool = False, sweep: bool = True) -> Request:  # fmt: skip
+    return Request(
+        dims={name: inputs.parse_ints("--set", value)[0] for name, value in map(_pair("--set"), sets)},
+        arrays=dict(map(inputs.parse_bind, binds)),
+        grid=None if grid is None else (*inputs.parse_ints("--grid", grid), 1, 1)[:3],
+        entry=entry,
+        overrides={name: _override(value) for name, value in map(_pair("--override"), overrides)},
+        quick=quick,
+        sweep=sweep,
+    )
+
+
+def _pair(option: str) -> Callable[[str], tuple[str, str]]:
+    def split(text: str) -> tuple[str, str]:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{option} {text}: write NAME=VALUE")
+        return name, value
+
+    return split
+
+
+def _override(text: str) -> bool | int | float:
+    words = {"true": True, "false": False}
+    for parse in (words.__getitem__, lambda t: int(t, 0), float):
+        try:
+            return parse(text)
+        except (KeyError, ValueError):
+            continue
+    raise UsageError(f"--override: `{text}` is neither a number nor true or false")
+
+
+# ---- commands ----------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.wgsl...")
+@JSON
+def check(files: tuple[Path, ...], as_json: bool) -> None:
+    """Check shaders as a WebGPU implementation would, and say what they hold."""
+    from .check import check_files
+
+    sys.exit(WRONG_USE if check_files(files, as_json) else CLEAN)
+
+
+@main.command()
+@PATHS
+@request_options
+@click.option("--device", default="nvidia", show_default=True, help="Device profile.")
+@click.option("--probes", default="all", show_default=True, help="all, none, or names with commas between.")
+@click.option("--save", "saves", multiple=True, metavar="NAME=FILE.npy", help="Write what a binding holds afterwards.")
+@JSON
+def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], as_json: bool, **given: Any) -> None:
+    """Simulate kernels at their default sizes; show outputs, totals and findings."""
+    from . import run as room
+    from .report_json import run_entry
+    from .report_text import show_run
+
+    targets = {name: Path(value) for name, value in map(_pair("--save"), saves)}
+    _each(
+        "run",
+        plans(paths, _request(**given, sweep=False)),
+        as_json,
+        compute=lambda case, plan, say: room.run(case, device, probes, targets, say),
+        show=show_run,
+        entry=run_entry,
+    )
+
+
+@main.command()
+@PATHS
+@request_options
+@click.option("--device", default="nvidia", show_default=True, help="Device profile that is charged for.")
+@ADAPTER
+@click.option("--gpu/--no-gpu", default=True, show_default=True, help="Compare with wgpu, bit for bit.")
+@click.option("--quick", is_flag=True, help="Leave out shapes that manifests call heavy.")
+@click.option(
+    "--listing",
+    type=click.Choice(["auto", "full", "counted", "none"]),
+    default="auto",
+    show_default=True,
+    help="The source with counters: all of it, only lines that were charged; auto: all of it once per kernel.",
+)
+@JSON
+def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, quick: bool, listing: str,
+          as_json: bool, **given: Any) -> None:  # fmt: skip
+    """Run kernels in every shape of their manifests and judge them: outputs, counters per line, findings."""
+    from . import audit as room
+    from .report_json import audit_entry
+    from .report_text import show_audit
+
+    options = room.Options(device, gpu, adapter)
+    listed: set[str] = set()
+
+    def compute(case: Any, plan: Plan, say: Callable[[str], None]) -> Any:
+        return room.audit(case, options, say).noting(f"assumed {words}" for words in plan.assumed)
+
+    def show(out: Any, result: Any) -> None:
+        name = result.case.kernel.name
+        show_audit(out, result, listing if listing != "auto" else "counted" if name in listed else "full")
+        listed.add(name)
+
+    _each("audit", plans(paths, _request(**given, quick=quick)), as_json, compute=compute, show=show, entry=audit_entry)
+
+
+@main.command()
+@PATHS
+@request_options
+@click.option("--device", help="Device profile; left out, the one that rounds as the adapter does.")
+@ADAPTER
+@click.option("--sweep", is_flag=True, help="Every shape of the manifest, not only its default sizes.")
+@click.option("--worst", default=10, show_default=True, help="How many differing elements to show.")
+@JSON
+def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, as_json: bool,
+         **given: Any) -> None:  # fmt: skip
+    """Run the same WGSL in the simulator and through wgpu, and show every difference in bits."""
+    from . import diff as room
+    from .report_json import diff_entry
+    from .report_text import show_diff
+
+    _each(
+        "diff",
+        plans(paths, _request(**given, sweep=sweep)),
+        as_json,
+        compute=lambda case, plan, say: room.diff(case, device, adapter, worst, say),
+        show=show_diff,
+        entry=diff_entry,
+    )
+
+
+# ---- what the commands share -------------------------------------------------------------------------
+
+
+def _each(
+    verb: str,
+    work: list[Plan],
+    as_json: bool,
+    *,
+    compute: Callable[..., Any],
+    show: Callable[..., None],
+    entry: Callable[[Any], dict[str, Any]],
+) -> None:
+    """Run every case of every plan, with progress; report each as it comes, or all as JSON; leave with the verdict."""
+    from .report_json import document
+    from .report_text import console
+
+    good, entries, total = 0, [], sum(len(plan.shapes) for plan in work)
+    with meter(total) as progress:
+        for plan in work:
+            for case in plan.cases():
+                title = f"{plan.kernel.name} {case.shape}".strip()
+                result = compute(case, plan, lambda what, title=title: progress.stage(title, what))
+                good += result.ok
+                with progress.finish():
+                    if as_json:
+                        entries.append(entry(result))
+                    else:
+                        show(console(), result)
+    click.echo(document(verb, entries, good == total) if as_json else f"{verb}: {good} of {total} cases clean")
+    sys.exit(CLEAN if good == total else FOUND)

@@ -1,0 +1,234 @@
+"""Whether two arrays agree, by a named rule, and where they do not.
+
+A rule is one row of `RULES`: which limits it takes, and which elements of `actual` it rejects. `expected` is of the
+same dtype, or float64 truth. Bits decide `exact`: equal NaNs are equal, 0.0 and -0.0 are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .errors import UsageError
+
+# Relative and absolute tolerance by dtype, as torch.testing.assert_close has them.
+CLOSE_DEFAULTS = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
+
+NO_ULP = np.iinfo(np.int64).max  # between a NaN and a number
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A row of `RULES` by name, with its limits: `Rule("ulp", {"max": 2})`."""
+
+    name: str
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return " ".join([self.name, *(f"{key} {value:g}" for key, value in self.limits.items())])
+
+
+EXACT = Rule("exact")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One element that two arrays do not agree on. Bits are hexadecimal. `owner` says who wrote it, where known."""
+
+    index: tuple[int, ...]
+    actual: float | int
+    expected: float | int
+    actual_bits: str
+    expected_bits: str
+    ulp: int | None
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The verdict. `score` is the rule's own measure, to be held against `limit`; `worst` the worst elements first."""
+
+    rule: Rule
+    ok: bool
+    elements: int
+    mismatches: int
+    score: float
+    limit: float
+    measure: str
+    max_abs: float
+    max_ulp: int | None
+    worst: tuple[Difference, ...]
+
+    @property
+    def share(self) -> float:
+        """Mismatching elements / all elements."""
+        return self.mismatches / self.elements if self.elements else 0.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What a rule looks at. `bound` is the largest error that each element may have, where a reference derived one."""
+
+    actual: np.ndarray
+    expected: np.ndarray
+    bound: np.ndarray | None
+    limits: Mapping[str, float]
+
+    @cached_property
+    def rounded(self) -> np.ndarray:
+        """`expected` in the dtype of `actual`."""
+        with np.errstate(over="ignore"):
+            return self.expected.astype(self.actual.dtype)
+
+    @cached_property
+    def error(self) -> np.ndarray:
+        """|actual - expected| in float64: 0 where both are the same infinity or both NaN, infinite where one is."""
+        a, b = self.actual.astype(np.float64), self.expected.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            error = np.abs(a - b)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        return np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
+
+
+Judgement = tuple[np.ndarray, float, float]  # rejected elements, score, limit
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """`limits` are the names it takes; `measure` says what its score is."""
+
+    limits: tuple[str, ...]
+    measure: str
+    judge: Callable[[Pair], Judgement]
+
+
+def _exact(pair: Pair) -> Judgement:
+    wrong = bits_of(pair.actual) != bits_of(pair.rounded)
+    return wrong, float(np.count_nonzero(wrong)), 0.0
+
+
+def _ulp(pair: Pair) -> Judgement:
+    distance, limit = ulp_distance(pair.actual, pair.rounded), pair.limits.get("max", 0)
+    return distance > limit, float(distance.max(initial=0)), limit
+
+
+def _close(pair: Pair) -> Judgement:
+    if len(pair.limits) == 1:
+        raise UsageError("rule close takes both rtol and atol, or neither")
+    rtol, atol = CLOSE_DEFAULTS.get(pair.actual.dtype.name, (0.0, 0.0))
+    rtol, atol = pair.limits.get("rtol", rtol), pair.limits.get("atol", atol)
+    allowed = atol + rtol * np.abs(pair.expected.astype(np.float64))
+    return _within(pair.error, allowed)
+
+
+def _bound(pair: Pair) -> Judgement:
+    if pair.bound is None:
+        raise UsageError("rule bound needs a reference that derives an error bound")
+    return _within(pair.error, pair.bound)
+
+
+def _within(error: np.ndarray, allowed: np.ndarray) -> Judgement:
+    """Score: the largest share of its allowance that an element uses up."""
+    allowed = np.where(np.isnan(allowed), 0.0, allowed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        used = np.where(error == 0, 0.0, error / allowed)
+    return ~(error <= allowed), float(used.max(initial=0.0)), 1.0
+
+
+def _nmse(pair: Pair) -> Judgement:
+    """Sum of squared errors / sum of squares, over the whole array: all elements are rejected, or none."""
+    error, power = float(np.sum(pair.error**2)), float(np.sum(pair.expected.astype(np.float64) ** 2))
+    score = error / power if power else (0.0 if error == 0 else float("inf"))
+    limit = pair.limits.get("max", 5e-4)
+    return np.full(pair.actual.shape, not score <= limit), score, limit
+
+
+RULES = {
+    "exact": RuleRow((), "elements with other bits", _exact),
+    "ulp": RuleRow(("max",), "ULP apart at most", _ulp),
+    "close": RuleRow(("rtol", "atol"), "share of the tolerance used", _close),
+    "nmse": RuleRow(("max",), "NMSE", _nmse),
+    "bound": RuleRow((), "share of the bound used", _bound),
+}
+
+
+def compare(
+    actual: np.ndarray,
+    expected: np.ndarray,
+    rule: Rule = EXACT,
+    *,
+    bound: np.ndarray | None = None,
+    owner: Callable[[tuple[int, ...]], str | None] | None = None,
+    worst: int = 5,
+) -> Comparison:
+    """Judge `actual` by `rule`. Raises `UsageError` where shapes differ or the rule lacks what it needs."""
+    if actual.shape != expected.shape:
+        raise UsageError(f"shapes differ: {list(actual.shape)} against {list(expected.shape)}")
+    pair = Pair(actual, expected, bound, rule.limits)
+    row = RULES[rule.name]
+    rejected, score, limit = row.judge(pair)
+    count, ulp = int(np.count_nonzero(rejected)), ulp_distance(actual, pair.rounded)
+    measure = ulp.astype(np.float64) if rule.name in ("exact", "ulp") else pair.error
+    order = _worst(rejected, measure, worst)
+    return Comparison(
+        rule=rule,
+        ok=count == 0,
+        elements=actual.size,
+        mismatches=count,
+        score=score,
+        limit=limit,
+        measure=row.measure,
+        max_abs=float(pair.error.max(initial=0.0)),
+        max_ulp=_known(ulp.max(initial=0)),
+        worst=tuple(_difference(pair, ulp, index, owner) for index in order),
+    )
+
+
+def bits_of(array: np.ndarray) -> np.ndarray:
+    """The same bytes as unsigned integers."""
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").reshape(array.shape)
+
+
+def ulp_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """How many representable values apart, as int64; 0 between two NaNs, `NO_ULP` between a NaN and a number."""
+    if a.dtype.kind != "f":
+        return np.abs(a.astype(np.int64) - b.astype(np.int64))
+    distance = np.abs(_rank(a) - _rank(b))
+    nan_a, nan_b = np.isnan(a), np.isnan(b)
+    return np.where(nan_a & nan_b, 0, np.where(nan_a | nan_b, NO_ULP, distance))
+
+
+def _rank(array: np.ndarray) -> np.ndarray:
+    """Floats counted from zero in steps of one ULP, negative ones downwards (both zeros are 0)."""
+    width = 8 * array.dtype.itemsize
+    bits = bits_of(array).astype(np.int64)
+    magnitude = bits & ((1 << (width - 1)) - 1)
+    return np.where(bits >> (width - 1) & 1, -magnitude, magnitude)
+
+
+def _worst(rejected: np.ndarray, measure: np.ndarray, count: int) -> list[tuple[int, ...]]:
+    """Indices of the `count` rejected elements that `measure` ranks highest; ties in memory order."""
+    places = np.flatnonzero(rejected)
+    order = np.argsort(-measure.reshape(-1)[places], kind="stable")[:count]
+    return [tuple(int(i) for i in np.unravel_index(place, rejected.shape)) for place in places[order]]
+
+
+def _difference(pair: Pair, ulp: np.ndarray, index: tuple[int, ...], owner: Any) -> Difference:
+    rounded, width = pair.rounded, 2 * pair.actual.dtype.itemsize
+    return Difference(
+        index=index,
+        actual=pair.actual[index].item(),
+        expected=pair.expected[index].item(),
+        actual_bits=f"0x{int(bits_of(pair.actual)[index]):0{width}x}",
+        expected_bits=f"0x{int(bits_of(rounded)[index]):0{width}x}",
+        ulp=_known(ulp[index]),
+        owner=owner(index) if owner else None,
+    )
+
+
+def _known(ulp: Any) -> int | None:
+    return None if ulp == NO_ULP else int(ulp)

@@ -1,0 +1,38 @@
+"""The same WGSL text through the simulator and through wgpu, and every bit in which the outputs differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .audit import OutputCheck, Say, gpu_checks, run_on_gpu, simulate, timed
+from .gpu import AdapterInfo, require_adapter
+from .manifest import Case
+
+FALLBACK = "lavapipe"  # the profile for adapters whose rounding nobody has measured
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """`device` is the profile that the simulator rounded as."""
+
+    case: Case
+    device: str
+    adapter: AdapterInfo
+    outputs: tuple[OutputCheck, ...]
+    seconds: dict[str, float]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok for check in self.outputs)
+
+
+def diff(case: Case, device: str | None, adapter: str | None, worst: int, say: Say = lambda stage: None) -> Diff:
+    """Run `case` both ways. `device` None: the profile that rounds as the adapter does. Raises `NoAdapter`."""
+    info = require_adapter(adapter)
+    profile = device or info.profile or FALLBACK
+    seconds: dict[str, float] = {}
+    say(f"running on {info.name}")
+    on_gpu = timed(seconds, f"wgpu on {info.name}", lambda: run_on_gpu(case, adapter))
+    say(f"simulating as {profile}")
+    run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none"))
+    return Diff(case, profile, info, tuple(gpu_checks(case, run, on_gpu, worst)), seconds)

@@ -1,0 +1,15 @@
+"""What goes wrong by the user's hand: the command line prints it and leaves with exit code 2, without a traceback."""
+
+from __future__ import annotations
+
+
+class UsageError(Exception):
+    """Wrong use: a file that is not there, a manifest that makes no sense, data that does not fit. One sentence."""
+
+
+class NoAdapter(UsageError):
+    """There is nothing on this machine that wgpu can run a shader on; the message says what to install."""
+
+
+class GpuError(UsageError):
+    """wgpu refused the shader or the dispatch; the message is naga's or wgpu's own."""

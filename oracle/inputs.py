@@ -1,0 +1,98 @@
+"""Contents of bindings: seeded generators, and what people type on the command line.
+
+An array is a function of its binding's name, its shape, its dtype and a seed, and of nothing else: the same on every
+machine and in every run.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import UsageError
+
+DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
+
+Generator = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+def _uniform(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    if dtype.kind == "f":
+        return rng.uniform(-1.0, 1.0, shape)
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+# Each: what an array of that kind holds. Values are made in float64 (or as integers) and cast once.
+GENERATORS: dict[str, Generator] = {
+    "normal": lambda rng, shape, dtype: rng.standard_normal(shape),
+    "uniform": _uniform,  # floats in [-1, 1), integers over their whole range
+    "zeros": lambda rng, shape, dtype: np.zeros(shape),
+    "ones": lambda rng, shape, dtype: np.ones(shape),
+    "arange": lambda rng, shape, dtype: np.arange(int(np.prod(shape))).reshape(shape),
+    # All bits set (NaN in floats): an element that nobody writes shows.
+    "unwritten": lambda rng, shape, dtype: (
+        np.full(int(np.prod(shape)) * dtype.itemsize, 0xFF, np.uint8).view(dtype).reshape(shape)
+    ),
+}
+
+
+def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> np.ndarray:
+    """An array of `kind` for the binding called `name`."""
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    target = np.dtype(DTYPES[dtype])
+    return GENERATORS[kind](rng, tuple(shape), target).astype(target)
+
+
+def load(path: Path) -> np.ndarray:
+    """The array in an .npy file, or the raw bytes of a .bin file as u32 words."""
+    try:
+        if path.suffix == ".bin":
+            return np.fromfile(path, np.uint32)
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read as an array: {error}") from None
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"{path}: holds several arrays; save one per file, as .npy")
+    return array
+
+
+def parse_bind(text: str) -> tuple[str, np.ndarray]:
+    """`X=file.npy`, `dims=u32:512,768,768,0` or `X=normal:f32:512,768` (a generator, a dtype and a shape)."""
+    name, equals, what = text.partition("=")
+    head, colon, rest = what.partition(":")
+    if not name or not equals or not what:
+        raise UsageError(f"--bind {text}: write NAME=FILE.npy, NAME=u32:1,2,3 or NAME=normal:f32:512,768")
+    if colon and head in DTYPES:
+        return name, _numbers(text, rest, head)
+    if colon and head in GENERATORS:
+        dtype, _, shape = rest.partition(":")
+        if dtype not in DTYPES:
+            raise UsageError(f"--bind {text}: {dtype or 'nothing'} is no type; there are {', '.join(DTYPES)}")
+        return name, generate(head, name, parse_ints(text, shape), dtype)
+    return name, load(Path(what))
+
+
+def parse_ints(what: str, text: str) -> tuple[int, ...]:
+    """`12,8,1` as whole numbers above 0; `what` names the option in the error."""
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"{what}: `{text}` is not a list of whole numbers like 12,8,1") from None
+    if min(numbers) < 1:
+        raise UsageError(f"{what}: `{text}` holds a number below 1")
+    return numbers
+
+
+def _numbers(option: str, text: str, dtype: str) -> np.ndarray:
+    parse = float if dtype.startswith("f") else int
+    try:
+        return np.array([parse(part) for part in text.split(",")], DTYPES[dtype])
+    except (ValueError, OverflowError):
+        raise UsageError(f"--bind {option}: `{text}` is not a list of {dtype} numbers") from None

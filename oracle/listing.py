@@ -1,0 +1,94 @@
+"""Counters beside the source: what each line of a shader was charged for in a run.
+
+A line's accesses are added up; its executions are those of its busiest place.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Counters of a place in the source that add up over a line.
+ADDED = (
+    "shared_requests",
+    "shared_wavefronts",
+    "shared_ideal_wavefronts",
+    "global_requests",
+    "global_sectors",
+    "global_ideal_sectors",
+    "global_lines",
+    "global_bytes",
+    "atomics",
+    "barriers",
+    "flops",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of source, numbered from 1. `counters` is None where nothing on it is counted."""
+
+    number: int
+    text: str
+    counters: Mapping[str, int] | None = None
+    lanes: float | None = None  # active lanes / lanes of the subgroups that executed
+
+
+def listings(sites: Iterable[Any], source: Path, subgroup_size: int) -> dict[Path, list[Line]]:
+    """The listing of `source`, and of every file that it includes and that has sites."""
+    by_file: dict[Path, list[Any]] = {source: []}
+    for site in sites:
+        file = Path(site.span.place.file)
+        by_file.setdefault(file if file.is_file() else source, []).append(site)
+    return {file: listing(file.read_text(encoding="utf-8"), found, subgroup_size) for file, found in by_file.items()}
+
+
+def listing(text: str, sites: Iterable[Any], subgroup_size: int) -> list[Line]:
+    """Every line of `text`, with the counters of the sites that lie on it."""
+    by_line: dict[int, list[Any]] = defaultdict(list)
+    for site in sites:
+        by_line[site.line].append(site)
+    return [
+        _line(number, source, by_line.get(number, ()), subgroup_size)
+        for number, source in enumerate(text.splitlines(), 1)
+    ]
+
+
+def _line(number: int, text: str, sites: Sequence[Any], subgroup_size: int) -> Line:
+    issued = sum(site.executions for site in sites)
+    if not issued:
+        return Line(number, text)
+    counters = {name: sum(getattr(site, name) for site in sites) for name in ADDED}
+    counters["executions"] = max(site.executions for site in sites)
+    active = sum(site.active_lanes for site in sites)
+    return Line(number, text, counters, active / (issued * subgroup_size))
+
+
+def compact(count: float) -> str:
+    """A count in at most six characters.
+
+    >>> [compact(n) for n in (0, 9999, 12345, 4321000, 201326592, 25769803776)]
+    ['0', '9999', '12.3k', '4.32M', '201M', '25.8G']
+    """
+    if count < 10_000:
+        return str(count) if isinstance(count, int) else f"{count:.4g}"
+    for unit, scale in (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)):
+        if count < 999.5 * scale:
+            return f"{_three_digits(count / scale)}{unit}"
+    return f"{count:.2g}"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def against_ideal(actual: int, ideal: int) -> str:
+    """`201M/101M x2`, `98.3k` where that is the ideal, nothing where nothing was asked for."""
+    if not actual:
+        return ""
+    if actual == ideal or not ideal:
+        return compact(actual)
+    return f"{compact(actual)}/{compact(ideal)} x{actual / ideal:.3g}"

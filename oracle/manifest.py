@@ -1,0 +1,267 @@
+"""A kernel's manifest: which WGSL, on which data, in which shapes, and what is to come out.
+
+    [kernel]            source, entry, dims (default sizes), dispatch (workgroups in x, y, z), and optionally name,
+                        reference (a name in `oracle.references`), overrides, defines, include_dirs
+    [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
+                        by member, laid out as the WGSL declares them; optionally `var`, the WGSL variable where it is
+                        not called NAME, and `seed`
+    [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs
+    [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
+                        `allow`, the codes of findings that are known and accepted
+
+Sizes, dispatch, values and counters are arithmetic on the dims (`oracle.expressions`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import inputs
+from .compare import RULES, Rule
+from .errors import UsageError
+from .expressions import evaluate, names_in
+from .reflect import binding_dtype
+from .toml import Table
+
+Expression = str | int
+
+COSTS = ("quick", "heavy")
+KERNEL_KEYS = ("source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs")
+BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "seed")
+SOURCES = ("init", "file", "values", "struct")  # of a binding's contents
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """How the contents of one binding are made. Exactly one of `SOURCES` is set; only `struct` goes without a dtype."""
+
+    name: str  # what the reference calls it
+    var: str  # what the WGSL calls it
+    dtype: str | None
+    shape: tuple[Expression, ...] | None = None
+    init: str | None = None
+    file: Path | None = None
+    values: tuple[Expression | float, ...] | None = None
+    struct: dict[str, Expression | float] | None = None
+    seed: int = 0
+
+    def make(self, dims: Mapping[str, int], kernel: Kernel) -> np.ndarray:
+        if self.struct is not None:
+            return self._make_struct(dims, binding_dtype(kernel, self.var))
+        assert self.dtype is not None
+        if self.values is not None:
+            return np.array([_number(v, dims) for v in self.values], inputs.DTYPES[self.dtype])
+        shape = tuple(evaluate(s, dims) for s in self.shape or ())
+        if self.init is not None:
+            return inputs.generate(self.init, self.name, shape, self.dtype, self.seed)
+        assert self.file is not None
+        array = inputs.load(self.file)
+        if array.size != int(np.prod(shape)) or array.dtype != inputs.DTYPES[self.dtype]:
+            raise UsageError(
+                f"{self.file}: holds {array.dtype}{list(array.shape)}, binding {self.name} is {self.dtype}{list(shape)}"
+            )
+        return array.reshape(shape)
+
+    def _make_struct(self, dims: Mapping[str, int], dtype: np.dtype[Any]) -> np.ndarray:
+        """One element of `dtype`; members that are not given are zero."""
+        array = np.zeros(1, dtype)
+        for member, value in (self.struct or {}).items():
+            if member not in (dtype.names or ()):
+                known = ", ".join(dtype.names or ()) or "none"
+                raise UsageError(f"binding {self.var} has no member {member}; it has {known}")
+            array[member] = _number(value, dims)
+        return array
+
+
+def _number(value: Expression | float, dims: Mapping[str, int]) -> int | float:
+    return value if isinstance(value, float) else evaluate(value, dims)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One assignment of sizes to the dims."""
+
+    dims: dict[str, int]
+    cost: str = "quick"
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in self.dims.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    path: Path
+    name: str
+    source: Path
+    entry: str | None
+    dims: dict[str, int]
+    dispatch: tuple[Expression, ...]
+    bindings: tuple[Binding, ...]
+    shapes: tuple[Shape, ...]
+    reference: str | None = None
+    overrides: dict[str, Any] = field(default_factory=dict)
+    defines: dict[str, Any] = field(default_factory=dict)
+    include_dirs: tuple[Path, ...] = ()
+    rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against the reference
+    counters: dict[str, Expression] = field(default_factory=dict)
+    allow: frozenset[str] = frozenset()
+
+    def shape(self, given: Mapping[str, int]) -> Shape:
+        """The default sizes with those of `given` put in. Raises `UsageError` on a dim that the manifest lacks."""
+        for name in given:
+            if name not in self.dims:
+                raise UsageError(
+                    f"{self.path}: no dimension is named {name}; there are {', '.join(self.dims) or 'none'}"
+                )
+        return Shape({**self.dims, **given})
+
+    def case(self, shape: Shape) -> Case:
+        """Everything that one run needs; arrays are made here."""
+        try:
+            grid = tuple(evaluate(e, shape.dims) for e in self.dispatch)
+            arrays = {binding.name: binding.make(shape.dims, self) for binding in self.bindings}
+        except UsageError as error:
+            raise UsageError(f"{self.path}: at {shape}: {error}") from None
+        return Case(self, shape, (*grid, 1, 1)[:3], arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A kernel at one shape. `arrays` go by the manifest's names, `bindings` by the WGSL's."""
+
+    kernel: Kernel
+    shape: Shape
+    grid: tuple[int, ...]
+    arrays: dict[str, np.ndarray]
+
+    @property
+    def bindings(self) -> dict[str, np.ndarray]:
+        variables = {binding.name: binding.var for binding in self.kernel.bindings}
+        return {variables.get(name, name): array for name, array in self.arrays.items()}
+
+    def name_of(self, var: str) -> str:
+        """What the manifest calls the WGSL variable `var`."""
+        return next((b.name for b in self.kernel.bindings if b.var == var), var)
+
+
+def load(path: Path) -> Kernel:
+    """Read and check a manifest. Raises `UsageError` with file, line and what to change."""
+    top = Table.load(path)
+    table = top.table("kernel", required=True)
+    dims = {name: _whole(table, "dims", name, value) for name, value in table.take("dims", dict, default={}).items()}
+    bindings = _bindings(top.table("bind"), dims)
+    shapes = _shapes(top.tables("sweep"), dims)
+    expect = top.table("expect")
+    rules = {b.name: _rule(expect, b.name) for b in bindings if b.name in expect.data}
+    allow = frozenset(expect.take("allow", list, default=[]))
+    counters = {name: expect.take(name, int, str) for name in list(expect.data)}
+    for name, expression in counters.items():
+        _check_names(expect, [expression], dims, name)
+    source = path.parent / table.take("source", str)
+    if not source.is_file():
+        table.fail(f"source {source} does not exist")
+    dispatch = tuple(table.take("dispatch", list))
+    if not 1 <= len(dispatch) <= 3 or not all(isinstance(e, int | str) for e in dispatch):
+        table.fail("`dispatch` is to be one to three numbers or expressions")
+    _check_names(table, dispatch, dims, "dispatch")
+    kernel = Kernel(
+        path=path,
+        name=table.take("name", str, default=path.stem),
+        source=source,
+        entry=table.take("entry", str, default=None),
+        dims=dims,
+        dispatch=dispatch,
+        bindings=bindings,
+        shapes=shapes,
+        reference=table.take("reference", str, default=None),
+        overrides=table.take("overrides", dict, default={}),
+        defines=table.take("defines", dict, default={}),
+        include_dirs=tuple(path.parent / d for d in table.take("include_dirs", list, default=[])),
+        rules=rules,
+        counters=counters,
+        allow=allow,
+    )
+    table.done(KERNEL_KEYS)
+    top.done(("kernel", "bind", "sweep", "expect"))
+    return kernel
+
+
+def _whole(table: Table, key: str, name: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        table.fail(f"`{name}` is to be a whole number above 0, not {value!r}", key)
+    return value
+
+
+def _check_names(table: Table, expressions: Any, dims: Mapping[str, int], key: str) -> None:
+    for expression in expressions:
+        try:
+            unknown = names_in(expression) - dims.keys()
+        except UsageError as error:
+            table.fail(str(error), key)
+        if unknown:
+            table.fail(f"`{expression}` uses {', '.join(sorted(unknown))}, which [kernel] dims does not have", key)
+
+
+def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:
+    return tuple(_binding(name, table.table(name), dims) for name in list(table.data))
+
+
+def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
+    if sum(source in table.data for source in SOURCES) != 1:
+        table.fail(f"a binding is made by exactly one of {', '.join(SOURCES)}")
+    struct, values = table.take("struct", dict, default=None), table.take("values", list, default=None)
+    init, file = table.take("init", str, default=None), table.take("file", str, default=None)
+    dtype = None if struct is not None else table.take("dtype", str)
+    if dtype is not None and dtype not in inputs.DTYPES:
+        table.fail(f"`dtype` is to be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
+    shape = None if init is None and file is None else table.take("shape", list)
+    if init is not None and init not in inputs.GENERATORS:
+        table.fail(f"`init` is to be one of {', '.join(inputs.GENERATORS)}, not {init!r}", "init")
+    _check_names(table, shape or (), dims, "shape")
+    _check_names(table, values or (), dims, "values")
+    _check_names(table, (struct or {}).values(), dims, "struct")
+    binding = Binding(
+        name=name,
+        var=table.take("var", str, default=name),
+        dtype=dtype,
+        shape=None if shape is None else tuple(shape),
+        init=init,
+        file=None if file is None else table.path.parent / file,
+        values=None if values is None else tuple(values),
+        struct=struct,
+        seed=table.take("seed", int, default=0),
+    )
+    table.done(BIND_KEYS)
+    return binding
+
+
+def _shapes(tables: list[Table], dims: Mapping[str, int]) -> tuple[Shape, ...]:
+    """Every combination that each sweep spells; without a sweep, the default sizes."""
+    shapes = []
+    for table in tables:
+        cost = table.take("cost", str, default="quick")
+        if cost not in COSTS:
+            table.fail(f"`cost` is to be {' or '.join(COSTS)}, not {cost!r}", "cost")
+        given = {name: table.take(name, int, list) for name in dims if name in table.data}
+        table.done((*dims, "cost"))
+        lists = [value if isinstance(value, list) else [value] for value in given.values()]
+        for values in itertools.product(*lists):
+            sizes = {name: _whole(table, name, name, v) for name, v in zip(given, values, strict=True)}
+            shapes.append(Shape({**dims, **sizes}, cost))
+    return tuple(shapes) or (Shape(dict(dims)),)
+
+
+def _rule(expect: Table, output: str) -> Rule:
+    table = expect.table(output)
+    name = table.take("rule", str)
+    if name not in RULES:
+        table.fail(f"`{output}`: rule is to be one of {', '.join(RULES)}, not {name!r}", output)
+    limits = {key: table.take(key, int, float) for key in list(table.data) if key in RULES[name].limits}
+    table.done(("rule", *RULES[name].limits))
+    return Rule(name, limits)

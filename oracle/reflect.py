@@ -1,0 +1,73 @@
+"""What a shader's text tells of its bindings: the checked module of a kernel, and memory layouts as NumPy dtypes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sim.wgsl import types as t
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from .manifest import Kernel
+
+SCALARS = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
+
+
+def check_module(kernel: Kernel) -> Any:
+    """The kernel's WGSL, checked. Raises `WgslError`."""
+    import sim
+
+    return sim.check(kernel.source, **preprocessing(kernel))
+
+
+def preprocessing(kernel: Kernel) -> dict[str, Any]:
+    """Arguments of `sim.check` and `sim.simulate` that only kernels with a preprocessor need."""
+    given = {"defines": kernel.defines, "include_dirs": kernel.include_dirs}
+    return {name: value for name, value in given.items() if value}
+
+
+def entry_point(module: Any, name: str | None) -> Any:
+    """The compute entry point called `name`, or the only one. Raises `UsageError`, with the names there are."""
+    points = [f for f in module.entry_points if f.stage == "compute"]
+    chosen = [f for f in points if name in (None, f.name)]
+    if len(chosen) == 1:
+        return chosen[0]
+    file, names = module.source.name, ", ".join(f.name for f in points)
+    if not points:
+        raise UsageError(f"{file}: the shader has no compute entry point")
+    if name is None:
+        raise UsageError(f"{file}: the shader has several compute entry points; choose one of {names}")
+    raise UsageError(f"{file}: no compute entry point is named {name}; there are {names}")
+
+
+def binding_dtype(kernel: Kernel, name: str) -> np.dtype[Any]:
+    """The layout of the module-scope variable called `name`. Raises `UsageError` where there is none."""
+    variables = {v.name: v for v in check_module(kernel).globals if v.binding is not None}
+    if name not in variables:
+        raise UsageError(f"{kernel.source} has no binding named {name}; it has {', '.join(variables) or 'none'}")
+    return dtype_of(variables[name].type)
+
+
+def dtype_of(type_: t.Type) -> np.dtype[Any]:
+    """A type of fixed size as it lies in memory, padding and all. Raises `UsageError` where NumPy lacks the layout."""
+    match type_:
+        case t.Scalar() | t.Atomic():
+            return np.dtype(SCALARS[str(t.element_of(type_))])
+        case t.Vec():
+            return np.dtype((dtype_of(type_.elem), (type_.size,)))
+        case t.Array(count=int(count)) if t.stride_of(type_) == t.size_of(type_.elem):
+            return np.dtype((dtype_of(type_.elem), (count,)))
+        case t.Struct():
+            members = type_.members
+            return np.dtype(
+                {
+                    "names": [m.name for m in members],
+                    "formats": [dtype_of(m.type) for m in members],
+                    "offsets": [m.offset for m in members],
+                    "itemsize": type_.size,
+                }
+            )
+    raise UsageError(f"a {type_} has no NumPy layout; give its bytes as u32 words")

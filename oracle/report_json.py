@@ -1,0 +1,137 @@
+"""The same reports for programs: one JSON document, whose `schema` number changes when a name in it does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .audit import Audit, CounterCheck, OutputCheck
+from .compare import Comparison
+from .diff import Diff
+from .gpu import AdapterInfo
+from .listing import ADDED
+from .manifest import Case
+from .run import RunResult
+
+SCHEMA = 1
+
+SITE = ("executions", "active_lanes", *ADDED)
+
+
+def document(verb: str, entries: Sequence[dict[str, Any]], ok: bool) -> str:
+    """The whole report of one command."""
+    whole = {"tool": "bankshot", "schema": SCHEMA, "verb": verb, "ok": ok, "cases": list(entries)}
+    return json.dumps(_finite(whole), indent=2)
+
+
+def audit_entry(audit: Audit) -> dict[str, Any]:
+    return {
+        **case_entry(audit.case),
+        "device": audit.device,
+        "ok": audit.ok,
+        "outputs": [output_entry(check) for check in audit.outputs],
+        "expected_counters": [_counter_entry(check) for check in audit.counters],
+        "counters": dict(audit.run.counters),
+        "sites": [site_entry(site) for site in audit.run.sites],
+        "findings": [_finding_entry(item.finding, item.allowed) for item in audit.findings],
+        "gpu": adapter_entry(audit.adapter),
+        "notes": list(audit.notes),
+        "seconds": audit.seconds,
+    }
+
+
+def diff_entry(diff: Diff) -> dict[str, Any]:
+    return {
+        **case_entry(diff.case),
+        "device": diff.device,
+        "ok": diff.ok,
+        "gpu": adapter_entry(diff.adapter),
+        "outputs": [output_entry(check) for check in diff.outputs],
+        "seconds": diff.seconds,
+    }
+
+
+def run_entry(result: RunResult) -> dict[str, Any]:
+    allow = result.case.kernel.allow
+    return {
+        **case_entry(result.case),
+        "device": result.device,
+        "ok": result.ok,
+        "outputs": result.changed,
+        "counters": dict(result.run.counters),
+        "sites": [site_entry(site) for site in result.run.sites],
+        "findings": [_finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
+    }
+
+
+def case_entry(case: Case) -> dict[str, Any]:
+    kernel = case.kernel
+    return {
+        "kernel": kernel.name,
+        "source": str(kernel.source),
+        "entry": kernel.entry,
+        "dims": case.shape.dims,
+        "grid": list(case.grid),
+        "overrides": kernel.overrides,
+    }
+
+
+def output_entry(check: OutputCheck) -> dict[str, Any]:
+    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison)}
+
+
+def comparison_entry(c: Comparison) -> dict[str, Any]:
+    entry = {field.name: getattr(c, field.name) for field in dataclasses.fields(c)}
+    rule = {"name": c.rule.name, **c.rule.limits}
+    return {**entry, "rule": rule, "share": c.share, "worst": [dataclasses.asdict(d) for d in c.worst]}
+
+
+def site_entry(site: Any) -> dict[str, Any]:
+    place = site.span.place
+    return {
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "kind": site.kind,
+        "space": site.space,
+        "name": site.name,
+        "bytes_per_lane": site.bytes_per_lane,
+        **{name: getattr(site, name) for name in SITE},
+    }
+
+
+def adapter_entry(adapter: AdapterInfo | None) -> dict[str, Any] | None:
+    return None if adapter is None else {**dataclasses.asdict(adapter), "profile": adapter.profile}
+
+
+def _counter_entry(check: CounterCheck) -> dict[str, Any]:
+    return {**dataclasses.asdict(check), "ok": check.ok}
+
+
+def _finding_entry(f: Any, allowed: bool) -> dict[str, Any]:
+    return {
+        "code": f.code,
+        "severity": f.severity,
+        "message": f.message,
+        "allowed": allowed,
+        "lanes": f.lanes,
+        "workgroup": f.workgroup,
+        "epoch": f.epoch,
+        "text": f.render(),
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Without NaN and infinity, which JSON lacks (they become strings), and without NumPy's scalars."""
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if hasattr(value, "item"):
+        return _finite(value.item() if getattr(value, "ndim", 0) == 0 else value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

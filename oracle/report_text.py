@@ -1,0 +1,221 @@
+"""Audits and differences for people: rich tables that read as well in a pipe, 120 columns wide."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from .audit import Audit, CounterCheck, OutputCheck, with_derived
+from .compare import Comparison, Difference
+from .diff import Diff
+from .listing import Line, against_ideal, compact, listings
+from .manifest import Case
+from .run import RunResult
+
+WIDTH = 120  # of a report that goes to no terminal
+
+SYNTAX = Syntax("", "wgsl", theme="ansi_dark")
+
+# The totals of a run: name, how it is said, unit.
+TOTALS = (
+    ("workgroups", "workgroups", ""),
+    ("invocations", "invocations", ""),
+    ("workgroup_memory_bytes", "workgroup memory", "bytes"),
+    ("thread_utilization", "thread utilization", "%"),
+    ("simt_efficiency", "SIMT efficiency", "%"),
+    ("barriers", "barriers, summed over workgroups", ""),
+    ("flops", "floating point operations (fma = 2)", ""),
+    ("global_bytes", "bytes asked of global memory", ""),
+    ("intensity", "FLOP per byte asked", "ratio"),
+    ("atomics", "atomic operations", ""),
+)
+
+# A pair of counters: what was charged against what the access width needs.
+CHARGES = (
+    ("shared_wavefronts", "shared_ideal_wavefronts", "workgroup memory wavefronts"),
+    ("global_sectors", "global_ideal_sectors", "global memory sectors"),
+)
+
+
+def console(stream: TextIO | None = None) -> Console:
+    target = sys.stdout if stream is None else stream
+    return Console(file=target, width=None if target.isatty() else WIDTH, highlight=False)
+
+
+def show_audit(out: Console, audit: Audit, style: str) -> None:
+    """One case. `style` is how the source is listed: full, counted (only lines that were charged) or none."""
+    show_heading(out, audit.case, f"charged as {audit.device}")
+    _checks(out, audit)
+    for note in audit.notes:
+        _say(out, f"  note: {note}")
+    if audit.adapter:
+        _say(out, f"  GPU: {audit.adapter}")
+    out.print()
+    out.print(_totals(audit.run.counters))
+    if style != "none":
+        source = audit.case.kernel.source
+        for file, lines in listings(audit.run.sites, source, audit.subgroup_size).items():
+            if file != source:
+                _say(out, f"  {file}", "dim")
+            show_listing(out, [line for line in lines if style == "full" or line.counters])
+    if not audit.findings:
+        _say(out, "  no findings")
+    for item in audit.findings:
+        if item.allowed:
+            _say(out, f"  accepted by the manifest: {item.finding.code}", "dim")
+        _say(out, item.finding.render())
+    _took(out, audit.seconds)
+
+
+def show_diff(out: Console, diff: Diff) -> None:
+    show_heading(out, diff.case, f"simulated as {diff.device}")
+    _say(out, f"  GPU: {diff.adapter}")
+    for check in diff.outputs:
+        show_output_check(out, check)
+    _took(out, diff.seconds)
+
+
+def show_run(out: Console, result: RunResult) -> None:
+    show_heading(out, result.case, f"simulated as {result.device}")
+    for name, s in result.changed.items():
+        nan = f", {s['nan']:,} NaN" if s["nan"] else ""
+        first = ", ".join(f"{value:.7g}" for value in s["first"])
+        extremes = "" if s["min"] is None else f", {s['min']:.7g} to {s['max']:.7g}"
+        _say(out, f"  {name}: {s['dtype']}{s['shape']}{extremes}{nan}; {first}, …")
+    out.print()
+    out.print(_totals(result.run.counters))
+    for finding in result.run.findings:
+        _say(out, finding.render())
+    out.print()
+
+
+def _say(out: Console, words: str | Text, style: str = "") -> None:
+    """A line that is never broken: paths stay whole, and carets under what they point at."""
+    out.print(Text(words, style) if isinstance(words, str) else words, soft_wrap=True)
+
+
+def _took(out: Console, seconds: Mapping[str, float]) -> None:
+    _say(out, f"  took: {', '.join(f'{what} {s:.2f} s' for what, s in seconds.items())}", "dim")
+    out.print()
+
+
+def show_heading(out: Console, case: Case, tail: str) -> None:
+    kernel = case.kernel
+    title = f"{kernel.name}  {case.shape}".rstrip()
+    _say(out, title, "bold")
+    grid = " x ".join(map(str, case.grid))
+    entry = f" entry {kernel.entry}," if kernel.entry else ""
+    _say(out, f"  {kernel.source},{entry} grid {grid}, {tail}", "dim")
+
+
+def _checks(out: Console, audit: Audit) -> None:
+    for check in audit.outputs:
+        show_output_check(out, check)
+    for check in audit.counters:
+        _say(out, _verdict(check.ok).append(f"{check.counter}  {_counter_words(check)}"))
+
+
+def show_output_check(out: Console, check: OutputCheck) -> None:
+    """One line, and the worst elements below it where they differ."""
+    words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
+    _say(out, _verdict(check.ok).append(words))
+    if check.comparison.worst:
+        out.print(_differences(check.comparison.worst))
+
+
+def _verdict(ok: bool) -> Text:
+    return Text.assemble(("  ok       ", "green")) if ok else Text.assemble(("  DIFFERS  ", "bold red"))
+
+
+def _counter_words(check: CounterCheck) -> str:
+    if check.ok:
+        return f"{check.actual:,} as expected"
+    return f"{check.actual:,}, the manifest expects {check.expected:,}"
+
+
+def comparison_words(c: Comparison) -> str:
+    """The verdict in a few words: the rule, how many elements, and the rule's own measure."""
+    if c.ok and c.rule.name == "exact":
+        return f"bit for bit, {c.elements:,} elements"
+    score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
+    if c.ok:
+        return f"{c.elements:,} elements, rule {c.rule}{score}"
+    ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,} ULP apart"
+    more = "" if c.rule.name == "exact" else score
+    return f"{c.mismatches:,} of {c.elements:,} elements ({c.share:.2%}), rule {c.rule}{more}{ulp}"
+
+
+def _differences(worst: Sequence[Difference]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
+    headings = ("index", "ours", "theirs", "our bits", "their bits", "ULP")
+    owners = any(d.owner for d in worst)
+    for heading in (*headings, *(["written by"] if owners else [])):
+        table.add_column(heading, justify="left" if heading == "written by" else "right", no_wrap=True)
+    for d in worst:
+        ulp = "NaN" if d.ulp is None else f"{d.ulp:,}"
+        index = ", ".join(map(str, d.index))
+        cells = (f"[{index}]", f"{d.actual:.9g}", f"{d.expected:.9g}", d.actual_bits, d.expected_bits, ulp)
+        table.add_row(*(Text(cell) for cell in cells), *([Text(d.owner or "")] if owners else []))
+    return table
+
+
+def _totals(counters: Any) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
+    table.add_column(justify="left", min_width=38)
+    table.add_column(justify="left")
+    values = with_derived(counters)
+    for name, label, unit in TOTALS:
+        table.add_row(f"  {label}", _amount(values[name], unit))
+    for actual, ideal, label in CHARGES:
+        words = f"{values[actual]:,}"
+        if values[actual] != values[ideal]:
+            words += f", ideal {values[ideal]:,} (x{values[actual] / max(values[ideal], 1):.3g})"
+        table.add_row(f"  {label}", words)
+    return table
+
+
+def _amount(value: float, unit: str) -> str:
+    match unit:
+        case "%":
+            return f"{value:.1%}"
+        case "ratio":
+            return f"{value:.3g}"
+    return f"{value:,} {unit}".rstrip()
+
+
+def show_listing(out: Console, lines: Sequence[Line]) -> None:
+    """The source with a gutter: executions, active lanes, and what memory was charged against its ideal."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), collapse_padding=True)
+    for heading in ("line", "issued", "lanes", "wavefronts", "sectors"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("source", no_wrap=True, overflow="ellipsis")
+    for line in lines:
+        table.add_row(str(line.number), *_gutter(line), _highlighted(line.text))
+    out.print(table)
+
+
+def _highlighted(text: str) -> Text:
+    code = text.expandtabs(4)
+    bare = code.lstrip()
+    highlighted = SYNTAX.highlight(bare)  # which would drop the indentation
+    highlighted.rstrip()
+    return Text(" " * (len(code) - len(bare))).append_text(highlighted)
+
+
+def _gutter(line: Line) -> tuple[str, ...]:
+    c = line.counters
+    if c is None:
+        return ("", "", "", "")
+    return (
+        compact(c["executions"]),
+        f"{line.lanes:.0%}",
+        against_ideal(c["shared_wavefronts"], c["shared_ideal_wavefronts"]),
+        against_ideal(c["global_sectors"], c["global_ideal_sectors"]),
+    )

@@ -1,0 +1,40 @@
+"""`check`: from text to a typed module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .wgsl.diagnostics import fail
+from .wgsl.typed import Module
+
+
+def check(
+    wgsl: str | Path,
+    *,
+    name: str | None = None,
+    defines: Mapping[str, str | int | float | bool] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+) -> Module:
+    """Read and check a module: text, or the path of a file. `name` is what messages call it.
+
+    `defines` and `include_dirs` are for the preprocessor. Raises `WgslError`.
+    """
+    from .wgsl.check import check as check_source
+    from .wgsl.preprocess import preprocess
+
+    text, called, folder = wgsl, name or "shader.wgsl", None
+    if isinstance(wgsl, Path):
+        text, called, folder = _read(wgsl), name or str(wgsl), wgsl.parent
+    assert isinstance(text, str)
+    source = preprocess(text, called, defines=defines, include_dirs=[Path(d) for d in include_dirs], base_dir=folder)
+    return check_source(source)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise fail("not-text", f"{path} is not UTF-8 text (byte {error.start})", None) from None
+    except OSError as error:
+        raise fail("unreadable", f"cannot read {path}: {error.strerror}", None) from None

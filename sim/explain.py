@@ -1,0 +1,92 @@
+"""From the integers that the machine recorded to findings with a place and a sentence."""
+
+from __future__ import annotations
+
+from .findings import Finding
+from .launch import Launch, Outcome
+from .machine import layout as at
+
+
+def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
+    """The findings of a run, in the order of the source within each kind."""
+    return [*_out_of_bounds(launch, outcome), *_events(launch, outcome)]
+
+
+def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
+    program = launch.program
+    findings = []
+    for probe, row in zip(program.probes, outcome.bounds, strict=False):
+        if probe.kind != "bounds" or row[at.OUTSIDE] == 0:
+            continue
+        site, access = program.sites[probe.site], program.accesses[probe.access]
+        address = int(row[at.ADDRESS])
+        signed = address - (1 << 32) if address >= 1 << 31 else address
+        index = (signed - access.offset) // access.stride
+        length = launch.elements(access)
+        findings.append(
+            Finding(
+                "out-of-bounds",
+                "warning",
+                f"{site.kind} of {site.variable}[{index}], which has {length} elements",
+                site.span,
+                int(row[at.OUTSIDE]),
+                _workgroup(launch, int(row[at.WORKGROUP])),
+                (int(row[at.LANE]),),
+                hint="WebGPU keeps such an access inside the buffer, but not at a place you can count on",
+            )
+        )
+    return findings
+
+
+def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
+    program = launch.program
+    findings: dict[tuple[int, int], Finding] = {}
+    for row in outcome.events[1 : 1 + int(outcome.events[0, 0])]:
+        kind, place = int(row[at.KIND]), int(row[at.SITE])
+        known = findings.get((kind, place))
+        if known is not None:
+            findings[kind, place] = _again(known)
+            continue
+        workgroup = _workgroup(launch, int(row[at.EVENT_WORKGROUP]))
+        if kind == at.DIVERGED:
+            site = program.sites[place]
+            absent, lane = int(row[at.DETAIL]), int(row[at.EVENT_LANE])
+            findings[kind, place] = Finding(
+                "barrier-divergence",
+                "error",
+                f"{absent} of {_lanes(launch)} invocations do not reach this barrier, the first is {lane}",
+                site.span,
+                1,
+                workgroup,
+                (lane,),
+                int(row[at.EPOCH]),
+                hint="every invocation of a workgroup must reach each barrier",
+            )
+        elif kind == at.BUDGET_SPENT:
+            findings[kind, place] = Finding(
+                "endless-loop",
+                "error",
+                "this loop was still running when the budget of jumps was spent; the run was stopped",
+                program.loops[place],
+                1,
+                workgroup,
+                (),
+                int(row[at.EPOCH]),
+            )
+    return list(findings.values())
+
+
+def _again(finding: Finding) -> Finding:
+    from dataclasses import replace
+
+    return replace(finding, count=finding.count + 1)
+
+
+def _lanes(launch: Launch) -> int:
+    x, y, z = launch.program.workgroup_size
+    return x * y * z
+
+
+def _workgroup(launch: Launch, index: int) -> tuple[int, int, int]:
+    x, y, _ = launch.grid
+    return index % x, index // x % y, index // (x * y)

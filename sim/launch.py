@@ -1,0 +1,247 @@
+"""One launch: the arrays the machine runs on, and the threads it runs in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bindings import Bound
+from .machine import layout as at
+from .machine.lanes import VECTOR_LANES
+from .models import Device, rules
+from .program.access import UNITS_PER_ACCESS, Access
+from .program.program import MemoryProbe, Program
+
+POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
+_NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
+_EVENTS = 256  # events kept; all are counted
+_ALIGN = 256  # bytes, between bindings
+
+
+@dataclass
+class Outcome:
+    """What the machine counted: see `layout` for the rows. `finished`: workgroups that ran to their end."""
+
+    blocks: NDArray[np.int64]
+    tallies: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    events: NDArray[np.int64]
+    worked: int
+    finished: int
+
+
+class Launch:
+    """A program with its memory. `run` may be called once."""
+
+    def __init__(
+        self, program: Program, bound: list[Bound], grid: tuple[int, int, int], device: Device, policy: str, budget: int
+    ) -> None:
+        self.program = program
+        self.grid = grid
+        self.device = device
+        self._bound = bound
+        self._policy = POLICIES[policy]
+        self._budget = budget
+        self._places, self.storage = _arena(bound)
+        self._lanes = int(np.prod(program.workgroup_size))
+        lanes = program.together * self._lanes
+        self._width = -(-lanes // VECTOR_LANES) * VECTOR_LANES
+
+    def output(self, bound: Bound) -> Any:
+        start = self._places[bound.variable.name]
+        return bound.output(self.storage.view(np.uint8)[start : start + len(bound.data)])
+
+    def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
+        """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
+        from .machine.core import run
+        from .machine.jit import announced
+
+        count = int(np.prod(self.grid))
+        threads = min(os.cpu_count() or 1, count) if self._independent() else 1
+        pieces = _pieces(count, threads, self.program.together)
+        outcomes: list[Outcome] = []
+        access = self._access_table()
+        with announced(), ThreadPoolExecutor(threads) as pool:
+            done = 0
+            jobs = [pool.submit(self._piece, run, access, first, last) for first, last in pieces]
+            for (first, last), job in zip(pieces, jobs, strict=True):
+                outcomes.append(job.result())
+                done += last - first
+                if progress:
+                    progress(done, count)
+        return _sum(outcomes)
+
+    def _independent(self) -> bool:
+        """Whether workgroups cannot see each other: nothing in storage is both read and written, or atomic."""
+        storage = [a for a in self.program.accesses if a.space == "storage"]
+        written = {a.variable for a in storage if a.writes}
+        read = {a.variable for a in storage if not a.writes}
+        atomic = any(s.kind == "atomic" and s.space == "storage" for s in self.program.sites)
+        return not atomic and not (written & read)
+
+    # ---- arrays ----
+
+    def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int) -> Outcome:
+        program = self.program
+        config = self._config(first, last)
+        registers = self._registers()
+        shared = np.zeros(max(1, program.shared_bytes // 4 * program.together), np.uint32)
+        events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
+        probes = self._probes()
+        finished = run(program.code, config, registers, shared, self.storage, access, events, probes)
+        return Outcome(probes.blocks, probes.tallies, probes.bounds, events, int(probes.worked[1]), int(finished))
+
+    def _config(self, first: int, last: int) -> NDArray[np.int64]:
+        config = np.zeros(at.CONFIG_SIZE, np.int64)
+        config[at.LANES] = self._lanes
+        config[at.SUBGROUP] = self.device.subgroup_size
+        config[at.TOGETHER] = self.program.together
+        config[at.SHARED_WORDS] = self.program.shared_bytes // 4
+        config[at.GRID_X : at.GRID_Z + 1] = self.grid
+        config[at.FIRST], config[at.LAST] = first, last
+        config[at.BUDGET] = self._budget
+        config[at.WGID_ROW] = self.program.inputs["group_x"]
+        config[at.WIDTH] = self._width
+        return config
+
+    def _registers(self) -> NDArray[np.uint32]:
+        registers = np.zeros((self.program.rows, self._width), np.uint32)
+        for bits, row in self.program.constants.items():
+            registers[row] = bits
+        lane = np.arange(self._width) % self._lanes
+        x, y, _ = self.program.workgroup_size
+        subgroup = self.device.subgroup_size
+        workgroup = np.arange(self._width) // self._lanes
+        values: dict[str, Any] = {
+            "local_x": lane % x,
+            "local_y": lane // x % y,
+            "local_z": lane // (x * y),
+            "local_index": lane,
+            "grid_x": self.grid[0],
+            "grid_y": self.grid[1],
+            "grid_z": self.grid[2],
+            "subgroup_lane": lane % subgroup,
+            "subgroup_index": lane // subgroup,
+            "subgroup_size": subgroup,
+            "subgroup_count": -(-self._lanes // subgroup),
+            "shared_base_4": workgroup * (self.program.shared_bytes // 4),
+            "shared_base_2": workgroup * (self.program.shared_bytes // 2),
+            **dict.fromkeys(("group_x", "group_y", "group_z"), 0),
+        }
+        for name, row in self.program.inputs.items():
+            registers[row] = values[name]
+        return registers
+
+    def _access_table(self) -> NDArray[np.int64]:
+        table = np.zeros((max(1, len(self.program.accesses)) * UNITS_PER_ACCESS, at.ACCESS_SIZE), np.int64)
+        sizes = {b.variable.name: len(b.data) for b in self._bound}
+        for number, access in enumerate(self.program.accesses):
+            for unit in range(UNITS_PER_ACCESS):
+                row = table[number * UNITS_PER_ACCESS + unit]
+                count = self._count(access, sizes)
+                row[at.BASE] = self._start(access) // access.unit + unit
+                row[at.LIMIT] = access.offset + (count - 1) * access.stride if access.stride else _NEVER
+                row[at.UNIT], row[at.UNITS] = access.unit, access.units
+                row[at.SPACE] = at.SHARED if access.space == "workgroup" else at.GLOBAL
+                row[at.POLICY] = self._policy
+                row[at.COUNT_OF] = count
+                row[at.WRITES] = access.writes
+        return table
+
+    def _start(self, access: Access) -> int:
+        name = access.variable.name
+        return self.program.shared_offsets[name] if access.space == "workgroup" else self._places[name]
+
+    def _count(self, access: Access, sizes: dict[str, int]) -> int:
+        if access.count is not None:
+            return access.count
+        assert access.tail is not None
+        offset, stride = access.tail
+        return (sizes[access.variable.name] - offset) // stride
+
+    def elements(self, access: Access) -> int:
+        """How many elements the array has that an access indexes."""
+        return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
+
+    def _probes(self) -> Any:
+        from .machine.probes import Probes
+
+        program, width = self.program, self._width
+        count = max(1, len(program.probes))
+        rows = np.zeros((count, at.RULE_SIZE), np.int64)
+        orders = np.zeros((count, max(rules.MAX_LANES, self.device.subgroup_size)), np.int64)
+        for slot, probe in enumerate(program.probes):
+            self._rule(probe, rows[slot], orders[slot])
+        return Probes(
+            np.zeros((max(1, len(program.runs)), 2), np.int64),
+            np.zeros(width, np.uint32),
+            np.zeros(2, np.int64),
+            rows,
+            orders,
+            np.zeros((count, at.TALLY_SIZE), np.int64),
+            np.zeros((count, at.BOUNDS_SIZE), np.int64),
+            np.zeros(count, np.int64),
+            np.zeros((count, width), np.uint32),
+            np.zeros((count, width), np.uint32),
+            np.zeros((count, at.TALLY_SIZE), np.int64),
+            np.zeros(width, np.uint32),
+            np.ones(width, np.uint32),
+            rules.new_scratch(),
+        )
+
+    def _rule(self, probe: MemoryProbe, row: NDArray[np.int64], order: NDArray[np.int64]) -> None:
+        access = self.program.accesses[probe.access]
+        rule = self.device.bank_rule(access.bytes_per_lane, access.writes)
+        row[at.WORDS] = max(1, access.bytes_per_lane // 4)
+        row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge
+        row[at.ORDERED] = len(rule.order)
+        order[: len(rule.order)] = rule.order
+        row[at.SECTOR], row[at.LINE] = self.device.sector_bytes // 4, self.device.line_bytes // 4
+
+
+def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
+    """All bindings side by side in one array: where each starts in bytes, and the words."""
+    places: dict[str, int] = {}
+    size = 0
+    for each in bound:
+        places[each.variable.name] = size
+        size += -(-len(each.data) // _ALIGN) * _ALIGN
+    storage = np.zeros(max(_ALIGN, size) // 4, np.uint32)
+    for each in bound:
+        start = places[each.variable.name]
+        storage.view(np.uint8)[start : start + len(each.data)] = each.data
+    return places, storage
+
+
+def _pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:
+    """Ranges of workgroups, several for each thread, none smaller than a batch."""
+    if threads == 1:
+        pieces = min(count, 16)
+    else:
+        pieces = min(count, threads * 8)
+    size = -(-count // pieces)
+    size = -(-size // together) * together
+    return [(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def _sum(outcomes: list[Outcome]) -> Outcome:
+    first = outcomes[0]
+    for each in outcomes[1:]:
+        first.blocks += each.blocks
+        first.tallies += each.tallies
+        fresh = first.bounds[:, at.OUTSIDE] == 0
+        first.bounds[fresh, 1:] = each.bounds[fresh, 1:]
+        first.bounds[:, at.OUTSIDE] += each.bounds[:, at.OUTSIDE]
+        kept = each.events[1 : 1 + int(min(each.events[0, 0], _EVENTS - 1))]
+        total = first.events[0, 0] + each.events[0, 0]
+        first.events = np.concatenate([first.events[: 1 + int(min(first.events[0, 0], len(first.events) - 1))], kept])
+        first.events[0, 0] = total
+        first.worked += each.worked
+        first.finished += each.finished
+    return first

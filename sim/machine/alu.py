@@ -1,0 +1,38 @@
+"""The arithmetic of the machine, by family, each compiled on its own (one function of all operations takes twice as long)."""
+
+from __future__ import annotations
+
+from .jit import compiled
+from .lanes import switch_of
+from .opcodes import families, scalar_opcodes
+from .scalar import OPS
+from .scalar.jit import jitted
+
+_CODES = scalar_opcodes()
+
+
+def _switch(family: str):
+    return switch_of([(_CODES[name], OPS[name], jitted(name)) for name in families()[family]])
+
+
+_float, _half, _integer, _conversion = (_switch(f) for f in ("float", "half", "integer", "conversion"))
+
+
+@compiled
+def float_(regs, op, d, a, b, c, e, lanes):
+    _float(regs, op, d, a, b, c, e, lanes)
+
+
+@compiled
+def half(regs, op, d, a, b, c, e, lanes):
+    _half(regs, op, d, a, b, c, e, lanes)
+
+
+@compiled
+def integer(regs, op, d, a, b, c, e, lanes):
+    _integer(regs, op, d, a, b, c, e, lanes)
+
+
+@compiled
+def conversion(regs, op, d, a, b, c, e, lanes):
+    _conversion(regs, op, d, a, b, c, e, lanes)

@@ -1,0 +1,184 @@
+"""The machine: runs a program over a range of workgroups, a batch of them side by side in the lanes.
+
+The loop knows nothing of WGSL: it reads rows of the program (see `opcodes`), and each works on all lanes of the batch.
+`layout` says what stands where in the arrays. Everything is compiled once, whatever the program.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import layout as at
+from . import opcodes as op
+from .alu import conversion, float_, half, integer
+from .atomics import atomic
+from .jit import compiled, entry
+from .lanes import blend, copy, fill
+from .memory import load, pick, put, store
+from .opcodes import families, scalar_opcodes
+from .probes import probe, settle
+
+_CODES = scalar_opcodes()
+_HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
+_FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
+
+
+@compiled
+def scalar(regs, row, lanes):
+    """One scalar operation on rows, by family."""
+    code, d, a, b, c, e = row[0], row[1], row[2], row[3], row[4], row[5]
+    if code < _HALF:
+        float_(regs, code, d, a, b, c, e, lanes)
+    elif code < _INTEGER:
+        half(regs, code, d, a, b, c, e, lanes)
+    elif code < _CONVERSION:
+        integer(regs, code, d, a, b, c, e, lanes)
+    else:
+        conversion(regs, code, d, a, b, c, e, lanes)
+
+
+@compiled
+def some_active(regs, mask, lanes):
+    """Whether any lane of a mask row is on."""
+    seen = np.uint32(0)
+    for lane in range(lanes):
+        seen |= regs[mask, lane]
+    return seen != 0
+
+
+@compiled
+def record(events, kind, site, workgroup, lane, detail, other, epoch):
+    """Append to the events; `events[0, 0]` counts them all, kept or not."""
+    events[0, 0] += 1
+    place = events[0, 0]
+    if place < events.shape[0]:
+        row = events[place]
+        row[at.KIND], row[at.SITE], row[at.EVENT_WORKGROUP], row[at.EVENT_LANE] = kind, site, workgroup, lane
+        row[at.DETAIL], row[at.OTHER], row[at.EPOCH] = detail, other, epoch
+
+
+@compiled
+def barrier(regs, mask, site, config, workgroup, together, epoch, events):
+    """Every lane of each workgroup should be here; those that are not are an event."""
+    if mask < 0:
+        return
+    size = config[at.LANES]
+    for w in range(together):
+        active = 0
+        absent = -1
+        for lane in range(size):
+            if regs[mask, w * size + lane] != 0:
+                active += 1
+            elif absent < 0:
+                absent = lane
+        if 0 < active < size:
+            record(events, at.DIVERGED, site, workgroup + w, absent, size - active, 0, epoch)
+
+
+@compiled
+def memory_row(regs, row, access, storage, storage16, shared, shared16, lanes, width):
+    """A load or a store."""
+    code, d, a, b, c, mask = row[0], row[1], row[2], row[3], row[4], row[6]
+    entry = access[row[5]]
+    narrow = entry[at.UNIT] == 2
+    if code == op.LOAD:
+        count = 1 if mask == 1 else width
+        if entry[at.SPACE] == at.SHARED:
+            if narrow:
+                load(regs, shared16, d, a, b, c, entry, row[7], count)
+            else:
+                load(regs, shared, d, a, b, c, entry, row[7], count)
+        elif narrow:
+            load(regs, storage16, d, a, b, c, entry, row[7], count)
+        else:
+            load(regs, storage, d, a, b, c, entry, row[7], count)
+    elif entry[at.SPACE] == at.SHARED:
+        if narrow:
+            store(regs, shared16, d, a, b, c, entry, row[7], mask, lanes)
+        else:
+            store(regs, shared, d, a, b, c, entry, row[7], mask, lanes)
+    elif narrow:
+        store(regs, storage16, d, a, b, c, entry, row[7], mask, lanes)
+    else:
+        store(regs, storage, d, a, b, c, entry, row[7], mask, lanes)
+
+
+@compiled
+def run_batch(
+    code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
+):
+    """Run the program once for `together` workgroups from `workgroup` on. False where the budget is spent."""
+    lanes = together * config[at.LANES]
+    width = config[at.WIDTH]
+    budget = config[at.BUDGET]
+    epoch = 0
+    pc = 0
+    while True:
+        row = code[pc]
+        what = row[0]
+        pc += 1
+        if what >= _SCALAR:
+            scalar(regs, row, np.int64(1) if row[6] == 1 else width)
+        elif what == op.LOAD or what == op.STORE:
+            memory_row(regs, row, access, storage, storage16, shared, shared16, lanes, width)
+        elif what >= _FIRST_PROBE:
+            probe(regs, row, config, access, workgroup, together, epoch, events, probes)
+        elif what == op.JUMP:
+            if row[2] < pc:
+                budget -= 1
+                if budget < 0:
+                    record(events, at.BUDGET_SPENT, row[5], workgroup, 0, 0, 0, epoch)
+                    return False
+            pc = row[2]
+        elif what == op.JUMP_ZERO:
+            if regs[row[3], 0] == 0:
+                pc = row[2]
+        elif what == op.JUMP_NONE:
+            if not some_active(regs, row[6], lanes):
+                pc = row[2]
+        elif what == op.BLEND:
+            blend(regs, row[1], row[2], row[6], width)
+        elif what == op.COPY:
+            copy(regs, row[1], row[2], np.int64(1) if row[6] == 1 else width)
+        elif what == op.SPREAD:
+            fill(regs, row[1], regs[row[2], 0], width)
+        elif what == op.PICK:
+            pick(regs, row[1], row[2], row[3], row[4], lanes)
+        elif what == op.PUT:
+            put(regs, row[1], row[2], row[3], row[4], row[6], lanes)
+        elif what == op.LENGTH:
+            fill(regs, row[1], np.uint32(access[row[5], at.COUNT_OF]), width)
+        elif what == op.BARRIER:
+            barrier(regs, row[6], row[2], config, workgroup, together, epoch, events)
+            epoch += 1
+        elif what == op.HALT:
+            return True
+        else:
+            atomic(regs, row, access[row[5]], storage, shared, lanes)
+
+
+@entry
+def run(code, config, regs, shared, storage, access, events, probes):
+    """Run workgroups FIRST to LAST of the grid. Returns how many were finished."""
+    shared16 = shared.view(np.uint16)
+    storage16 = storage.view(np.uint16)
+    size = config[at.LANES]
+    grid_x, grid_y = config[at.GRID_X], config[at.GRID_Y]
+    wgid = config[at.WGID_ROW]
+    workgroup = config[at.FIRST]
+    while workgroup < config[at.LAST]:
+        together = min(config[at.TOGETHER], config[at.LAST] - workgroup)
+        for w in range(together):
+            index = workgroup + w
+            for lane in range(w * size, (w + 1) * size):
+                regs[wgid, lane] = index % grid_x
+                regs[wgid + 1, lane] = index // grid_x % grid_y
+                regs[wgid + 2, lane] = index // (grid_x * grid_y)
+        shared[:] = 0
+        if not run_batch(
+            code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
+        ):
+            return workgroup - config[at.FIRST]
+        settle(config, together, probes)
+        workgroup += together
+    return workgroup - config[at.FIRST]

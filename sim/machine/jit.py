@@ -1,0 +1,73 @@
+"""Compiling the machine: once per install, kept on disk, and said aloud.
+
+Numba's cache looks only at the date of the file that holds a function, but the machine is made from tables and scalar
+functions in other files too. So its cache lives in a folder named after a digest of every source it depends on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba import config, njit
+
+_HERE = Path(__file__).parent
+
+
+@cache
+def cache_folder() -> Path:
+    """Where this build of the machine is kept: `$BANKSHOT_CACHE`, or the user's cache folder."""
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
+    for path in sorted([*_HERE.rglob("*.py"), *(_HERE.parent / "models").glob("*.py")]):
+        digest.update(path.read_bytes())
+    home = os.environ.get("BANKSHOT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "bankshot" / f"machine-{digest.hexdigest()[:16]}"
+
+
+@contextmanager
+def _cached_there() -> Iterator[None]:
+    """Numba reads its cache folder when a function is decorated; other people's functions keep theirs."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_folder())
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def compiled(function: Callable[..., Any], *, from_python: bool = False) -> Any:
+    """Compile a function of the machine: no GIL, kept on disk. `from_python`: Python itself calls it."""
+    bare = not from_python
+    with _cached_there():
+        return njit(
+            nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=bare, no_cfunc_wrapper=True, no_rewrites=True
+        )(function)
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls."""
+    return compiled(function, from_python=True)
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Say so, on stderr, where what is done inside has to compile the machine."""
+    ready = cache_folder() / "ready"
+    if ready.exists():
+        yield
+        return
+    print("bankshot: compiling the machine, once per install (about 15 s) …", file=sys.stderr, flush=True)
+    start = time.perf_counter()
+    yield
+    print(f"bankshot: compiled in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
+    ready.parent.mkdir(parents=True, exist_ok=True)
+    ready.touch()

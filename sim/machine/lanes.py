@@ -1,0 +1,198 @@
+"""Loops over lanes, written as LLVM IR so that they always vectorize.
+
+Registers are rows of a `uint32[register, lane]` array. An operation on rows is elementwise: lane `l` of the result
+depends on lane `l` of the operands alone, so a row may be both operand and result. LLVM cannot see that and would guard
+each loop with overlap tests and fall back to one lane at a time; the loops made here carry the metadata that says so
+(`llvm.mem.parallel_loop_access`). Measured on 256 lanes, against the same loop left to Numba: 2x, in place 5x.
+
+`switch_of(rows)` is the heart of the machine: one LLVM switch whose cases are such loops around the scalar meaning of
+each operation, made straight from the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+_FLOAT = (types.float32, ir.FloatType())
+_KINDS: dict[str, tuple[Any, ir.Type]] = {
+    "f32": _FLOAT,
+    "f16": _FLOAT,
+    "i32": (types.int32, _I32),
+    "u32": (types.uint32, _I32),
+    "bool": (types.uint32, _I32),
+}
+VECTOR_LANES = 16  # lanes LLVM is asked to take at once; register rows are padded to a multiple of this
+
+
+def _row(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
+    """Pointer to row `index` of a 2-D array, as a pointer to `element`."""
+    struct = context.make_array(array_type)(context, builder, array)
+    stride = cgutils.unpack_tuple(builder, struct.strides)[0]
+    pointer = cgutils.pointer_add(builder, struct.data, builder.mul(_wide(builder, index), stride))
+    return builder.bitcast(pointer, element.as_pointer())
+
+
+def _data(context: Any, builder: Any, array_type: Any, array: Any, element: ir.Type) -> Any:
+    pointer = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(pointer, element.as_pointer())
+
+
+def _wide(builder: Any, value: Any) -> Any:
+    return builder.sext(value, _I64) if value.type.width < 64 else value
+
+
+def _lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], Any]], None]) -> None:
+    """`body(lane, note)` for each lane; `note` marks a memory instruction as independent of other lanes."""
+    module = builder.module
+    loop = module.add_metadata([ir.Constant(_I32, len(module.metadata))])
+    loop.operands = (loop,)  # a loop is named by metadata that names itself
+
+    def note(instruction: Any) -> Any:
+        instruction.set_metadata("llvm.mem.parallel_loop_access", loop)
+        return instruction
+
+    before = builder.block
+    head, done = builder.append_basic_block("lane"), builder.append_basic_block("lanes.done")
+    builder.cbranch(builder.icmp_signed(">", lanes, ir.Constant(_I64, 0)), head, done)
+    builder.position_at_end(head)
+    lane = builder.phi(_I64)
+    lane.add_incoming(ir.Constant(_I64, 0), before)
+    body(lane, note)
+    following = builder.add(lane, ir.Constant(_I64, 1), flags=["nsw", "nuw"])
+    lane.add_incoming(following, builder.block)
+    branch = builder.cbranch(builder.icmp_signed("<", following, lanes), head, done)
+    branch.set_metadata("llvm.loop", loop)
+    builder.position_at_end(done)
+
+
+def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
+    """An intrinsic `run(regs, op, d, a, b, c, e, lanes)`; rows are (opcode, table row, jitted scalar function)."""
+
+    @intrinsic
+    def run(typingctx, regs, op, d, a, b, c, e, lanes):  # type: ignore[no-untyped-def]
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            registers, opcode, target, *sources = args[:7]
+            done = builder.append_basic_block("op.done")
+            switch = builder.switch(opcode, done)
+            for code, row, function in rows:
+                case = builder.append_basic_block(f"op.{row.name}")
+                switch.add_case(ir.Constant(opcode.type, code), case)
+                builder.position_at_end(case)
+                call, kinds = _scalar_call(context, row, function)
+                inputs = [
+                    _row(context, builder, signature.args[0], registers, s, _KINDS[k][1])
+                    for s, k in zip(sources, kinds, strict=False)
+                ]
+                output = _row(context, builder, signature.args[0], registers, target, _KINDS[row.result][1])
+
+                def body(lane, note, inputs=inputs, output=output, call=call):  # type: ignore[no-untyped-def]
+                    values = [note(builder.load(builder.gep(p, [lane]))) for p in inputs]
+                    note(builder.store(call(builder, values), builder.gep(output, [lane])))
+
+                _lane_loop(builder, _wide(builder, args[7]), body)
+                builder.branch(done)
+            builder.position_at_end(done)
+            return context.get_dummy_value()
+
+        return types.void(regs, op, d, a, b, c, e, lanes), codegen
+
+    return run
+
+
+def _scalar_call(context: Any, row: Any, function: Any) -> tuple[Any, tuple[str, ...]]:
+    """The compiled scalar function, as LLVM sees it, returning exactly the kind of the row."""
+    dispatcher = types.Dispatcher(function)
+    arguments = [_KINDS[k][0] for k in row.args]
+    signature = dispatcher.get_call_type(context.typing_context, arguments, {})
+    wanted = _KINDS[row.result][0]
+    if signature.return_type != wanted:
+        raise TypeError(f"{row.name} returns {signature.return_type}, not {wanted}")
+    return context.get_function(dispatcher, signature), row.args
+
+
+@intrinsic
+def gather(typingctx, regs, memory, d, a, extra, last, base, lanes):  # type: ignore[no-untyped-def]
+    """regs[d, l] = memory[min(regs[a, l] + extra, last) + regs[base, l]] for each lane (wrapping uint32 arithmetic).
+
+    `memory` is uint32 or uint16 (widened).
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        registers, words, target, address, more, limit, offset, n = args
+        element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
+        out, index, shift = (
+            _row(context, builder, signature.args[0], registers, r, _I32) for r in (target, address, offset)
+        )
+        data = _data(context, builder, signature.args[1], words, element)
+
+        def body(lane, note):  # type: ignore[no-untyped-def]
+            at = builder.add(note(builder.load(builder.gep(index, [lane]))), more)
+            at = builder.select(builder.icmp_unsigned("<", at, limit), at, limit)
+            at = builder.add(at, note(builder.load(builder.gep(shift, [lane]))))
+            value = note(builder.load(builder.gep(data, [builder.zext(at, _I64)])))
+            if element is _I16:
+                value = builder.zext(value, _I32)
+            note(builder.store(value, builder.gep(out, [lane])))
+
+        _lane_loop(builder, _wide(builder, n), body)
+        return context.get_dummy_value()
+
+    return types.void(regs, memory, d, a, types.uint32, types.uint32, base, lanes), codegen
+
+
+@intrinsic
+def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
+    """regs[d, l] = regs[a, l] where regs[mask, l], else as it was."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        out, source, chosen = (_row(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:4])
+
+        def body(lane, note):  # type: ignore[no-untyped-def]
+            old = note(builder.load(builder.gep(out, [lane])))
+            new = note(builder.load(builder.gep(source, [lane])))
+            on = builder.icmp_unsigned("!=", note(builder.load(builder.gep(chosen, [lane]))), ir.Constant(_I32, 0))
+            note(builder.store(builder.select(on, new, old), builder.gep(out, [lane])))
+
+        _lane_loop(builder, _wide(builder, args[4]), body)
+        return context.get_dummy_value()
+
+    return types.void(regs, d, a, mask, lanes), codegen
+
+
+@intrinsic
+def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
+    """regs[d, l] = regs[a, l]."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        out, source = (_row(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:3])
+
+        def body(lane, note):  # type: ignore[no-untyped-def]
+            note(builder.store(note(builder.load(builder.gep(source, [lane]))), builder.gep(out, [lane])))
+
+        _lane_loop(builder, _wide(builder, args[3]), body)
+        return context.get_dummy_value()
+
+    return types.void(regs, d, a, lanes), codegen
+
+
+@intrinsic
+def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
+    """regs[d, l] = value."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        out = _row(context, builder, signature.args[0], args[0], args[1], _I32)
+        _lane_loop(
+            builder,
+            _wide(builder, args[3]),
+            lambda lane, note: note(builder.store(args[2], builder.gep(out, [lane]))),
+        )
+        return context.get_dummy_value()
+
+    return types.void(regs, d, types.uint32, lanes), codegen

@@ -1,0 +1,49 @@
+"""The arrays that Python hands to the machine, and what stands where in them.
+
+`config` (int64): sizes of the launch. `access` (int64[n, 8]): one row per way of touching memory. `blocks`
+(int64[n, 2]): executions and active lanes of each straight run. `tallies` (int64[n, 6]): counters of each memory probe.
+`bounds` (int64[n, 4]): out-of-bounds accesses of each site. `events` (int64[n, 8]): what went wrong, in order.
+"""
+
+# config
+LANES = 0  # invocations per workgroup
+SUBGROUP = 1  # lanes per subgroup
+TOGETHER = 2  # workgroups per batch
+SHARED_WORDS = 3  # workgroup memory of one workgroup, in words
+GRID_X, GRID_Y, GRID_Z = 4, 5, 6
+FIRST, LAST = 7, 8  # workgroups of this call, by linear index; LAST exclusive
+BUDGET = 9  # backward jumps allowed per batch
+WGID_ROW = 10  # first of three rows that hold workgroup_id
+WIDTH = 11  # lanes per register row
+CONFIG_SIZE = 12
+
+# access
+BASE = 0  # first unit of the variable, in its arena
+LIMIT = 1  # largest address of a first unit
+UNIT = 2  # bytes per unit: 4 or 2
+UNITS = 3  # consecutive units of one access
+SPACE = 4  # SHARED or GLOBAL
+POLICY = 5  # what an out-of-bounds access does
+COUNT_OF = 6  # elements of the array, for `length`
+WRITES = 7  # 1 for stores and atomics
+ACCESS_SIZE = 8
+
+SHARED, GLOBAL = 0, 1
+CLAMP, ZERO, WRAP = 0, 1, 2
+
+# rules: one row per memory probe (words: of one lane; sector and line in words; ordered: lanes in the order)
+WORDS, SHIFT, COLUMNS, MERGE, ORDERED, SECTOR, LINE = range(7)
+RULE_SIZE = 7
+
+# tallies: one row per memory probe
+REQUESTS, CHARGED, IDEAL, LINES, BYTES = 0, 1, 2, 3, 4
+TALLY_SIZE = 5
+
+# bounds: how many accesses were outside, and the first
+OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
+BOUNDS_SIZE = 4
+
+# events
+KIND, SITE, EVENT_WORKGROUP, EVENT_LANE, DETAIL, OTHER, EPOCH = 0, 1, 2, 3, 4, 5, 6
+DIVERGED, BUDGET_SPENT, RACE = 1, 2, 3
+EVENT_SIZE = 8

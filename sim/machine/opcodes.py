@@ -1,0 +1,88 @@
+"""What the machine can do, by number.
+
+An instruction is one row of an `int32[n, 8]` array. The columns are OP, then D (result row), A, B, C, E (operands), M and
+X. Rows of registers are named by number; -1 stands for none. For scalar operations A to E are the operand rows; the other
+operations are described in `MACHINE_OPS`, one line each. M is the mask row (-1: every lane), or, where an operation
+writes lanes without looking at a mask, 1 to compute lane 0 alone (a value that all lanes share).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .scalar import OPS
+
+OP, D, A, B, C, E, M, X = range(8)
+
+ATOMICS = (
+    *("load", "store", "add_u32", "sub_u32", "max_i32", "max_u32", "min_i32", "min_u32"),
+    *("and_u32", "or_u32", "xor_u32", "exchange", "compare"),
+)
+
+MACHINE_OPS = (
+    # control
+    ("halt", "end of the program"),
+    ("jump", "to A"),
+    ("jump_zero", "to A where row B is 0 in lane 0"),
+    ("jump_none", "to A where no lane of mask M is active"),
+    ("barrier", "site A: every lane of each workgroup should be in mask M"),
+    # rows
+    ("copy", "D = A (M: narrow)"),
+    ("blend", "D = A in the lanes of mask M"),
+    ("spread", "D = lane 0 of A, in every lane"),
+    ("pick", "D = row (A + min(row B, C - 1))"),
+    ("put", "row (A + min(row B, C - 1)) = row D in the lanes of mask M"),
+    # memory: A address row, B shared address part (lane 0 counts), C added, E access, X row of workgroup offsets
+    ("load", "D = unit of memory (M: narrow)"),
+    ("store", "unit of memory = D in the lanes of mask M"),
+    ("length", "D = number of elements of access E (M: narrow)"),
+    # atomics: D = old value; operands in the rows after D (compare: expected, new; the first then says whether it did)
+    *((f"atomic_{name}", "on memory, lane by lane") for name in ATOMICS),
+    # probes: as the load or store they stand before; X is the probe's place in its table
+    ("count", "straight run A is executed by mask M"),
+    ("banks", "shared wavefronts of the access"),
+    ("sectors", "global sectors of the access"),
+    ("bounds", "addresses past the end of the access"),
+    ("races", "who touched these words in this epoch"),
+)
+NAMES = tuple(name for name, _ in MACHINE_OPS)
+HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
+COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
+LOAD, STORE, LENGTH, FIRST_ATOMIC = range(10, 14)
+FIRST_PROBE = FIRST_ATOMIC + len(ATOMICS)
+COUNT, BANKS, SECTORS, BOUNDS, RACES = range(FIRST_PROBE, FIRST_PROBE + 5)
+SCALAR = 64  # scalar operations are numbered from here
+
+_FAMILIES = ("float", "half", "integer", "conversion")
+
+
+def _family(name: str) -> str:
+    row = OPS[name]
+    kinds = {*row.args, row.result}
+    if kinds == {"f32"} or (row.result == "bool" and kinds == {"f32", "bool"}):
+        return "float"
+    if kinds <= {"f16", "bool"} and "f16" in kinds:
+        return "half"
+    return "integer" if kinds <= {"i32", "u32", "bool"} else "conversion"
+
+
+@cache
+def scalar_opcodes() -> dict[str, int]:
+    """Name of scalar operation -> opcode; families lie side by side, in the order of the table."""
+    concrete = [n for n, row in OPS.items() if not {*row.args, row.result} & {"af", "ai"}]
+    ordered = [n for family in _FAMILIES for n in concrete if _family(n) == family]
+    return {name: SCALAR + i for i, name in enumerate(ordered)}
+
+
+@cache
+def families() -> dict[str, list[str]]:
+    """Family -> its scalar operations, in opcode order."""
+    members: dict[str, list[str]] = {f: [] for f in _FAMILIES}
+    for name in scalar_opcodes():
+        members[_family(name)].append(name)
+    return members
+
+
+@cache
+def opcode_names() -> dict[int, str]:
+    return {**dict(enumerate(NAMES)), **{code: name for name, code in scalar_opcodes().items()}}

@@ -1,0 +1,173 @@
+"""Probes: instructions that count, and change nothing that a program can see.
+
+A memory probe stands before the access it is about and has its operands. It remembers the addresses of its last
+execution: where all lanes have moved by one distance that leaves the pattern as it was (any number of words for banks,
+whole lines for sectors), and the same lanes are active, the last count stands.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from ..models import rules
+from . import layout as at
+from . import opcodes as op
+from .jit import compiled
+from .memory import address_of, shared_part
+
+for _part in rules.PARTS:
+    setattr(rules, _part.__name__, register_jitable(_part))
+_wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
+
+
+class Probes(NamedTuple):
+    """What the probes of one run write to and look up; `n` memory probes, `w` lanes per row."""
+
+    blocks: NDArray[np.int64]  # [runs, 2] executions, active lanes
+    working: NDArray[np.uint32]  # [w] lanes that have touched storage or workgroup memory in this batch
+    worked: NDArray[np.int64]  # [2] whether all lanes have; invocations of all batches so far that did
+    rules: NDArray[np.int64]  # [n, RULE_SIZE]
+    orders: NDArray[np.int64]  # [n, lanes of a subgroup] order in which lanes are served
+    tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
+    bounds: NDArray[np.int64]  # [n, 4]
+    known: NDArray[np.int64]  # [n] 1 where the three below hold an execution
+    addresses: NDArray[np.uint32]  # [n, w]
+    masks: NDArray[np.uint32]  # [n, w]
+    last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
+    current: NDArray[np.uint32]  # [w]
+    ones: NDArray[np.uint32]  # [w]
+    scratch: NDArray[np.int64]
+
+
+@compiled
+def count(regs, row, config, together, p):
+    """Executions (subgroups with an active lane) and active lanes of one straight run; X: it touches memory."""
+    size, subgroup, mask = config[at.LANES], config[at.SUBGROUP], row[6]
+    tally = p.blocks[row[2]]
+    if row[7] == 1 and p.worked[0] == 0:
+        if mask < 0:
+            p.worked[0] = 1
+        else:
+            for lane in range(together * size):
+                p.working[lane] |= regs[mask, lane]
+    if mask < 0:
+        tally[0] += together * ((size + subgroup - 1) // subgroup)
+        tally[1] += together * size
+        return
+    for w in range(together):
+        for start in range(w * size, (w + 1) * size, subgroup):
+            active = 0
+            for lane in range(start, min(start + subgroup, (w + 1) * size)):
+                active += np.int64(regs[mask, lane])
+            tally[0] += active > 0
+            tally[1] += active
+
+
+@compiled
+def settle(config, together, p):
+    """At the end of a batch: add up the invocations that have touched memory."""
+    lanes = together * config[at.LANES]
+    if p.worked[0] == 1:
+        p.worked[1] += lanes
+    else:
+        for lane in range(lanes):
+            p.worked[1] += np.int64(p.working[lane])
+    p.worked[0] = 0
+    p.working[:] = 0
+
+
+@compiled
+def addresses_of(regs, row, entry, into, lanes):
+    """Word addresses of the access, as the hardware would see them after the policy."""
+    extra = shared_part(regs, row[3], row[4])
+    base, limit = np.uint32(entry[at.BASE]), np.uint32(entry[at.LIMIT])
+    a = row[2]
+    half = np.uint32(entry[at.UNIT] == 2)
+    for lane in range(lanes):
+        into[lane] = (min(np.uint32(regs[a, lane] + extra), limit) + base) >> half
+
+
+@compiled
+def moved_together(current, before, mask, mask_before, lanes):
+    """The distance that every lane has moved, and whether it is one distance under one mask."""
+    distance = np.uint32(current[0] - before[0])
+    differs = np.uint32(0)
+    for lane in range(lanes):
+        differs |= np.uint32(current[lane] - before[lane]) ^ distance
+        differs |= mask[lane] ^ mask_before[lane]
+    return distance, differs == 0
+
+
+@compiled
+def charge(what, row, config, entry, mask, together, p):
+    """Count one access by the device's rule into `last`."""
+    slot = row[7]
+    rule, last = p.rules[slot], p.last[slot]
+    last[:] = 0
+    size, subgroup = config[at.LANES], config[at.SUBGROUP]
+    order = p.orders[slot, : rule[at.ORDERED]]
+    for w in range(together):
+        for start in range(w * size, (w + 1) * size, subgroup):
+            end = min(start + subgroup, (w + 1) * size)
+            if what == op.BANKS:
+                charged, ideal = _wavefronts(
+                    p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], rule[at.MERGE], order, p.scratch
+                )
+            else:
+                charged, ideal, lines, asked = _sectors(
+                    p.current, mask, start, end, rule[at.WORDS], rule[at.SECTOR], rule[at.LINE], p.scratch
+                )
+                last[at.LINES] += lines
+                last[at.BYTES] += asked
+            last[at.REQUESTS] += charged > 0
+            last[at.CHARGED] += charged
+            last[at.IDEAL] += ideal
+
+
+@compiled
+def memory_probe(what, regs, row, config, entry, together, p):
+    """Charge one access, anew only where its pattern is new."""
+    slot = row[7]
+    lanes = together * config[at.LANES]
+    mask = p.ones if row[6] < 0 else regs[row[6]]
+    addresses_of(regs, row, entry, p.current, lanes)
+    rule = p.rules[slot]
+    keep = np.uint32((1 << rule[at.SHIFT]) - 1 if what == op.BANKS else rule[at.LINE] - 1)
+    distance, together_moved = moved_together(p.current, p.addresses[slot], mask, p.masks[slot], lanes)
+    if not (p.known[slot] == lanes and together_moved and distance & keep == 0):
+        charge(what, row, config, entry, mask, together, p)
+        p.addresses[slot, :lanes] = p.current[:lanes]
+        p.masks[slot, :lanes] = mask[:lanes]
+        p.known[slot] = lanes
+    for i in range(at.TALLY_SIZE):
+        p.tallies[slot, i] += p.last[slot, i]
+
+
+@compiled
+def bounds(regs, row, entry, config, workgroup, together, p):
+    """Active lanes whose address is past the end of what they index."""
+    extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
+    size, found = config[at.LANES], p.bounds[row[7]]
+    for lane in range(together * size):
+        address = np.uint32(regs[row[2], lane] + extra)
+        if address > limit and (row[6] < 0 or regs[row[6], lane] != 0):
+            if found[at.OUTSIDE] == 0:
+                found[at.LANE], found[at.WORKGROUP] = lane % size, workgroup + lane // size
+                found[at.ADDRESS] = address
+            found[at.OUTSIDE] += 1
+
+
+@compiled
+def probe(regs, row, config, access, workgroup, together, epoch, events, p):
+    """One probe instruction."""
+    what = row[0]
+    if what == op.COUNT:
+        count(regs, row, config, together, p)
+    elif what == op.BOUNDS:
+        bounds(regs, row, access[row[5]], config, workgroup, together, p)
+    else:
+        memory_probe(what, regs, row, config, access[row[5]], together, p)

@@ -1,0 +1,192 @@
+"""What a device is and what it charges: a frozen record whose every field says where its value comes from.
+
+Sources are measured (by us, on what), documented (where), or assumed (why). Profiles are in `devices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import rules
+
+WORD = 4  # bytes
+WIDTHS = (1, 2, 4, 6, 8, 12, 16)  # bytes that one lane can ask for in one access: a scalar or a vector
+
+
+class Source(NamedTuple):
+    """How sure a figure is (`measured`, `documented`, `assumed`) and where it comes from."""
+
+    mark: str
+    where: str
+
+
+_POWERS_OF_TWO = (
+    ("subgroup_size", 1, rules.MAX_LANES),
+    ("banks", 4, rules.MAX_BANKS),
+    ("bank_width", WORD, 16),
+    ("sector_bytes", WORD, 4096),
+    ("line_bytes", WORD, 4096),
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device profile. Sizes are in bytes, counts are per core (SM, CU, WGP half, Xe core) where the name says so.
+
+    A lane's place in `lane_order` says when it is served: the order is cut into groups of as many lanes as fill all
+    banks once. Widths that are not in it go in lane order.
+    """
+
+    name: str
+    subgroup_size: int
+    subgroup_sizes: tuple[int, ...]  # all that the device may run with
+    banks: int  # of workgroup memory; a power of two
+    bank_width: int  # bytes a bank delivers at once; a power of two
+    pair_merge: bool  # wide loads: groups merge where lanes pair up on one address
+    lane_order: Mapping[int, tuple[int, ...]] = field(hash=False)  # bytes per lane of a load -> lanes as served
+    sector_bytes: int
+    line_bytes: int
+    merge_adjacent: bool  # whether its compiler is taken to merge adjacent scalar accesses into wide ones
+    fma: str  # "fused" or "separate"
+    workgroup_bytes_per_core: int
+    workgroup_bytes_max: int  # for one workgroup
+    workgroup_bytes_unit: int  # allocation granularity
+    workgroup_bytes_reserved: int  # taken from the core for every workgroup, beside its own
+    registers_per_core: int  # 32-bit registers, lanes times registers per lane
+    register_unit: int  # registers per lane are rounded up to this many
+    registers_per_lane_max: int
+    threads_per_core: int
+    subgroups_per_core: int
+    workgroups_per_core: int
+    peak_flops: float | None  # f32 operations per second; None where no figure is claimed
+    peak_bandwidth: float | None  # bytes per second
+    webgpu_limits: Mapping[str, int] = field(hash=False)
+    sources: Mapping[str, Source] = field(hash=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, least, most in _POWERS_OF_TWO:
+            value = getattr(self, name)
+            if not least <= value <= most or value & (value - 1):
+                raise ValueError(
+                    f"{name} of device {self.name} is {value}: it must be a power of two, {least} to {most}"
+                )
+        for width, order in self.lane_order.items():
+            if sorted(order) != list(range(self.subgroup_size)):
+                raise ValueError(f"lane_order of device {self.name} for {width} bytes is not an order of its lanes")
+        if self.fma not in ("fused", "separate"):
+            raise ValueError(f"fma of device {self.name} is {self.fma!r}: it must be 'fused' or 'separate'")
+
+    def with_(self, **changes: Any) -> Device:
+        """A copy with other figures; their source is then the caller.
+
+        Lane orders belong to one subgroup size: another size goes in lane order, unless an order is given too.
+        """
+        unknown = sorted(changes.keys() - {f.name for f in fields(self)})
+        if unknown:
+            raise ValueError(f"a device has no {unknown[0]!r}{near_miss(unknown[0], [f.name for f in fields(self)])}")
+        if "subgroup_size" in changes:
+            changes = {"lane_order": {}, **changes}
+        given = {name: Source("assumed", "given by the caller") for name in changes}
+        return replace(self, **{"sources": {**self.sources, **given}, **changes})
+
+    def lanes_together(self, bytes_per_lane: int) -> int:
+        """How many lanes are served at once: as many as fill all banks."""
+        return self.banks * self.bank_width // max(_aligned_width(bytes_per_lane), self.bank_width)
+
+    def bank_rule(self, bytes_per_lane: int, store: bool = False) -> rules.BankRule:
+        """What `rules.wavefronts` needs to know about accesses of this width, with addresses in 4-byte words."""
+        width = max(_aligned_width(bytes_per_lane), WORD)
+        order = None if store else self.lane_order.get(width)
+        return rules.BankRule(
+            shift=(max(width, self.bank_width) // WORD).bit_length() - 1,
+            columns=self.lanes_together(bytes_per_lane),
+            merge=int(self.pair_merge and width > WORD and not store),
+            order=np.array(range(self.subgroup_size) if order is None else order, np.int64),
+        )
+
+    def shared_wavefronts(
+        self,
+        byte_addresses: ArrayLike,
+        bytes_per_lane: int,
+        active: Sequence[bool] | ArrayLike | None = None,
+        store: bool = False,
+    ) -> int:
+        """Wavefronts that one access of one subgroup takes in workgroup memory.
+
+        `byte_addresses` has one address per lane, `active` one truth value per lane (None: all are active); a subgroup
+        may be partial. Raises ValueError for shapes or widths that no access has.
+        """
+        return self._shared(byte_addresses, bytes_per_lane, active, store)[0]
+
+    def ideal_shared_wavefronts(
+        self,
+        byte_addresses: ArrayLike,
+        bytes_per_lane: int,
+        active: Sequence[bool] | ArrayLike | None = None,
+        store: bool = False,
+    ) -> int:
+        """The wavefronts that would be left if no two words of this access met in a bank."""
+        return self._shared(byte_addresses, bytes_per_lane, active, store)[1]
+
+    def global_sectors(
+        self, byte_addresses: ArrayLike, bytes_per_lane: int, active: Sequence[bool] | ArrayLike | None = None
+    ) -> int:
+        """Distinct sectors that one access of one subgroup touches in storage."""
+        return self._global(byte_addresses, bytes_per_lane, active)[0]
+
+    def ideal_global_sectors(
+        self, byte_addresses: ArrayLike, bytes_per_lane: int, active: Sequence[bool] | ArrayLike | None = None
+    ) -> int:
+        """The fewest sectors that could hold the distinct bytes asked for."""
+        return self._global(byte_addresses, bytes_per_lane, active)[1]
+
+    def global_lines(
+        self, byte_addresses: ArrayLike, bytes_per_lane: int, active: Sequence[bool] | ArrayLike | None = None
+    ) -> int:
+        """Distinct cache lines that one access of one subgroup touches in storage."""
+        return self._global(byte_addresses, bytes_per_lane, active)[2]
+
+    def _shared(self, byte_addresses, bytes_per_lane, active, store) -> tuple[int, int]:
+        addresses, mask = self._lanes(byte_addresses, bytes_per_lane, active)
+        rule = self.bank_rule(bytes_per_lane, store)
+        total, ideal = rules.wavefronts(addresses // WORD, mask, 0, len(mask), *rule, rules.new_scratch())
+        return int(total), int(ideal)
+
+    def _global(self, byte_addresses, bytes_per_lane, active) -> tuple[int, ...]:
+        addresses, mask = self._lanes(byte_addresses, bytes_per_lane, active)
+        sizes = (bytes_per_lane, self.sector_bytes, self.line_bytes)
+        return tuple(int(n) for n in rules.sectors(addresses, mask, 0, len(mask), *sizes, rules.new_scratch()))
+
+    def _lanes(self, byte_addresses, bytes_per_lane, active) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Addresses and mask as arrays, checked against each other, the subgroup and the width."""
+        alignment = _aligned_width(bytes_per_lane)
+        addresses = np.asarray(byte_addresses, np.int64)
+        if addresses.ndim != 1 or not 0 < len(addresses) <= self.subgroup_size:
+            raise ValueError(f"addresses have shape {addresses.shape}: one per lane, at most {self.subgroup_size}")
+        mask = np.ones(addresses.shape, np.bool_) if active is None else np.asarray(active, np.bool_)
+        if mask.shape != addresses.shape:
+            raise ValueError(f"active has shape {mask.shape}, addresses have {addresses.shape}")
+        wrong = mask & ((addresses < 0) | (addresses % alignment != 0))
+        if wrong.any():
+            lane = int(wrong.argmax())
+            raise ValueError(f"lane {lane} has address {addresses[lane]}, not a multiple of {alignment}")
+        return addresses, mask
+
+
+def _aligned_width(bytes_per_lane: int) -> int:
+    """What an access of this width is aligned to and served as: three components go as four."""
+    if bytes_per_lane not in WIDTHS:
+        raise ValueError(f"no access is {bytes_per_lane} bytes per lane: it must be one of {WIDTHS}")
+    return 1 << (bytes_per_lane - 1).bit_length()
+
+
+def near_miss(name: str, names: Sequence[str]) -> str:
+    """What to add to a message about an unknown name, perhaps nothing."""
+    close = get_close_matches(name, names, n=1)
+    return f", did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,64 @@
+"""How many workgroups of a kernel a core holds at once, and what stops it from holding more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from .device import Device
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """`limits` has the workgroups that each resource alone would allow; the least of them is `workgroups`."""
+
+    workgroups: int  # per core; 0 where not even one fits
+    subgroups: int  # per core
+    fraction: float  # subgroups held, of the subgroups that the core could hold
+    limited_by: tuple[str, ...]  # the resources that run out first
+    limits: dict[str, int]
+
+
+def occupancy(
+    device: Device,
+    workgroup_size: int | Sequence[int],
+    workgroup_bytes: int = 0,
+    registers_per_lane: int | None = None,
+) -> Occupancy:
+    """The occupancy of a kernel on a device.
+
+    `workgroup_size` is in invocations (or one to three sizes), `workgroup_bytes` is the memory of one workgroup.
+    Registers are left out of the count where `registers_per_lane` is None: WGSL does not say what a compiler will use.
+    Raises ValueError for sizes that are not positive or bytes that are negative.
+    """
+    invocations = workgroup_size if isinstance(workgroup_size, int) else prod(workgroup_size)
+    if invocations < 1 or workgroup_bytes < 0 or (registers_per_lane is not None and registers_per_lane < 1):
+        raise ValueError("a workgroup has at least one invocation, and no negative memory or registers")
+    subgroups = _up(invocations, device.subgroup_size) // device.subgroup_size
+    lanes = subgroups * device.subgroup_size
+    limits = {
+        "workgroups": device.workgroups_per_core,
+        "subgroups": device.subgroups_per_core // subgroups,
+        "threads": device.threads_per_core // lanes,
+    }
+    if workgroup_bytes:
+        fits = workgroup_bytes <= device.workgroup_bytes_max
+        held = _up(workgroup_bytes, device.workgroup_bytes_unit) + device.workgroup_bytes_reserved
+        limits["workgroup memory"] = device.workgroup_bytes_per_core // held if fits else 0
+    if registers_per_lane is not None:
+        fits = registers_per_lane <= device.registers_per_lane_max
+        held = _up(registers_per_lane, device.register_unit) * lanes
+        limits["registers"] = device.registers_per_core // held if fits else 0
+    workgroups = min(limits.values())
+    return Occupancy(
+        workgroups=workgroups,
+        subgroups=workgroups * subgroups,
+        fraction=workgroups * subgroups / device.subgroups_per_core,
+        limited_by=tuple(name for name, most in limits.items() if most == workgroups),
+        limits=limits,
+    )
+
+
+def _up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit

@@ -1,0 +1,148 @@
+"""What one access of one subgroup costs: wavefronts in workgroup memory, sectors and lines in storage.
+
+The rule stands once, here, as plain functions over arrays: `Device` calls them from Python, the machine compiles them
+(`register_jitable` for each of `PARTS`, then `njit`). They keep to what both understand.
+
+A subgroup is the lanes `lo <= lane < hi` of `addresses` and `mask` (0 or 1), at most MAX_LANES. Addresses are in 4-byte
+words, or in any other unit that all arguments share, and count from 0; an access is aligned to its width. `scratch` is
+`new_scratch()`.
+
+The bank rule has no mismatch against the counters of an NVIDIA H200 in 1,788 cases, of all widths and many masks:
+
+- The banks side by side make *columns* as wide as the access. As many lanes as there are columns are served together,
+  in `order`; each such group is counted alone, and the counts are added.
+- A group takes as many wavefronts as the largest number of *distinct* addresses that its active lanes ask of one
+  column.
+- `merge` (wide loads): where each pair of active lanes `l`, `l^1` of the whole subgroup asks for one address, or each
+  such pair `l`, `l^2` does, two neighbouring groups are served as one.
+
+Distinct addresses are counted by a walk in ascending order. They nearly always come sorted, so that the insertion sort
+is one comparison per lane.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_LANES = 128
+MAX_BANKS = 64
+
+
+class BankRule(NamedTuple):
+    """How a device serves one width of access: what `wavefronts` wants to know besides the addresses."""
+
+    shift: int  # log2 of the words in a column
+    columns: int  # a power of two; also the lanes that are served together
+    merge: int  # 1 where two neighbouring groups may be served as one
+    order: NDArray[np.int64]  # lanes of a full subgroup in the order of their groups
+
+
+def new_scratch() -> NDArray[np.int64]:
+    """Working memory for `wavefronts` and `sectors`, one per thread; its contents mean nothing between calls."""
+    return np.zeros(MAX_BANKS + MAX_LANES, np.int64)
+
+
+def wavefronts(addresses, mask, lo, hi, shift, columns, merge, order, scratch):
+    """`(wavefronts, ideal)` of one access to workgroup memory.
+
+    Ideal is one for each group that is served, so it is never more than wavefronts; the difference is what a profiler
+    calls bank conflicts.
+    """
+    group = columns
+    if merge != 0 and (_pairs_agree(addresses, mask, lo, hi, 1) or _pairs_agree(addresses, mask, lo, hi, 2)):
+        group = 2 * columns
+    total = 0
+    ideal = 0
+    for position in range(0, len(order), group):
+        asked = 0
+        lowest = highest = np.int64(0)
+        for p in range(position, min(position + group, len(order))):
+            lane = lo + order[p]
+            if lane < hi and mask[lane] != 0:
+                address = np.int64(addresses[lane]) >> shift
+                lowest = min(lowest, address) if asked > 0 else address
+                highest = max(highest, address) if asked > 0 else address
+                scratch[MAX_BANKS + asked] = address
+                asked += 1
+        if asked > 0:
+            ideal += 1
+            total += 1 if highest - lowest < columns else _busiest_column(scratch, asked, columns)
+    return total, ideal
+
+
+def sectors(addresses, mask, lo, hi, width, sector, line, scratch):
+    """`(sectors, ideal, lines, asked)` of one access to storage.
+
+    `width` (per lane), `sector` and `line` (powers of two) are in the unit of the addresses, and so is `asked`: active
+    lanes times width. Ideal is the fewest sectors that could hold the distinct units asked for.
+    """
+    count = 0
+    for lane in range(lo, hi):
+        if mask[lane] != 0:
+            scratch[MAX_BANKS + count] = addresses[lane]
+            count += 1
+    _sort(scratch, count)
+    in_sectors = 0
+    in_lines = 0
+    distinct = 0
+    end = sector_end = line_end = np.int64(0)
+    for i in range(MAX_BANKS, MAX_BANKS + count):
+        start = scratch[i]
+        # Ends only grow, because starts are sorted and every lane is as wide as the next.
+        distinct += start + width - max(start, end)
+        end = start + width
+        sector_start = max(start & -sector, sector_end)
+        sector_end = (end + sector - 1) & -sector
+        in_sectors += sector_end - sector_start
+        line_start = max(start & -line, line_end)
+        line_end = (end + line - 1) & -line
+        in_lines += line_end - line_start
+    return in_sectors // sector, (distinct + sector - 1) // sector, in_lines // line, count * width
+
+
+def _pairs_agree(addresses, mask, lo, hi, distance):
+    """Whether lanes `l` and `l ^ distance` ask for one address wherever both are active."""
+    for lane in range(lo, hi):
+        other = lo + ((lane - lo) ^ distance)
+        if other < hi and mask[lane] != 0 and mask[other] != 0 and addresses[lane] != addresses[other]:
+            return False
+    return True
+
+
+def _sort(scratch, count):
+    """Puts the addresses in scratch into ascending order, by insertion."""
+    highest = scratch[MAX_BANKS]
+    for i in range(MAX_BANKS + 1, MAX_BANKS + count):
+        address = scratch[i]
+        if address >= highest:
+            highest = address
+        else:
+            hole = i
+            while hole > MAX_BANKS and scratch[hole - 1] > address:
+                scratch[hole] = scratch[hole - 1]
+                hole -= 1
+            scratch[hole] = address
+
+
+def _busiest_column(scratch, count, columns):
+    """The most distinct addresses that fall into one column."""
+    _sort(scratch, count)
+    for column in range(columns):
+        scratch[column] = 0
+    previous = scratch[MAX_BANKS]
+    busiest = scratch[previous & (columns - 1)] = 1
+    for i in range(MAX_BANKS + 1, MAX_BANKS + count):
+        address = scratch[i]
+        if address != previous:
+            column = address & (columns - 1)
+            scratch[column] += 1
+            busiest = max(busiest, scratch[column])
+            previous = address
+    return busiest
+
+
+PARTS = (_pairs_agree, _sort, _busiest_column)
+"""The functions that `wavefronts` and `sectors` call."""

@@ -1,0 +1,36 @@
+"""Ways of touching memory: the rows from which a launch computes bases and limits.
+
+An address is counted in units of the access (4 bytes, or 2 for f16) from the start of the variable. With one index that
+waits for run time, the largest address it may take is `offset + (count - 1) * stride`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..wgsl.typed import Variable
+
+UNITS_PER_ACCESS = 4  # the machine has a row for each unit of an access: a vec4 has four
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """`space` is workgroup, storage, uniform or immediate; all numbers are in units of `unit` bytes.
+
+    `offset`: of the first unit, without the index. `stride`, `count`: of the index (stride 0: none; count None: the
+    length of a runtime-sized array). `tail`: byte offset and byte stride of the variable's runtime-sized array.
+    """
+
+    variable: Variable
+    space: str
+    unit: int
+    units: int
+    offset: int
+    stride: int = 0
+    count: int | None = 1
+    tail: tuple[int, int] | None = None
+    writes: bool = False
+
+    @property
+    def bytes_per_lane(self) -> int:
+        return self.unit * self.units

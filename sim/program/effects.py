@@ -1,0 +1,90 @@
+"""Builtins that touch the machine: one small function each, found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..wgsl import typed
+from ..wgsl import types as t
+from . import ir
+from .expressions import Expressions
+from .ir import Value
+from .sites import Site
+
+Effect = Callable[[Expressions, typed.BuiltinCall], list[Value]]
+
+
+def _barrier(kind: str) -> Effect:
+    def lower(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+        barrier(lowering, kind, call)
+        return []
+
+    return lower
+
+
+def barrier(lowering: Expressions, kind: str, call: typed.BuiltinCall) -> None:
+    """A control barrier that orders memory of `kind`."""
+    site = lowering.sites.number(Site("barrier", call.span, space=kind, name=call.builtin.name))
+    lowering.builder.tally(site)
+    lowering.builder.append(ir.Barrier(kind, site))
+
+
+def _uniform_load(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+    """Barrier, load, barrier: the spec's definition."""
+    barrier(lowering, "workgroup", call)
+    view = lowering.view(call.args[0])
+    if isinstance(view.type, t.Atomic):
+        value = _atomic_on(lowering, "load", call, [])
+    else:
+        value = lowering.load(view, call.span)
+    barrier(lowering, "workgroup", call)
+    return value
+
+
+def _array_length(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+    return [lowering.length(lowering.view(call.args[0]))]
+
+
+def _atomic(op: str) -> Effect:
+    def lower(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+        return _atomic_on(lowering, op, call, [lowering.value(a)[0] for a in call.args[1:]])
+
+    return lower
+
+
+def _atomic_on(lowering: Expressions, op: str, call: typed.BuiltinCall, args: list[Value]) -> list[Value]:
+    builder = lowering.builder
+    view = lowering.view(call.args[0])
+    assert isinstance(view.type, t.Atomic)
+    kind = t.KIND[view.type.elem]
+    name = f"{op}_{kind}" if op in ("max", "min") else f"{op}_u32" if op in _UNSIGNED else op
+    access, address = lowering.address(view, view.type.elem, 0, writes=op != "load")
+    site = lowering.site("atomic", view, view.type.elem, call.span, 0)
+    results = [builder.result(kind)]
+    if op == "compare":
+        results.append(builder.result("bool"))
+    words = [builder.reinterpret("u32", a) for a in args]
+    builder.append(ir.Atomic(name, results, words, access, address, site))
+    return [] if op == "store" else results
+
+
+_UNSIGNED = ("add", "sub", "and", "or", "xor")
+
+EFFECTS: dict[str, Effect] = {
+    "workgroupBarrier": _barrier("workgroup"),
+    "storageBarrier": _barrier("storage"),
+    "textureBarrier": _barrier("texture"),
+    "workgroupUniformLoad": _uniform_load,
+    "arrayLength": _array_length,
+    "atomicLoad": _atomic("load"),
+    "atomicStore": _atomic("store"),
+    "atomicAdd": _atomic("add"),
+    "atomicSub": _atomic("sub"),
+    "atomicMax": _atomic("max"),
+    "atomicMin": _atomic("min"),
+    "atomicAnd": _atomic("and"),
+    "atomicOr": _atomic("or"),
+    "atomicXor": _atomic("xor"),
+    "atomicExchange": _atomic("exchange"),
+    "atomicCompareExchangeWeak": _atomic("compare"),
+}

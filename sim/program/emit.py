@@ -1,0 +1,453 @@
+"""From the intermediate program to instructions: masks, jumps and probes.
+
+Control flow that all lanes take together is a jump. Where lanes part, both ways run under a mask: the lanes of an `If`
+are a new mask row; a `Loop` or `Scope` that lanes leave apart has a row of the lanes still in it, from which every jump
+takes its own lanes away. No mask (None) means every lane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..machine import opcodes as op
+from ..wgsl.diagnostics import Crash
+from ..wgsl.source import Span
+from . import ir
+from .access import UNITS_PER_ACCESS, Access
+from .code import Code, Field, Ins, Label, Reg
+from .ir import Region, Slot, Value
+from .program import MemoryProbe
+from .sites import Site
+from .uniform import Uniformity
+from .uses import FREE, Uses, base, split
+
+_GROUP_ROWS = ("group_x", "group_y", "group_z")
+
+
+@dataclass(eq=False, slots=True)
+class _Around:
+    """A construct around the place where we are. `stay`: lanes still in it; `turn`: lanes still in this turn of a loop."""
+
+    item: ir.Loop | ir.Scope
+    exit: Label
+    onward: Label | None = None
+    stay: Reg | None = None
+    turn: Reg | None = None
+
+    @property
+    def mask(self) -> Reg | None:
+        return self.turn or self.stay
+
+    def rows(self, kind: str) -> list[Reg]:
+        """Rows that a jump out of this (or on to its next turn) takes lanes from."""
+        return [r for r in ((self.turn,) if kind == "continue" else (self.stay, self.turn)) if r is not None]
+
+
+@dataclass
+class Emitter:
+    """Emits one program. `probes` names what is counted; `together` is workgroups per batch."""
+
+    accesses: list[Access]
+    sites: list[Site]
+    uniformity: Uniformity
+    uses: Uses
+    loop_spans: dict[int, Span]
+    probes: frozenset[str]
+    together: int
+    code: Code = field(default_factory=Code)
+    inputs: dict[str, int] = field(default_factory=dict)
+    constants: dict[int, int] = field(default_factory=dict)
+    runs: list[list[int]] = field(default_factory=list)
+    memory_probes: list[MemoryProbe] = field(default_factory=list)
+    loops: list[Span] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._mask: Reg | None = None
+        self._around: list[_Around] = []
+        self._narrow: dict[Value, Reg] = {}
+        self._wide: dict[Value, Reg] = {}
+        self._slots: dict[Slot, Reg] = {}
+        self._fixed: dict[int, Reg] = {}
+        self._defs: dict[Value, int] = {}
+        self._straight = 0  # where the present straight run of instructions began
+        for name in _GROUP_ROWS:
+            self._input(name)
+
+    def program(self, body: Region) -> None:
+        self.region(body)
+        self._add(Ins(op.HALT))
+
+    # ---- registers ----
+
+    def _row(self, number: int) -> Reg:
+        """A register whose row is known."""
+        if number not in self._fixed:
+            self._fixed[number] = Reg(row=number, fixed=True)
+        return self._fixed[number]
+
+    def _input(self, name: str) -> Reg:
+        if name not in self.inputs:
+            self.inputs[name] = len(self.inputs) + len(self.constants)
+        return self._row(self.inputs[name])
+
+    def _constant(self, bits: int) -> Reg:
+        if bits not in self.constants:
+            self.constants[bits] = len(self.inputs) + len(self.constants)
+        return self._row(self.constants[bits])
+
+    def _slot(self, slot: Slot) -> Reg:
+        if slot not in self._slots:
+            block = slot.block
+            if block is not None and block.indexed:
+                whole = Reg(rows=len(block.slots))
+                for i, each in enumerate(block.slots):
+                    self._slots[each] = Reg(row=i, of=whole)
+            else:
+                self._slots[slot] = Reg()
+        return self._slots[slot]
+
+    def _lane0(self, value: Value) -> Reg:
+        """A register that holds the value at least in lane 0."""
+        value = base(value)
+        if value.op == "const":
+            return self._constant(value.imm)
+        if value.op == "input":
+            return self._input(value.imm)
+        return self._narrow.get(value) or self._wide[value]
+
+    def _lanes(self, value: Value) -> Reg:
+        """A register that holds the value in every lane."""
+        value = base(value)
+        return self._lane0(value) if value.op in FREE else self._wide[value]
+
+    def _add(self, ins: Ins) -> Ins:
+        return self.code.add(ins)
+
+    def _define(self, value: Value, ins: Ins) -> None:
+        """`ins` computes `value` into its D."""
+        reg = Reg()
+        ins.d = reg
+        self._defs[value] = self.code.here
+        self._add(ins)
+        self._known(value, reg)
+
+    def _known(self, value: Value, reg: Reg) -> None:
+        """`value` is in `reg`: in lane 0 where it is uniform, and then spread if it is needed in all."""
+        if not value.uniform:
+            self._wide[value] = reg
+            return
+        self._narrow[value] = reg
+        if value in self.uses.wide:
+            spread = self._wide[value] = Reg()
+            self._add(Ins(op.SPREAD, d=spread, a=reg))
+
+    # ---- labels ----
+
+    def _place(self, label: Label) -> None:
+        self.code.place(label)
+        self._straight = self.code.here
+
+    def _jump(self, ins: Ins, label: Label) -> None:
+        self.code.jump(ins, label)
+        self._straight = self.code.here
+
+    # ---- items ----
+
+    def region(self, region: Region) -> None:
+        for item in region.items:
+            self._item(item)
+            if id(item) in self.uniformity.leaving:
+                self._without_those_gone()
+
+    def _without_those_gone(self) -> None:
+        """Some lanes have left what is around: the mask here is what is still in the innermost of it."""
+        still = next(a.mask for a in reversed(self._around) if a.mask is not None)
+        if self._mask is not still:
+            self._mask = still if self._mask is None else self._both(self._mask, still)
+
+    def _both(self, one: Reg, other: Reg) -> Reg:
+        both = Reg()
+        self._add(Ins(op.scalar_opcodes()["and_bool"], d=both, a=one, b=other))
+        return both
+
+    def _item(self, item: ir.Item) -> None:
+        match item:
+            case Value():
+                self._value(item)
+            case ir.Count(sites=sites):
+                if "lanes" in self.probes:
+                    touches = any(self.sites[s].space in ("storage", "workgroup") for s in sites)
+                    self._add(Ins(op.COUNT, a=len(self.runs), m=self._mask_field(), x=int(touches)))
+                    self.runs.append(sites)
+            case ir.Set():
+                self._set(item)
+            case ir.Pick(result=result, block=block, index=index) if result in self.uses.count:
+                self._define(
+                    result, Ins(op.PICK, a=self._slot(block.slots[0]), b=self._lanes(index), c=len(block.slots))
+                )
+            case ir.Put(block=block, index=index, value=value) if self.uses.slots.intersection(block.slots):
+                mask = -1 if id(item) in self.uniformity.whole else self._mask_field()
+                first = self._slot(block.slots[0])
+                self._add(
+                    Ins(op.PUT, d=self._lanes(value), a=first, b=self._lanes(index), c=len(block.slots), m=mask)
+                )
+            case ir.Load():
+                self._load(item)
+            case ir.Store():
+                self._store(item)
+            case ir.Atomic():
+                self._atomic(item)
+            case ir.Barrier(site=site):
+                self._add(Ins(op.BARRIER, a=site, m=self._mask_field(), site=site))
+            case ir.If():
+                self._if(item)
+            case ir.Loop():
+                self._loop(item)
+            case ir.Scope():
+                self._scope(item)
+            case ir.Jump():
+                self._leave(item)
+            case ir.Collective():
+                raise Crash("subgroup operations are not emitted yet")
+            case _:
+                pass
+
+    def _mask_field(self) -> Field:
+        return -1 if self._mask is None else self._mask
+
+    def _value(self, value: Value) -> None:
+        if value.op in ("const", "input", "bits") or value not in self.uses.count:
+            return
+        if value.op == "get":
+            self._get(value)
+        elif value.op == "length":
+            reg = self._narrow[value] = self._wide[value] = Reg()
+            self._add(Ins(op.LENGTH, d=reg, e=value.imm * UNITS_PER_ACCESS))
+        else:
+            take = self._lane0 if value.uniform else self._lanes
+            operands = [take(a) for a in value.args]
+            ins = Ins(op.scalar_opcodes()[value.op], m=1 if value.uniform else 0)
+            for name, reg in zip("abce", operands, strict=False):
+                setattr(ins, name, reg)
+            self._define(value, ins)
+
+    def _get(self, value: Value) -> None:
+        slot: Slot = value.imm
+        reg = self._slot(slot)
+        if value in self.uses.copies:
+            kept = Reg()
+            self._add(Ins(op.COPY, d=kept, a=reg, m=1 if slot.uniform else 0))
+            reg = kept
+        self._known(value, reg)
+
+    def _set(self, item: ir.Set) -> None:
+        slot, value = item.slot, base(item.value)
+        if slot not in self.uses.slots:
+            return
+        reg = self._slot(slot)
+        if id(item) not in self.uniformity.whole and self._mask is not None:
+            self._add(Ins(op.BLEND, d=reg, a=self._lanes(value), m=self._mask))
+        elif value.uniform and not slot.uniform and value.op not in FREE:
+            self._add(Ins(op.SPREAD, d=reg, a=self._lane0(value)))
+        elif not self._retarget(value, slot, reg):
+            self._add(Ins(op.COPY, d=reg, a=self._lane0(value), m=1 if slot.uniform else 0))
+
+    def _retarget(self, value: Value, slot: Slot, reg: Reg) -> bool:
+        """Let the instruction that computed `value`, just now and for this alone, write the variable itself."""
+        position = self._defs.get(value, -1)
+        if position < self._straight or self.uses.count[value] != 1 or value.uniform != slot.uniform:
+            return False
+        whole = reg.of or reg
+        if any(whole in ins.registers() for ins in self.code.instructions[position + 1 :]):
+            return False
+        self.code.instructions[position].d = reg
+        return True
+
+    # ---- memory ----
+
+    def _memory(self, opcode: int, item: ir.Load | ir.Store | ir.Atomic, unit: int = 0) -> Ins:
+        """An instruction with the operands of an access (to its unit number `unit`)."""
+        access = self.accesses[item.access]
+        parts = split(item.address)
+        return Ins(
+            opcode,
+            a=self._lanes(parts.lane) if parts.lane is not None else self._constant(0),
+            b=self._lane0(parts.shared) if parts.shared is not None else -1,
+            c=_signed(parts.constant + access.offset),
+            e=item.access * UNITS_PER_ACCESS + unit,
+            x=self._offsets(access),
+            site=item.site,
+        )
+
+    def _offsets(self, access: Access) -> Reg:
+        """Where each lane's workgroup has its memory, when several run side by side."""
+        if access.space != "workgroup" or self.together == 1:
+            return self._constant(0)
+        return self._input(f"shared_base_{access.unit}")
+
+    def _probe(self, item: ir.Load | ir.Store | ir.Atomic) -> None:
+        access = self.accesses[item.access]
+        kinds = []
+        if access.stride:
+            kinds.append("bounds")
+        if access.space == "workgroup":
+            kinds.append("banks")
+        elif access.space == "storage":
+            kinds.append("sectors")
+        for kind in kinds:
+            if kind in self.probes:
+                ins = self._memory(_PROBES[kind], item)
+                ins.x = len(self.memory_probes)
+                ins.m = self._mask_field()
+                self._add(ins)
+                self.memory_probes.append(MemoryProbe(kind, item.site, item.access))
+
+    def _load(self, load: ir.Load) -> None:
+        self._probe(load)
+        for i, result in enumerate(load.results):
+            if result in self.uses.count:
+                ins = self._memory(op.LOAD, load, unit=i)
+                ins.m = 1 if result.uniform else 0
+                self._define(result, ins)
+
+    def _store(self, store: ir.Store) -> None:
+        self._probe(store)
+        for i, value in enumerate(store.values):
+            ins = self._memory(op.STORE, store, unit=i)
+            ins.d = self._lanes(value)
+            ins.m = self._mask_field()
+            self._add(ins)
+
+    def _atomic(self, item: ir.Atomic) -> None:
+        self._probe(item)
+        rows = Reg(rows=3)
+        for i, argument in enumerate(item.args):
+            self._add(Ins(op.COPY, d=Reg(row=1 + i, of=rows), a=self._lanes(argument), m=0))
+        ins = self._memory(op.FIRST_ATOMIC + op.ATOMICS.index(item.op), item)
+        ins.d = Reg(row=0, of=rows)
+        ins.m = self._mask_field()
+        self._add(ins)
+        for i, result in enumerate(item.results):
+            self._known(result, Reg(row=i, of=rows))
+
+    # ---- control flow ----
+
+    def _if(self, item: ir.If) -> None:
+        outer = self._mask
+        parted = id(item) in self.uniformity.parted
+        orelse, end = Label(), Label()
+        if parted:
+            condition = self._lanes(item.condition)
+            self._mask = condition if outer is None else self._both(outer, condition)
+            self._jump(Ins(op.JUMP_NONE, m=self._mask), orelse)
+        else:
+            self._jump(Ins(op.JUMP_ZERO, b=self._lane0(item.condition)), orelse)
+        self.region(item.then)
+        if item.orelse.items:
+            if not parted:
+                self._jump(Ins(op.JUMP), end)
+            self._place(orelse)
+            self._mask = self._others(item.condition, outer) if parted else outer
+            if parted:
+                self._jump(Ins(op.JUMP_NONE, m=self._mask), end)
+            self.region(item.orelse)
+            self._place(end)
+        else:
+            self._place(orelse)
+        self._mask = outer
+
+    def _others(self, condition: Value, outer: Reg | None) -> Reg:
+        """The lanes of a mask in which a condition does not hold."""
+        other = Reg()
+        self._add(Ins(op.scalar_opcodes()["lnot_bool"], d=other, a=self._lanes(condition)))
+        return other if outer is None else self._both(outer, other)
+
+    def _everyone(self) -> Reg:
+        """A row of its own that starts as the present mask."""
+        row = Reg()
+        self._add(Ins(op.COPY, d=row, a=self._mask or self._constant(1), m=0))
+        return row
+
+    def _loop(self, loop: ir.Loop) -> None:
+        outer = self._mask
+        parted = id(loop) in self.uniformity.parted
+        around = _Around(loop, Label(), Label())
+        if parted:
+            around.stay = self._mask = self._everyone()
+        self._around.append(around)
+        start, top = self.code.here, Label()
+        self._place(top)
+        self.region(loop.header)
+        if loop.condition is not None:
+            self._stay_while(loop.condition, around)
+        if around.stay is not None:
+            self._jump(Ins(op.JUMP_NONE, m=around.stay), around.exit)
+        if id(loop) in self.uniformity.skipping:
+            around.turn = self._everyone()
+            self._mask = around.turn
+        self.region(loop.body)
+        assert around.onward is not None
+        self._place(around.onward)
+        self._mask = around.stay or outer
+        around.turn = None
+        self.region(loop.continuing)
+        if loop.break_if is not None:
+            self._stay_unless(loop.break_if, around)
+        self._jump(Ins(op.JUMP, e=len(self.loops)), top)
+        self.code.loops.append((start, self.code.here - 1))
+        self.loops.append(self.loop_spans[id(loop)])
+        self._place(around.exit)
+        self._around.pop()
+        self._mask = outer
+
+    def _stay_while(self, condition: Value, around: _Around) -> None:
+        if condition.uniform:
+            self._jump(Ins(op.JUMP_ZERO, b=self._lane0(condition)), around.exit)
+        else:
+            assert around.stay is not None
+            self._add(Ins(op.scalar_opcodes()["and_bool"], d=around.stay, a=around.stay, b=self._lanes(condition)))
+
+    def _stay_unless(self, condition: Value, around: _Around) -> None:
+        if condition.uniform:
+            again = Label()
+            self._jump(Ins(op.JUMP_ZERO, b=self._lane0(condition)), again)
+            self._jump(Ins(op.JUMP), around.exit)
+            self._place(again)
+        else:
+            assert around.stay is not None
+            self._add(Ins(op.BLEND, d=around.stay, a=self._constant(0), m=self._lanes(condition)))
+
+    def _scope(self, scope: ir.Scope) -> None:
+        outer = self._mask
+        around = _Around(scope, Label())
+        if id(scope) in self.uniformity.parted:
+            around.stay = self._mask = self._everyone()
+        self._around.append(around)
+        self.region(scope.body)
+        self._place(around.exit)
+        self._around.pop()
+        self._mask = outer
+
+    def _leave(self, jump: ir.Jump) -> None:
+        index = next(i for i, a in enumerate(self._around) if a.item is jump.target.node)
+        target = self._around[index]
+        if id(jump) not in self.uniformity.parted:
+            label = target.onward if jump.kind == "continue" else target.exit
+            assert label is not None
+            self._jump(Ins(op.JUMP), label)
+            return
+        mask = self._mask
+        assert mask is not None
+        # Outermost first: the mask itself may be the innermost of these rows.
+        rows = [*target.rows(jump.kind), *(r for a in self._around[index + 1 :] for r in a.rows("exit"))]
+        for row in sorted(rows, key=lambda r: r is mask):
+            self._add(Ins(op.BLEND, d=row, a=self._constant(0), m=mask))
+
+
+_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS}
+
+
+def _signed(value: int) -> int:
+    """A constant as the int32 field that holds the same bits."""
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value

@@ -1,0 +1,364 @@
+"""The intermediate program: scalar values in a tree of regions.
+
+The lowerer builds it, the emitter flattens it. A `Value` is computed once on every lane, whether or not the lane is
+active: values have no effects. What has an effect (loads that are counted, stores, jumps, barriers) is an item in a
+`Region`, in order. Mutable variables are `Slot`s, one per scalar.
+
+`Builder` numbers values as they are made: the same operation on the same values is made once, constants are folded
+through the scalar semantics, and a value that does not depend on a loop is placed before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..machine.scalar import OPS
+from .bits import from_bits, to_bits
+from .simplify import simplify
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """One scalar per lane. `kind` is f32, f16, i32, u32 or bool.
+
+    `op` is a scalar operation, or one of: const (imm: uint32 bits), input (imm: name of a machine input),
+    length (imm: access index whose element count is meant), get (imm: Slot), pick (imm: Pick), bits (the argument's
+    bits under another kind), or the result of an effect item.
+    """
+
+    op: str
+    args: tuple[Value, ...]
+    kind: str
+    region: Region
+    imm: Any = None
+    id: int = 0
+    uniform: bool = False
+
+    def __repr__(self) -> str:
+        return f"%{self.id}={self.op}({', '.join(f'%{a.id}' for a in self.args)}{'' if self.imm is None else self.imm})"
+
+
+@dataclass(eq=False, slots=True)
+class Slot:
+    """One scalar of a mutable variable, in every lane. Slots of one `Block` lie side by side."""
+
+    kind: str
+    name: str
+    region: Region
+    block: Block | None = None
+    uniform: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """The slots of one variable. `indexed`: some access picks a slot at run time, so they need adjacent registers."""
+
+    slots: list[Slot]
+    indexed: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Region:
+    """A straight run of items. `loop`: one that is run again and again."""
+
+    parent: Region | None
+    loop: bool = False
+    items: list[Item] = field(default_factory=list)
+    known: dict[Any, Value] = field(default_factory=dict)
+    depth: int = 0
+    count: Count | None = None
+    hidden_after: int | None = None  # values of the parent made later than this may not have been reached
+
+
+# ---- items -------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Count:
+    """Counts executions and active lanes once for all the sites of one straight run."""
+
+    sites: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Set:
+    slot: Slot
+    value: Value
+
+
+@dataclass(eq=False, slots=True)
+class Pick:
+    """`result` = slot number `index` of `block` (clamped)."""
+
+    result: Value
+    block: Block
+    index: Value
+
+
+@dataclass(eq=False, slots=True)
+class Put:
+    block: Block
+    index: Value
+    value: Value
+
+
+@dataclass(eq=False, slots=True)
+class Load:
+    """`results` = consecutive units at address + offset of the access. `address` None: the access alone says where."""
+
+    results: list[Value]
+    access: int
+    address: Value | None
+    site: int
+
+
+@dataclass(eq=False, slots=True)
+class Store:
+    values: list[Value]
+    access: int
+    address: Value | None
+    site: int
+
+
+@dataclass(eq=False, slots=True)
+class Atomic:
+    """`result` = old value; `op` is a machine atomic; `args` its operands."""
+
+    op: str
+    results: list[Value]
+    args: list[Value]
+    access: int
+    address: Value | None
+    site: int
+
+
+@dataclass(eq=False, slots=True)
+class Barrier:
+    """`kind` is workgroup, storage or texture (the memory it orders)."""
+
+    kind: str
+    site: int
+
+
+@dataclass(eq=False, slots=True)
+class Collective:
+    """A subgroup operation: `results` of `args` over the active lanes of each subgroup."""
+
+    op: str
+    results: list[Value]
+    args: list[Value]
+    site: int
+
+
+@dataclass(eq=False, slots=True)
+class If:
+    condition: Value
+    then: Region
+    orelse: Region
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """`header` computes `condition` (None: none), then `body`, `continuing`, and `break_if`."""
+
+    header: Region
+    condition: Value | None
+    body: Region
+    continuing: Region
+    break_if: Value | None
+    site: int = -1
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """`body` may jump to its end: an inlined function, or a switch."""
+
+    body: Region
+
+
+@dataclass(eq=False, slots=True)
+class Jump:
+    """Leave `target`: `exit` ends a Scope or Loop, `continue` goes to the loop's continuing part."""
+
+    kind: str
+    target: Target
+
+
+@dataclass(eq=False, slots=True)
+class Target:
+    """Where jumps go; made before the Loop or Scope it belongs to is complete."""
+
+    node: Loop | Scope | None = None
+    jumps: int = 0
+    continues: int = 0
+
+
+Item = Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Collective | If | Loop | Scope | Jump
+
+class Builder:
+    """Makes values and regions. `here` is the region that grows."""
+
+    def __init__(self) -> None:
+        self.root = Region(None)
+        self.here = self.root
+        self._next = 0
+        self._versions: dict[Slot, tuple[int, Region]] = {}
+        self._version = 0
+        self.slots: list[Slot] = []
+
+    # -- values --
+
+    def const(self, kind: str, value: Any) -> Value:
+        return self._bits(kind, to_bits(kind, value))
+
+    def _bits(self, kind: str, bits: int) -> Value:
+        return self._value("const", (), kind, self.root, bits)
+
+    def input(self, name: str) -> Value:
+        return self._value("input", (), "u32", self.root, name)
+
+    def length(self, access: int) -> Value:
+        return self._value("length", (), "u32", self.root, access)
+
+    def op(self, name: str, *args: Value) -> Value:
+        """The scalar operation `name`, folded, simplified, found again or made."""
+        row = OPS[name]
+        if all(a.op == "const" for a in args):
+            operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
+            with np.errstate(all="ignore"):
+                bits = to_bits(row.result, row.fn(*operands))
+            return self._bits(row.result, bits)
+        simpler = simplify(self, name, args)
+        if simpler is not None:
+            return simpler
+        return self._value(name, args, row.result, self._home(args))
+
+    def result(self, kind: str) -> Value:
+        """A value that an effect item of this region gives."""
+        value = Value("result", (), kind, self.here, None, self._number())
+        return value
+
+    def reinterpret(self, kind: str, value: Value) -> Value:
+        """The same bits under another name (registers have no type)."""
+        if value.kind == kind:
+            return value
+        if value.op == "const":
+            return self._bits(kind, value.imm)
+        return self._value("bits", (value,), kind, value.region)
+
+    def _value(self, op: str, args: tuple[Value, ...], kind: str, home: Region, imm: Any = None) -> Value:
+        key = (op, args, imm, kind)
+        found = self._find(key)
+        if found is not None:
+            return found
+        value = Value(op, args, kind, home, imm, self._number())
+        home.known[key] = value
+        home.items.append(value)
+        return value
+
+    def _number(self) -> int:
+        self._next += 1
+        return self._next
+
+    def _find(self, key: Any) -> Value | None:
+        region: Region | None = self.here
+        limit: int | None = None
+        while region is not None:
+            value = region.known.get(key)
+            if value is not None and (limit is None or value.id <= limit):
+                return value
+            limit = region.hidden_after
+            region = region.parent
+        return None
+
+    def _home(self, args: Iterable[Value]) -> Region:
+        """Where a value of these arguments is computed: before the outermost loop that does not change it."""
+        depth = max((a.region.depth for a in args), default=0)
+        home = region = self.here
+        while region.depth > depth:
+            assert region.parent is not None
+            if region.loop:
+                home = region.parent
+            region = region.parent
+        return home
+
+    @property
+    def last(self) -> int:
+        """The number of the value made last."""
+        return self._next
+
+    # -- slots --
+
+    def block(self, kinds: list[str], name: str) -> Block:
+        block = Block([])
+        block.slots = [Slot(kind, name, self.here, block) for kind in kinds]
+        self.slots += block.slots
+        return block
+
+    def get(self, slot: Slot) -> Value:
+        version, region = self._versions[slot]
+        key = ("get", slot, version)
+        found = self._find(key)
+        if found is None:
+            found = Value("get", (), slot.kind, region, slot, self._number())
+            region.known[key] = found
+            region.items.append(found)
+        return found
+
+    def set(self, slot: Slot, value: Value) -> None:
+        self.here.items.append(Set(slot, value))
+        self.changed([slot])
+        version, _ = self._versions[slot]
+        self.here.known["get", slot, version] = value
+
+    def pick(self, block: Block, index: Value) -> Value:
+        block.indexed = True
+        result = Value("pick", (), block.slots[0].kind, self.here, None, self._number())
+        result.imm = Pick(result, block, index)
+        self.here.items.append(result.imm)
+        return result
+
+    def put(self, block: Block, index: Value, value: Value) -> None:
+        block.indexed = True
+        self.here.items.append(Put(block, index, value))
+        self.changed(block.slots)
+
+    def changed(self, slots: Iterable[Slot]) -> None:
+        """From here on, in this region, reads of `slots` are new values."""
+        for slot in slots:
+            self._version += 1
+            self._versions[slot] = (self._version, self.here)
+
+    def versions(self) -> dict[Slot, tuple[int, Region]]:
+        return dict(self._versions)
+
+    def merge(self, before: dict[Slot, tuple[int, Region]], *after: dict[Slot, tuple[int, Region]]) -> None:
+        """After constructs that ran on some lanes: what any of them changed is a new value."""
+        self._versions = dict(before)
+        self.changed([s for s in before if any(v.get(s) != before[s] for v in after)])
+
+    def restore(self, versions: dict[Slot, tuple[int, Region]]) -> None:
+        self._versions = dict(versions)
+
+    # -- regions --
+
+    def region(self, loop: bool = False, parent: Region | None = None) -> Region:
+        parent = parent or self.here
+        return Region(parent, loop, depth=parent.depth + 1)
+
+    def append(self, item: Item) -> None:
+        """An effect item; a construct that may change the mask ends the open count."""
+        self.here.items.append(item)
+        if isinstance(item, If | Loop | Scope | Jump):
+            self.here.count = None
+
+    def tally(self, site: int) -> None:
+        """`site` is executed here."""
+        if self.here.count is None:
+            self.here.count = Count()
+            self.here.items.append(self.here.count)
+        self.here.count.sites.append(site)

@@ -1,0 +1,174 @@
+"""Lowering what touches memory: views become addresses, loads and stores, and each access gets its site."""
+
+from __future__ import annotations
+
+from ..wgsl import types as t
+from ..wgsl.source import Span
+from . import ir
+from .access import Access
+from .ir import Builder, Value
+from .sites import Site, SiteTable
+from .views import Step, Sum, View, leaves
+
+_NARROW = t.F16  # the only scalar of two bytes
+
+
+class Memory:
+    """Reads and writes `View`s. Part of the lowering: see `Expressions`."""
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.sites = SiteTable()
+        self.accesses: list[Access] = []
+        self._numbers: dict[Access, int] = {}
+
+    def access(self, access: Access) -> int:
+        """The number of this way of touching memory."""
+        if access not in self._numbers:
+            self._numbers[access] = len(self.accesses)
+            self.accesses.append(access)
+        return self._numbers[access]
+
+    # ---- whole values ----
+
+    def load(self, view: View, span: Span) -> list[Value]:
+        """The components of the value at `view`."""
+        if view.block:
+            return self._load_slots(view)
+        components = []
+        for part, (leaf, offset) in enumerate(leaves(view.type)):
+            components += self._load_leaf(view, leaf, offset, span, part)
+        return components
+
+    def store(self, view: View, values: list[Value], span: Span) -> None:
+        """Make `values` the components of the value at `view`."""
+        if view.block:
+            self._store_slots(view, values)
+            return
+        rest = iter(values)
+        for part, (leaf, offset) in enumerate(leaves(view.type)):
+            width = t.components(leaf)
+            self._store_leaf(view, leaf, offset, [next(rest) for _ in range(width)], span, part)
+
+    # ---- function and private variables ----
+
+    def _load_slots(self, view: View) -> list[Value]:
+        block = view.block
+        assert block is not None
+        width = t.components(view.type)
+        if not view.steps:
+            return [self.builder.get(slot) for slot in block.slots[view.offset : view.offset + width]]
+        kinds = [t.KIND[s] for s in t.flatten(view.type)]
+        index = self._slot_index(view)
+        picked = [self.builder.pick(block, self._plus(index, i)) for i in range(width)]
+        return [self.builder.reinterpret(kind, value) for kind, value in zip(kinds, picked, strict=True)]
+
+    def _store_slots(self, view: View, values: list[Value]) -> None:
+        block = view.block
+        assert block is not None
+        if not view.steps:
+            for i, value in enumerate(values):
+                self.builder.set(block.slots[view.offset + i], value)
+            return
+        index = self._slot_index(view)
+        for i, value in enumerate(values):
+            self.builder.put(block, self._plus(index, i), value)
+
+    def _slot_index(self, view: View) -> Value:
+        total = Sum()
+        total.constant = view.offset
+        for step in view.steps:
+            total.add(self._clamped(step, None), step.stride)
+        dynamic = total.value(self.builder)
+        assert dynamic is not None
+        return self._plus(dynamic, total.constant)
+
+    def _plus(self, value: Value, offset: int) -> Value:
+        return self.builder.op("add_u32", value, self.builder.const("u32", offset))
+
+    def _clamped(self, step: Step, length: Value | None) -> Value:
+        """An index that stays in bounds. Spec: "Robustness", the view expression's index is clamped."""
+        builder = self.builder
+        index = builder.reinterpret("u32", step.index)
+        last = builder.const("u32", step.count - 1) if step.count is not None else length
+        assert last is not None
+        return builder.op("min_u32", index, last)
+
+    # ---- buffers and workgroup memory ----
+
+    def address(self, view: View, leaf: t.Scalar | t.Vec, offset: int, *, writes: bool) -> tuple[int, Value | None]:
+        """Access number and address (without its constant) of one scalar or vector at a view."""
+        unit = t.size_of(t.element_of(leaf)) if leaf != t.BOOL else 4
+        total = Sum()
+        one = view.steps[0] if len(view.steps) == 1 else None
+        for step in view.steps:
+            index = step.index if one else self._clamped(step, self._last_index(view, step))
+            total.add(index, step.stride // unit)
+        access = Access(
+            view.variable,
+            view.variable.space or "",
+            unit,
+            t.components(leaf),
+            (view.offset + offset) // unit,
+            one.stride // unit if one else 0,
+            one.count if one else 1,
+            _tail(view.variable),
+            writes,
+        )
+        number = self.access(access)
+        dynamic = total.value(self.builder)
+        constant = total.constant & 0xFFFFFFFF
+        if constant:
+            base = self.builder.const("u32", constant)
+            dynamic = base if dynamic is None else self.builder.op("add_u32", dynamic, base)
+        return number, dynamic
+
+    def _last_index(self, view: View, step: Step) -> Value | None:
+        if step.count is not None:
+            return None
+        return self.builder.op("sub_u32", self.length(view), self.builder.const("u32", 1))
+
+    def length(self, view: View) -> Value:
+        """Elements of the runtime-sized array that ends `view.variable`."""
+        access = Access(view.variable, view.variable.space or "", 4, 1, 0, 0, None, _tail(view.variable))
+        return self.builder.length(self.access(access))
+
+    def site(self, kind: str, view: View, leaf: t.Scalar | t.Vec, span: Span, part: int) -> int:
+        unit = 2 if t.element_of(leaf) == _NARROW else 4
+        bytes_per_lane = unit * t.components(leaf)
+        number = self.sites.number(
+            Site(kind, span, view.variable.space, view.variable.name, bytes_per_lane=bytes_per_lane, part=part)
+        )
+        self.builder.tally(number)
+        return number
+
+    def _load_leaf(self, view: View, leaf: t.Scalar | t.Vec, offset: int, span: Span, part: int) -> list[Value]:
+        builder = self.builder
+        access, address = self.address(view, leaf, offset, writes=False)
+        kind = t.KIND[t.element_of(leaf)]
+        site = self.site("load", view, leaf, span, part)
+        raw = "u32" if kind == "f16" else kind
+        results = [builder.result(raw) for _ in range(t.components(leaf))]
+        builder.append(ir.Load(results, access, address, site))
+        return [builder.op("f16_from_bits_u32", r) for r in results] if kind == "f16" else results
+
+    def _store_leaf(
+        self, view: View, leaf: t.Scalar | t.Vec, offset: int, values: list[Value], span: Span, part: int
+    ) -> None:
+        builder = self.builder
+        access, address = self.address(view, leaf, offset, writes=True)
+        if t.element_of(leaf) == _NARROW:
+            values = [builder.op("f16_to_bits_f16", v) for v in values]
+        site = self.site("store", view, leaf, span, part)
+        builder.append(ir.Store(values, access, address, site))
+
+
+def _tail(variable) -> tuple[int, int] | None:  # type: ignore[no-untyped-def]
+    """Byte offset and stride of the runtime-sized array at the end of a variable, if there is one."""
+    store, offset = variable.type, 0
+    while isinstance(store, t.Struct):
+        offset += store.members[-1].offset
+        store = store.members[-1].type
+    if isinstance(store, t.Array) and store.count is None:
+        return offset, t.stride_of(store)
+    return None

@@ -1,0 +1,42 @@
+"""The finished program: what the machine runs, and what says how to read its counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..wgsl.source import Span
+from .access import Access
+from .sites import Site
+
+
+@dataclass(frozen=True)
+class MemoryProbe:
+    """`kind` is banks, sectors, bounds or races; `site` and `access` by number."""
+
+    kind: str
+    site: int
+    access: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """`code` is int32[n, 8] (see `machine.opcodes`); `rows` registers of which the first are filled before the run:
+    `inputs` by name, `constants` with their bits in every lane. `runs[i]` are the sites that count number i counts."""
+
+    code: NDArray[np.int32]
+    rows: int
+    inputs: dict[str, int]
+    constants: dict[int, int]
+    accesses: list[Access]
+    sites: list[Site]
+    runs: list[list[int]]
+    probes: list[MemoryProbe]
+    loops: list[Span]
+    places: list[int]  # site of each instruction, -1 for none
+    together: int
+    workgroup_size: tuple[int, int, int]
+    shared_bytes: int
+    shared_offsets: dict[str, int]

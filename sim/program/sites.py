@@ -1,0 +1,48 @@
+"""Places in the source that are counted: one row for each access, operation or barrier as written.
+
+A piece of source that is inlined several times is still one place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..wgsl.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """`kind` is load, store, atomic, barrier, subgroup or op. Memory sites say where they point.
+
+    `part` tells apart the accesses that one expression makes (the columns of a matrix, the members of a struct).
+    `flops` is per active lane and execution.
+    """
+
+    kind: str
+    span: Span
+    space: str | None = None
+    variable: str | None = None
+    bytes_per_lane: int = 0
+    part: int = 0
+    flops: int = 0
+    name: str | None = None  # of the operation
+
+    @property
+    def line(self) -> int:
+        return self.span.line
+
+
+NO_SITE = Site("none", Span(Source(""), 0, 0))
+
+
+@dataclass
+class SiteTable:
+    rows: list[Site] = field(default_factory=list)
+    _numbers: dict[Site, int] = field(default_factory=dict)
+
+    def number(self, site: Site) -> int:
+        """The number of this site, the same for equal sites."""
+        if site not in self._numbers:
+            self._numbers[site] = len(self.rows)
+            self.rows.append(site)
+        return self._numbers[site]

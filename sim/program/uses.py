@@ -1,0 +1,220 @@
+"""Before emitting: which values are needed at all, in all lanes or in one, and which reads of variables need a copy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from . import ir
+from .ir import Region, Slot, Value
+from .uniform import Uniformity
+
+FREE = frozenset(("const", "input", "length"))  # values that no instruction computes where they stand
+
+
+def base(value: Value) -> Value:
+    """The value whose register this one shares."""
+    while value.op == "bits":
+        value = value.args[0]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address apart: a part per lane, a part that all lanes share, and a constant."""
+
+    lane: Value | None
+    shared: Value | None
+    constant: int
+
+
+def split(address: Value | None) -> Address:
+    """The form in which memory instructions take an address."""
+    constant = 0
+    while address is not None and address.op == "add_u32" and address.args[1].op == "const":
+        constant += address.args[1].imm
+        address = address.args[0]
+    if address is None:
+        return Address(None, None, constant)
+    address = base(address)
+    if address.op == "const":
+        return Address(None, None, constant + address.imm)
+    if address.uniform:
+        return Address(None, address, constant)
+    if address.op == "add_u32":
+        left, right = (base(a) for a in address.args)
+        if left.uniform != right.uniform:
+            return Address(right, left, constant) if left.uniform else Address(left, right, constant)
+    return Address(address, None, constant)
+
+
+@dataclass
+class Uses:
+    """`count`: uses of each value that is needed. `wide`: needed in all lanes. `copies`: reads of a variable that outlive
+    the value read."""
+
+    count: Counter[Value] = field(default_factory=Counter)
+    wide: set[Value] = field(default_factory=set)
+    slots: set[Slot] = field(default_factory=set)
+    copies: set[Value] = field(default_factory=set)
+
+
+def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, bool]]:
+    """The values an item takes, and whether it takes them in all lanes."""
+    match item:
+        case Value(args=args):
+            yield from ((a, not item.uniform) for a in args)
+        case ir.Set(slot=slot, value=value):
+            # A shared value written to every lane is spread straight into the variable.
+            yield value, not slot.uniform and not (value.uniform and id(item) in uniformity.whole)
+        case ir.Pick(index=index):
+            yield index, True
+        case ir.Put(index=index, value=value):
+            yield index, True
+            yield value, True
+        case ir.Load(address=address) | ir.Store(address=address) | ir.Atomic(address=address):
+            parts = split(address)
+            if parts.lane is not None:
+                yield parts.lane, True
+            if parts.shared is not None:
+                yield parts.shared, False
+            values = item.values if isinstance(item, ir.Store) else item.args if isinstance(item, ir.Atomic) else []
+            yield from ((v, True) for v in values)
+        case ir.Collective(args=args):
+            yield from ((a, True) for a in args)
+        case ir.If(condition=condition):
+            yield condition, id(item) in uniformity.parted
+        case _:
+            pass
+
+
+def find_uses(body: Region, uniformity: Uniformity) -> Uses:
+    """Count the uses of everything that some effect depends on."""
+    uses = Uses()
+    # A variable nobody reads is not written either; what was written may be the only reader of another.
+    while True:
+        before = len(uses.slots)
+        uses.count.clear()
+        uses.wide.clear()
+        _Marker(uses, uniformity).region(body)
+        if len(uses.slots) == before:
+            break
+    _Order(uses, uniformity).find_copies(body)
+    return uses
+
+
+class _Marker:
+    """Walks from effects to what they need."""
+
+    def __init__(self, uses: Uses, uniformity: Uniformity) -> None:
+        self._uses = uses
+        self._uniformity = uniformity
+
+    def region(self, region: Region) -> None:
+        for item in region.items:
+            self._item(item)
+
+    def _item(self, item: ir.Item) -> None:
+        match item:
+            case Value() | ir.Pick():
+                return  # needed only where something needs it
+            case ir.Set(slot=slot) if slot not in self._uses.slots:
+                return
+            case ir.Put(block=block) if not self._uses.slots.intersection(block.slots):
+                return
+            case ir.If(then=then, orelse=orelse):
+                self.region(then)
+                self.region(orelse)
+            case ir.Loop():
+                for region in (item.header, item.body, item.continuing):
+                    self.region(region)
+                for condition in (item.condition, item.break_if):
+                    if condition is not None:
+                        self.need(condition, not condition.uniform)
+            case ir.Scope(body=body):
+                self.region(body)
+            case _:
+                pass
+        for value, wide in operands(item, self._uniformity):
+            self.need(value, wide)
+
+    def need(self, value: Value, wide: bool) -> None:
+        value = base(value)
+        self._uses.count[value] += 1
+        if wide:
+            self._uses.wide.add(value)
+        if self._uses.count[value] > 1:
+            return
+        if value.op == "get":
+            self._uses.slots.add(value.imm)
+        elif value.op == "pick":
+            self._uses.slots.update(value.imm.block.slots)
+            self.need(value.imm.index, True)
+        elif value.op != "result":
+            for argument in value.args:
+                self.need(argument, not value.uniform)
+
+
+class _Order:
+    """Where variables are read and written, in program order, to see which reads must be kept."""
+
+    def __init__(self, uses: Uses, uniformity: Uniformity) -> None:
+        self._uses = uses
+        self._uniformity = uniformity
+        self._clock = 0
+        self._loops: list[tuple[int, int]] = []
+        self._reads: dict[Value, int] = {}
+        self._last: dict[Value, int] = {}
+        self._writes: dict[Slot, list[int]] = {}
+
+    def find_copies(self, body: Region) -> None:
+        self._region(body)
+        for value, read in self._reads.items():
+            last = self._last.get(value, read)
+            for start, end in self._loops:
+                if read < start <= last <= end:
+                    last = end
+            if any(read < write < last for write in self._writes.get(value.imm, [])):
+                self._uses.copies.add(value)
+
+    def _region(self, region: Region) -> None:
+        for item in region.items:
+            self._clock += 1
+            if isinstance(item, Value):
+                if item not in self._uses.count:
+                    continue
+                if item.op == "get":
+                    self._reads[item] = self._clock
+            for value, _ in operands(item, self._uniformity):
+                self._touch(value)
+            match item:
+                case ir.Set(slot=slot):
+                    self._writes.setdefault(slot, []).append(self._clock)
+                case ir.Put(block=block):
+                    for slot in block.slots:
+                        self._writes.setdefault(slot, []).append(self._clock)
+                case ir.If(then=then, orelse=orelse):
+                    self._region(then)
+                    self._region(orelse)
+                case ir.Loop():
+                    self._loop(item)
+                case ir.Scope(body=inner):
+                    self._region(inner)
+                case _:
+                    pass
+
+    def _loop(self, loop: ir.Loop) -> None:
+        start = self._clock
+        self._region(loop.header)
+        if loop.condition is not None:
+            self._touch(loop.condition)
+        self._region(loop.body)
+        self._region(loop.continuing)
+        if loop.break_if is not None:
+            self._touch(loop.break_if)
+        self._clock += 1
+        self._loops.append((start, self._clock))
+
+    def _touch(self, value: Value) -> None:
+        self._last[base(value)] = self._clock

@@ -1,0 +1,157 @@
+"""`simulate`: run one dispatch of a compute shader, and tell what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .bindings import Key, bind
+from .checking import check
+from .counters import SiteCounters, site_counters, totals
+from .explain import explain
+from .findings import Finding
+from .launch import POLICIES, Launch
+from .models import Device, check_dispatch, get
+from .program.build import build
+from .program.program import Program
+from .wgsl.diagnostics import fail
+from .wgsl.typed import Module, Pipeline
+
+PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds")
+_COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
+_LANES_PER_BATCH = 512
+_SCHEDULES = ("lockstep",)
+BUDGET = 1 << 32
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a dispatch left, and what it did.
+
+    `outputs`: every writable binding as it was given (same dtype and shape), keyed as it was given. `counters`: totals by
+    name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`, `simt_efficiency`,
+    `thread_utilization`. `sites`: counters of each place in the source. `finished`: workgroups that ran to their end.
+    """
+
+    outputs: dict[Key, Any]
+    counters: dict[str, float]
+    sites: list[SiteCounters]
+    findings: list[Finding]
+    device: Device
+    pipeline: Pipeline
+    program: Program
+    grid: tuple[int, int, int]
+    finished: int
+
+
+def simulate(
+    wgsl: str | Path | Module,
+    *,
+    grid: Sequence[int],
+    bindings: Mapping[Key, Any] | None = None,
+    entry: str | None = None,
+    overrides: Mapping[str | int, Any] | None = None,
+    device: str | Device = "nvidia",
+    probes: str | Sequence[str] = "all",
+    schedule: str = "lockstep",
+    out_of_bounds: str = "clamp",
+    budget: int = BUDGET,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Run `grid` workgroups of a compute entry point.
+
+    `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
+    `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end does, clamp, zero or wrap.
+    `budget`: backward jumps that a batch of workgroups may take. `progress(done, of)` is told of workgroups.
+    Raises `WgslError` where the shader, or what it is given, is wrong.
+    """
+    module = wgsl if isinstance(wgsl, Module) else check(wgsl)
+    profile = _device(device)
+    names = _probes(probes)
+    _known("schedule", schedule, _SCHEDULES)
+    _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
+    pipeline = module.pipeline(entry, dict(overrides or {}))
+    size = _grid(grid, pipeline)
+    bound = bind(pipeline, bindings or {})
+    lanes = int(np.prod(pipeline.workgroup_size))
+    together = 1 if lanes >= _LANES_PER_BATCH // 4 else min(_LANES_PER_BATCH // lanes, int(np.prod(size)))
+    program = build(pipeline, fused=profile.fma == "fused", probes=names, together=together)
+    launch = Launch(program, bound, size, profile, out_of_bounds, budget)
+    outcome = launch.run(progress)
+    subgroups = -(-lanes // profile.subgroup_size)
+    sites = site_counters(program, outcome.blocks, outcome.tallies, subgroups)
+    return Run(
+        {b.key: launch.output(b) for b in bound if b.writable},
+        _totals(sites, pipeline, profile, size, outcome.worked, names),
+        sites,
+        explain(launch, outcome),
+        profile,
+        pipeline,
+        program,
+        size,
+        outcome.finished,
+    )
+
+
+def _device(device: str | Device) -> Device:
+    if isinstance(device, Device):
+        return device
+    try:
+        return get(device)
+    except ValueError as error:
+        raise fail("unknown-device", str(error), None) from None
+
+
+def _probes(probes: str | Sequence[str]) -> frozenset[str]:
+    if probes == "all":
+        return frozenset(PROBES)
+    if probes == "none":
+        return frozenset()
+    names = [probes] if isinstance(probes, str) else list(probes)
+    for name in names:
+        _known("probes", name, PROBES)
+    chosen = frozenset(names)
+    return chosen | {"lanes"} if chosen & _COUNTED else chosen
+
+
+def _known(what: str, name: str, names: tuple[str, ...]) -> None:
+    if name not in names:
+        raise fail("unknown-option", f"{what} cannot be {name!r}; it is one of {', '.join(names)}", None)
+
+
+def _grid(grid: Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]:
+    sizes = [grid] if isinstance(grid, int) else list(grid)
+    if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int | np.integer) and n >= 0 for n in sizes):
+        raise fail("grid", f"a grid is one to three sizes in workgroups, not {grid!r}", None)
+    for problem in check_dispatch(sizes, pipeline.workgroup_size):
+        if problem.limit == "maxComputeWorkgroupsPerDimension":
+            raise fail("grid", str(problem), pipeline.entry.span)
+    x, y, z = (*map(int, sizes), 1, 1)[:3]
+    return x, y, z
+
+
+def _totals(
+    sites: list[SiteCounters],
+    pipeline: Pipeline,
+    device: Device,
+    grid: tuple[int, int, int],
+    worked: int,
+    probes: frozenset[str],
+) -> dict[str, float]:
+    counters: dict[str, float] = dict(totals(sites))
+    lanes = int(np.prod(pipeline.workgroup_size))
+    counters["workgroups"] = int(np.prod(grid))
+    counters["invocations"] = counters["workgroups"] * lanes
+    counters["workgroup_memory_bytes"] = pipeline.workgroup_bytes
+    if "lanes" in probes and counters["invocations"]:
+        # A workgroup that does not fill its last subgroup leaves lanes of it idle.
+        issued = counters["executions"] * device.subgroup_size
+        counters["simt_efficiency"] = counters["active_lanes"] / issued if issued else 0.0
+        counters["thread_utilization"] = worked / counters["invocations"]
+    return counters
+
+

@@ -1,0 +1,72 @@
+"""Device profiles: every figure has a source, names are found, and a device can be changed."""
+
+from dataclasses import fields
+
+import pytest
+
+from sim.models.devices import AMD_CDNA, DEVICES, LAVAPIPE, NVIDIA, SWIFTSHADER, get
+
+
+@pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
+def test_every_field_says_where_it_comes_from(device):
+    assert {field.name for field in fields(device)} == set(device.sources)
+    for source in device.sources.values():
+        assert source.mark in ("measured", "documented", "assumed")
+        assert source.where
+
+
+@pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
+def test_profiles_hang_together(device):
+    assert device.subgroup_size in device.subgroup_sizes
+    assert device.threads_per_core >= device.subgroup_size
+    assert device.workgroup_bytes_max <= device.workgroup_bytes_per_core
+    assert device.workgroup_bytes_max >= device.webgpu_limits["maxComputeWorkgroupStorageSize"]
+    assert device.line_bytes % device.sector_bytes == 0
+    assert hash(device)
+
+
+def test_what_was_measured_is_marked_so():
+    assert NVIDIA.sources["banks"].mark == "measured"
+    assert (NVIDIA.fma, NVIDIA.sources["fma"].mark) == ("fused", "measured")
+    assert (LAVAPIPE.fma, LAVAPIPE.sources["fma"].mark) == ("separate", "measured")
+    assert (LAVAPIPE.subgroup_size, SWIFTSHADER.subgroup_size) == (8, 4)
+
+
+def test_names_are_found():
+    assert get("nvidia") is get("NVIDIA") is NVIDIA
+    assert get("AMD_CDNA") is AMD_CDNA
+    with pytest.raises(ValueError, match="there is no device 'nvidea', did you mean 'nvidia'"):
+        get("nvidea")
+    with pytest.raises(ValueError, match="the devices are nvidia, amd-rdna"):
+        get("abacus")
+
+
+def test_a_changed_device_says_who_changed_it():
+    wide = NVIDIA.with_(name="wide", banks=64)
+    assert (wide.banks, wide.sources["banks"].mark) == (64, "assumed")
+    assert (NVIDIA.banks, wide.sources["fma"]) == (32, NVIDIA.sources["fma"])
+    assert AMD_CDNA.with_(subgroup_size=32).lane_order == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bank": 16}, "no 'bank', did you mean 'banks'"),
+        ({"banks": 24}, "banks of device nvidia is 24: it must be a power of two"),
+        ({"banks": 128}, "4 to 64"),
+        ({"subgroup_size": 256}, "1 to 128"),
+        ({"fma": "sometimes"}, "'fused' or 'separate'"),
+        ({"lane_order": {16: (0, 1)}}, "not an order of its lanes"),
+    ],
+)
+def test_devices_that_cannot_be(change, words):
+    with pytest.raises(ValueError, match=words):
+        NVIDIA.with_(**change)
+
+
+def test_cdna_loads_16_bytes_in_the_documented_phases():
+    """Two of the eight phases that the source lists."""
+    order = AMD_CDNA.lane_order[16]
+    phases = [set(order[i : i + 8]) for i in range(0, 64, 8)]
+    assert {4, 5, 6, 7, 16, 17, 18, 19} in phases
+    assert {44, 45, 46, 47, 56, 57, 58, 59} in phases

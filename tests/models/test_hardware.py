@@ -1,0 +1,54 @@
+"""The bank rule against the counters of a real GPU: one warp, one instruction a row, no mismatch allowed.
+
+A table has the columns access, bytes_per_lane, wavefronts and lane_word_addresses (32 words, `-` for an inactive lane),
+and may have bank_conflicts.
+"""
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+from sim.models.devices import NVIDIA
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path(os.environ.get("BANKSHOT_HARDWARE", ROOT.parent / "shared" / "hardware"))
+TABLES = sorted(FOLDER.glob("h200_shared_memory*.csv"))
+
+
+@pytest.fixture(params=TABLES or [None], ids=lambda table: table.stem if table else "none")
+def rows(request):
+    if request.param is None:
+        pytest.skip(f"no h200_shared_memory*.csv in {FOLDER}: set BANKSHOT_HARDWARE to the folder that holds them")
+    with request.param.open() as file:
+        return list(csv.DictReader(file))
+
+
+def access(row):
+    words = row["lane_word_addresses"].split()
+    active = [word != "-" for word in words]
+    addresses = [4 * int(word) if on else 0 for word, on in zip(words, active, strict=True)]
+    return addresses, int(row["bytes_per_lane"]), active, row["access"] == "store"
+
+
+def test_the_table_is_worth_testing_with(rows):
+    assert {(row["access"], row["bytes_per_lane"]) for row in rows} == {
+        (access, width) for access in ("load", "store") for width in ("4", "8", "16")
+    }
+    assert len(rows) > 500
+
+
+def test_wavefronts_are_what_the_gpu_counted(rows):
+    wrong = [row for row in rows if NVIDIA.shared_wavefronts(*access(row)) != int(row["wavefronts"])]
+    assert not wrong
+
+
+def test_wavefronts_past_the_ideal_are_the_bank_conflicts_that_the_gpu_counted(rows):
+    counted = [(access(row), int(row["bank_conflicts"])) for row in rows if "bank_conflicts" in row]
+    wrong = [
+        (lanes, conflicts)
+        for lanes, conflicts in counted
+        if NVIDIA.shared_wavefronts(*lanes) - NVIDIA.ideal_shared_wavefronts(*lanes) != conflicts
+    ]
+    assert not wrong

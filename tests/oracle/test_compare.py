@@ -1,0 +1,117 @@
+"""The rules against values whose distance is known by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from oracle.compare import EXACT, RULES, Rule, compare, ulp_distance
+from oracle.errors import UsageError
+
+f32 = np.float32
+
+
+def step(x, count):
+    with np.errstate(over="ignore"):
+        for _ in range(abs(count)):
+            x = np.nextafter(f32(x), f32(np.inf if count > 0 else -np.inf))
+    return x
+
+
+@given(hnp.from_dtype(np.dtype(f32), allow_nan=False, allow_infinity=False), st.integers(-20, 20))
+def test_ulp_counts_steps_of_nextafter(x, count):
+    y = step(x, count)
+    # -0.0 and 0.0 are one value to nextafter and to ulp_distance alike
+    assert ulp_distance(np.array([x], f32), np.array([y], f32))[0] == abs(count)
+
+
+def test_ulp_of_special_values():
+    nan, inf, largest = f32("nan"), f32("inf"), np.finfo(f32).max
+    a = np.array([0.0, nan, nan, largest, 1e-45, 1.0], f32)
+    b = np.array([-0.0, nan, 1.0, inf, -1e-45, np.nextafter(f32(1), f32(2))], f32)
+    assert ulp_distance(a, b).tolist() == [0, 0, np.iinfo(np.int64).max, 1, 2, 1]
+
+
+def test_exact_is_about_bits():
+    a = np.array([0.0, np.nan, 1.0], f32)
+    assert compare(a, a.copy()).ok
+    other_nan = np.array([0x7FC00001], np.uint32).view(f32)
+    assert not compare(other_nan, np.array([np.nan], f32)).ok
+    result = compare(a, np.array([-0.0, np.nan, 1.0], f32))
+    assert (result.ok, result.mismatches, result.share) == (False, 1, 1 / 3)
+    assert (result.worst[0].index, result.worst[0].actual_bits, result.worst[0].expected_bits) == (
+        (0,),
+        "0x00000000",
+        "0x80000000",
+    )
+
+
+def test_ulp_rule_at_its_limit():
+    one = np.ones((2, 2), f32)
+    off = one.copy()
+    off[1, 0] = step(1, 2)
+    assert compare(off, one, Rule("ulp", {"max": 2})).ok
+    result = compare(off, one, Rule("ulp", {"max": 1}))
+    assert (result.ok, result.max_ulp, result.worst[0].index, result.worst[0].ulp) == (False, 2, (1, 0), 2)
+
+
+def test_close_defaults_to_the_dtype():
+    expected = np.array([100.0], f32)
+    assert compare(np.array([100.0001], f32), expected, Rule("close")).ok
+    assert not compare(np.array([100.001], f32), expected, Rule("close")).ok
+    assert compare(np.array([100.05], np.float16), expected.astype(np.float16), Rule("close")).ok
+    with pytest.raises(UsageError, match="both rtol and atol"):
+        compare(expected, expected, Rule("close", {"rtol": 1e-3}))
+
+
+def test_integers_are_close_only_when_equal():
+    assert not compare(np.array([3], np.int32), np.array([4], np.int32), Rule("close")).ok
+
+
+def test_nmse_looks_at_the_whole_array():
+    expected = np.array([3.0, 4.0])
+    actual = np.array([3.0, 4.5], f32)
+    result = compare(actual, expected, Rule("nmse", {"max": 0.01}))
+    assert (result.ok, result.score) == (True, 0.01)
+    assert not compare(actual, expected, Rule("nmse", {"max": 0.0099})).ok
+
+
+def test_bound_is_per_element():
+    expected, bound = np.array([1.0, 1.0]), np.array([0.5, 0.25])
+    assert compare(np.array([1.5, 1.25], f32), expected, Rule("bound"), bound=bound).ok
+    result = compare(np.array([1.5, 1.5], f32), expected, Rule("bound"), bound=bound)
+    assert (result.mismatches, result.score, result.worst[0].index) == (1, 2.0, (1,))
+    with pytest.raises(UsageError, match="needs a reference"):
+        compare(np.ones(1, f32), np.ones(1), Rule("bound"))
+
+
+@pytest.mark.parametrize("rule", [name for name in RULES if name != "bound"])
+def test_a_nan_never_passes_for_a_number(rule):
+    assert not compare(np.array([np.nan, 1.0], f32), np.ones(2, f32), Rule(rule)).ok
+    assert not compare(np.array([1.0, 1.0], f32), np.array([np.nan, 1.0], f32), Rule(rule)).ok
+    assert not compare(np.array([np.nan], f32), np.ones(1), Rule("bound"), bound=np.ones(1)).ok
+
+
+@pytest.mark.parametrize("rule", [name for name in RULES if name != "bound"])
+def test_equal_arrays_pass(rule):
+    a = np.array([0.0, -1.5, np.inf], f32)
+    assert compare(a, a.copy(), Rule(rule)).ok
+
+
+def test_worst_first_with_owner():
+    expected = np.zeros((3, 4), f32)
+    actual = expected.copy()
+    actual[0, 1], actual[2, 3], actual[1, 1] = 1.0, 8.0, 4.0
+    result = compare(actual, expected, EXACT, owner=lambda index: f"lane {index[1]}", worst=2)
+    assert [(d.index, d.owner) for d in result.worst] == [((2, 3), "lane 3"), ((1, 1), "lane 1")]
+    assert result.mismatches == 3
+
+
+def test_shapes_must_agree():
+    with pytest.raises(UsageError, match=r"shapes differ: \[3\] against \[4\]"):
+        compare(np.zeros(3, f32), np.zeros(4, f32))
+
+
+def test_empty_arrays_agree():
+    assert compare(np.zeros(0, f32), np.zeros(0, f32)).ok

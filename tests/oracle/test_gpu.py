@@ -1,0 +1,130 @@
+"""The GPU runner on whatever adapter there is (a software one will do), and what it says when wgpu refuses."""
+
+import builtins
+
+import numpy as np
+import pytest
+
+from oracle import gpu
+from oracle.errors import GpuError, NoAdapter, UsageError
+from oracle.gpu import Slot
+
+DOUBLE = """
+override FACTOR: f32 = 2.0;
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(2) @binding(3) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<uniform> n: u32;
+@compute @workgroup_size(4)
+fn scale(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < n { y[id.x] += FACTOR * x[id.x]; }
+}
+"""
+SLOTS = [Slot("x", 0, 0, "storage-read"), Slot("n", 0, 1, "uniform"), Slot("y", 2, 3, "storage-write")]
+
+
+def bindings():
+    x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((2, 3), np.float32)
+    return {"x": x, "n": np.array([5], np.uint32), (2, 3): y}
+
+
+@pytest.mark.usefixtures("adapter")
+def test_outputs_have_the_keys_and_shapes_that_went_in():
+    given = bindings()
+    run = gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS, overrides={"FACTOR": 10})
+    assert list(run.outputs) == [(2, 3)]
+    np.testing.assert_array_equal(run.outputs[2, 3], np.array([[1, 11, 21], [31, 41, 1]], np.float32))
+    np.testing.assert_array_equal(given[2, 3], np.ones((2, 3), np.float32))
+    assert run.adapter.name
+    assert run.adapter.version
+
+
+@pytest.mark.usefixtures("adapter")
+def test_every_repetition_starts_from_fresh_contents():
+    run = gpu.run(DOUBLE, "scale", (2, 1, 1), bindings(), slots=SLOTS, repeats=3)
+    assert run.outputs[2, 3][0, 2] == 5
+    assert len(run.seconds) == 3
+    assert all(s > 0 for s in run.seconds)
+
+
+@pytest.mark.usefixtures("adapter")
+def test_bytes_go_in_and_bytes_come_out():
+    given = {name: array.tobytes() for name, array in bindings().items()}
+    run = gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
+    assert np.frombuffer(run.outputs[2, 3], np.float32).tolist() == [1, 3, 5, 7, 9, 1]
+
+
+@pytest.mark.usefixtures("adapter")
+@pytest.mark.parametrize(
+    ("wgsl", "grid", "message"),
+    [
+        ("fn f( {", (1, 1, 1), "expected identifier"),
+        ("@compute @workgroup_size(1) fn g() {}", (1, 1, 1), "entry point"),
+        ("@compute @workgroup_size(4096) fn f() {}", (1, 1, 1), "must be less or equal"),
+        ("@compute @workgroup_size(1) fn f() {}", (65536, 1, 1), "65535"),
+    ],
+)
+def test_what_wgpu_refuses_is_said_in_its_words(wgsl, grid, message):
+    with pytest.raises(GpuError, match=message) as caught:
+        gpu.run(wgsl, "f", grid, {}, slots=[])
+    assert "wgpuDevice" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("adapter")
+def test_a_buffer_that_is_too_small_is_refused():
+    given = {**bindings(), (2, 3): b""}
+    with pytest.raises(UsageError, match="binding y holds 0 bytes"):
+        gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
+    with pytest.raises(UsageError, match=r"binding y \(group 2, binding 3\) is not given"):
+        gpu.run(DOUBLE, "scale", (2, 1, 1), {"x": given["x"], "n": given["n"]}, slots=SLOTS)
+
+
+@pytest.mark.usefixtures("adapter")
+def test_the_subgroups_directive_does_not_stop_wgpu():
+    wgsl = "enable subgroups;\n@compute @workgroup_size(1) fn f() {}"
+    gpu.run(wgsl, "f", (1, 1, 1), {}, slots=[])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("enable subgroups;\nx", "                 \nx"),
+        ("enable f16, subgroups;", "enable f16           ;"),
+        ("enable\n  subgroups , f16;\nx", "enable\n              f16;\nx"),
+        ("// enable subgroups;", "// enable subgroups;"),
+        ("enable f16;", "enable f16;"),
+    ],
+)
+def test_blanking_the_directive_keeps_lines(before, after):
+    blanked = gpu.without_subgroups_directive(before)
+    assert blanked == after
+
+
+def test_an_adapter_knows_its_profile():
+    def profile(name):
+        return gpu.AdapterInfo(name, "CPU", "Vulkan", "", "1", "0.32").profile
+
+    assert profile("llvmpipe (LLVM 15.0.6, 256 bits)") == "lavapipe"
+    assert profile("NVIDIA H200") == "nvidia"
+    assert profile("Some other chip") is None
+
+
+@pytest.mark.usefixtures("adapter")
+def test_an_adapter_that_is_not_there_is_named():
+    with pytest.raises(NoAdapter, match="no adapter matches 'voodoo'; there are: "):
+        gpu.require_adapter("voodoo")
+
+
+def test_without_wgpu_the_message_says_how_to_get_it(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("wgpu"):
+            raise ImportError("No module named 'wgpu'")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    for cached in (gpu._wgpu, gpu._adapters):
+        monkeypatch.setattr(gpu, cached.__name__, cached.__wrapped__)
+    assert gpu.adapters() == []
+    with pytest.raises(NoAdapter, match="pip install 'bankshot"):
+        gpu.require_adapter()

@@ -1,0 +1,176 @@
+"""Manifests: what they mean, and what is said of the ones that mean nothing."""
+
+import numpy as np
+import pytest
+
+from oracle import inputs, manifest
+from oracle.errors import UsageError
+
+GOOD = """\
+[kernel]
+source = "k.wgsl"
+entry = "main"
+dims = { M = 6, N = 4 }
+dispatch = ["ceil(N / 3)", "M"]
+overrides = { WG = 8 }
+
+[bind.A]
+var = "src"
+dtype = "f32"
+shape = ["M", "2 * N"]
+init = "normal"
+
+[bind.size]
+dtype = "u32"
+values = ["M", "N", 0]
+
+[[sweep]]
+M = [1, 2]
+N = [3, 4]
+
+[[sweep]]
+M = 100
+cost = "heavy"
+
+[expect]
+A = { rule = "ulp", max = 2 }
+barriers = "2 * M"
+allow = ["out-of-bounds"]
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    (tmp_path / "k.wgsl").write_text("@compute @workgroup_size(1) fn main() {}")
+
+    def write(text):
+        path = tmp_path / "k.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_what_a_manifest_means(write):
+    kernel = manifest.load(write(GOOD))
+    assert [str(s) for s in kernel.shapes] == ["M=1 N=3", "M=1 N=4", "M=2 N=3", "M=2 N=4", "M=100 N=4"]
+    assert [s.cost for s in kernel.shapes] == ["quick"] * 4 + ["heavy"]
+    case = kernel.case(kernel.shapes[1])
+    assert case.grid == (2, 1, 1)
+    assert {name: (a.shape, a.dtype.name) for name, a in case.bindings.items()} == {
+        "src": ((1, 8), "float32"),
+        "size": ((3,), "uint32"),
+    }
+    assert case.bindings["size"].tolist() == [1, 4, 0]
+    assert (kernel.overrides, kernel.counters, kernel.allow) == ({"WG": 8}, {"barriers": "2 * M"}, {"out-of-bounds"})
+    assert str(kernel.rules["A"]) == "ulp max 2"
+    assert case.name_of("src") == "A"
+
+
+def test_without_a_sweep_the_default_sizes_are_the_shape(write):
+    kernel = manifest.load(write(GOOD[: GOOD.index("[[sweep]]")]))
+    assert [str(s) for s in kernel.shapes] == ["M=6 N=4"]
+    assert str(kernel.shape({"M": 9})) == "M=9 N=4"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('entry = "main"', "entry = 3", "k.toml:3: `entry` is to be a string, not 3"),
+        ('entry = "main"', 'entri = "main"', "k.toml:3: [kernel] has an unknown key `entri`; did you mean `entry`?"),
+        ("source =", "sauce =", "k.toml:1: [kernel] lacks `source`; is `sauce` meant to be it?"),
+        ('"k.wgsl"', '"x.wgsl"', "x.wgsl does not exist"),
+        ("M = 6", "M = -6", "k.toml:4: `M` is to be a whole number above 0, not -6"),
+        ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` uses Q, which [kernel] dims does not have"),
+        ('"ceil(N / 3)"', '"ceil(N /"', "k.toml:5: `ceil(N /` is not arithmetic"),
+        ('dtype = "f32"', 'dtype = "f33"', "k.toml:10: `dtype` is to be one of f32, f16, i32, u32, not 'f33'"),
+        ('init = "normal"', 'init = "gauss"', "k.toml:12: `init` is to be one of normal,"),
+        ('init = "normal"', "", "k.toml:8: a binding is made by exactly one of init, file, values, struct"),
+        ('shape = ["M", "2 * N"]', "", "k.toml:8: [bind.A] lacks `shape`"),
+        ('var = "src"', 'vra = "src"', "k.toml:9: [bind.A] has an unknown key `vra`; did you mean `var`?"),
+        ("M = 100", "K = 100", "k.toml:23: [[sweep]] has an unknown key `K`"),
+        ('cost = "heavy"', 'cost = "huge"', "k.toml:24: `cost` is to be quick or heavy, not 'huge'"),
+        ('rule = "ulp"', 'rule = "ulps"', "`A`: rule is to be one of exact, ulp,"),
+        ("max = 2", "mx = 2", "[expect.A] has an unknown key `mx`; did you mean `max`?"),
+        ('"2 * M"', '"2 * K"', "k.toml:28: `2 * K` uses K, which"),
+        ("[expect]", "[expext]", "the file has an unknown key `expext`; did you mean `expect`?"),
+        ("[kernel]", "[kernel", "k.toml:1: expected"),
+        ("[[sweep]]\nM = [1, 2]\nN = [3, 4]\n\n[[sweep]]", "[sweep]", "`sweep` is to be a list"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(write, old, new, message):
+    assert GOOD.count(old) == 1
+    with pytest.raises(UsageError) as caught:
+        manifest.load(write(GOOD.replace(old, new)))
+    assert message in str(caught.value)
+
+
+def test_an_expression_that_fails_at_one_shape_names_it(write):
+    kernel = manifest.load(write(GOOD.replace('"ceil(N / 3)"', '"N / 3"')))
+    with pytest.raises(UsageError, match=r"k.toml: at M=6 N=4: `N / 3` is 4/3, not a whole number"):
+        kernel.case(kernel.shape({}))
+
+
+def test_an_unknown_dim_is_named(write):
+    with pytest.raises(UsageError, match="no dimension is named Q; there are M, N"):
+        manifest.load(write(GOOD)).shape({"Q": 1})
+
+
+def test_a_missing_manifest(tmp_path):
+    with pytest.raises(UsageError, match="there is no such file"):
+        manifest.load(tmp_path / "none.toml")
+
+
+def test_a_file_must_fit(write, tmp_path):
+    text = GOOD.replace('init = "normal"', 'file = "a.npy"')
+    np.save(tmp_path / "a.npy", np.arange(48, dtype=np.float32))
+    kernel = manifest.load(write(text))
+    assert kernel.case(kernel.shape({})).arrays["A"].shape == (6, 8)
+    with pytest.raises(UsageError, match=r"holds float32\[48\], binding A is f32\[7, 8\]"):
+        kernel.case(kernel.shape({"M": 7}))
+
+
+# ---- inputs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", inputs.GENERATORS)
+@pytest.mark.parametrize("dtype", inputs.DTYPES)
+def test_generators_give_the_same_array_each_time(kind, dtype):
+    first, again = (inputs.generate(kind, "A", (3, 5), dtype) for _ in range(2))
+    assert (first.shape, first.dtype) == ((3, 5), inputs.DTYPES[dtype])
+    assert first.tobytes() == again.tobytes()
+
+
+def test_generators_depend_on_name_and_seed():
+    arrays = [inputs.generate("normal", name, (8,), "f32", seed) for name, seed in (("A", 0), ("B", 0), ("A", 1))]
+    assert len({array.tobytes() for array in arrays}) == 3
+
+
+def test_unwritten_elements_show():
+    assert np.isnan(inputs.generate("unwritten", "Y", (2, 2), "f32")).all()
+    assert (inputs.generate("unwritten", "Y", (2, 2), "u32") == 0xFFFFFFFF).all()
+
+
+def test_binds_of_the_command_line(tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(2, dtype=np.float32))
+    assert inputs.parse_bind(f"X={tmp_path / 'x.npy'}")[1].tolist() == [[1, 0], [0, 1]]
+    name, array = inputs.parse_bind("dims=u32:512,768,0")
+    assert (name, array.dtype, array.tolist()) == ("dims", np.uint32, [512, 768, 0])
+    assert inputs.parse_bind("X=ones:f16:2,3")[1].tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("X", "write NAME=FILE.npy"),
+        ("X=none.npy", "none.npy: there is no such file"),
+        ("X=u32:1,-2", "not a list of u32 numbers"),
+        ("X=u32:1,x", "not a list of u32 numbers"),
+        ("X=normal:f64:3", "f64 is no type"),
+        ("X=normal:f32:0", "a number below 1"),
+        ("X=normal:f32", "not a list of whole numbers"),
+    ],
+)
+def test_bad_binds_are_explained(text, message):
+    with pytest.raises(UsageError, match=message):
+        inputs.parse_bind(text)

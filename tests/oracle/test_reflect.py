@@ -1,0 +1,53 @@
+"""Layouts as NumPy dtypes, against offsets and sizes that the WGSL spec prints in its tables and examples."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from oracle.errors import UsageError
+from oracle.reflect import dtype_of, entry_point
+from sim.wgsl import types as t
+
+
+def struct(**members):
+    return t.layout("S", [(name, type_, {}, None) for name, type_ in members.items()])
+
+
+def test_a_struct_keeps_its_padding():
+    # spec, "Structure Layout": a vec3 is aligned to 16 bytes and leaves 4 for the scalar behind it
+    dtype = dtype_of(struct(a=t.U32, b=t.Vec(3, t.F32), c=t.F32, d=t.Vec(2, t.I32)))
+    assert [dtype.fields[name][1] for name in "abcd"] == [0, 16, 28, 32]
+    assert dtype.itemsize == 48
+    value = np.zeros(1, dtype)
+    value["b"], value["c"] = (1, 2, 3), 4
+    assert value.view(np.float32)[4:8].tolist() == [1, 2, 3, 4]
+
+
+def test_arrays_and_nested_structs():
+    inner = struct(x=t.Vec(2, t.F32), y=t.F16)
+    dtype = dtype_of(struct(items=t.Array(inner, 3), n=t.U32))
+    assert (dtype.fields["items"][1], dtype.fields["n"][1], dtype.itemsize) == (0, 48, 56)
+
+
+@pytest.mark.parametrize("type_", [t.Array(t.Vec(3, t.F32), 4), t.Array(t.F32, None), t.Mat(3, 3, t.F32)], ids=str)
+def test_a_layout_that_numpy_cannot_spell_is_named(type_):
+    with pytest.raises(UsageError, match="has no NumPy layout; give its bytes as u32 words"):
+        dtype_of(type_)
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted", "message"),
+    [
+        ([], None, "k.wgsl: the shader has no compute entry point"),
+        (["a", "b"], None, "several compute entry points; choose one of a, b"),
+        (["a", "b"], "c", "no compute entry point is named c; there are a, b"),
+    ],
+)
+def test_an_entry_point_is_found_or_asked_for(names, wanted, message):
+    points = [SimpleNamespace(name=name, stage="compute") for name in names]
+    module = SimpleNamespace(source=SimpleNamespace(name="k.wgsl"), entry_points=points)
+    with pytest.raises(UsageError, match=message):
+        entry_point(module, wanted)
+    if names:
+        assert entry_point(module, "b").name == "b"

@@ -1,0 +1,365 @@
+"""Audits, differences and their reports over a run that is made up here, so that every figure is known by hand."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import sim
+from oracle import gpu, references
+from oracle.cli import main
+from oracle.listing import ADDED, against_ideal, compact, listing
+from oracle.references import Expected
+from sim.wgsl.diagnostics import Crash
+from sim.wgsl.source import Source, Span
+
+WGSL = """\
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(32)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let a = x[id.x]; // loads
+    y[id.x] = a * 2.0;
+}
+"""
+
+MANIFEST = """\
+[kernel]
+source = "twice.wgsl"
+entry = "main"
+reference = "twice"
+dims = { N = 64 }
+dispatch = ["ceil(N / 32)"]
+[bind.x]
+dtype = "f32"
+shape = ["N"]
+init = "normal"
+[bind.y]
+dtype = "f32"
+shape = ["N"]
+init = "unwritten"
+[[sweep]]
+N = [32, 64]
+[[sweep]]
+N = 96
+cost = "heavy"
+[expect]
+barriers = 0
+flops = "N"
+"""
+
+ADAPTER = gpu.AdapterInfo("llvmpipe (LLVM 15)", "CPU", "Vulkan", "llvmpipe", "Mesa 22.3.6", "0.32.0")
+
+
+def site(kind, start, line, **counters):
+    source = Source(WGSL, "twice.wgsl")
+    offset = source.line_start(line - 1) + start
+    zero = dict.fromkeys((*ADDED, "executions", "active_lanes"), 0)
+    facts = {"kind": kind, "space": "storage", "name": "x", "bytes_per_lane": 4, "line": line}
+    return SimpleNamespace(**zero | facts | counters, span=Span(source, offset, offset + 3))
+
+
+@dataclass
+class Run:
+    outputs: dict
+    counters: dict
+    sites: list
+    findings: list = field(default_factory=list)
+
+    def writer(self, name, element):
+        return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"
+
+
+@dataclass
+class Finding:
+    code: str = "out-of-bounds"
+    severity: str = "warning"
+    message: str = "reads past the end of x"
+    spans: tuple = ()
+    lanes: tuple = (3,)
+    workgroup: tuple = (0, 0, 0)
+    epoch: int = 0
+
+    def render(self):
+        return f"twice.wgsl:5:13: {self.severity}: {self.message}"
+
+
+@pytest.fixture
+def world(monkeypatch, tmp_path):
+    """A folder with one kernel, a simulator and a GPU that double numbers, and knobs to make them fail."""
+    knobs = SimpleNamespace(folder=tmp_path, findings=[], gpu_error=0.0, sim_error=0.0, devices=[], no_adapter=False)
+    (tmp_path / "twice.wgsl").write_text(WGSL)
+    (tmp_path / "twice.toml").write_text(MANIFEST)
+
+    def simulate(path, *, entry, grid, bindings, overrides, device, probes):
+        knobs.devices.append((device, probes))
+        y = bindings["x"] * np.float32(2)
+        y[-1] += np.float32(knobs.sim_error)
+        groups = grid[0]
+        counters = dict.fromkeys(("executions", "active_lanes", *ADDED), 0)
+        counters |= {
+            "workgroups": groups, "invocations": 32 * groups, "workgroup_memory_bytes": 0, "simt_efficiency": 1.0,
+            "thread_utilization": 1.0, "flops": 32 * groups, "global_bytes": 256 * groups,
+            "global_sectors": 12 * groups, "global_ideal_sectors": 8 * groups, "shared_wavefronts": 6 * groups,
+            "shared_ideal_wavefronts": 2 * groups,
+        }  # fmt: skip
+        sites = [
+            site("load", 12, 5, executions=groups, active_lanes=16 * groups, global_sectors=8 * groups,
+                 global_ideal_sectors=4 * groups),
+            site("store", 4, 6, executions=groups, active_lanes=32 * groups, global_sectors=4 * groups,
+                 global_ideal_sectors=4 * groups),
+        ]  # fmt: skip
+        return Run({"x": bindings["x"], "y": y}, counters, sites, knobs.findings)
+
+    def run_on_gpu(case, adapter, repeats=1):
+        y = case.bindings["x"] * np.float32(2)
+        y[0] += np.float32(knobs.gpu_error)
+        return gpu.GpuRun({"y": y}, ADAPTER, (0.001,))
+
+    def require_adapter(wanted=None):
+        if knobs.no_adapter:
+            raise gpu.NoAdapter("wgpu finds no adapter; apt-get install it")
+        return ADAPTER
+
+    def twice(arrays, dims):
+        value = arrays["x"].astype(np.float64) * 2
+        return {"y": Expected(value, np.zeros_like(value))}
+
+    monkeypatch.setattr(sim, "simulate", simulate, raising=False)
+    devices = SimpleNamespace(get=lambda name: SimpleNamespace(subgroup_size=32))
+    monkeypatch.setattr(sim, "devices", devices, raising=False)
+    monkeypatch.setattr("oracle.audit.run_on_gpu", run_on_gpu)
+    monkeypatch.setattr("oracle.diff.run_on_gpu", run_on_gpu)
+    monkeypatch.setattr(gpu, "require_adapter", require_adapter)
+    monkeypatch.setattr("oracle.diff.require_adapter", require_adapter)
+    monkeypatch.setitem(references._references, "twice", twice)
+    monkeypatch.delenv("BANKSHOT_REQUIRE_GPU", raising=False)
+    return knobs
+
+
+def bankshot(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+# ---- audit -------------------------------------------------------------------------------------------
+
+
+def test_a_clean_audit(world):
+    result = bankshot("audit", world.folder)
+    assert result.exit_code == 0, result.output
+    assert "audit: 3 of 3 cases clean" in result.stdout
+    assert "y against reference twice: 32 elements, rule bound, share of the bound used 0 (limit 1)" in result.stdout
+    assert "y against wgpu on llvmpipe (LLVM 15): bit for bit, 96 elements" in result.stdout
+    assert "Mesa 22.3.6" in result.stdout
+    assert "flops  64 as expected" in result.stdout
+    assert "workgroup memory wavefronts" in result.stdout
+    assert "6, ideal 2 (x3)" in result.stdout
+    assert "no findings" in result.stdout
+    assert "[2/3] twice N=64: simulating with all counters" in result.stderr
+    assert max(len(line) for line in result.stdout.splitlines() if str(world.folder) not in line) <= 120
+
+
+def test_bits_are_compared_under_the_profile_of_the_adapter(world):
+    bankshot("audit", world.folder, "--set", "N=32")
+    assert world.devices == [("nvidia", "all"), ("lavapipe", "none")]
+    world.devices.clear()
+    bankshot("audit", world.folder, "--set", "N=32", "--device", "lavapipe")
+    assert world.devices == [("lavapipe", "all")]
+
+
+def test_the_listing_stands_beside_the_source(world):
+    out = bankshot("audit", world.folder / "twice.wgsl", "--set", "N=64").stdout
+    row = next(line for line in out.splitlines() if "let a = x[id.x]" in line)
+    assert row.split()[:6] == ["5", "2", "50%", "16/8", "x2", "let"]
+    row = next(line for line in out.splitlines() if "y[id.x] = a" in line)
+    assert row.split()[:4] == ["6", "2", "100%", "8"]
+    assert "@workgroup_size" in out
+    assert "     let a" in out  # indented as written
+    counted = bankshot("audit", world.folder, "--set", "N=64", "--listing", "counted").stdout
+    assert "@workgroup_size" not in counted
+    assert "let a = x[id.x]" in counted
+    assert "let a" not in bankshot("audit", world.folder, "--set", "N=64", "--listing", "none").stdout
+
+
+def test_quick_leaves_heavy_shapes_out(world):
+    assert "2 of 2 cases clean" in bankshot("audit", world.folder, "--quick").stdout
+
+
+def test_a_gpu_that_disagrees(world):
+    world.gpu_error = 1.0
+    result = bankshot("audit", world.folder, "--set", "N=64")
+    assert result.exit_code == 1
+    assert "1 of 64 elements (1.56%), rule exact, up to " in result.stdout
+    assert re.search(r"\[0\] .* 0x[0-9a-f]{8} +0x[0-9a-f]{8} .* workgroup \(0, 0, 0\) lane 0", result.stdout)
+    assert "audit: 0 of 1 cases clean" in result.stdout
+
+
+def test_a_simulator_that_misses_the_reference(world):
+    world.sim_error = 1.0
+    result = bankshot("audit", world.folder, "--set", "N=64", "--no-gpu")
+    assert result.exit_code == 1
+    assert "y against reference twice: 1 of 64 elements" in result.stdout
+    assert "workgroup (1, 0, 0) lane 31" in result.stdout
+
+
+def test_a_counter_that_misses_the_manifest(world):
+    text = (world.folder / "twice.toml").read_text()
+    (world.folder / "twice.toml").write_text(text.replace('flops = "N"', 'bank_conflicts = "N"'))
+    result = bankshot("audit", world.folder, "--set", "N=64")
+    assert result.exit_code == 1
+    assert "bank_conflicts  8, the manifest expects 64" in result.stdout
+    (world.folder / "twice.toml").write_text(text.replace('flops = "N"', 'flps = "N"'))
+    result = bankshot("audit", world.folder)
+    assert result.exit_code == 2
+    assert "[expect] names flps, which is no output and no counter" in result.stderr
+
+
+def test_findings_fail_an_audit_unless_the_manifest_accepts_them(world):
+    world.findings = [Finding()]
+    result = bankshot("audit", world.folder, "--quick")
+    assert result.exit_code == 1
+    assert "twice.wgsl:5:13: warning: reads past the end of x" in result.stdout
+    (world.folder / "twice.toml").write_text(MANIFEST + 'allow = ["out-of-bounds"]\n')
+    result = bankshot("audit", world.folder, "--quick")
+    assert result.exit_code == 0
+    assert "accepted by the manifest: out-of-bounds" in result.stdout
+    world.findings = [Finding(code="other", severity="info")]
+    assert bankshot("audit", world.folder, "--quick").exit_code == 0
+
+
+def test_without_an_adapter_the_report_says_so(world, monkeypatch):
+    world.no_adapter = True
+    result = bankshot("audit", world.folder, "--quick")
+    assert result.exit_code == 0
+    assert "note: not compared with wgpu: wgpu finds no adapter; apt-get install it" in result.stdout
+    monkeypatch.setenv("BANKSHOT_REQUIRE_GPU", "1")
+    result = bankshot("audit", world.folder, "--quick")
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+        2,
+        "error: wgpu finds no adapter; apt-get install it",
+    )
+
+
+def test_json_has_all_of_it(world):
+    world.findings = [Finding()]
+    world.gpu_error = float("nan")
+    result = bankshot("audit", world.folder, "--set", "N=64", "--json")
+    assert result.exit_code == 1
+    whole = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert (whole["tool"], whole["schema"], whole["verb"], whole["ok"]) == ("bankshot", 1, "audit", False)
+    (case,) = whole["cases"]
+    assert (case["kernel"], case["dims"], case["grid"]) == ("twice", {"N": 64}, [2, 1, 1])
+    assert case["counters"]["global_sectors"] == 24
+    assert [(s["line"], s["column"], s["kind"], s["global_sectors"]) for s in case["sites"]] == [
+        (5, 13, "load", 16),
+        (6, 5, "store", 8),
+    ]
+    against_gpu = next(o for o in case["outputs"] if o["against"].startswith("wgpu"))
+    assert (against_gpu["mismatches"], against_gpu["worst"][0]["expected"]) == (1, "nan")
+    assert case["findings"][0]["code"] == "out-of-bounds"
+    assert case["gpu"]["version"] == "Mesa 22.3.6"
+
+
+# ---- diff and run ------------------------------------------------------------------------------------
+
+
+def test_diff_names_the_adapter_and_every_bit(world):
+    result = bankshot("diff", world.folder)
+    assert result.exit_code == 0
+    assert world.devices == [("lavapipe", "none")]
+    assert "GPU: llvmpipe (LLVM 15) (CPU, Vulkan), driver llvmpipe Mesa 22.3.6, wgpu 0.32.0" in result.stdout
+    world.gpu_error = 0.5
+    result = bankshot("diff", world.folder, "--sweep")
+    assert result.exit_code == 1
+    assert "diff: 0 of 3 cases clean" in result.stdout
+    whole = json.loads(bankshot("diff", world.folder, "--json").stdout)
+    assert whole["cases"][0]["outputs"][0]["mismatches"] == 1
+
+
+def test_run_summarizes_and_saves(world):
+    target = world.folder / "out.npy"
+    result = bankshot("run", world.folder, "--bind", "x=ones:f32:64", "--save", f"y={target}")
+    assert result.exit_code == 0, result.output
+    assert "y: float32[64], 2 to 2; 2, 2, 2, 2, 2, 2, …" in result.stdout
+    assert "x: float32" not in result.stdout
+    assert np.load(target).tolist() == [2.0] * 64
+    whole = json.loads(bankshot("run", world.folder, "--bind", "x=ones:f32:64", "--json").stdout)
+    assert whole["cases"][0]["outputs"]["y"]["max"] == 2.0
+    result = bankshot("run", world.folder, "--save", "z=a.npy")
+    assert (result.exit_code, "no binding is named z; there are x, y" in result.stderr) == (2, True)
+
+
+# ---- failures ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["audit", "FOLDER/none.toml"], "none.toml: there is no such file or folder"),
+        (["audit", "FOLDER/empty"], "holds no manifest"),
+        (["audit", "FOLDER", "--set", "Q=1"], "no dimension is named Q; there are N"),
+        (["audit", "FOLDER", "--set", "N"], "--set N: write NAME=VALUE"),
+        (["audit", "FOLDER", "--set", "N=x"], "`x` is not a list of whole numbers"),
+        (["audit", "FOLDER", "--bind", "z=ones:f32:4"], "no binding is named z; there are x, y"),
+        (["audit", "FOLDER", "--bind", "x=ones:f32:4"], "float32[4] does not fit the manifest's float32[32]"),
+        (["audit", "FOLDER", "--override", "WG=big"], "`big` is neither a number nor true or false"),
+        (["audit", "FOLDER", "--grid", "0,1,1"], "a number below 1"),
+        (["audit", "FOLDER", "--listing", "some"], "Invalid value for '--listing'"),
+        (["audit"], "Missing argument"),
+        (["check", "FOLDER/none.wgsl"], "there is no such file"),
+        (["frobnicate"], "No such command"),
+    ],
+)
+def test_wrong_use_is_explained_and_exits_2(world, arguments, message):
+    (world.folder / "empty").mkdir()
+    result = bankshot(*(a.replace("FOLDER", str(world.folder)) for a in arguments))
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("error", [Crash("the machine met opcode 999"), ZeroDivisionError("division by zero")])
+def test_our_own_fault_is_called_that(world, monkeypatch, error):
+    def simulate(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(sim, "simulate", simulate, raising=False)
+    result = bankshot("audit", world.folder)
+    assert result.exit_code == 70
+    assert "internal error" in result.stderr
+    assert "fault of bankshot" in result.stderr
+    assert "Traceback" not in result.output
+
+
+# ---- listing -----------------------------------------------------------------------------------------
+
+
+def test_a_line_adds_its_sites_up():
+    lines = listing("a\nb\nc", [], 32)
+    assert [(line.number, line.text, line.counters) for line in lines] == [
+        (1, "a", None),
+        (2, "b", None),
+        (3, "c", None),
+    ]
+    sites = [
+        site("load", 0, 2, executions=10, active_lanes=320, shared_wavefronts=10, shared_ideal_wavefronts=10),
+        site("load", 1, 2, executions=6, active_lanes=64, shared_wavefronts=12, shared_ideal_wavefronts=6),
+    ]
+    line = listing("a\nb\nc", sites, 32)[1]
+    assert (line.counters["executions"], line.counters["shared_wavefronts"], line.lanes) == (10, 22, 384 / 512)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0"), (9999, "9999"), (10_000, "10.0k"), (999_499, "999k"), (999_500, "1.00M"), (25_769_803_776, "25.8G")],
+)
+def test_compact(count, text):
+    assert compact(count) == text
+
+
+def test_against_ideal():
+    assert (against_ideal(0, 0), against_ideal(5, 5), against_ideal(30, 10)) == ("", "5", "30/10 x3")
