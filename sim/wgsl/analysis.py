@@ -15,13 +15,15 @@ from .builtins import BUILTINS
 from .diagnostics import Note, fail
 from .scopes import Uses
 from .source import Span
-from .uniformity import check_uniformity
 
 AllUses = Mapping[typed.Variable | typed.Override | typed.Function, Uses]
 
 
-def analyse(module: typed.Module, uses: AllUses, *, subgroup_scope: bool) -> None:
-    """Judge a module whose declarations are all checked; fills in what each function accesses. Raises `WgslError`."""
+def analyse(module: typed.Module, uses: AllUses) -> list[typed.Function]:
+    """Judge a module whose declarations are all checked, and fill in what each function accesses.
+
+    Returns the functions, callees first. Raises `WgslError`.
+    """
     functions = list(module.functions.values())
     order = _callees_first(functions, uses)
     for function in order:
@@ -31,7 +33,7 @@ def analyse(module: typed.Module, uses: AllUses, *, subgroup_scope: bool) -> Non
     for function in functions:
         if function.stage:
             _check_entry_point(function, uses)
-    module.warnings.extend(check_uniformity(module, order, subgroup_scope=subgroup_scope))
+    return order
 
 
 # ---- the call graph ----------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from .fold import is_early
 from .parser import parse
 from .scopes import Entity, Scope, TypeName, Uses, did_you_mean, redeclared
 from .source import Source, Span
+from .uniformity import check_uniformity
 
 # Spec: "Enable Extensions". Each with the extensions that it brings along.
 EXTENSIONS: dict[str, tuple[str, ...]] = {
@@ -61,15 +62,18 @@ LANGUAGE_FEATURES = frozenset(
 )
 
 
-def check(source: Source | syntax.Module, *, features: frozenset[str] = LANGUAGE_FEATURES) -> typed.Module:
+def check(
+    source: Source | syntax.Module, *, features: frozenset[str] = LANGUAGE_FEATURES, uniformity: str = "error"
+) -> typed.Module:
     """Check a module, from text or already parsed.
 
-    `features`: the language features to allow, to learn whether a shader gets by without some of them. Raises
-    `WgslError` at the first thing that is wrong.
+    `features`: the language features to allow, to learn whether a shader gets by without some of them. `uniformity`:
+    how bad a barrier in divergent control flow is (error, as in the spec; or warning, info, off: some implementations
+    do not look). Raises `WgslError` at the first thing that is wrong.
     """
     try:
         module = parse(source) if isinstance(source, Source) else source
-        return ModuleScope(module, features).check()
+        return ModuleScope(module, features).check(uniformity)
     except RecursionError:
         raise fail("limit", "the module nests too deeply to be checked", None) from None
 
@@ -86,7 +90,7 @@ class ModuleScope:
         self.uses: dict[typed.Variable | typed.Override | typed.Function, Uses] = {}
         self.made = typed.Module(module.span.source, {}, [], [], {})
 
-    def check(self) -> typed.Module:
+    def check(self, uniformity: str) -> typed.Module:
         """Everything, in the order that lets each part rely on the ones before."""
         self._directives()
         for decl in self._module.decls:
@@ -98,7 +102,9 @@ class ModuleScope:
             if isinstance(decl, syntax.Function):
                 self._function_body(decl)
         _in_source_order(self.made)
-        analyse(self.made, self.uses, subgroup_scope=self.supports("subgroup_uniformity"))
+        order = analyse(self.made, self.uses)
+        subgroup_scope = self.supports("subgroup_uniformity")
+        self.made.warnings += check_uniformity(self.made, order, subgroup_scope=subgroup_scope, severity=uniformity)
         return self.made
 
     # ---- what expressions and types ask --------------------------------------------------------------------
