@@ -80,7 +80,7 @@ def _argument(e: Expressions, function: typed.Function, param: typed.Variable, a
     if not fold.convertible(value.type, param.type):
         declared = Note(f"'{param.name}' declared here", param.span)
         message = f"parameter '{param.name}' of '{function.name}' is {param.type}, but the argument is {value.type}"
-        raise fail("type-mismatch", message, arg.span, declared)
+        raise fail("type-mismatch", message, arg.span, declared, hint=fold.conversion_hint(value.type, param.type))
     if isinstance(param.type, t.Pointer) and not e.supports("unrestricted_pointer_parameters") and _is_part(value):
         message = f"parameter '{param.name}' takes only a pointer to a whole variable"
         raise fail("unsupported-feature", message, arg.span)
@@ -142,7 +142,7 @@ def _construct(e: Expressions, entity: TypeName | Generator, expr: syntax.Call) 
         message = f"an array constructor takes at most {MAX_ARRAY_CONSTRUCTOR} elements, not {len(args)}"
         raise fail("limit", message, expr.span)
     converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
-    if len(converted) == 1 and _same_shape(converted[0].type, type_):
+    if len(converted) == 1 and fold.same_shape(converted[0].type, type_):
         return fold.conversion(type_, converted[0], expr.span)
     return fold.construct(type_, converted, expr.span)
 
@@ -158,16 +158,3 @@ def _target(e: Expressions, entity: TypeName | Generator, expr: syntax.Call) -> 
     if not t.is_constructible(type_):
         raise fail("not-constructible", f"a value of type {type_} cannot be constructed", callee.span)
     return type_
-
-
-def _same_shape(one: t.Type, other: t.Type) -> bool:
-    """Scalar and scalar, equally long vectors, matrices of equal shape: then a constructor converts."""
-    match one, other:
-        case t.Scalar(), t.Scalar():
-            return True
-        case t.Vec(), t.Vec():
-            return one.size == other.size
-        case t.Mat(), t.Mat():
-            return (one.cols, one.rows) == (other.cols, other.rows)
-        case _:
-            return False

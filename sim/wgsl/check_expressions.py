@@ -109,7 +109,8 @@ class Expressions:
 
     def convert(self, made: typed.Expr, to: t.Type, what: str) -> typed.Expr:
         if not fold.convertible(made.type, to):
-            raise fail("type-mismatch", f"{what} must be {to}, not {made.type}", made.span)
+            hint = fold.conversion_hint(made.type, to)
+            raise fail("type-mismatch", f"{what} must be {to}, not {made.type}", made.span, hint=hint)
         return fold.convert(made, to)
 
     def condition(self, expr: syntax.Expr, what: str) -> typed.Expr:
