@@ -67,6 +67,7 @@ class Function:
     must_use: bool = False
     subgroup_size: Expr | None = None
     diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
+    calls: list[Function] = field(default_factory=list)  # directly
     globals: list[Variable] = field(default_factory=list)  # statically accessed, through calls too
     overrides: list[Override] = field(default_factory=list)  # likewise
 
@@ -369,6 +370,15 @@ def statements(block: Block) -> Iterator[Stmt]:
         yield stmt
         for inner in (stmt,) if isinstance(stmt, Block) else blocks(stmt):
             yield from statements(inner)
+
+
+def reached(function: Function) -> list[Function]:
+    """A function and all that it calls, directly or not, in the order in which one comes upon them."""
+    found = {function: None}
+    for one in (todo := [function]):
+        todo += [callee for callee in one.calls if callee not in found]
+        found.update(dict.fromkeys(one.calls))
+    return list(found)
 
 
 def expressions(expr: Expr) -> Iterator[Expr]:
