@@ -71,7 +71,7 @@ def _function(e: Expressions, function: typed.Function, expr: syntax.Call) -> Ca
         raise fail("wrong-argument-count", message, expr.span, declared)
     args = [_argument(e, function, p, a) for p, a in zip(function.params, expr.args, strict=True)]
     e.uses.calls.setdefault(function, expr.span)
-    made = typed.Call(function.result or t.BOOL, expr.span, function, args)
+    made = typed.Call(function.result or typed.NOTHING, expr.span, function, args)
     return Called(made, function.result is not None, function.must_use)
 
 
@@ -104,12 +104,8 @@ def _builtin(e: Expressions, row: Builtin, expr: syntax.Call) -> Called:
     templates = tuple(e.type_of(a) for a in callee.args or ())
     args = [e.value(a) for a in expr.args]
     made = _apply(e, row, templates, args, expr.span, expr.span)
-    has_value = not isinstance(made, typed.BuiltinCall) or made.type is not NOTHING
+    has_value = made.type != typed.NOTHING
     return Called(made, has_value, row.must_use and has_value)
-
-
-# What a builtin call without a value has for a type; nobody can ask for it.
-NOTHING = t.Scalar("nothing")
 
 
 def _apply(
@@ -123,7 +119,7 @@ def _apply(
             message = f"argument {i + 1} of '{row.name}' must be a const-expression"
             raise fail("not-constant", message, args[i].span)
     converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
-    return fold.builtin_call(row, converted, chosen.result or NOTHING, span)
+    return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, span)
 
 
 # ---- value constructors --------------------------------------------------------------------------------

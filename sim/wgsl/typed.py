@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Value = Any
 
+# The type of a call without a value. No expression can ask for it.
+NOTHING = t.Scalar("nothing")
+
 # ---- what names stand for ----------------------------------------------------------------------------
 
 
@@ -163,7 +166,7 @@ class ShortCircuit(Expr):
 class BuiltinCall(Expr):
     """A builtin function or an operator (`builtin.name` is then the operator's row), args already converted.
 
-    For `bitcast<T>` and the like, T is `type`.
+    For `bitcast<T>` and the like, T is `type`; it is `NOTHING` where the builtin returns nothing (a barrier).
     """
 
     builtin: Builtin
@@ -190,7 +193,7 @@ class Construct(Expr):
 
 @dataclass(eq=False, slots=True)
 class Call(Expr):
-    """A user function. `type` is None's stand-in (`t.BOOL`) never used where the function returns nothing."""
+    """A user function. `type` is `NOTHING` where the function returns nothing."""
 
     function: Function
     args: list[Expr]
