@@ -168,6 +168,21 @@ def test_rejected(expected: str, text: str) -> None:
     assert code(text) == expected
 
 
+def test_every_declaration_has_its_own_complaint() -> None:
+    text = """
+        const a = b;
+        const b = c;
+        fn f() -> i32 { return b; }
+        fn g() { let x = 1; x = 2; }
+        fn h() -> i32 { }
+        var<private> d = 1u + 1i;
+        """
+    with pytest.raises(WgslError) as error:
+        module(text)
+    found = [(d.code, d.span.line) for d in error.value.diagnostics if d.span]
+    assert found == [("unresolved-name", 3), ("not-assignable", 5), ("no-matching-overload", 7)]
+
+
 # ---- limits of the spec ------------------------------------------------------------------------------------
 
 
