@@ -15,14 +15,18 @@ from .builtins import BUILTINS
 from .diagnostics import Note, fail
 from .scopes import Uses
 from .source import Span
-from .uniformity import check_uniformity
 
 AllUses = Mapping[typed.Variable | typed.Override | typed.Function, Uses]
 
 
-def analyse(module: typed.Module, uses: AllUses, *, subgroup_scope: bool) -> None:
-    """Judge a module whose declarations are all checked; fills in what each function accesses. Raises `WgslError`."""
+def analyse(module: typed.Module, uses: AllUses) -> list[typed.Function]:
+    """Judge a module whose declarations are all checked, and fill in what each function accesses.
+
+    Returns the functions, callees first. Raises `WgslError`.
+    """
     functions = list(module.functions.values())
+    for function in functions:
+        function.calls = list(uses[function].calls)
     order = _callees_first(functions, uses)
     for function in order:
         check_behavior(function)
@@ -31,7 +35,7 @@ def analyse(module: typed.Module, uses: AllUses, *, subgroup_scope: bool) -> Non
     for function in functions:
         if function.stage:
             _check_entry_point(function, uses)
-    module.warnings.extend(check_uniformity(module, order, subgroup_scope=subgroup_scope))
+    return order
 
 
 # ---- the call graph ----------------------------------------------------------------------------------
@@ -59,17 +63,6 @@ def _callees_first(functions: list[typed.Function], uses: AllUses) -> list[typed
     return list(order)
 
 
-def _reached(function: typed.Function, uses: AllUses) -> Iterator[typed.Function]:
-    """A function and all that it calls, directly or not."""
-    seen: dict[typed.Function, None] = {function: None}
-    for one in (todo := [function]):
-        for callee in uses[one].calls:
-            if callee not in seen:
-                seen[callee] = None
-                todo.append(callee)
-    return iter(seen)
-
-
 # ---- static accesses ---------------------------------------------------------------------------------
 
 
@@ -77,7 +70,7 @@ def _collect(function: typed.Function, uses: AllUses) -> None:
     """Variables and overrides that a function accesses, through calls too."""
     variables: dict[typed.Variable, None] = {}
     overrides: dict[typed.Override, None] = {}
-    for one in _reached(function, uses):
+    for one in typed.reached(function):
         variables.update(dict.fromkeys(uses[one].globals))
         overrides.update(dict.fromkeys(uses[one].overrides))
     for variable in variables:
@@ -99,7 +92,7 @@ def _sizing_overrides(type_: t.Type) -> Iterator[typed.Override]:
 
 def _check_entry_point(entry: typed.Function, uses: AllUses) -> None:
     _check_bindings(entry)
-    for function in _reached(entry, uses):
+    for function in typed.reached(entry):
         _check_stage(entry, function, uses[function])
     immediates = [v for v in entry.globals if v.space == "immediate"]
     if len(immediates) > 1:

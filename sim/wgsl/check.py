@@ -7,7 +7,8 @@ Spec: WGSL, "Declaration and Scope", "Variable and Value Declarations", "Directi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from . import syntax, typed
 from . import types as t
@@ -31,6 +32,7 @@ from .fold import is_early
 from .parser import parse
 from .scopes import Entity, Scope, TypeName, Uses, did_you_mean, redeclared
 from .source import Source, Span
+from .uniformity import check_uniformity
 
 # Spec: "Enable Extensions". Each with the extensions that it brings along.
 EXTENSIONS: dict[str, tuple[str, ...]] = {
@@ -61,15 +63,18 @@ LANGUAGE_FEATURES = frozenset(
 )
 
 
-def check(source: Source | syntax.Module, *, features: frozenset[str] = LANGUAGE_FEATURES) -> typed.Module:
+def check(
+    source: Source | syntax.Module, *, features: frozenset[str] = LANGUAGE_FEATURES, uniformity: str = "error"
+) -> typed.Module:
     """Check a module, from text or already parsed.
 
-    `features`: the language features to allow, to learn whether a shader gets by without some of them. Raises
-    `WgslError` at the first thing that is wrong.
+    `features`: the language features to allow, to learn whether a shader gets by without some of them. `uniformity`:
+    how bad a barrier in divergent control flow is (error, as in the spec; or warning, info, off: some implementations
+    do not look). Raises `WgslError` with what is wrong, at most one complaint a declaration.
     """
     try:
         module = parse(source) if isinstance(source, Source) else source
-        return ModuleScope(module, features).check()
+        return ModuleScope(module, features).check(uniformity)
     except RecursionError:
         raise fail("limit", "the module nests too deeply to be checked", None) from None
 
@@ -83,28 +88,46 @@ class ModuleScope:
         self._decls = _by_name(module.decls)
         self._entities: dict[str, Entity] = {}
         self._pending: list[tuple[str, Span]] = []  # declarations being resolved, each with where it was asked for
+        self._errors: dict[WgslError, None] = {}
+        self._failed: dict[str, WgslError] = {}  # declarations that are wrong, so that each is complained of once
         self.uses: dict[typed.Variable | typed.Override | typed.Function, Uses] = {}
         self.made = typed.Module(module.span.source, {}, [], [], {})
 
-    def check(self) -> typed.Module:
+    def check(self, uniformity: str) -> typed.Module:
         """Everything, in the order that lets each part rely on the ones before."""
         self._directives()
         for decl in self._module.decls:
-            if isinstance(decl, syntax.ConstAssert):
-                check_assertion(Expressions(self), decl)
-            else:
-                self.lookup(decl.name, decl.name_span)
+            with self._collecting():
+                if isinstance(decl, syntax.ConstAssert):
+                    check_assertion(Expressions(self), decl)
+                else:
+                    self.lookup(decl.name, decl.name_span)
         for decl in self._module.decls:
-            if isinstance(decl, syntax.Function):
-                self._function_body(decl)
+            if isinstance(decl, syntax.Function) and decl.name not in self._failed:
+                with self._collecting():
+                    self._function_body(decl)
+        if self._errors:
+            raise _all_of(self._errors)
         _in_source_order(self.made)
-        analyse(self.made, self.uses, subgroup_scope=self.supports("subgroup_uniformity"))
+        order = analyse(self.made, self.uses)
+        subgroup_scope = self.supports("subgroup_uniformity")
+        self.made.warnings += check_uniformity(self.made, order, subgroup_scope=subgroup_scope, severity=uniformity)
         return self.made
+
+    @contextmanager
+    def _collecting(self) -> Iterator[None]:
+        """Keep an error for the end, and go on with the next declaration."""
+        try:
+            yield
+        except WgslError as error:
+            self._errors[error] = None
 
     # ---- what expressions and types ask --------------------------------------------------------------------
 
     def lookup(self, name: str, span: Span) -> Entity | None:
         """What a name denotes at module scope, declared or predeclared; None where it denotes nothing."""
+        if name in self._failed:
+            raise self._failed[name]
         if name not in self._entities:
             decl = self._decls.get(name)
             entity = self._resolve(decl, span) if decl else predeclared(name) or BUILTINS.get(name)
@@ -162,9 +185,13 @@ class ModuleScope:
         if any(name == decl.name for name, _ in self._pending):
             raise self._recursion(decl, span)
         self._pending.append((decl.name, span))
-        entity = self._declare(decl)
-        self._pending.pop()
-        return entity
+        try:
+            return self._declare(decl)
+        except WgslError as error:
+            self._failed[decl.name] = error
+            raise
+        finally:
+            self._pending.pop()
 
     def _recursion(self, decl: _Named, span: Span) -> WgslError:
         names = [name for name, _ in self._pending]
@@ -321,6 +348,12 @@ class ModuleScope:
 
 
 _Named = syntax.Function | syntax.GlobalDecl | syntax.Alias | syntax.Struct
+
+
+def _all_of(errors: Iterable[WgslError]) -> WgslError:
+    """One error with the complaints of all, in the order of the source."""
+    diagnostics = [diagnostic for error in errors for diagnostic in error.diagnostics]
+    return WgslError(*sorted(diagnostics, key=lambda d: d.span.start if d.span else -1))
 
 
 def _by_name(decls: Sequence[syntax.Decl]) -> dict[str, _Named]:

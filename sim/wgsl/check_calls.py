@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 MAX_ARRAY_CONSTRUCTOR = 2047  # spec, "Limits"
 
-_UNARY = {"-": "unary -", "!": "!", "~": "~"}
-_INFERRED = ("vec", "mat", "array")
+_UNARY_ROWS = {"-": "unary -", "!": "!", "~": "~"}
+_INFERRING = ("vec", "mat", "array")  # generators whose template arguments a constructor finds by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def call(e: Expressions, expr: syntax.Call) -> Called:
 
 def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op_span: Span) -> typed.Expr:
     """A unary or binary operator applied to values."""
-    row = OPERATORS[_UNARY[op] if len(operands) == 1 else op]
+    row = OPERATORS[_UNARY_ROWS[op] if len(operands) == 1 else op]
     return _apply(e, row, (), operands, span, op_span)
 
 
@@ -71,7 +71,7 @@ def _function(e: Expressions, function: typed.Function, expr: syntax.Call) -> Ca
         raise fail("wrong-argument-count", message, expr.span, declared)
     args = [_argument(e, function, p, a) for p, a in zip(function.params, expr.args, strict=True)]
     e.uses.calls.setdefault(function, expr.span)
-    made = typed.Call(function.result or t.BOOL, expr.span, function, args)
+    made = typed.Call(function.result or typed.NOTHING, expr.span, function, args)
     return Called(made, function.result is not None, function.must_use)
 
 
@@ -80,7 +80,7 @@ def _argument(e: Expressions, function: typed.Function, param: typed.Variable, a
     if not fold.convertible(value.type, param.type):
         declared = Note(f"'{param.name}' declared here", param.span)
         message = f"parameter '{param.name}' of '{function.name}' is {param.type}, but the argument is {value.type}"
-        raise fail("type-mismatch", message, arg.span, declared)
+        raise fail("type-mismatch", message, arg.span, declared, hint=fold.conversion_hint(value.type, param.type))
     if isinstance(param.type, t.Pointer) and not e.supports("unrestricted_pointer_parameters") and _is_part(value):
         message = f"parameter '{param.name}' takes only a pointer to a whole variable"
         raise fail("unsupported-feature", message, arg.span)
@@ -104,12 +104,8 @@ def _builtin(e: Expressions, row: Builtin, expr: syntax.Call) -> Called:
     templates = tuple(e.type_of(a) for a in callee.args or ())
     args = [e.value(a) for a in expr.args]
     made = _apply(e, row, templates, args, expr.span, expr.span)
-    has_value = not isinstance(made, typed.BuiltinCall) or made.type is not NOTHING
+    has_value = made.type != typed.NOTHING
     return Called(made, has_value, row.must_use and has_value)
-
-
-# What a builtin call without a value has for a type; nobody can ask for it.
-NOTHING = t.Scalar("nothing")
 
 
 def _apply(
@@ -123,7 +119,7 @@ def _apply(
             message = f"argument {i + 1} of '{row.name}' must be a const-expression"
             raise fail("not-constant", message, args[i].span)
     converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
-    return fold.builtin_call(row, converted, chosen.result or NOTHING, span)
+    return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, span)
 
 
 # ---- value constructors --------------------------------------------------------------------------------
@@ -142,7 +138,7 @@ def _construct(e: Expressions, entity: TypeName | Generator, expr: syntax.Call) 
         message = f"an array constructor takes at most {MAX_ARRAY_CONSTRUCTOR} elements, not {len(args)}"
         raise fail("limit", message, expr.span)
     converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
-    if len(converted) == 1 and _same_shape(converted[0].type, type_):
+    if len(converted) == 1 and fold.same_shape(converted[0].type, type_):
         return fold.conversion(type_, converted[0], expr.span)
     return fold.construct(type_, converted, expr.span)
 
@@ -151,23 +147,10 @@ def _target(e: Expressions, entity: TypeName | Generator, expr: syntax.Call) -> 
     """The type to construct, or the name of the generator whose arguments are to be inferred."""
     callee = expr.callee
     if isinstance(entity, Generator) and callee.args is None:
-        if entity.name.startswith(_INFERRED):
+        if entity.name.startswith(_INFERRING):
             return entity.name
         raise fail("not-constructible", f"'{callee.name}' cannot be constructed", callee.span)
     type_ = e.types.named(entity, callee) if isinstance(entity, TypeName) else e.types.generated(entity, callee)
     if not t.is_constructible(type_):
         raise fail("not-constructible", f"a value of type {type_} cannot be constructed", callee.span)
     return type_
-
-
-def _same_shape(one: t.Type, other: t.Type) -> bool:
-    """Scalar and scalar, equally long vectors, matrices of equal shape: then a constructor converts."""
-    match one, other:
-        case t.Scalar(), t.Scalar():
-            return True
-        case t.Vec(), t.Vec():
-            return one.size == other.size
-        case t.Mat(), t.Mat():
-            return (one.cols, one.rows) == (other.cols, other.rows)
-        case _:
-            return False

@@ -109,7 +109,8 @@ class Expressions:
 
     def convert(self, made: typed.Expr, to: t.Type, what: str) -> typed.Expr:
         if not fold.convertible(made.type, to):
-            raise fail("type-mismatch", f"{what} must be {to}, not {made.type}", made.span)
+            hint = fold.conversion_hint(made.type, to)
+            raise fail("type-mismatch", f"{what} must be {to}, not {made.type}", made.span, hint=hint)
         return fold.convert(made, to)
 
     def condition(self, expr: syntax.Expr, what: str) -> typed.Expr:
@@ -298,7 +299,7 @@ def not_early(made: typed.Expr, what: str, wanted: str, *, const: bool = False) 
     late = _late_part(made, const)
     message, reason = f"{what} must be {wanted}", _lateness(late)
     if late.span == made.span:
-        return fail("not-constant", message, made.span, hint=reason)
+        return fail("not-constant", f"{message}, but {reason}", made.span)
     return fail("not-constant", message, made.span, Note(reason, late.span))
 
 

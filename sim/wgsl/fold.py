@@ -70,6 +70,24 @@ def conversion(type_: t.Type, arg: typed.Expr, span: Span) -> typed.Expr:
     return typed.Convert(type_, span, arg)
 
 
+def same_shape(one: t.Type, other: t.Type) -> bool:
+    """Scalar and scalar, equally long vectors, matrices of equal shape: then a constructor converts."""
+    match one, other:
+        case t.Scalar(), t.Scalar():
+            return True
+        case t.Vec(), t.Vec():
+            return one.size == other.size
+        case t.Mat(), t.Mat():
+            return (one.cols, one.rows) == (other.cols, other.rows)
+        case _:
+            return False
+
+
+def conversion_hint(from_: t.Type, to: t.Type) -> str | None:
+    """Advice where a value has the right shape and only the wrong kind of number."""
+    return f"convert it: {to}(…)" if same_shape(from_, to) else None
+
+
 # ---- makers ------------------------------------------------------------------------------------------
 
 

@@ -62,6 +62,7 @@ def create_pipeline(
         store_types,
         workgroup_bytes,
         fixed.type,
+        fixed.expr,
         _subgroup_size(function, fixed, size),
         list(_storage_warning(function, workgroup_bytes, allowed["maxComputeWorkgroupStorageSize"])),
     )
@@ -202,23 +203,10 @@ def _check_expressions(entry: typed.Function, fixed: Substitution) -> None:
     for variable in entry.globals:
         if variable.init is not None:
             fixed.expr(variable.init)
-    for function in _reached(entry):
+    for function in typed.reached(entry):
         assert function.body is not None
         for stmt in typed.statements(function.body):
             fixed.check(stmt)
-
-
-def _reached(entry: typed.Function) -> Iterator[typed.Function]:
-    seen = {entry}
-    for function in (todo := [entry]):
-        yield function
-        assert function.body is not None
-        for stmt in typed.statements(function.body):
-            for expr in typed.operands(stmt):
-                for part in typed.expressions(expr):
-                    if isinstance(part, typed.Call) and part.function not in seen:
-                        seen.add(part.function)
-                        todo.append(part.function)
 
 
 def _storage_warning(function: typed.Function, used: int, limit: int) -> Iterator[Diagnostic]:

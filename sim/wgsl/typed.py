@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Value = Any
 
+# The type of a call without a value. No expression can ask for it.
+NOTHING = t.Scalar("nothing")
+
 # ---- what names stand for ----------------------------------------------------------------------------
 
 
@@ -67,6 +70,7 @@ class Function:
     must_use: bool = False
     subgroup_size: Expr | None = None
     diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
+    calls: list[Function] = field(default_factory=list)  # directly
     globals: list[Variable] = field(default_factory=list)  # statically accessed, through calls too
     overrides: list[Override] = field(default_factory=list)  # likewise
 
@@ -162,7 +166,7 @@ class ShortCircuit(Expr):
 class BuiltinCall(Expr):
     """A builtin function or an operator (`builtin.name` is then the operator's row), args already converted.
 
-    For `bitcast<T>` and the like, T is `type`.
+    For `bitcast<T>` and the like, T is `type`; it is `NOTHING` where the builtin returns nothing (a barrier).
     """
 
     builtin: Builtin
@@ -189,7 +193,7 @@ class Construct(Expr):
 
 @dataclass(eq=False, slots=True)
 class Call(Expr):
-    """A user function. `type` is None's stand-in (`t.BOOL`) never used where the function returns nothing."""
+    """A user function. `type` is `NOTHING` where the function returns nothing."""
 
     function: Function
     args: list[Expr]
@@ -371,6 +375,15 @@ def statements(block: Block) -> Iterator[Stmt]:
             yield from statements(inner)
 
 
+def reached(function: Function) -> list[Function]:
+    """A function and all that it calls, directly or not, in the order in which one comes upon them."""
+    found = {function: None}
+    for one in (todo := [function]):
+        todo += [callee for callee in one.calls if callee not in found]
+        found.update(dict.fromkeys(one.calls))
+    return list(found)
+
+
 def expressions(expr: Expr) -> Iterator[Expr]:
     """An expression and everything in it, operands first."""
     for child in children(expr):
@@ -415,8 +428,9 @@ class Module:
 class Pipeline:
     """One compute entry point with all its constants known.
 
-    `values` maps each override to its value; `globals` are the statically used variables with override-sized array
-    types made concrete; `resolve(type)` makes any type of the module concrete.
+    `values` maps each override that is used to its value; `globals` are the statically used variables, and
+    `store_types` what they hold with override-sized arrays counted. `resolve(type)` counts the array in any type of the
+    module, `fold(expr)` is an expression with every override replaced by its value, folded as far as it goes.
     """
 
     module: Module
@@ -427,5 +441,6 @@ class Pipeline:
     store_types: dict[Variable, t.Type]  # concrete store type of each of `globals`
     workgroup_bytes: int
     resolve: Callable[[t.Type], t.Type]
+    fold: Callable[[Expr], Expr]
     subgroup_size: int | None = None
     warnings: list[Diagnostic] = field(default_factory=list)

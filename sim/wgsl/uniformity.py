@@ -100,18 +100,19 @@ def _reach(start: Iterable[Node]) -> Reach:
 
 
 def check_uniformity(
-    module: typed.Module, functions: Sequence[typed.Function], *, subgroup_scope: bool = True
+    module: typed.Module, functions: Sequence[typed.Function], *, subgroup_scope: bool = True, severity: str = "error"
 ) -> list[Diagnostic]:
     """Analyse functions (callees first); warnings and infos are returned, an error is raised.
 
     `subgroup_scope`: the language feature `subgroup_uniformity` holds, so subgroup operations need only their subgroup
-    to go together.
+    to go together. `severity`: that of what no filter speaks of (error, warning, info or off).
     """
     found: dict[tuple[str, Span], Diagnostic] = {}
     for scope in ("workgroup", "subgroup") if subgroup_scope else ("workgroup",):
+        rules = _Rules(scope, subgroup_scope, severity)
         summaries: dict[typed.Function, Summary] = {}
         for function in functions:
-            walk = _Walk(module, function, scope, subgroup_scope, summaries)
+            walk = _Walk(module, function, rules, summaries)
             summaries[function] = walk.summary()
             for diagnostic in walk.failures():
                 if diagnostic.severity == "error":
@@ -119,6 +120,19 @@ def check_uniformity(
                 assert diagnostic.span is not None
                 found.setdefault((diagnostic.code, diagnostic.span), diagnostic)
     return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What one run of the analysis asks for."""
+
+    scope: str
+    subgroup_scope: bool
+    severity: str
+
+    def apply(self, rule: str) -> bool:
+        """Is a triggering rule judged in this scope? Without a subgroup scope the workgroup's judges all of them."""
+        return not self.subgroup_scope or _SCOPE_OF[rule] == self.scope
 
 
 @dataclass(slots=True)
@@ -148,13 +162,11 @@ class _Walk:
         self,
         module: typed.Module,
         function: typed.Function,
-        scope: str,
-        subgroup_scope: bool,
+        rules: _Rules,
         summaries: Mapping[typed.Function, Summary],
     ) -> None:
         self.function = function
-        self.scope = scope
-        self.subgroup_scope = subgroup_scope
+        self.rules = rules
         self.summaries = summaries
         self.needs: dict[Need, Node] = {}
         self.filters: list[dict[str, str]] = [module.diagnostics, function.diagnostics]
@@ -202,7 +214,7 @@ class _Walk:
         """Why an entry point's parameter may differ between invocations, or None."""
         attrs = [dict(m.attrs) for m in param.type.members] if isinstance(param.type, t.Struct) else [param.attrs]
         names = [a.get("builtin") for a in attrs]
-        uniform = UNIFORM_INPUTS[self.scope] if self.function.stage == "compute" else frozenset()
+        uniform = UNIFORM_INPUTS[self.rules.scope] if self.function.stage == "compute" else frozenset()
         if all(name in uniform for name in names):
             return None
         return Note(f"'{param.name}' may differ between invocations", param.span)
@@ -389,12 +401,12 @@ class _Walk:
 
     def _severity(self, rule: str) -> str:
         """How bad it is to break a rule here: the nearest filter says."""
-        return next((f[rule] for f in reversed(self.filters) if rule in f), "error")
+        return next((f[rule] for f in reversed(self.filters) if rule in f), self.rules.severity)
 
     def _builtin(self, cf: Node, call: typed.BuiltinCall) -> Node:
         row = call.builtin
         args = [self._value(cf, arg) for arg in call.args]
-        if row.uniform and (not self.subgroup_scope or _SCOPE_OF[row.uniform] == self.scope):
+        if row.uniform and self.rules.apply(row.uniform):
             severity = self._severity(row.uniform)
             if severity != "off":
                 where = "must only be called in uniform control flow"
@@ -408,7 +420,7 @@ class _Walk:
         return _node(cf, *args, source=source)
 
     def _is_nonuniform(self, row: Builtin, call: typed.BuiltinCall) -> bool:
-        if self.scope == "subgroup" and row.name in SUBGROUP_UNIFORM:
+        if self.rules.scope == "subgroup" and row.name in SUBGROUP_UNIFORM:
             return False
         first = call.args[0].type if call.args else None
         if row.name == "textureLoad":

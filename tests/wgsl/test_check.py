@@ -5,6 +5,8 @@ One row is one rule of the spec; the rejected twin of an accepted module differs
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from sim.wgsl import typed
@@ -164,6 +166,101 @@ def test_accepted(text: str) -> None:
 @pytest.mark.parametrize(("expected", "text"), REJECTED.values(), ids=REJECTED.keys())
 def test_rejected(expected: str, text: str) -> None:
     assert code(text) == expected
+
+
+def test_every_declaration_has_its_own_complaint() -> None:
+    text = """
+        const a = b;
+        const b = c;
+        fn f() -> i32 { return b; }
+        fn g() { let x = 1; x = 2; }
+        fn h() -> i32 { }
+        var<private> d = 1u + 1i;
+        """
+    with pytest.raises(WgslError) as error:
+        module(text)
+    found = [(d.code, d.span.line) for d in error.value.diagnostics if d.span]
+    assert found == [("unresolved-name", 3), ("not-assignable", 5), ("no-matching-overload", 7)]
+
+
+# ---- limits of the spec ------------------------------------------------------------------------------------
+
+
+def nested_array(depth: int) -> str:
+    return f"var<private> a: {'array<' * depth}i32{', 1>' * depth};"
+
+
+LIMITS = {
+    "struct members": (1023, lambda n: f"struct S {{ {' '.join(f'm{i}: i32,' for i in range(n))} }}"),
+    "parameters": (255, lambda n: f"fn f({', '.join(f'p{i}: i32' for i in range(n))}) {{}}"),
+    "nesting of composites": (15, nested_array),
+    "braces": (127, lambda n: fn("{" * n + "}" * n)),
+    "case selectors": (
+        1023,
+        lambda n: fn(f"switch 0 {{ {' '.join(f'case {i}: {{}}' for i in range(1, n))} default {{}} }}"),
+    ),
+    "elements of an array constructor": (2047, lambda n: f"const a = array({'1, ' * n});"),
+}
+
+
+@pytest.mark.parametrize(("limit", "make"), LIMITS.values(), ids=LIMITS.keys())
+def test_limits(limit: int, make: Callable[[int], str]) -> None:
+    module(make(limit))
+    assert code(make(limit + 1)) == "limit"
+
+
+# ---- pointers ------------------------------------------------------------------------------------------------
+
+ALIASING = """
+var<private> g: i32;
+struct P { x: i32, y: i32 }
+fn read_two(a: ptr<function, i32>, b: ptr<function, i32>) -> i32 { return *a + *b; }
+fn write_one(a: ptr<function, i32>, b: ptr<function, i32>) { *a = *b; }
+fn write_unused(a: ptr<function, i32>, b: ptr<function, i32>) { *a = 1; }
+fn through(a: ptr<function, i32>, b: ptr<function, i32>) { write_one(a, b); }
+fn read_global(a: ptr<private, i32>) -> i32 { return *a + g; }
+fn write_global(a: ptr<private, i32>) -> i32 { g = 2; return *a; }
+fn write_both(a: ptr<private, i32>) { *a = g; }
+fn main() { var x = 1; var y = 2; var p: P; let q = &x;
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "aliased"),
+    [
+        ("_ = read_two(&x, &x);", False),
+        ("write_one(&x, &y);", False),
+        ("write_one(&x, &x);", True),
+        ("write_one(&x, q);", True),
+        ("write_one(&p.x, &p.y);", True),
+        ("write_unused(&x, &x);", False),
+        ("through(&x, &x);", True),
+        ("_ = read_global(&g);", False),
+        ("_ = write_global(&g);", True),
+        ("write_both(&g);", True),
+    ],
+)
+def test_alias_analysis(call: str, aliased: bool) -> None:
+    assert code(f"{ALIASING} {call} }}") == ("aliased-pointer" if aliased else "")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("n", "n", True),
+        ("n", "m", False),
+        ("n", "(n)", False),
+        ("n", "4", False),
+        ("4u", "4", True),
+        ("2 + 2", "4", True),
+    ],
+)
+def test_array_types_are_the_same_by_length(first: str, second: str, same: bool) -> None:
+    text = f"""override n = 4; override m = 4;
+        var<workgroup> a: array<i32, {first}>;
+        fn g(p: ptr<workgroup, array<i32, {second}>>) {{}}
+        fn f() {{ g(&a); }}"""
+    assert code(text) == ("" if same else "type-mismatch")
 
 
 # ---- the typed tree ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the checker says of wrong modules: each `tests/files/errors/*.wgsl` has its message in the `.err` beside it."""
+"""What the checker says of wrong modules: those in `tests/files/errors/check`, each with its message beside it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sim.wgsl.check import check
 from sim.wgsl.diagnostics import WgslError
 from sim.wgsl.source import Source
 
-FOLDER = Path(__file__).parents[1] / "files" / "errors"
+FOLDER = Path(__file__).parents[1] / "files" / "errors" / "check"
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.wgsl")), ids=lambda path: path.stem)
-def test_error_message(path: Path, golden: Callable[[Path, str], None]) -> None:
+def test_error_message(path: Path, golden: Callable[[str, Path], None]) -> None:
     with pytest.raises(WgslError) as error:
-        check(Source(path.read_text(), path.name))
-    golden(path.with_suffix(".err"), f"{error.value}\n")
+        check(Source(path.read_text(encoding="utf-8"), path.name))
+    golden(f"{error.value}\n", path.with_suffix(".err"))

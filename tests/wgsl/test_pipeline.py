@@ -47,6 +47,22 @@ def test_overrides_sizes_and_memory() -> None:
     assert made.warnings == []
 
 
+def test_expressions_and_types_without_overrides() -> None:
+    made = pipeline(TILED, width=16)
+    assert made.entry.body is not None
+    store = made.entry.body.body[0]
+    assert isinstance(store, typed.Assign)
+    target = made.fold(store.target)
+    assert isinstance(target, typed.Index)
+    assert isinstance(target.index, typed.Const)
+    assert target.index.value == 7
+    assert made.resolve(store.target.type) == store.target.type
+    tile = made.globals[0]
+    assert made.resolve(t.Pointer("workgroup", tile.type, "read_write")) == t.Pointer(
+        "workgroup", t.Array(t.Vec(3, t.F32), 8), "read_write"
+    )
+
+
 @pytest.mark.parametrize("key", ["width", "7", 7])
 def test_an_override_by_name_or_id(key: str | int) -> None:
     assert check(Source(TILED)).pipeline(overrides={key: 32}).workgroup_size == (32, 2, 1)

@@ -85,6 +85,12 @@ def test_the_reason_is_told_where_it_is() -> None:
     assert [note.message for note in diagnostic.notes] == ["'lid' may differ between invocations"]
 
 
+@pytest.mark.parametrize(("severity", "warnings"), [("off", []), ("warning", ["warning"])])
+def test_the_whole_analysis_can_be_toned_down(severity: str, warnings: list[str]) -> None:
+    made = check(Source(f"{HEAD} if lid.x < 32 {{ workgroupBarrier(); }} }}"), uniformity=severity)
+    assert [w.severity for w in made.warnings] == warnings
+
+
 @pytest.mark.parametrize(("severity", "warnings"), [("off", []), ("warning", ["warning"]), ("info", ["info"])])
 def test_a_filter_changes_the_severity(severity: str, warnings: list[str]) -> None:
     made = main(f"@diagnostic({severity}, subgroup_uniformity) if lid.x < 3 {{ data[1] = subgroupAdd(1u); }}")
