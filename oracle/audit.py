@@ -19,9 +19,11 @@ from .cases import expected_counters
 from .compare import EXACT, Comparison, Rule, compare
 from .errors import NoAdapter, UsageError
 from .manifest import Case
-from .reflect import check_module, preprocessing
+from .reflect import check_module
 
 Say = Callable[[str], None]
+
+SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,7 @@ class Audit:
 
     @property
     def subgroup_size(self) -> int:
-        import sim
-
-        return sim.devices.get(self.device).subgroup_size
+        return self.run.device.subgroup_size
 
     def noting(self, notes: Iterable[str]) -> Audit:
         """The same, with more notes."""
@@ -105,8 +105,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
     seconds: dict[str, float] = {}
     notes: list[str] = []
-    say("simulating with all counters")
-    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all"))
+    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all", say))
     checks = []
     if case.kernel.reference:
         say("computing the reference")
@@ -132,21 +131,37 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     )
 
 
-def simulate(case: Case, device: str, probes: str | Sequence[str]) -> Any:
-    """`sim.simulate` on a case."""
+def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None) -> Any:
+    """`sim.simulate` on a case. Tells how far it is in words such as `simulating as nvidia, 40%`."""
     import sim
 
     kernel = case.kernel
+    what = f"simulating as {device}{' with all counters' if probes == 'all' else ''}"
+    say(what)
     return sim.simulate(
-        kernel.source,
+        check_module(kernel),
         entry=kernel.entry,
         grid=case.grid,
         bindings=case.bindings,
         overrides=kernel.overrides,
         device=device,
         probes=probes,
-        **preprocessing(kernel),
+        progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
+
+
+def _tenths(tell: Callable[[int], None]) -> Callable[[int, int], None]:
+    """Progress of workgroups as percentages, each tenth once, and only in runs that last."""
+    start, told = time.perf_counter(), 0
+
+    def progress(done: int, of: int) -> None:
+        nonlocal told
+        tenth = 10 * done // of
+        if told < tenth < 10 and time.perf_counter() - start > SOON:
+            told = tenth
+            tell(10 * tenth)
+
+    return progress
 
 
 def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1) -> gpu.GpuRun:
@@ -225,8 +240,7 @@ def _against_gpu(
     say(f"running on {adapter.name}")
     on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
     if profile != options.device:
-        say(f"simulating as {profile}")
-        run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none"))
+        run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return adapter, gpu_checks(case, run, on_gpu)
 
 

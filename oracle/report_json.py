@@ -117,6 +117,7 @@ def _finding_entry(f: Any, allowed: bool) -> dict[str, Any]:
         "severity": f.severity,
         "message": f.message,
         "allowed": allowed,
+        "count": f.count,
         "lanes": f.lanes,
         "workgroup": f.workgroup,
         "epoch": f.epoch,

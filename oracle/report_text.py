@@ -172,7 +172,8 @@ def _totals(counters: Any) -> Table:
     table.add_column(justify="left")
     values = with_derived(counters)
     for name, label, unit in TOTALS:
-        table.add_row(f"  {label}", _amount(values[name], unit))
+        if name in values:  # shares of lanes are counted by a probe
+            table.add_row(f"  {label}", _amount(values[name], unit))
     for actual, ideal, label in CHARGES:
         words = f"{values[actual]:,}"
         if values[actual] != values[ideal]:

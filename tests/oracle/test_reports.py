@@ -69,6 +69,7 @@ class Run:
     counters: dict
     sites: list
     findings: list = field(default_factory=list)
+    device: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(subgroup_size=32))
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"
@@ -80,6 +81,7 @@ class Finding:
     severity: str = "warning"
     message: str = "reads past the end of x"
     spans: tuple = ()
+    count: int = 7
     lanes: tuple = (3,)
     workgroup: tuple = (0, 0, 0)
     epoch: int = 0
@@ -95,7 +97,7 @@ def world(monkeypatch, tmp_path):
     (tmp_path / "twice.wgsl").write_text(WGSL)
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
-    def simulate(path, *, entry, grid, bindings, overrides, device, probes):
+    def simulate(module, *, entry, grid, bindings, overrides, device, probes, progress):
         knobs.devices.append((device, probes))
         y = bindings["x"] * np.float32(2)
         y[-1] += np.float32(knobs.sim_error)
@@ -113,7 +115,8 @@ def world(monkeypatch, tmp_path):
             site("store", 4, 6, executions=groups, active_lanes=32 * groups, global_sectors=4 * groups,
                  global_ideal_sectors=4 * groups),
         ]  # fmt: skip
-        return Run({"x": bindings["x"], "y": y}, counters, sites, knobs.findings)
+        progress(groups, groups)
+        return Run({"y": y}, counters, sites, knobs.findings)
 
     def run_on_gpu(case, adapter, repeats=1):
         y = case.bindings["x"] * np.float32(2)
@@ -129,9 +132,8 @@ def world(monkeypatch, tmp_path):
         value = arrays["x"].astype(np.float64) * 2
         return {"y": Expected(value, np.zeros_like(value))}
 
-    monkeypatch.setattr(sim, "simulate", simulate, raising=False)
-    devices = SimpleNamespace(get=lambda name: SimpleNamespace(subgroup_size=32))
-    monkeypatch.setattr(sim, "devices", devices, raising=False)
+    monkeypatch.setattr(sim, "simulate", simulate)
+    monkeypatch.setattr("oracle.audit.check_module", lambda kernel: None)
     monkeypatch.setattr("oracle.audit.run_on_gpu", run_on_gpu)
     monkeypatch.setattr("oracle.diff.run_on_gpu", run_on_gpu)
     monkeypatch.setattr(gpu, "require_adapter", require_adapter)
@@ -159,7 +161,7 @@ def test_a_clean_audit(world):
     assert "workgroup memory wavefronts" in result.stdout
     assert "6, ideal 2 (x3)" in result.stdout
     assert "no findings" in result.stdout
-    assert "[2/3] twice N=64: simulating with all counters" in result.stderr
+    assert "[2/3] twice N=64: simulating as nvidia with all counters" in result.stderr
     assert max(len(line) for line in result.stdout.splitlines() if str(world.folder) not in line) <= 120
 
 
@@ -290,7 +292,7 @@ def test_run_summarizes_and_saves(world):
     whole = json.loads(bankshot("run", world.folder, "--bind", "x=ones:f32:64", "--json").stdout)
     assert whole["cases"][0]["outputs"]["y"]["max"] == 2.0
     result = bankshot("run", world.folder, "--save", "z=a.npy")
-    assert (result.exit_code, "no binding is named z; there are x, y" in result.stderr) == (2, True)
+    assert (result.exit_code, "no binding is named z; there are y" in result.stderr) == (2, True)
 
 
 # ---- failures ----------------------------------------------------------------------------------------
@@ -327,7 +329,7 @@ def test_our_own_fault_is_called_that(world, monkeypatch, error):
     def simulate(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(sim, "simulate", simulate, raising=False)
+    monkeypatch.setattr(sim, "simulate", simulate)
     result = bankshot("audit", world.folder)
     assert result.exit_code == 70
     assert "internal error" in result.stderr
