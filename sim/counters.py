@@ -84,7 +84,7 @@ def site_counters(
 ) -> list[SiteCounters]:
     """Counters of every site. `workgroups_of`: subgroups per workgroup, to turn barrier executions into workgroups."""
     rows = [SiteCounters(site=site) for site in program.sites]
-    for run, (executions, active) in zip(program.runs, blocks, strict=True):
+    for run, (executions, active) in zip(program.runs, blocks, strict=False):
         for number in run:
             row, site = rows[number], program.sites[number]
             row.executions += int(executions)
@@ -94,7 +94,7 @@ def site_counters(
                 row.atomics += int(active)
             elif site.kind == "barrier":
                 row.barriers += int(executions) // workgroups_of
-    for probe, tally in zip(program.probes, tallies, strict=True):
+    for probe, tally in zip(program.probes, tallies, strict=False):
         _charge(rows[probe.site], probe.kind, tally)
     return rows
 

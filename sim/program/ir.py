@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..machine.scalar import OPS
 from .bits import from_bits, to_bits
 from .simplify import simplify
@@ -226,7 +228,9 @@ class Builder:
         """The scalar operation `name`, folded, simplified, found again or made."""
         row = OPS[name]
         if all(a.op == "const" for a in args):
-            bits = to_bits(row.result, row(*(from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True))))
+            operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
+            with np.errstate(all="ignore"):
+                bits = to_bits(row.result, row.fn(*operands))
             return self._bits(row.result, bits)
         simpler = simplify(self, name, args)
         if simpler is not None:

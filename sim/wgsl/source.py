@@ -19,7 +19,7 @@ class Place(NamedTuple):
     column: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Source:
     """The text of one module. `name` is what messages call it; `origin[i]` is (file, line) of text line i + 1."""
 
@@ -35,6 +35,9 @@ class Source:
             if c in "\n\v\f\x85\u2028\u2029" or (c == "\r" and text[i + 1 : i + 2] != "\n"):
                 starts.append(i + 1)
         self._starts = starts
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r}, {len(self.text)} characters)"
 
     def line_index(self, offset: int) -> int:
         """0-based line of the text that holds `offset`."""

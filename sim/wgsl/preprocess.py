@@ -1,0 +1,3 @@
+from .source import Source
+def preprocess(text, name, *, defines=None, include_dirs=(), base_dir=None):
+    return Source(text, name)
