@@ -12,7 +12,7 @@ from . import layout as at
 from . import opcodes as op
 from .alu import conversion, float_, half, integer
 from .atomics import atomic
-from .jit import compiled
+from .jit import compiled, entry
 from .lanes import blend, copy, fill
 from .memory import load, pick, put, store
 from .opcodes import families, scalar_opcodes
@@ -157,7 +157,7 @@ def run_batch(
             atomic(regs, row, access[row[5]], storage, shared, lanes)
 
 
-@compiled
+@entry
 def run(code, config, regs, shared, storage, access, events, probes):
     """Run workgroups FIRST to LAST of the grid. Returns how many were finished."""
     shared16 = shared.view(np.uint16)

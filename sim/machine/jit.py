@@ -44,10 +44,18 @@ def _cached_there() -> Iterator[None]:
         config.CACHE_DIR = before
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function of the machine: no GIL, kept on disk."""
+def compiled(function: Callable[..., Any], *, from_python: bool = False) -> Any:
+    """Compile a function of the machine: no GIL, kept on disk. `from_python`: Python itself calls it."""
+    bare = not from_python
     with _cached_there():
-        return njit(nogil=True, cache=True, error_model="numpy")(function)
+        return njit(
+            nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=bare, no_cfunc_wrapper=True, no_rewrites=True
+        )(function)
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls."""
+    return compiled(function, from_python=True)
 
 
 @contextmanager

@@ -52,10 +52,7 @@ def _lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], An
     """`body(lane, note)` for each lane; `note` marks a memory instruction as independent of other lanes."""
     module = builder.module
     loop = module.add_metadata([ir.Constant(_I32, len(module.metadata))])
-    width = module.add_metadata(
-        [ir.MetaDataString(module, "llvm.loop.vectorize.width"), ir.Constant(_I32, VECTOR_LANES)]
-    )
-    loop.operands = (loop, width)  # a loop's name is metadata that names itself
+    loop.operands = (loop,)  # a loop is named by metadata that names itself
 
     def note(instruction: Any) -> Any:
         instruction.set_metadata("llvm.mem.parallel_loop_access", loop)

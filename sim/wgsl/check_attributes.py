@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import syntax
-from .diagnostics import Diagnostic, Note, fail
+from .diagnostics import Diagnostic, Note, counted, fail
 from .scopes import did_you_mean
 from .source import Span
 
@@ -75,10 +75,8 @@ def check_attributes(
                 "misplaced-attribute", message, attribute.span, hint=f"it goes on: {', '.join(sorted(rule.places))}"
             )
         if not rule.least <= len(attribute.args) <= rule.most:
-            wanted = str(rule.least) if rule.least == rule.most else f"{rule.least} to {rule.most}"
-            message = (
-                f"attribute '@{name}' takes {wanted} argument{'' if wanted == '1' else 's'}, not {len(attribute.args)}"
-            )
+            wanted = counted(rule.least, rule.most, "argument")
+            message = f"attribute '@{name}' takes {wanted}, not {len(attribute.args)}"
             raise fail("attribute-arguments", message, attribute.span)
         if name in found:
             first = Note("first given here", found[name].span)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from . import fold, overloads, syntax, typed
 from . import types as t
-from .builtins import BUILTINS, OPERATORS, Builtin
-from .diagnostics import Note, fail
+from .builtins import OPERATORS, Builtin
+from .diagnostics import Note, counted, fail
 from .scopes import Generator, TypeName, describe
 from .source import Span
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_ARRAY_CONSTRUCTOR = 2047  # spec, "Limits"
 
-# Which enable extension or language feature brings a builtin is in its row; these are the enable extensions.
 _UNARY = {"-": "unary -", "!": "!", "~": "~"}
 _INFERRED = ("vec", "mat", "array")
 
@@ -66,7 +65,7 @@ def _function(e: Expressions, function: typed.Function, expr: syntax.Call) -> Ca
         declared = Note("declared here", function.span)
         raise fail("entry-point-call", f"'{function.name}' is an entry point and cannot be called", expr.span, declared)
     if len(expr.args) != len(function.params):
-        wanted = f"{len(function.params)} argument{'' if len(function.params) == 1 else 's'}"
+        wanted = counted(len(function.params), len(function.params), "argument")
         declared = Note(f"'{function.name}' declared here", function.span)
         message = f"'{function.name}' takes {wanted}, not {len(expr.args)}"
         raise fail("wrong-argument-count", message, expr.span, declared)
@@ -172,8 +171,3 @@ def _same_shape(one: t.Type, other: t.Type) -> bool:
             return (one.cols, one.rows) == (other.cols, other.rows)
         case _:
             return False
-
-
-def builtin_names() -> list[str]:
-    """Names of the builtin functions, for hints."""
-    return list(BUILTINS)

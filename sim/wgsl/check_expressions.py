@@ -7,7 +7,7 @@ what that place mentions in `uses`. Calls are in `check_calls`, making and foldi
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import check_calls, fold, syntax, typed
 from . import types as t
@@ -261,7 +261,7 @@ class Expressions:
         return fold.swizzle(base, components, expr.span)
 
 
-_CHECKS: dict[type[syntax.Expr], Callable[[Expressions, syntax.Expr], typed.Expr]] = {
+_CHECKS: dict[type[syntax.Expr], Callable[[Expressions, Any], typed.Expr]] = {
     syntax.Literal: Expressions._literal,
     syntax.Paren: Expressions._paren,
     syntax.Ident: Expressions._ident,
@@ -270,7 +270,7 @@ _CHECKS: dict[type[syntax.Expr], Callable[[Expressions, syntax.Expr], typed.Expr
     syntax.Binary: Expressions._binary,
     syntax.Index: Expressions._index,
     syntax.Member: Expressions._member,
-}  # type: ignore[dict-item, assignment]
+}
 
 
 def _swizzle(expr: syntax.Member, vector: t.Vec) -> tuple[int, ...]:

@@ -116,9 +116,9 @@ class Statements:
         self._local_template(stmt)
         type_ = self.expressions.type_of(stmt.type) if stmt.type else None
         init = initializer(self.expressions, stmt, type_) if stmt.init else None
-        if type_ is None and init is None:
+        store = type_ or (init.type if init else None)
+        if store is None:
             raise fail("missing-type", f"'{stmt.name}' needs a type or an initializer", stmt.name_span)
-        store = type_ or init.type  # type: ignore[union-attr]
         where = stmt.type or stmt.init
         check_store_type("function", "read_write", store, where.span if where else stmt.span)
         variable = typed.Variable(stmt.name, store, stmt.name_span, "function", "read_write")
@@ -333,7 +333,7 @@ class Statements:
 
 _DECLARATIONS = {"const": Statements._const, "let": Statements._let, "var": Statements._var}
 
-_CHECKS: dict[type[syntax.Stmt], Callable[[Statements, syntax.Stmt], typed.Stmt | None]] = {
+_CHECKS: dict[type[syntax.Stmt], Callable[[Statements, Any], typed.Stmt | None]] = {
     syntax.Block: Statements._block,
     syntax.LocalDecl: Statements._declaration,
     syntax.Assign: Statements._assign,
@@ -349,7 +349,7 @@ _CHECKS: dict[type[syntax.Stmt], Callable[[Statements, syntax.Stmt], typed.Stmt 
     syntax.Discard: Statements._discard,
     syntax.Return: Statements._return,
     syntax.ConstAssert: Statements._const_assert,
-}  # type: ignore[dict-item, assignment]
+}
 
 
 # ---- shared with module scope --------------------------------------------------------------------------

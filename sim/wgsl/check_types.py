@@ -11,7 +11,7 @@ from typing import Protocol
 
 from . import syntax
 from . import types as t
-from .diagnostics import fail
+from .diagnostics import counted, fail
 from .scopes import Entity, Enumerant, Generator, TypeName, describe
 from .source import Span
 
@@ -89,11 +89,7 @@ class TypeExpressions:
         least, most, make = _GENERATORS[generator.name]
         count = len(ident.args or ())
         if not least <= count <= most:
-            wanted = (
-                str(least) if least == most else f"{least} or {most}" if most == least + 1 else f"{least} to {most}"
-            )
-            plural = "" if wanted == "1" else "s"
-            message = f"'{ident.name}' takes {wanted} template argument{plural}, not {count}"
+            message = f"'{ident.name}' takes {counted(least, most, 'template argument')}, not {count}"
             raise fail("template-arguments", message, ident.span)
         return make(self, ident.name, ident.args or [], ident.span)
 
@@ -152,6 +148,8 @@ class TypeExpressions:
 
     def _storage_texture(self, name: str, args: list[syntax.Expr], span: Span) -> t.Type:
         texel, access = self.enumerant(args[0], "texel format"), self.enumerant(args[1], "access mode")
+        if texel in t.TIER1_FORMATS and not self._names.supports("texture_formats_tier1"):
+            raise fail("unsupported-feature", f"texel format '{texel}' is not supported", args[0].span)
         if access != "write" and not self._names.supports("readonly_and_readwrite_storage_textures"):
             raise fail("access-mode", f"a storage texture with access mode '{access}' is not supported", args[1].span)
         return t.Texture(name, format=texel, access=access)

@@ -68,14 +68,6 @@ def _take(scalars: Iterator[bool | int | float], type_: t.Type) -> Value:
     return tuple(_take(scalars, child) for child in t.children(type_))
 
 
-def index(value: Value, at: int, type_: t.Type, span: Span | None) -> Value:
-    """Element `at` of a vector, matrix or array value."""
-    if not 0 <= at < len(value):
-        message = f"index {at} is out of bounds of {type_}, which has {len(value)} elements"
-        raise fail("index-out-of-bounds", message, span)
-    return value[at]
-
-
 def construct(type_: t.Type, arg_types: Sequence[t.Type], values: Sequence[Value]) -> Value:
     """The value of `type_` made of `values`, which are already of the types that its constructor takes.
 
@@ -184,9 +176,9 @@ class _Numbers:
         return result
 
     def _error(self, kind: str, args: Sequence[Value]) -> WgslError:
-        type_ = next(scalar for scalar, name in t.KIND.items() if name == kind)
+        wrong = "overflows abstract-int" if kind == "ai" else "is infinite or not a number"
         shown = ", ".join(map(_shown, args))
-        return fail("const-overflow", f"the result of {self.what} is not representable in {type_} ({shown})", self.span)
+        return fail("const-overflow", f"the result of {self.what} {wrong} (of {shown})", self.span)
 
 
 def _shown(value: Value) -> str:

@@ -75,6 +75,13 @@ def fail(code: str, message: str, span: Span | None, *notes: Note, hint: str | N
     return WgslError(Diagnostic("error", code, message, span, notes, hint))
 
 
+def counted(least: int, most: int, noun: str) -> str:
+    """How many of something: `1 argument`, `1 or 2 arguments`, `1 to 3 arguments`."""
+    if least == most:
+        return f"{least} {noun}" if least == 1 else f"{least} {noun}s"
+    return f"{least} {'or' if most == least + 1 else 'to'} {most} {noun}s"
+
+
 def first_words(text: str, limit: int = 40) -> str:
     """The start of a piece of source, for messages that must quote it."""
     line = "".join(takewhile(lambda c: c not in "\r\n", text.strip()))

@@ -1,3 +1,11 @@
+"""Preprocessing, to come: text passes through."""
+
+from __future__ import annotations
+
+from typing import Any
+
 from .source import Source
-def preprocess(text, name, *, defines=None, include_dirs=(), base_dir=None):
+
+
+def preprocess(text: str, name: str, *, defines: Any = None, include_dirs: Any = (), base_dir: Any = None) -> Source:
     return Source(text, name)

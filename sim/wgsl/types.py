@@ -179,15 +179,6 @@ ABSTRACTS = (ABSTRACT_INT, ABSTRACT_FLOAT)
 KIND = {BOOL: "bool", I32: "i32", U32: "u32", F32: "f32", F16: "f16", ABSTRACT_INT: "ai", ABSTRACT_FLOAT: "af"}
 
 
-def is_numeric_scalar(t: Type) -> bool:
-    return isinstance(t, Scalar) and t != BOOL
-
-
-def is_integer(t: Type) -> bool:
-    """i32, u32 or abstract-int (a scalar)."""
-    return t in INTEGERS
-
-
 def is_float(t: Type) -> bool:
     """f32, f16 or abstract-float (a scalar)."""
     return t in FLOATS
@@ -243,11 +234,6 @@ def has_fixed_footprint(t: Type) -> bool:
 def is_plain(t: Type) -> bool:
     """Scalar, atomic or composite type. Spec: "Plain Types"."""
     return isinstance(t, Scalar | Vec | Mat | Atomic | Array | Struct)
-
-
-def is_storable(t: Type) -> bool:
-    """Fit to be the store type of a variable. Spec: "Storable Types"."""
-    return (is_plain(t) and is_concrete(t)) or isinstance(t, Texture | Sampler)
 
 
 def contains_atomic(t: Type) -> bool:
@@ -447,11 +433,6 @@ def layout_problem(t: Type, *, uniform: bool) -> str | None:
             return next(filter(None, problems), None) or (_struct_gap_problem(t) if uniform else None)
         case _:
             return None
-
-
-def uniform_layout_problem(t: Type, *, standard_layout: bool = False) -> str | None:
-    """Why `t` may not lie in a uniform buffer, or None. `standard_layout`: `uniform_buffer_standard_layout` holds."""
-    return layout_problem(t, uniform=not standard_layout)
 
 
 def _member_problem(struct: Struct, member: Member, uniform: bool) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from sim.machine.scalar import OPS
 
+from sim.machine.scalar import OPS
 from sim.wgsl import types as t
 from sim.wgsl.builtins import BUILTINS, CONSTRUCTORS, OPERATORS, Builtin
 from sim.wgsl.builtins.signature import parse

@@ -76,7 +76,7 @@ def test_explicit_layout_example_of_the_spec() -> None:
     )
     assert (a.align, a.size) == (8, 32)
     assert (b.align, b.size, [m.offset for m in b.members]) == (16, 208, [0, 16, 28, 32, 48, 80, 96, 192])
-    assert t.uniform_layout_problem(b) is None
+    assert t.layout_problem(b, uniform=True) is None
 
 
 # ---- against NumPy -------------------------------------------------------------------------------------
@@ -183,15 +183,15 @@ def test_uniform_structs_keep_their_distance() -> None:
     small = struct("S", ("x", t.F32))
     bad = struct("Invalid", ("a", small), ("b", t.F32))
     good = struct("Valid", ("a", small), ("b", t.F32, {"align": 16}))
-    assert "'b'" in (t.uniform_layout_problem(bad) or "")
-    assert t.uniform_layout_problem(bad, standard_layout=True) is None
-    assert t.uniform_layout_problem(good) is None
+    assert "'b'" in (t.layout_problem(bad, uniform=True) or "")
+    assert t.layout_problem(bad, uniform=False) is None
+    assert t.layout_problem(good, uniform=True) is None
 
 
 def test_uniform_arrays_need_strides_of_sixteen() -> None:
     wrapped = struct("wrapped", ("elem", t.F32, {"size": 16}))
-    assert "stride" in (t.uniform_layout_problem(struct("small", ("a", t.Array(t.F32, 8)))) or "")
-    assert t.uniform_layout_problem(struct("big", ("a", t.Array(wrapped, 8)))) is None
+    assert "stride" in (t.layout_problem(struct("small", ("a", t.Array(t.F32, 8))), uniform=True) or "")
+    assert t.layout_problem(struct("big", ("a", t.Array(wrapped, 8))), uniform=True) is None
 
 
 def test_an_align_smaller_than_the_type_is_a_problem_everywhere() -> None:

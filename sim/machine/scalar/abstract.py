@@ -39,6 +39,11 @@ def _sign(a: float) -> int:
     return (a > 0) - (a < 0)
 
 
+def _absolute(a: float) -> float:
+    # The least abstract-int has no opposite in 64 bits and stays as it is.
+    return a if a == -(2**63) and isinstance(a, int) else abs(a)
+
+
 def _ldexp(a: float, exponent: int) -> float:
     return math.ldexp(a, max(-5000, min(exponent, 5000)))
 
@@ -61,7 +66,7 @@ _BOTH: tuple[tuple[str, Callable[..., Any], str], ...] = (
     ("sub", operator.sub, "T T -> T"),
     ("mul", operator.mul, "T T -> T"),
     ("neg", operator.neg, "T -> T"),
-    ("abs", operator.abs, "T -> T"),
+    ("abs", _absolute, "T -> T"),
 )
 _INT: tuple[tuple[str, Callable[..., Any], str], ...] = (
     ("div", _int_quotient, "T T -> T"),

@@ -107,7 +107,7 @@ def f16_from_bits(word: np.uint32) -> np.float32:
     """The f16 in the low 16 bits."""
     half = np.uint32(word & np.uint32(0x7FFF))
     shifted = np.uint32(half << np.uint32(13))
-    normal = np.uint32(shifted + (_EXPONENT if half >= np.uint32(0x7C00) else _REBIAS))
+    normal = np.uint32(shifted | _EXPONENT) if half >= np.uint32(0x7C00) else np.uint32(shifted + _REBIAS)
     magnitude = bits_of(np.float32(half) * _STEP) if half < np.uint32(0x400) else normal
     return float_of(np.uint32(magnitude | ((word & np.uint32(0x8000)) << np.uint32(16))))
 
