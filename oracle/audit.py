@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from sim.models import Exceeded, check_dispatch
+
 from . import gpu, references
 from .cases import expected_counters
 from .compare import EXACT, Comparison, Rule, compare
@@ -75,6 +77,19 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitCheck:
+    """A WebGPU limit that the dispatch goes beyond: of the device that is charged for, or only the default one."""
+
+    exceeded: Exceeded
+    device: bool
+
+    @property
+    def ok(self) -> bool:
+        """Beyond the default a program can ask for more; beyond the device's own it cannot."""
+        return not self.device
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
     """All that is known of one case after running it. `seconds` by what was run."""
 
@@ -83,6 +98,7 @@ class Audit:
     run: Any  # sim.Run
     outputs: tuple[OutputCheck, ...]
     counters: tuple[CounterCheck, ...]
+    limits: tuple[LimitCheck, ...]
     findings: tuple[Finding, ...]
     adapter: gpu.AdapterInfo | None
     notes: tuple[str, ...]
@@ -98,7 +114,7 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        return all(check.ok for check in (*self.outputs, *self.counters, *self.findings))
+        return all(check.ok for check in (*self.outputs, *self.counters, *self.limits, *self.findings))
 
 
 def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
@@ -124,6 +140,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         run=run,
         outputs=tuple(checks),
         counters=_counter_checks(case, run),
+        limits=_limit_checks(case, run),
         findings=tuple(Finding(f, f.code in case.kernel.allow) for f in run.findings),
         adapter=adapter,
         notes=tuple(notes),
@@ -252,6 +269,23 @@ def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:
             raise UsageError(f"{case.kernel.path}: [expect] names {name}, which is no output and no counter")
         checks.append(CounterCheck(name, expected, totals[name]))
     return tuple(checks)
+
+
+def _limit_checks(case: Case, run: Any) -> tuple[LimitCheck, ...]:
+    pipeline = run.pipeline
+    sizes: dict[str, dict[str, int]] = {"storage": {}, "uniform": {}}
+    for variable in pipeline.globals:
+        if variable.space in sizes:
+            sizes[variable.space][variable.name] = case.bindings[variable.name].nbytes
+    asked = (case.grid, pipeline.workgroup_size, pipeline.workgroup_bytes, sizes["storage"], sizes["uniform"])
+    return tuple(_limit_check(exceeded, run.device) for exceeded in check_dispatch(*asked))
+
+
+def _limit_check(exceeded: Exceeded, device: Any) -> LimitCheck:
+    """Of a device's own maxima, profiles know that of workgroup memory."""
+    most = device.workgroup_bytes_max
+    beyond = exceeded.limit == "maxComputeWorkgroupStorageSize" and exceeded.value > most
+    return LimitCheck(replace(exceeded, maximum=most) if beyond else exceeded, beyond)
 
 
 def with_derived(counters: Any) -> dict[str, float]:

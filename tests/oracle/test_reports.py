@@ -69,7 +69,10 @@ class Run:
     counters: dict
     sites: list
     findings: list = field(default_factory=list)
-    device: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(subgroup_size=32))
+    device: SimpleNamespace = field(
+        default_factory=lambda: SimpleNamespace(subgroup_size=32, workgroup_bytes_max=20_000)
+    )
+    pipeline: SimpleNamespace | None = None
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"
@@ -94,6 +97,7 @@ class Finding:
 def world(monkeypatch, tmp_path):
     """A folder with one kernel, a simulator and a GPU that double numbers, and knobs to make them fail."""
     knobs = SimpleNamespace(folder=tmp_path, findings=[], gpu_error=0.0, sim_error=0.0, devices=[], no_adapter=False)
+    knobs.workgroup_bytes = 0
     (tmp_path / "twice.wgsl").write_text(WGSL)
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
@@ -116,7 +120,8 @@ def world(monkeypatch, tmp_path):
                  global_ideal_sectors=4 * groups),
         ]  # fmt: skip
         progress(groups, groups)
-        return Run({"y": y}, counters, sites, knobs.findings)
+        pipeline = SimpleNamespace(globals=[], workgroup_size=(32, 1, 1), workgroup_bytes=knobs.workgroup_bytes)
+        return Run({"y": y}, counters, sites, knobs.findings, pipeline=pipeline)
 
     def run_on_gpu(case, adapter, repeats=1):
         y = case.bindings["x"] * np.float32(2)
@@ -231,6 +236,21 @@ def test_findings_fail_an_audit_unless_the_manifest_accepts_them(world):
     assert "accepted by the manifest: out-of-bounds, 7 times: reads past" in result.stdout
     world.findings = [Finding(code="other", severity="info")]
     assert bankshot("audit", world.folder, "--quick").exit_code == 0
+
+
+def test_limits_of_webgpu_and_of_the_device(world):
+    world.workgroup_bytes = 16_896
+    result = bankshot("audit", world.folder, "--quick")
+    assert result.exit_code == 0
+    words = "note: bytes of workgroup memory: 16,896 is over maxComputeWorkgroupStorageSize, which is 16,384 (WebGPU's"
+    assert words in result.stdout
+    world.workgroup_bytes = 20_001
+    result = bankshot("audit", world.folder, "--set", "N=64")
+    assert result.exit_code == 1
+    assert "EXCEEDS  bytes of workgroup memory: 20,001 is over" in result.stdout
+    assert "which is 20,000 (what nvidia allows)" in result.stdout
+    (case,) = json.loads(bankshot("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
+    assert [(entry["of"], entry["value"], entry["ok"]) for entry in case["limits"]] == [("device", 20_001, False)]
 
 
 def test_without_an_adapter_the_report_says_so(world, monkeypatch):
