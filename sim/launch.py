@@ -59,15 +59,15 @@ class Launch:
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
-        from .machine.core import run
-        from .machine.jit import announced
+        from .machine.core import prepare, run
 
         count = int(np.prod(self.grid))
         threads = min(os.cpu_count() or 1, count) if self._independent() else 1
         pieces = _pieces(count, threads, self.program.together)
         outcomes: list[Outcome] = []
         access = self._access_table()
-        with announced(), ThreadPoolExecutor(threads) as pool:
+        prepare(*self._arguments(access, 0, 0))
+        with ThreadPoolExecutor(threads) as pool:
             done = 0
             jobs = [pool.submit(self._piece, run, access, first, last) for first, last in pieces]
             for (first, last), job in zip(pieces, jobs, strict=True):
@@ -87,14 +87,18 @@ class Launch:
 
     # ---- arrays ----
 
-    def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int) -> Outcome:
+    def _arguments(self, access: NDArray[np.int64], first: int, last: int) -> tuple[Any, ...]:
+        """What `machine.core.run` takes, for workgroups `first` to `last`."""
         program = self.program
-        config = self._config(first, last)
-        registers = self._registers()
         shared = np.zeros(max(1, program.shared_bytes // 4 * program.together), np.uint32)
         events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
-        probes = self._probes()
-        finished = run(program.code, config, registers, shared, self.storage, access, events, probes)
+        config = self._config(first, last)
+        return (program.code, config, self._registers(), shared, self.storage, access, events, self._probes())
+
+    def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int) -> Outcome:
+        arguments = self._arguments(access, first, last)
+        *_, events, probes = arguments
+        finished = run(*arguments)
         return Outcome(probes.blocks, probes.tallies, probes.bounds, events, int(probes.worked[1]), int(finished))
 
     def _config(self, first: int, last: int) -> NDArray[np.int64]:

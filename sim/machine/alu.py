@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numba import types
+
 from .jit import compiled
 from .lanes import switch_of
 from .opcodes import families, scalar_opcodes
@@ -36,3 +38,14 @@ def integer(regs, op, d, a, b, c, e, lanes):
 @compiled
 def conversion(regs, op, d, a, b, c, e, lanes):
     _conversion(regs, op, d, a, b, c, e, lanes)
+
+
+FAMILIES = {"float": float_, "half": half, "integer": integer, "conversion": conversion}
+_FIELD = types.int32
+_SIGNATURE = (types.Array(types.uint32, 2, "C"), *(_FIELD,) * 6, types.int64)
+
+
+def compile_families(*names: str) -> None:
+    """Compile these families now, or find them on disk."""
+    for name in names:
+        FAMILIES[name].compile(_SIGNATURE)

@@ -7,12 +7,13 @@ The loop knows nothing of WGSL: it reads rows of the program (see `opcodes`), an
 from __future__ import annotations
 
 import numpy as np
+from numba import typeof
 
 from . import layout as at
 from . import opcodes as op
-from .alu import conversion, float_, half, integer
+from .alu import compile_families, conversion, float_, half, integer
 from .atomics import atomic
-from .jit import compiled, entry
+from .jit import announced, beside, compiled, entry, ready
 from .lanes import blend, copy, fill
 from .memory import load, pick, put, store
 from .opcodes import families, scalar_opcodes
@@ -174,7 +175,8 @@ def run(code, config, regs, shared, storage, access, events, probes):
                 regs[wgid, lane] = index % grid_x
                 regs[wgid + 1, lane] = index // grid_x % grid_y
                 regs[wgid + 2, lane] = index // (grid_x * grid_y)
-        shared[:] = 0
+        for word in range(shared.size):
+            shared[word] = 0
         if not run_batch(
             code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
         ):
@@ -182,3 +184,25 @@ def run(code, config, regs, shared, storage, access, events, probes):
         settle(config, together, probes)
         workgroup += together
     return workgroup - config[at.FIRST]
+
+
+_ELSEWHERE = ("integer", "half", "conversion")  # about as much work as all the rest
+
+
+def prepare(*arguments) -> None:
+    """Compile everything for these arguments of `run`, unless it lies on disk already: half of it in a second process,
+    which leaves its part in the cache."""
+    if ready():
+        return
+    code, config, regs, shared, storage, access, events, probes = arguments
+    order = f"from sim.machine.alu import compile_families; compile_families{_ELSEWHERE}"
+    row, small = typeof(code[0]), typeof(np.int64(0))
+    halves = typeof(shared.view(np.uint16))
+    with announced():
+        with beside(order):
+            compile_families("float")
+            words = (typeof(storage), halves, typeof(shared), halves, small, small)
+            memory_row.compile((typeof(regs), row, typeof(access), *words))
+            rest = (small, small, small, typeof(events), typeof(probes))
+            probe.compile((typeof(regs), row, typeof(config), typeof(access), *rest))
+        run.compile(tuple(map(typeof, arguments)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -58,16 +59,28 @@ def entry(function: Callable[..., Any]) -> Any:
     return compiled(function, from_python=True)
 
 
+def ready() -> bool:
+    """Whether this install has compiled this machine before."""
+    return (cache_folder() / "ready").exists()
+
+
 @contextmanager
 def announced() -> Iterator[None]:
-    """Say so, on stderr, where what is done inside has to compile the machine."""
-    ready = cache_folder() / "ready"
-    if ready.exists():
-        yield
-        return
-    print("bankshot: compiling the machine, once per install (about 15 s) …", file=sys.stderr, flush=True)
+    """Say on stderr that the machine is being compiled, and remember that it has been."""
+    print("bankshot: compiling the machine, once per install (about 20 s) …", file=sys.stderr, flush=True)
     start = time.perf_counter()
     yield
     print(f"bankshot: compiled in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
-    ready.parent.mkdir(parents=True, exist_ok=True)
-    ready.touch()
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    (cache_folder() / "ready").touch()
+
+
+@contextmanager
+def beside(order: str) -> Iterator[None]:
+    """Run Python code in a second process, on a second processor, while the body runs."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    process = subprocess.Popen([sys.executable, "-c", order], env=environment)
+    try:
+        yield
+    finally:
+        process.wait()

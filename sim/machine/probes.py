@@ -77,7 +77,8 @@ def settle(config, together, p):
         for lane in range(lanes):
             p.worked[1] += np.int64(p.working[lane])
     p.worked[0] = 0
-    p.working[:] = 0
+    for lane in range(lanes):
+        p.working[lane] = 0
 
 
 @compiled
@@ -107,15 +108,16 @@ def charge(what, row, config, entry, mask, together, p):
     """Count one access by the device's rule into `last`."""
     slot = row[7]
     rule, last = p.rules[slot], p.last[slot]
-    last[:] = 0
+    for i in range(at.TALLY_SIZE):
+        last[i] = 0
     size, subgroup = config[at.LANES], config[at.SUBGROUP]
-    order = p.orders[slot, : rule[at.ORDERED]]
+    order = p.orders[slot]
     for w in range(together):
         for start in range(w * size, (w + 1) * size, subgroup):
             end = min(start + subgroup, (w + 1) * size)
             if what == op.BANKS:
                 charged, ideal = _wavefronts(
-                    p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], rule[at.MERGE], order, p.scratch
+                    p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], rule[at.MERGE], order[: rule[at.ORDERED]], p.scratch
                 )
             else:
                 charged, ideal, lines, asked = _sectors(
@@ -140,8 +142,10 @@ def memory_probe(what, regs, row, config, entry, together, p):
     distance, together_moved = moved_together(p.current, p.addresses[slot], mask, p.masks[slot], lanes)
     if not (p.known[slot] == lanes and together_moved and distance & keep == 0):
         charge(what, row, config, entry, mask, together, p)
-        p.addresses[slot, :lanes] = p.current[:lanes]
-        p.masks[slot, :lanes] = mask[:lanes]
+        before, mask_before = p.addresses[slot], p.masks[slot]
+        for lane in range(lanes):
+            before[lane] = p.current[lane]
+            mask_before[lane] = mask[lane]
         p.known[slot] = lanes
     for i in range(at.TALLY_SIZE):
         p.tallies[slot, i] += p.last[slot, i]

@@ -12,7 +12,7 @@ import unicodedata
 from typing import NamedTuple, cast
 
 from .diagnostics import WgslError, fail
-from .source import Source, Span
+from .source import LINE_BREAKS, Source, Span
 
 # Kinds of tokens; a keyword or a syntactic token has its own text as its kind.
 IDENTIFIER = "identifier"
@@ -50,17 +50,17 @@ RESERVED_WORDS = _words(
     """
 )
 
-_LINE_BREAKS = "\n\x0b\x0c\r\x85\u2028\u2029"
-_BLANKS = " \t\u200e\u200f" + _LINE_BREAKS
+_BLANKS = " \t\u200e\u200f" + LINE_BREAKS
 
 # Any character beyond ASCII that is no blank may be tried as part of a name; `_word_kind` looks closely.
 _BEYOND_ASCII = r"\x80-\x84\x86-\u200d\u2010-\u2027\u202a-\U0010ffff"
+WORD = rf"[A-Za-z_{_BEYOND_ASCII}][A-Za-z0-9_{_BEYOND_ASCII}]*+"
 
 _TOKEN = re.compile(
     rf"""
-    (?:[{_BLANKS}]++|//[^{_LINE_BREAKS}]*+)*+
+    (?:[{_BLANKS}]++|//[^{LINE_BREAKS}]*+)*+
     (?:
-      (?P<word>[A-Za-z_{_BEYOND_ASCII}][A-Za-z0-9_{_BEYOND_ASCII}]*+)
+      (?P<word>{WORD})
     | (?P<number>
         0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.[0-9a-fA-F]*)(?:[pP][+-]?[0-9]+[fh]?)?
       | 0[xX][0-9a-fA-F]+[pP][+-]?[0-9]+[fh]?

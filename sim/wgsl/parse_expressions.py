@@ -30,6 +30,8 @@ _PREFIX = frozenset(["-", "!", "~", "*", "&", "--", "&&"])
 class ExpressionParser(Cursor):
     """Reads expressions at the cursor."""
 
+    in_expression = False
+
     def expression(self) -> syntax.Expr:
         """expression :
           relational_expression
@@ -39,7 +41,8 @@ class ExpressionParser(Cursor):
         | binary_or_expression '|' unary_expression
         | binary_xor_expression '^' unary_expression
         """
-        begin, outer_depth = self.index, self.depth
+        begin, outermost = self.index, not self.in_expression
+        self.in_expression = True
         self.enter()
         node = self.operand()
         if self.token.kind in _BITWISE:
@@ -51,9 +54,11 @@ class ExpressionParser(Cursor):
         if self.token.kind in _INFIX:
             raise self.needs_parentheses(cast(syntax.Binary, node))
         self.leave()
-        # A tree is no deeper than its tokens are many; only a long one must be measured.
-        if self.index - begin > MAX_NESTING and _height(node) + outer_depth > MAX_NESTING:
-            raise self.too_deep(node.span)
+        if outermost:
+            self.in_expression = False
+            # A tree is no deeper than its tokens are many: only a long one must be measured.
+            if self.index - begin > MAX_NESTING and _height(node) + self.depth > MAX_NESTING:
+                raise self.too_deep(node.span)
         return node
 
     def chain(self, left: syntax.Expr, operand: Callable[[], syntax.Expr]) -> syntax.Expr:

@@ -49,7 +49,8 @@ def _expression(node: syntax.Expr) -> str:
         case syntax.Index(base=base, index=index):
             return f"{_expression(base)}[{_expression(index)}]"
         case syntax.Member(base=base, name=name):
-            return f"{_expression(base)}.{name}"
+            gap = " " if isinstance(base, syntax.Literal) else ""  # `1.x` would be no number
+            return f"{_expression(base)}{gap}.{name}"
         case syntax.Unary(op=op, operand=operand):
             inner = _expression(operand)
             return f"{op} {inner}" if inner.startswith(op) else op + inner  # never make `--` of two minus signs

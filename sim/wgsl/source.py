@@ -6,9 +6,15 @@ A `Source` made by the preprocessor knows, line by line, which original file and
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
+
+# \n, \v, \f, \r, \r\n, NEL, LS and PS (spec, "Blankspace and Line Breaks").
+LINE_BREAKS = "\n\v\f\r\x85\u2028\u2029"
+_LINE_BREAK = re.compile(rf"\r\n|[{LINE_BREAKS}]")
 
 
 class Place(NamedTuple):
@@ -29,12 +35,7 @@ class Source:
     _starts: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # WGSL's line breaks: \n, \v, \f, \r, \r\n, NEL, LS, PS (spec, "Blankspace and Line Breaks").
-        starts, text = [0], self.text
-        for i, c in enumerate(text):
-            if c in "\n\v\f\x85\u2028\u2029" or (c == "\r" and text[i + 1 : i + 2] != "\n"):
-                starts.append(i + 1)
-        self._starts = starts
+        self._starts = [0, *(found.end() for found in _LINE_BREAK.finditer(self.text))]
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {len(self.text)} characters)"
@@ -46,7 +47,11 @@ class Source:
     def line_text(self, index: int) -> str:
         """Text of 0-based line `index`, without its line break."""
         end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.text)
-        return self.text[self._starts[index] : end].rstrip("\r\n\v\f\x85\u2028\u2029")
+        return self.text[self._starts[index] : end].rstrip(LINE_BREAKS)
+
+    def lines(self) -> list[str]:
+        """The lines in order, each with its line break; joined they are the text."""
+        return [self.text[start:end] for start, end in pairwise([*self._starts, len(self.text)])]
 
     def line_start(self, index: int) -> int:
         return self._starts[index]

@@ -1,0 +1,48 @@
+"""What all tests share: golden files (`--update-golden` rewrites them) and the conformance data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FILES = Path(__file__).parent / "files"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write what was obtained into the golden files")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, Path], None]:
+    """`golden(obtained, path)`: the text must be that of the file. A missing file is a failure."""
+
+    def check(obtained: str, path: Path) -> None:
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(obtained, encoding="utf-8")
+        assert path.is_file(), f"no golden file {path.relative_to(ROOT)}: run with --update-golden and review it"
+        assert obtained == path.read_text(encoding="utf-8"), f"differs from {path.relative_to(ROOT)}"
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def conformance() -> Callable[[str], Iterator[dict[str, Any]]]:
+    """`conformance("valid")`: the records of one file of the conformance data; skips where there is none."""
+    folder = Path(os.environ.get("BANKSHOT_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
+
+    def records(name: str) -> Iterator[dict[str, Any]]:
+        path = folder / f"{name}.dev.jsonl.gz"
+        if not path.is_file():
+            pytest.skip(f"CONFORMANCE DATA ABSENT: no {path}; set BANKSHOT_CONFORMANCE to its folder")
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+
+    return records
