@@ -129,9 +129,10 @@ def _checks(out: Console, audit: Audit) -> None:
     for check in audit.outputs:
         show_output_check(out, check)
     for check in audit.limits:
-        whose = f"what {audit.device} allows" if check.device else "WebGPU's default, so the program must ask for more"
-        words = f"{check.exceeded} ({whose})"
-        _say(out, Text(f"  note: {words}") if check.ok else Text(f"  EXCEEDS  {words}", "bold red"))
+        if check.ok:
+            _say(out, f"  note: beyond WebGPU's defaults, {check.exceeded}")
+        else:
+            _say(out, f"  EXCEEDS  what {audit.device} allows, {check.exceeded}", "bold red")
     for check in audit.counters:
         _say(out, _verdict(check.ok).append(f"{check.counter}  {_counter_words(check)}"))
 
