@@ -80,28 +80,22 @@ def barrier(regs, mask, site, config, workgroup, together, epoch, events):
 def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width):
     """A load or a store, on the memory and of the unit that its access says."""
     entry = access[row[5]]
-    narrow = entry[at.UNIT] == 2
-    if entry[at.SPACE] == at.SHARED:
-        if narrow:
-            touch(regs, row, entry, shared16, patterns, lanes, width)
-        else:
-            touch(regs, row, entry, shared, patterns, lanes, width)
-    elif narrow:
-        touch(regs, row, entry, storage16, patterns, lanes, width)
+    if entry[at.UNIT] == 2:
+        touch(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, lanes, width)
+    elif row[0] == op.LOAD_KNOWN:
+        memory = shared if entry[at.SPACE] == at.SHARED else storage
+        load_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], patterns[row[2]], width)
     else:
-        touch(regs, row, entry, storage, patterns, lanes, width)
+        touch(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, lanes, width)
 
 
 @compiled
-def touch(regs, row, entry, memory, patterns, lanes, width):
-    """A load or a store on this memory."""
-    code, d, a, b, c, mask = row[0], row[1], row[2], row[3], row[4], row[6]
-    if code == op.STORE:
-        store(regs, memory, d, a, b, c, entry, row[7], mask, lanes)
-    elif code == op.LOAD_KNOWN:
-        load_known(regs, memory, d, a, b, c, entry, row[7], patterns[a], width)
+def touch(regs, row, entry, memory, lanes, width):
+    """A load or a store on this memory, whatever its addresses."""
+    if row[0] == op.STORE:
+        store(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], lanes)
     else:
-        load(regs, memory, d, a, b, c, entry, row[7], np.int64(1) if mask == 1 else width)
+        load(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], np.int64(1) if row[6] == 1 else width)
 
 
 @inlined
@@ -123,7 +117,7 @@ def run_batch(
         elif what == op.LOAD or what == op.LOAD_KNOWN or what == op.STORE:
             memory_row(regs, row, access, storage, storage16, shared, shared16, probes.patterns, lanes, width)
         elif what >= _FIRST_PROBE:
-            probe(regs, row, config, access, workgroup, together, epoch, events, probes)
+            probe(regs, row, config, access, workgroup, together, probes)
         elif what == op.JUMP:
             if row[2] < pc:
                 budget -= 1
@@ -196,12 +190,8 @@ def prepare(*arguments) -> None:
     which leaves its part in the cache."""
     if ready():
         return
-    code, config, regs, shared, storage, access, events, probes = arguments
     order = f"from sim.machine.alu import compile_families; compile_families{_ELSEWHERE}"
-    row, small = typeof(code[0]), typeof(np.int64(0))
     with announced():
         with beside(order):
             compile_families("float")
-            rest = (small, small, small, typeof(events), typeof(probes))
-            probe.compile((typeof(regs), row, typeof(config), typeof(access), *rest))
         run.compile(tuple(map(typeof, arguments)))

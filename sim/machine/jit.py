@@ -50,7 +50,7 @@ def compiled(function: Callable[..., Any], *, from_python: bool = False) -> Any:
     bare = not from_python
     with _cached_there():
         return njit(
-            nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=bare, no_cfunc_wrapper=True, no_rewrites=True
+            nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=bare, no_cfunc_wrapper=True, no_rewrites=True, _nrt=False
         )(function)
 
 
@@ -61,7 +61,7 @@ def entry(function: Callable[..., Any]) -> Any:
 
 def inlined(function: Callable[..., Any]) -> Any:
     """A part of one compiled function, put in its place: Numba optimizes what a function calls anew with the caller."""
-    return njit(inline="always")(function)
+    return njit(inline="always", _nrt=False)(function)
 
 
 def ready() -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import compiled
+from .jit import compiled, inlined
 from .lanes import VECTOR_LANES, gather, repeat, splat, transfer
 from .layout import (
     BASE,
@@ -27,7 +27,7 @@ from .layout import (
 )
 
 
-@compiled
+@inlined
 def address_of(row, extra, limit, policy):
     """One lane's address after the policy, and whether the access happens."""
     at = np.uint32(row + extra)
@@ -40,7 +40,7 @@ def address_of(row, extra, limit, policy):
     return np.uint32(at % (np.uint64(limit) + np.uint64(1))), True
 
 
-@compiled
+@inlined
 def shared_part(regs, b, c):
     """The part of an address that all lanes share."""
     extra = np.uint32(c)
@@ -91,7 +91,7 @@ def learn(regs, a, patterns, width):
         period *= 2
 
 
-@compiled
+@inlined
 def load_known(regs, memory, d, a, b, c, row, offsets, known, width):
     """`load` by the pattern of its addresses, where none of them can be out of bounds."""
     extra = shared_part(regs, b, c)

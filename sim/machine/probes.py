@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..models import rules
 from . import layout as at
 from . import opcodes as op
-from .jit import compiled
+from .jit import compiled, inlined
 from .memory import highest_of, shared_part
 
 for _part in rules.PARTS:
@@ -44,26 +44,30 @@ class Probes(NamedTuple):
     scratch: NDArray[np.int64]
 
 
-@compiled
+@inlined
 def count(regs, row, config, together, p):
     """Executions (subgroups with an active lane) and active lanes of one straight run; X: it touches memory."""
-    size, subgroup, mask = config[at.LANES], config[at.SUBGROUP], row[6]
-    tally = p.blocks[row[2]]
-    if row[7] == 1 and p.worked[0] == 0:
-        if mask < 0:
-            p.worked[0] = 1
-        else:
-            for lane in range(together * size):
-                p.working[lane] |= regs[mask, lane]
-    if mask < 0:
+    if row[6] < 0:
+        size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
         tally[0] += together * ((size + subgroup - 1) // subgroup)
         tally[1] += together * size
-        return
+        p.worked[0] |= row[7] == 1
+    else:
+        count_some(regs[row[6]], row, config, together, p)
+
+
+@compiled
+def count_some(mask, row, config, together, p):
+    """The same under a mask."""
+    size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
+    if row[7] == 1 and p.worked[0] == 0:
+        for lane in range(together * size):
+            p.working[lane] |= mask[lane]
     for w in range(together):
         for start in range(w * size, (w + 1) * size, subgroup):
             active = 0
             for lane in range(start, min(start + subgroup, (w + 1) * size)):
-                active += np.int64(regs[mask, lane])
+                active += np.int64(mask[lane])
             tally[0] += active > 0
             tally[1] += active
 
@@ -105,7 +109,7 @@ def moved_together(current, before, mask, mask_before, lanes):
 
 
 @compiled
-def charge(what, row, config, entry, mask, together, p):
+def charge(row, config, entry, mask, together, p):
     """Count one access by the device's rule into `last`."""
     slot = row[7]
     rule, last = p.rules[slot], p.last[slot]
@@ -116,7 +120,7 @@ def charge(what, row, config, entry, mask, together, p):
     for w in range(together):
         for start in range(w * size, (w + 1) * size, subgroup):
             end = min(start + subgroup, (w + 1) * size)
-            if what == op.BANKS:
+            if row[0] == op.BANKS:
                 charged, ideal = _wavefronts(
                     p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], rule[at.MERGE], order[: rule[at.ORDERED]], p.scratch
                 )
@@ -131,36 +135,33 @@ def charge(what, row, config, entry, mask, together, p):
             last[at.IDEAL] += ideal
 
 
-@compiled
-def memory_probe(what, regs, row, config, entry, together, p):
+@inlined
+def memory_probe(regs, row, config, entry, together, p):
     """Charge one access, anew only where its pattern is new."""
     slot = row[7]
-    lanes = together * config[at.LANES]
-    rule = p.rules[slot]
-    keep = np.uint32((1 << rule[at.SHIFT]) - 1 if what == op.BANKS else rule[at.LINE] - 1)
+    rule, known = p.rules[slot], p.known[slot]
+    keep = np.uint32((1 << rule[at.SHIFT]) - 1 if row[0] == op.BANKS else rule[at.LINE] - 1)
     stamp = p.patterns[row[2], at.STAMP] if row[1] == 1 and row[6] < 0 else np.int64(-1)
-    known = p.known[slot]
-    if not (stamp >= 0 and known[0] == lanes and known[1] == stamp and moved_by_whole(regs, row, entry, keep, p)):
-        look(what, regs, row, config, entry, together, keep, p)
+    seen = stamp >= 0 and known[0] == together * config[at.LANES] and known[1] == stamp
+    if not (seen and moved_by_whole(regs, row, entry, keep, p)):
+        look(regs, row, config, entry, together, keep, p)
         known[1] = stamp
+    tally, last = p.tallies[slot], p.last[slot]
     for i in range(at.TALLY_SIZE):
-        p.tallies[slot, i] += p.last[slot, i]
+        tally[i] += last[i]
 
 
-@compiled
+@inlined
 def moved_by_whole(regs, row, entry, keep, p):
     """Whether an access of known pattern, in bounds, has moved by a distance that changes nothing."""
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    if np.uint64(p.patterns[row[2], at.HIGHEST]) + np.uint64(extra) > np.uint64(limit):
-        return False
-    if keep == 0:
-        return True
+    inside = np.uint64(p.patterns[row[2], at.HIGHEST]) + np.uint64(extra) <= np.uint64(limit)
     first = (np.uint32(regs[row[2], 0] + extra) + np.uint32(entry[at.BASE])) >> np.uint32(entry[at.UNIT] == 2)
-    return np.uint32(first - p.addresses[row[7], 0]) & keep == 0
+    return inside and np.uint32(first - p.addresses[row[7], 0]) & keep == 0
 
 
 @compiled
-def look(what, regs, row, config, entry, together, keep, p):
+def look(regs, row, config, entry, together, keep, p):
     """Compare the addresses with those of the last execution, and charge them where they are not alike."""
     slot = row[7]
     lanes = together * config[at.LANES]
@@ -170,20 +171,26 @@ def look(what, regs, row, config, entry, together, keep, p):
     distance, alike = moved_together(p.current, before, mask, mask_before, lanes)
     if known[0] == lanes and alike and distance & keep == 0:
         return
-    charge(what, row, config, entry, mask, together, p)
+    charge(row, config, entry, mask, together, p)
     for lane in range(lanes):
         before[lane] = p.current[lane]
         mask_before[lane] = mask[lane]
     known[0] = lanes
 
 
-@compiled
+@inlined
 def bounds(regs, row, entry, config, workgroup, together, p):
     """Active lanes whose address is past the end of what they index."""
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    size, found, addresses = config[at.LANES], p.bounds[row[7]], regs[row[2]]
-    highest = p.patterns[row[2], at.HIGHEST] if row[1] == 1 else highest_of(addresses, together * size)
-    if np.uint64(highest) + np.uint64(extra) <= np.uint64(limit):
+    if row[1] != 1 or np.uint64(p.patterns[row[2], at.HIGHEST]) + np.uint64(extra) > np.uint64(limit):
+        outside(regs, row, extra, limit, config, workgroup, together, p.bounds[row[7]])
+
+
+@compiled
+def outside(regs, row, extra, limit, config, workgroup, together, found):
+    """The same, lane by lane."""
+    size, addresses = config[at.LANES], regs[row[2]]
+    if np.uint64(highest_of(addresses, together * size)) + np.uint64(extra) <= np.uint64(limit):
         return
     for lane in range(together * size):
         address = np.uint32(addresses[lane] + extra)
@@ -194,13 +201,12 @@ def bounds(regs, row, entry, config, workgroup, together, p):
             found[at.OUTSIDE] += 1
 
 
-@compiled
-def probe(regs, row, config, access, workgroup, together, epoch, events, p):
+@inlined
+def probe(regs, row, config, access, workgroup, together, p):
     """One probe instruction."""
-    what = row[0]
-    if what == op.COUNT:
+    if row[0] == op.COUNT:
         count(regs, row, config, together, p)
-    elif what == op.BOUNDS:
+    elif row[0] == op.BOUNDS:
         bounds(regs, row, access[row[5]], config, workgroup, together, p)
     else:
-        memory_probe(what, regs, row, config, access[row[5]], together, p)
+        memory_probe(regs, row, config, access[row[5]], together, p)

@@ -18,7 +18,7 @@ from .registry import HELPERS, OPS, ScalarOp
 # Division by zero is IEEE-754's, not Python's.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 # Nobody calls these from Python or C; the wrappers that would allow it take a quarter of the time.
-_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "no_rewrites": True}
 
 
 def _fused_signature(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
