@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from sim.models import Exceeded, check_dispatch
+
 from . import gpu, references
 from .cases import expected_counters
 from .compare import EXACT, Comparison, Rule, compare
 from .errors import NoAdapter, UsageError
 from .manifest import Case
-from .reflect import check_module, preprocessing
+from .reflect import check_module
 
 Say = Callable[[str], None]
+
+SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,19 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitCheck:
+    """A WebGPU limit that the dispatch goes beyond: of the device that is charged for, or only the default one."""
+
+    exceeded: Exceeded
+    device: bool
+
+    @property
+    def ok(self) -> bool:
+        """Beyond the default a program can ask for more; beyond the device's own it cannot."""
+        return not self.device
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
     """All that is known of one case after running it. `seconds` by what was run."""
 
@@ -81,6 +98,7 @@ class Audit:
     run: Any  # sim.Run
     outputs: tuple[OutputCheck, ...]
     counters: tuple[CounterCheck, ...]
+    limits: tuple[LimitCheck, ...]
     findings: tuple[Finding, ...]
     adapter: gpu.AdapterInfo | None
     notes: tuple[str, ...]
@@ -88,9 +106,7 @@ class Audit:
 
     @property
     def subgroup_size(self) -> int:
-        import sim
-
-        return sim.devices.get(self.device).subgroup_size
+        return self.run.device.subgroup_size
 
     def noting(self, notes: Iterable[str]) -> Audit:
         """The same, with more notes."""
@@ -98,15 +114,14 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        return all(check.ok for check in (*self.outputs, *self.counters, *self.findings))
+        return all(check.ok for check in (*self.outputs, *self.counters, *self.limits, *self.findings))
 
 
 def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
     seconds: dict[str, float] = {}
     notes: list[str] = []
-    say("simulating with all counters")
-    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all"))
+    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all", say))
     checks = []
     if case.kernel.reference:
         say("computing the reference")
@@ -125,6 +140,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         run=run,
         outputs=tuple(checks),
         counters=_counter_checks(case, run),
+        limits=_limit_checks(case, run),
         findings=tuple(Finding(f, f.code in case.kernel.allow) for f in run.findings),
         adapter=adapter,
         notes=tuple(notes),
@@ -132,21 +148,37 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     )
 
 
-def simulate(case: Case, device: str, probes: str | Sequence[str]) -> Any:
-    """`sim.simulate` on a case."""
+def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None) -> Any:
+    """`sim.simulate` on a case. Tells how far it is in words such as `simulating as nvidia, 40%`."""
     import sim
 
     kernel = case.kernel
+    what = f"simulating as {device}{' with all counters' if probes == 'all' else ''}"
+    say(what)
     return sim.simulate(
-        kernel.source,
+        check_module(kernel),
         entry=kernel.entry,
         grid=case.grid,
         bindings=case.bindings,
         overrides=kernel.overrides,
         device=device,
         probes=probes,
-        **preprocessing(kernel),
+        progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
+
+
+def _tenths(tell: Callable[[int], None]) -> Callable[[int, int], None]:
+    """Progress of workgroups as percentages, each tenth once, and only in runs that last."""
+    start, told = time.perf_counter(), 0
+
+    def progress(done: int, of: int) -> None:
+        nonlocal told
+        tenth = 10 * done // of
+        if told < tenth < 10 and time.perf_counter() - start > SOON:
+            told = tenth
+            tell(10 * tenth)
+
+    return progress
 
 
 def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1) -> gpu.GpuRun:
@@ -225,8 +257,7 @@ def _against_gpu(
     say(f"running on {adapter.name}")
     on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
     if profile != options.device:
-        say(f"simulating as {profile}")
-        run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none"))
+        run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return adapter, gpu_checks(case, run, on_gpu)
 
 
@@ -238,6 +269,23 @@ def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:
             raise UsageError(f"{case.kernel.path}: [expect] names {name}, which is no output and no counter")
         checks.append(CounterCheck(name, expected, totals[name]))
     return tuple(checks)
+
+
+def _limit_checks(case: Case, run: Any) -> tuple[LimitCheck, ...]:
+    pipeline = run.pipeline
+    sizes: dict[str, dict[str, int]] = {"storage": {}, "uniform": {}}
+    for variable in pipeline.globals:
+        if variable.space in sizes:
+            sizes[variable.space][variable.name] = case.bindings[variable.name].nbytes
+    asked = (case.grid, pipeline.workgroup_size, pipeline.workgroup_bytes, sizes["storage"], sizes["uniform"])
+    return tuple(_limit_check(exceeded, run.device) for exceeded in check_dispatch(*asked))
+
+
+def _limit_check(exceeded: Exceeded, device: Any) -> LimitCheck:
+    """Of a device's own maxima, profiles know that of workgroup memory."""
+    most = device.workgroup_bytes_max
+    beyond = exceeded.limit == "maxComputeWorkgroupStorageSize" and exceeded.value > most
+    return LimitCheck(replace(exceeded, maximum=most) if beyond else exceeded, beyond)
 
 
 def with_derived(counters: Any) -> dict[str, float]:

@@ -83,7 +83,7 @@ def _request(sets: Sequence[str], binds: Sequence[str], grid: str | None, entry:
     return Request(
         dims={name: inputs.parse_ints("--set", value)[0] for name, value in map(_pair("--set"), sets)},
         arrays=dict(map(inputs.parse_bind, binds)),
-        grid=None if grid is None else (*inputs.parse_ints("--grid", grid), 1, 1)[:3],
+        grid=None if grid is None else inputs.parse_grid(grid),
         entry=entry,
         overrides={name: _override(value) for name, value in map(_pair("--override"), overrides)},
         quick=quick,

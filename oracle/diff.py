@@ -33,6 +33,5 @@ def diff(case: Case, device: str | None, adapter: str | None, worst: int, say: S
     seconds: dict[str, float] = {}
     say(f"running on {info.name}")
     on_gpu = timed(seconds, f"wgpu on {info.name}", lambda: run_on_gpu(case, adapter))
-    say(f"simulating as {profile}")
-    run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none"))
+    run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return Diff(case, profile, info, tuple(gpu_checks(case, run, on_gpu, worst)), seconds)

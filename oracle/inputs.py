@@ -90,9 +90,18 @@ def parse_ints(what: str, text: str) -> tuple[int, ...]:
     return numbers
 
 
+def parse_grid(text: str) -> tuple[int, int, int]:
+    """`12,8` as (12, 8, 1)."""
+    sizes = parse_ints("--grid", text)
+    if len(sizes) > 3:
+        raise UsageError(f"--grid: `{text}` has {len(sizes)} sizes, a grid has at most three")
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
 def _numbers(option: str, text: str, dtype: str) -> np.ndarray:
-    parse = float if dtype.startswith("f") else int
     try:
-        return np.array([parse(part) for part in text.split(",")], DTYPES[dtype])
+        numbers = [float(part) if dtype.startswith("f") else int(part, 0) for part in text.split(",")]
+        return np.array(numbers, DTYPES[dtype])
     except (ValueError, OverflowError):
         raise UsageError(f"--bind {option}: `{text}` is not a list of {dtype} numbers") from None

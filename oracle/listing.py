@@ -86,9 +86,9 @@ def _three_digits(value: float) -> str:
 
 
 def against_ideal(actual: int, ideal: int) -> str:
-    """`201M/101M x2`, `98.3k` where that is the ideal, nothing where nothing was asked for."""
+    """`201M/101M`, `98.3k` where that is the ideal, nothing where nothing was asked for."""
     if not actual:
         return ""
     if actual == ideal or not ideal:
         return compact(actual)
-    return f"{compact(actual)}/{compact(ideal)} x{actual / ideal:.3g}"
+    return f"{compact(actual)}/{compact(ideal)}"

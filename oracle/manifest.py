@@ -105,7 +105,7 @@ class Kernel:
     bindings: tuple[Binding, ...]
     shapes: tuple[Shape, ...]
     reference: str | None = None
-    overrides: dict[str, Any] = field(default_factory=dict)
+    overrides: dict[Any, Any] = field(default_factory=dict)  # by name or id
     defines: dict[str, Any] = field(default_factory=dict)
     include_dirs: tuple[Path, ...] = ()
     rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against the reference
@@ -141,7 +141,7 @@ class Case:
     arrays: dict[str, np.ndarray]
 
     @property
-    def bindings(self) -> dict[str, np.ndarray]:
+    def bindings(self) -> dict[Any, np.ndarray]:
         variables = {binding.name: binding.var for binding in self.kernel.bindings}
         return {variables.get(name, name): array for name, array in self.arrays.items()}
 

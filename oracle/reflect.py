@@ -20,13 +20,7 @@ def check_module(kernel: Kernel) -> Any:
     """The kernel's WGSL, checked. Raises `WgslError`."""
     import sim
 
-    return sim.check(kernel.source, **preprocessing(kernel))
-
-
-def preprocessing(kernel: Kernel) -> dict[str, Any]:
-    """Arguments of `sim.check` and `sim.simulate` that only kernels with a preprocessor need."""
-    given = {"defines": kernel.defines, "include_dirs": kernel.include_dirs}
-    return {name: value for name, value in given.items() if value}
+    return sim.check(kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs)
 
 
 def entry_point(module: Any, name: str | None) -> Any:

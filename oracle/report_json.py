@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .audit import Audit, CounterCheck, OutputCheck
+from .audit import Audit, CounterCheck, LimitCheck, OutputCheck
 from .compare import Comparison
 from .diff import Diff
 from .gpu import AdapterInfo
@@ -34,6 +34,7 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "ok": audit.ok,
         "outputs": [output_entry(check) for check in audit.outputs],
         "expected_counters": [_counter_entry(check) for check in audit.counters],
+        "limits": [_limit_entry(check) for check in audit.limits],
         "counters": dict(audit.run.counters),
         "sites": [site_entry(site) for site in audit.run.sites],
         "findings": [_finding_entry(item.finding, item.allowed) for item in audit.findings],
@@ -107,6 +108,10 @@ def adapter_entry(adapter: AdapterInfo | None) -> dict[str, Any] | None:
     return None if adapter is None else {**dataclasses.asdict(adapter), "profile": adapter.profile}
 
 
+def _limit_entry(check: LimitCheck) -> dict[str, Any]:
+    return {**dataclasses.asdict(check.exceeded), "of": "device" if check.device else "default", "ok": check.ok}
+
+
 def _counter_entry(check: CounterCheck) -> dict[str, Any]:
     return {**dataclasses.asdict(check), "ok": check.ok}
 
@@ -117,6 +122,7 @@ def _finding_entry(f: Any, allowed: bool) -> dict[str, Any]:
         "severity": f.severity,
         "message": f.message,
         "allowed": allowed,
+        "count": f.count,
         "lanes": f.lanes,
         "workgroup": f.workgroup,
         "epoch": f.epoch,

@@ -21,6 +21,9 @@ from .run import RunResult
 
 WIDTH = 120  # of a report that goes to no terminal
 
+GUTTER = "{:>5} {:>6} {:>5} {:>11} {:>11}  {}"
+HEADINGS = ("line", "issued", "lanes", "wavefronts", "sectors", "source  (subgroups that issued; charged/ideal)")
+
 SYNTAX = Syntax("", "wgsl", theme="ansi_dark")
 
 # The totals of a run: name, how it is said, unit.
@@ -69,8 +72,9 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
         _say(out, "  no findings")
     for item in audit.findings:
         if item.allowed:
-            _say(out, f"  accepted by the manifest: {item.finding.code}", "dim")
-        _say(out, item.finding.render())
+            _say(out, f"  accepted by the manifest: {_in_short(item.finding)}")
+        else:
+            _say(out, item.finding.render())
     _took(out, audit.seconds)
 
 
@@ -96,6 +100,12 @@ def show_run(out: Console, result: RunResult) -> None:
     out.print()
 
 
+def _in_short(finding: Any) -> str:
+    place = finding.span.place if finding.span else None
+    at = f" at {place.file}:{place.line}" if place else ""
+    return f"{finding.code}{at}, {finding.count:,} times: {finding.message}"
+
+
 def _say(out: Console, words: str | Text, style: str = "") -> None:
     """A line that is never broken: paths stay whole, and carets under what they point at."""
     out.print(Text(words, style) if isinstance(words, str) else words, soft_wrap=True)
@@ -118,6 +128,11 @@ def show_heading(out: Console, case: Case, tail: str) -> None:
 def _checks(out: Console, audit: Audit) -> None:
     for check in audit.outputs:
         show_output_check(out, check)
+    for check in audit.limits:
+        if check.ok:
+            _say(out, f"  note: beyond WebGPU's defaults, {check.exceeded}")
+        else:
+            _say(out, f"  EXCEEDS  what {audit.device} allows, {check.exceeded}", "bold red")
     for check in audit.counters:
         _say(out, _verdict(check.ok).append(f"{check.counter}  {_counter_words(check)}"))
 
@@ -172,7 +187,8 @@ def _totals(counters: Any) -> Table:
     table.add_column(justify="left")
     values = with_derived(counters)
     for name, label, unit in TOTALS:
-        table.add_row(f"  {label}", _amount(values[name], unit))
+        if name in values:  # shares of lanes are counted by a probe
+            table.add_row(f"  {label}", _amount(values[name], unit))
     for actual, ideal, label in CHARGES:
         words = f"{values[actual]:,}"
         if values[actual] != values[ideal]:
@@ -191,14 +207,25 @@ def _amount(value: float, unit: str) -> str:
 
 
 def show_listing(out: Console, lines: Sequence[Line]) -> None:
-    """The source with a gutter: executions, active lanes, and what memory was charged against its ideal."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), collapse_padding=True)
-    for heading in ("line", "issued", "lanes", "wavefronts", "sectors"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("source", no_wrap=True, overflow="ellipsis")
-    for line in lines:
-        table.add_row(str(line.number), *_gutter(line), _highlighted(line.text))
-    out.print(table)
+    """The source behind a gutter: subgroups that issued, active lanes, memory charges against their ideal."""
+    out.print()
+    for heading, line in [(GUTTER.format(*HEADINGS), None), *((_gutter(line), line) for line in lines)]:
+        row = Text(heading, "dim" if line is None else "")
+        if line is not None:
+            row.append_text(_highlighted(line.text))
+        row.truncate(out.width, overflow="ellipsis")
+        row.rstrip()
+        _say(out, row)
+    out.print()
+
+
+def _gutter(line: Line) -> str:
+    c = line.counters
+    if c is None:
+        return GUTTER.format(line.number, "", "", "", "", "")
+    wavefronts = against_ideal(c["shared_wavefronts"], c["shared_ideal_wavefronts"])
+    sectors = against_ideal(c["global_sectors"], c["global_ideal_sectors"])
+    return GUTTER.format(line.number, compact(c["executions"]), f"{line.lanes:.0%}", wavefronts, sectors, "")
 
 
 def _highlighted(text: str) -> Text:
@@ -207,15 +234,3 @@ def _highlighted(text: str) -> Text:
     highlighted = SYNTAX.highlight(bare)  # which would drop the indentation
     highlighted.rstrip()
     return Text(" " * (len(code) - len(bare))).append_text(highlighted)
-
-
-def _gutter(line: Line) -> tuple[str, ...]:
-    c = line.counters
-    if c is None:
-        return ("", "", "", "")
-    return (
-        compact(c["executions"]),
-        f"{line.lanes:.0%}",
-        against_ideal(c["shared_wavefronts"], c["shared_ideal_wavefronts"]),
-        against_ideal(c["global_sectors"], c["global_ideal_sectors"]),
-    )

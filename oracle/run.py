@@ -32,8 +32,7 @@ class RunResult:
 
 def run(case: Case, device: str, probes: str, saves: Mapping[str, Path], say: Say = lambda stage: None) -> RunResult:
     """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between."""
-    say(f"simulating as {device}")
-    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","))
+    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say)
     for name, path in saves.items():
         if name not in result.outputs:
             raise UsageError(f"--save: no binding is named {name}; there are {', '.join(map(str, result.outputs))}")

@@ -9,7 +9,7 @@
 const TM = 64u;
 const TN = 64u;
 const TK = 16u;
-override TK_PAD: u32 = 17u; // words from one row of x_tile to the next; the odd one keeps rows out of each other's banks
+override TK_PAD: u32 = 17u; // words from one row of x_tile to the next
 
 @group(0) @binding(0) var<storage, read> X: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read> W: array<vec4<f32>>;

@@ -13,9 +13,9 @@ from . import layout as at
 from . import opcodes as op
 from .alu import compile_families, conversion, float_, half, integer
 from .atomics import atomic
-from .jit import announced, beside, compiled, entry, ready
+from .jit import announced, beside, compiled, entry, inlined, ready
 from .lanes import blend, copy, fill
-from .memory import load, pick, put, store
+from .memory import learn, load, load_known, pick, put, store
 from .opcodes import families, scalar_opcodes
 from .probes import probe, settle
 
@@ -24,7 +24,7 @@ _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "inte
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
 
 
-@compiled
+@inlined
 def scalar(regs, row, lanes):
     """One scalar operation on rows, by family."""
     code, d, a, b, c, e = row[0], row[1], row[2], row[3], row[4], row[5]
@@ -38,7 +38,7 @@ def scalar(regs, row, lanes):
         conversion(regs, code, d, a, b, c, e, lanes)
 
 
-@compiled
+@inlined
 def some_active(regs, mask, lanes):
     """Whether any lane of a mask row is on."""
     seen = np.uint32(0)
@@ -58,7 +58,7 @@ def record(events, kind, site, workgroup, lane, detail, other, epoch):
         row[at.DETAIL], row[at.OTHER], row[at.EPOCH] = detail, other, epoch
 
 
-@compiled
+@inlined
 def barrier(regs, mask, site, config, workgroup, together, epoch, events):
     """Every lane of each workgroup should be here; those that are not are an event."""
     if mask < 0:
@@ -76,35 +76,35 @@ def barrier(regs, mask, site, config, workgroup, together, epoch, events):
             record(events, at.DIVERGED, site, workgroup + w, absent, size - active, 0, epoch)
 
 
-@compiled
-def memory_row(regs, row, access, storage, storage16, shared, shared16, lanes, width):
-    """A load or a store."""
-    code, d, a, b, c, mask = row[0], row[1], row[2], row[3], row[4], row[6]
+@inlined
+def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width):
+    """A load or a store, on the memory and of the unit that its access says."""
     entry = access[row[5]]
     narrow = entry[at.UNIT] == 2
-    if code == op.LOAD:
-        count = 1 if mask == 1 else width
-        if entry[at.SPACE] == at.SHARED:
-            if narrow:
-                load(regs, shared16, d, a, b, c, entry, row[7], count)
-            else:
-                load(regs, shared, d, a, b, c, entry, row[7], count)
-        elif narrow:
-            load(regs, storage16, d, a, b, c, entry, row[7], count)
-        else:
-            load(regs, storage, d, a, b, c, entry, row[7], count)
-    elif entry[at.SPACE] == at.SHARED:
+    if entry[at.SPACE] == at.SHARED:
         if narrow:
-            store(regs, shared16, d, a, b, c, entry, row[7], mask, lanes)
+            touch(regs, row, entry, shared16, patterns, lanes, width)
         else:
-            store(regs, shared, d, a, b, c, entry, row[7], mask, lanes)
+            touch(regs, row, entry, shared, patterns, lanes, width)
     elif narrow:
-        store(regs, storage16, d, a, b, c, entry, row[7], mask, lanes)
+        touch(regs, row, entry, storage16, patterns, lanes, width)
     else:
-        store(regs, storage, d, a, b, c, entry, row[7], mask, lanes)
+        touch(regs, row, entry, storage, patterns, lanes, width)
 
 
 @compiled
+def touch(regs, row, entry, memory, patterns, lanes, width):
+    """A load or a store on this memory."""
+    code, d, a, b, c, mask = row[0], row[1], row[2], row[3], row[4], row[6]
+    if code == op.STORE:
+        store(regs, memory, d, a, b, c, entry, row[7], mask, lanes)
+    elif code == op.LOAD_KNOWN:
+        load_known(regs, memory, d, a, b, c, entry, row[7], patterns[a], width)
+    else:
+        load(regs, memory, d, a, b, c, entry, row[7], np.int64(1) if mask == 1 else width)
+
+
+@inlined
 def run_batch(
     code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
 ):
@@ -120,8 +120,8 @@ def run_batch(
         pc += 1
         if what >= _SCALAR:
             scalar(regs, row, np.int64(1) if row[6] == 1 else width)
-        elif what == op.LOAD or what == op.STORE:
-            memory_row(regs, row, access, storage, storage16, shared, shared16, lanes, width)
+        elif what == op.LOAD or what == op.LOAD_KNOWN or what == op.STORE:
+            memory_row(regs, row, access, storage, storage16, shared, shared16, probes.patterns, lanes, width)
         elif what >= _FIRST_PROBE:
             probe(regs, row, config, access, workgroup, together, epoch, events, probes)
         elif what == op.JUMP:
@@ -152,6 +152,8 @@ def run_batch(
         elif what == op.BARRIER:
             barrier(regs, row[6], row[2], config, workgroup, together, epoch, events)
             epoch += 1
+        elif what == op.LEARN:
+            learn(regs, row[2], probes.patterns, width)
         elif what == op.HALT:
             return True
         else:
@@ -197,12 +199,9 @@ def prepare(*arguments) -> None:
     code, config, regs, shared, storage, access, events, probes = arguments
     order = f"from sim.machine.alu import compile_families; compile_families{_ELSEWHERE}"
     row, small = typeof(code[0]), typeof(np.int64(0))
-    halves = typeof(shared.view(np.uint16))
     with announced():
         with beside(order):
             compile_families("float")
-            words = (typeof(storage), halves, typeof(shared), halves, small, small)
-            memory_row.compile((typeof(regs), row, typeof(access), *words))
             rest = (small, small, small, typeof(events), typeof(probes))
             probe.compile((typeof(regs), row, typeof(config), typeof(access), *rest))
         run.compile(tuple(map(typeof, arguments)))

@@ -59,6 +59,11 @@ def entry(function: Callable[..., Any]) -> Any:
     return compiled(function, from_python=True)
 
 
+def inlined(function: Callable[..., Any]) -> Any:
+    """A part of one compiled function, put in its place: Numba optimizes what a function calls anew with the caller."""
+    return njit(inline="always")(function)
+
+
 def ready() -> bool:
     """Whether this install has compiled this machine before."""
     return (cache_folder() / "ready").exists()

@@ -196,3 +196,55 @@ def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(regs, d, types.uint32, lanes), codegen
+
+
+def _vector(builder: Any, row: Any, lane: Any) -> Any:
+    """Pointer to the 16 lanes from `lane` on."""
+    return builder.bitcast(builder.gep(row, [_wide(builder, lane)]), ir.VectorType(_I32, VECTOR_LANES).as_pointer())
+
+
+@intrinsic
+def splat(typingctx, regs, d, lane, value):  # type: ignore[no-untyped-def]
+    """regs[d, lane : lane + 16] = value."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row = _row(context, builder, signature.args[0], args[0], args[1], _I32)
+        zero = ir.Constant(ir.VectorType(_I32, VECTOR_LANES), ir.Undefined)
+        one = builder.insert_element(zero, args[3], ir.Constant(_I32, 0))
+        same = ir.Constant(ir.VectorType(_I32, VECTOR_LANES), [0] * VECTOR_LANES)
+        builder.store(builder.shuffle_vector(one, zero, same), _vector(builder, row, args[2]), align=4)
+        return context.get_dummy_value()
+
+    return types.void(regs, d, lane, types.uint32), codegen
+
+
+@intrinsic
+def repeat(typingctx, regs, d, lane, before):  # type: ignore[no-untyped-def]
+    """regs[d, lane : lane + 16] = regs[d, before : before + 16]."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row = _row(context, builder, signature.args[0], args[0], args[1], _I32)
+        value = builder.load(_vector(builder, row, args[3]), align=4)
+        builder.store(value, _vector(builder, row, args[2]), align=4)
+        return context.get_dummy_value()
+
+    return types.void(regs, d, lane, before), codegen
+
+
+@intrinsic
+def transfer(typingctx, regs, memory, d, lane, place):  # type: ignore[no-untyped-def]
+    """regs[d, lane : lane + 16] = memory[place : place + 16], widened where memory is uint16."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        registers, words, target, at, start = args
+        element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
+        row = _row(context, builder, signature.args[0], registers, target, _I32)
+        data = builder.gep(_data(context, builder, signature.args[1], words, element), [_wide(builder, start)])
+        many = ir.VectorType(element, VECTOR_LANES)
+        value = builder.load(builder.bitcast(data, many.as_pointer()), align=element.width // 8)
+        if element is _I16:
+            value = builder.zext(value, ir.VectorType(_I32, VECTOR_LANES))
+        builder.store(value, _vector(builder, row, at), align=4)
+        return context.get_dummy_value()
+
+    return types.void(regs, memory, d, lane, place), codegen

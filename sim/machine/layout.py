@@ -31,6 +31,11 @@ ACCESS_SIZE = 8
 SHARED, GLOBAL = 0, 1
 CLAMP, ZERO, WRAP = 0, 1, 2
 
+# patterns: one row per register row that was learnt
+SHAPE, PERIOD, HIGHEST, STAMP = 0, 1, 2, 3
+PATTERN_SIZE = 4
+SCATTERED, BLOCKS, PERIODIC, CONSECUTIVE = 0, 1, 2, 3  # shapes; BLOCKS: alike in each run of 16 lanes
+
 # rules: one row per memory probe (words: of one lane; sector and line in words; ordered: lanes in the order)
 WORDS, SHIFT, COLUMNS, MERGE, ORDERED, SECTOR, LINE = range(7)
 RULE_SIZE = 7

@@ -9,8 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled
-from .lanes import gather
-from .layout import BASE, CLAMP, LIMIT, POLICY, ZERO
+from .lanes import VECTOR_LANES, gather, repeat, splat, transfer
+from .layout import (
+    BASE,
+    BLOCKS,
+    CLAMP,
+    CONSECUTIVE,
+    HIGHEST,
+    LIMIT,
+    PERIOD,
+    PERIODIC,
+    POLICY,
+    SCATTERED,
+    SHAPE,
+    STAMP,
+    ZERO,
+)
 
 
 @compiled
@@ -51,17 +65,84 @@ def load(regs, memory, d, a, b, c, row, offsets, lanes):
 
 
 @compiled
+def learn(regs, a, patterns, width):
+    """Note the pattern of a row of addresses: loads and probes that see it again and again are spared the lanes."""
+    row = regs[a]
+    known = patterns[a]
+    highest = np.uint32(0)
+    uneven = np.uint32(0)
+    jumps = np.uint32(0)
+    for start in range(0, width, VECTOR_LANES):
+        for lane in range(start, start + VECTOR_LANES):
+            highest = max(highest, row[lane])
+            uneven |= row[lane] ^ row[start]
+    for lane in range(1, width):
+        jumps |= np.uint32(row[lane] - row[lane - 1]) ^ np.uint32(1)
+    known[HIGHEST] = highest
+    known[STAMP] += 1
+    known[SHAPE] = BLOCKS if uneven == 0 else (CONSECUTIVE if jumps == 0 else SCATTERED)
+    period = VECTOR_LANES
+    while known[SHAPE] == SCATTERED and period < width:
+        differs = np.uint32(0)
+        for lane in range(period, width):
+            differs |= row[lane] ^ row[lane - period]
+        if differs == 0:
+            known[SHAPE], known[PERIOD] = PERIODIC, period
+        period *= 2
+
+
+@compiled
+def load_known(regs, memory, d, a, b, c, row, offsets, known, width):
+    """`load` by the pattern of its addresses, where none of them can be out of bounds."""
+    extra = shared_part(regs, b, c)
+    shape = known[SHAPE]
+    if shape == SCATTERED or np.uint64(known[HIGHEST]) + np.uint64(extra) > np.uint64(np.uint32(row[LIMIT])):
+        load(regs, memory, d, a, b, c, row, offsets, width)
+        return
+    base = np.int64(row[BASE])
+    if shape == BLOCKS:
+        for lane in range(0, width, VECTOR_LANES):
+            splat(regs, d, lane, np.uint32(memory[base + np.int64(np.uint32(regs[a, lane] + extra))]))
+    elif shape == CONSECUTIVE:
+        start = base + np.int64(np.uint32(regs[a, 0] + extra))
+        for lane in range(0, width, VECTOR_LANES):
+            transfer(regs, memory, d, lane, start + lane)
+    else:
+        period = known[PERIOD]
+        for lane in range(period):
+            regs[d, lane] = np.uint32(memory[base + np.int64(np.uint32(regs[a, lane] + extra))])
+        for lane in range(period, width, VECTOR_LANES):
+            repeat(regs, d, lane, lane - period)
+
+
+@compiled
+def highest_of(row, lanes):
+    """The largest of a row of addresses."""
+    highest = np.uint32(0)
+    for lane in range(lanes):
+        highest = max(highest, row[lane])
+    return highest
+
+
+@compiled
 def store(regs, memory, d, a, b, c, row, offsets, mask, lanes):
     """One unit of `memory` = D for each lane of the mask, in lane order."""
     extra = shared_part(regs, b, c)
-    base = np.uint32(row[BASE])
+    base = np.int64(row[BASE])
     limit = np.uint32(row[LIMIT])
+    addresses, values, shifts = regs[a], regs[d], regs[offsets]
+    if np.uint64(highest_of(addresses, lanes)) + np.uint64(extra) <= np.uint64(limit):
+        for lane in range(lanes):
+            if mask < 0 or regs[mask, lane] != 0:
+                place = base + np.int64(np.uint32(addresses[lane] + extra)) + np.int64(shifts[lane])
+                memory[place] = memory.dtype.type(values[lane])
+        return
     policy = row[POLICY]
     for lane in range(lanes):
         if mask < 0 or regs[mask, lane] != 0:
-            at, happens = address_of(regs[a, lane], extra, limit, policy)
+            at, happens = address_of(addresses[lane], extra, limit, policy)
             if happens:
-                memory[base + np.uint32(at + regs[offsets, lane])] = memory.dtype.type(regs[d, lane])
+                memory[base + np.int64(at) + np.int64(shifts[lane])] = memory.dtype.type(values[lane])
 
 
 @compiled

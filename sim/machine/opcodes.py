@@ -34,11 +34,13 @@ MACHINE_OPS = (
     ("put", "row (A + min(row B, C - 1)) = row D in the lanes of mask M"),
     # memory: A address row, B shared address part (lane 0 counts), C added, E access, X row of workgroup offsets
     ("load", "D = unit of memory (M: narrow)"),
+    ("load_known", "the same, of an address row that `learn` has seen"),
+    ("learn", "note the pattern of row A, which will be an address more than once"),
     ("store", "unit of memory = D in the lanes of mask M"),
     ("length", "D = number of elements of access E (M: narrow)"),
     # atomics: D = old value; operands in the rows after D (compare: expected, new; the first then says whether it did)
     *((f"atomic_{name}", "on memory, lane by lane") for name in ATOMICS),
-    # probes: as the load or store they stand before; X is the probe's place in its table
+    # probes: as the load or store they stand before; X is the probe's place in its table, D is 1 for a learnt row A
     ("count", "straight run A is executed by mask M"),
     ("banks", "shared wavefronts of the access"),
     ("sectors", "global sectors of the access"),
@@ -48,7 +50,7 @@ MACHINE_OPS = (
 NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
 COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
-LOAD, STORE, LENGTH, FIRST_ATOMIC = range(10, 14)
+LOAD, LOAD_KNOWN, LEARN, STORE, LENGTH, FIRST_ATOMIC = range(10, 16)
 FIRST_PROBE = FIRST_ATOMIC + len(ATOMICS)
 COUNT, BANKS, SECTORS, BOUNDS, RACES = range(FIRST_PROBE, FIRST_PROBE + 5)
 SCALAR = 64  # scalar operations are numbered from here

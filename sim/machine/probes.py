@@ -17,7 +17,7 @@ from ..models import rules
 from . import layout as at
 from . import opcodes as op
 from .jit import compiled
-from .memory import address_of, shared_part
+from .memory import highest_of, shared_part
 
 for _part in rules.PARTS:
     setattr(rules, _part.__name__, register_jitable(_part))
@@ -34,7 +34,8 @@ class Probes(NamedTuple):
     orders: NDArray[np.int64]  # [n, lanes of a subgroup] order in which lanes are served
     tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
     bounds: NDArray[np.int64]  # [n, 4]
-    known: NDArray[np.int64]  # [n] 1 where the three below hold an execution
+    patterns: NDArray[np.int64]  # [registers, PATTERN_SIZE] of the address rows that were learnt
+    known: NDArray[np.int64]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
     addresses: NDArray[np.uint32]  # [n, w]
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
@@ -135,29 +136,57 @@ def memory_probe(what, regs, row, config, entry, together, p):
     """Charge one access, anew only where its pattern is new."""
     slot = row[7]
     lanes = together * config[at.LANES]
-    mask = p.ones if row[6] < 0 else regs[row[6]]
-    addresses_of(regs, row, entry, p.current, lanes)
     rule = p.rules[slot]
     keep = np.uint32((1 << rule[at.SHIFT]) - 1 if what == op.BANKS else rule[at.LINE] - 1)
-    distance, together_moved = moved_together(p.current, p.addresses[slot], mask, p.masks[slot], lanes)
-    if not (p.known[slot] == lanes and together_moved and distance & keep == 0):
-        charge(what, row, config, entry, mask, together, p)
-        before, mask_before = p.addresses[slot], p.masks[slot]
-        for lane in range(lanes):
-            before[lane] = p.current[lane]
-            mask_before[lane] = mask[lane]
-        p.known[slot] = lanes
+    stamp = p.patterns[row[2], at.STAMP] if row[1] == 1 and row[6] < 0 else np.int64(-1)
+    known = p.known[slot]
+    if not (stamp >= 0 and known[0] == lanes and known[1] == stamp and moved_by_whole(regs, row, entry, keep, p)):
+        look(what, regs, row, config, entry, together, keep, p)
+        known[1] = stamp
     for i in range(at.TALLY_SIZE):
         p.tallies[slot, i] += p.last[slot, i]
+
+
+@compiled
+def moved_by_whole(regs, row, entry, keep, p):
+    """Whether an access of known pattern, in bounds, has moved by a distance that changes nothing."""
+    extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
+    if np.uint64(p.patterns[row[2], at.HIGHEST]) + np.uint64(extra) > np.uint64(limit):
+        return False
+    if keep == 0:
+        return True
+    first = (np.uint32(regs[row[2], 0] + extra) + np.uint32(entry[at.BASE])) >> np.uint32(entry[at.UNIT] == 2)
+    return np.uint32(first - p.addresses[row[7], 0]) & keep == 0
+
+
+@compiled
+def look(what, regs, row, config, entry, together, keep, p):
+    """Compare the addresses with those of the last execution, and charge them where they are not alike."""
+    slot = row[7]
+    lanes = together * config[at.LANES]
+    mask = p.ones if row[6] < 0 else regs[row[6]]
+    addresses_of(regs, row, entry, p.current, lanes)
+    before, mask_before, known = p.addresses[slot], p.masks[slot], p.known[slot]
+    distance, alike = moved_together(p.current, before, mask, mask_before, lanes)
+    if known[0] == lanes and alike and distance & keep == 0:
+        return
+    charge(what, row, config, entry, mask, together, p)
+    for lane in range(lanes):
+        before[lane] = p.current[lane]
+        mask_before[lane] = mask[lane]
+    known[0] = lanes
 
 
 @compiled
 def bounds(regs, row, entry, config, workgroup, together, p):
     """Active lanes whose address is past the end of what they index."""
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    size, found = config[at.LANES], p.bounds[row[7]]
+    size, found, addresses = config[at.LANES], p.bounds[row[7]], regs[row[2]]
+    highest = p.patterns[row[2], at.HIGHEST] if row[1] == 1 else highest_of(addresses, together * size)
+    if np.uint64(highest) + np.uint64(extra) <= np.uint64(limit):
+        return
     for lane in range(together * size):
-        address = np.uint32(regs[row[2], lane] + extra)
+        address = np.uint32(addresses[lane] + extra)
         if address > limit and (row[6] < 0 or regs[row[6], lane] != 0):
             if found[at.OUTSIDE] == 0:
                 found[at.LANE], found[at.WORKGROUP] = lane % size, workgroup + lane // size

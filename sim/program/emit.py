@@ -69,6 +69,7 @@ class Emitter:
         self._slots: dict[Slot, Reg] = {}
         self._fixed: dict[int, Reg] = {}
         self._defs: dict[Value, int] = {}
+        self._learnt: set[Value] = set()
         self._straight = 0  # where the present straight run of instructions began
         for name in _GROUP_ROWS:
             self._input(name)
@@ -135,6 +136,9 @@ class Emitter:
         """`value` is in `reg`: in lane 0 where it is uniform, and then spread if it is needed in all."""
         if not value.uniform:
             self._wide[value] = reg
+            if value in self.uses.addresses:
+                self._learnt.add(value)
+                self._add(Ins(op.LEARN, a=reg))
             return
         self._narrow[value] = reg
         if value in self.uses.wide:
@@ -279,6 +283,11 @@ class Emitter:
             site=item.site,
         )
 
+    def _is_learnt(self, item: ir.Load | ir.Store | ir.Atomic) -> bool:
+        """Whether the machine knows the pattern of an access' addresses."""
+        lane = split(item.address).lane
+        return lane is None or base(lane) in self._learnt
+
     def _offsets(self, access: Access) -> Reg:
         """Where each lane's workgroup has its memory, when several run side by side."""
         if access.space != "workgroup" or self.together == 1:
@@ -299,6 +308,7 @@ class Emitter:
                 ins = self._memory(_PROBES[kind], item)
                 ins.x = len(self.memory_probes)
                 ins.m = self._mask_field()
+                ins.d = int(self._is_learnt(item))
                 self._add(ins)
                 self.memory_probes.append(MemoryProbe(kind, item.site, item.access))
 
@@ -308,6 +318,9 @@ class Emitter:
             if result in self.uses.count:
                 ins = self._memory(op.LOAD, load, unit=i)
                 ins.m = 1 if result.uniform else 0
+                alone = self.together == 1 or self.accesses[load.access].space != "workgroup"
+                if alone and not result.uniform and self._is_learnt(load):
+                    ins.op = op.LOAD_KNOWN
                 self._define(result, ins)
 
     def _store(self, store: ir.Store) -> None:

@@ -52,12 +52,13 @@ def split(address: Value | None) -> Address:
 @dataclass
 class Uses:
     """`count`: uses of each value that is needed. `wide`: needed in all lanes. `copies`: reads of a variable that outlive
-    the value read."""
+    the value read. `addresses`: used as the lanes' part of an address in a loop that does not change them."""
 
     count: Counter[Value] = field(default_factory=Counter)
     wide: set[Value] = field(default_factory=set)
     slots: set[Slot] = field(default_factory=set)
     copies: set[Value] = field(default_factory=set)
+    addresses: set[Value] = field(default_factory=set)
 
 
 def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, bool]]:
@@ -156,6 +157,16 @@ class _Marker:
                 self.need(argument, not value.uniform)
 
 
+def _from_outside(value: Value, region: Region) -> bool:
+    """Whether a loop lies between the place where a value is computed and a region that uses it."""
+    here: Region | None = region
+    while here is not None and here is not value.region:
+        if here.loop:
+            return True
+        here = here.parent
+    return False
+
+
 class _Order:
     """Where variables are read and written, in program order, to see which reads must be kept."""
 
@@ -188,6 +199,10 @@ class _Order:
                     self._reads[item] = self._clock
             for value, _ in operands(item, self._uniformity):
                 self._touch(value)
+            if isinstance(item, ir.Load | ir.Store | ir.Atomic):
+                lane = split(item.address).lane
+                if lane is not None and _from_outside(base(lane), region):
+                    self._uses.addresses.add(base(lane))
             match item:
                 case ir.Set(slot=slot):
                     self._writes.setdefault(slot, []).append(self._clock)

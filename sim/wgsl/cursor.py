@@ -7,18 +7,17 @@ is pointed at just after the token before it, where the author would type it; an
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
-from .diagnostics import WgslError, fail
+from .diagnostics import Note, WgslError, fail
 from .lexer import END, IDENTIFIER, TEMPLATE_END, TEMPLATE_START, Token, lex
 from .source import Source, Span
 
 T = TypeVar("T")
 
-# The deepest tree the parser makes, in nodes from a statement or an expression down; deeper is `nesting-too-deep`.
-# The spec asks for 127 levels of braces. Passes over the tree may recurse: `room_to_recurse` gives them the frames.
+# How deep a tree gets: levels of braces and `else if`, plus levels of an expression. Deeper is `nesting-too-deep`.
+# The spec asks for 127 levels of braces. Passes may recurse: `make_room_to_recurse` gives them the frames.
 MAX_NESTING = 512
 _FRAMES_PER_LEVEL = 24
 
@@ -26,14 +25,12 @@ _SHOWN = {TEMPLATE_START: "‘<’", TEMPLATE_END: "‘>’", END: "the end of t
 _CLOSING = frozenset([";", ",", ")", "]", "}", TEMPLATE_END])
 
 
-@contextmanager
-def room_to_recurse() -> Iterator[None]:
-    """Let Python recurse as deep as a tree of `MAX_NESTING` needs. The limit is only ever raised: another thread
-    may rely on it."""
-    needed = MAX_NESTING * _FRAMES_PER_LEVEL
-    if sys.getrecursionlimit() < needed:
-        sys.setrecursionlimit(needed)
-    yield
+def make_room_to_recurse() -> None:
+    """Let Python recurse as deep as a tree of `MAX_NESTING` needs: for every pass that walks trees by recursion.
+
+    The limit is only ever raised, never put back: another thread may be deep in a tree.
+    """
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), MAX_NESTING * _FRAMES_PER_LEVEL))
 
 
 def shown(kind: str) -> str:
@@ -127,10 +124,14 @@ class Cursor:
         """The current token as messages call it."""
         return shown(END) if self.token.kind == END else f"‘{self.token.text}’"
 
-    def expected(self, what: str, context: str = "", *, after_previous: bool = False, hint: str | None = None):
-        """The error that `what` is missing here."""
+    def expected(
+        self, what: str, context: str = "", *notes: Note, after_previous: bool = False, hint: str | None = None
+    ) -> WgslError:
+        """The error that `what` is missing here, or just after the previous token."""
         message = f"expected {what}" + (f" {context}" if context else "")
-        if after_previous and self.index:
+        if not after_previous:
+            message += f", found {self.found()}"
+        if (after_previous or self.token.kind == END) and self.index:
             end = self.tokens[self.index - 1].end
-            return fail("expected", message, Span(self.source, end, end), hint=hint)
-        return fail("expected", f"{message}, found {self.found()}", self.span_of(self.token), hint=hint)
+            return fail("expected", message, Span(self.source, end, end), *notes, hint=hint)
+        return fail("expected", message, self.span_of(self.token), *notes, hint=hint)

@@ -55,7 +55,10 @@ def _headed(word: str, message: str, span: Span | None) -> str:
 
 
 class WgslError(Exception):
-    """The shader, or what was given to run it, is wrong. `diagnostics` holds every complaint, the first is the reason."""
+    """The shader, or what was given to run it, is wrong.
+
+    `diagnostics` holds every complaint, the first is the reason.
+    """
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         self.diagnostics = diagnostics

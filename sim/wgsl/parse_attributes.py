@@ -5,6 +5,8 @@ Which attribute may stand where, and what its values mean, is for the checker. S
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from . import syntax
 from .diagnostics import Note, fail
 from .lexer import IDENTIFIER, Token
@@ -54,7 +56,10 @@ class AttributeParser(ExpressionParser):
             raise self.expected("the name of an attribute", "after ‘@’")
         name = self.advance()
         if name.text not in _PARAMETERS:
-            raise fail("unknown-attribute", f"there is no attribute ‘{name.text}’", self.span_of(name))
+            message = f"there is no attribute ‘{name.text}’"
+            similar = get_close_matches(name.text, _PARAMETERS, n=1)
+            hint = f"did you mean ‘{similar[0]}’?" if similar else None
+            raise fail("unknown-attribute", message, self.span_of(name), hint=hint)
         if name.text == "diagnostic":
             args: list[syntax.Expr] = [
                 syntax.Ident(span, text, None, span) for text, span in self.diagnostic_control("‘@diagnostic’")
@@ -100,7 +105,5 @@ class AttributeParser(ExpressionParser):
     def close_brace(self, opened: Token, what: str, hint: str | None) -> None:
         """The `}` that ends `what`; without it the error shows where the block was opened."""
         if not self.accept("}"):
-            message = f"expected ‘}}’ at the end of {what}, found {self.found()}"
-            raise fail(
-                "expected", message, self.span_of(self.token), Note("opened here", self.span_of(opened)), hint=hint
-            )
+            opening = Note("opened here", self.span_of(opened))
+            raise self.expected("‘}’", f"at the end of {what}", opening, hint=hint)

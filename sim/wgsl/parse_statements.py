@@ -23,15 +23,15 @@ class StatementParser(AttributeParser):
     """Reads statements at the cursor."""
 
     def statement(self) -> syntax.Stmt | None:
-        """statement : one of the rows of `_STATEMENTS`, or ';', which is no statement at all (None)."""
+        """statement : a row of `_COMPOUND` or `_SIMPLE`, or ';', which is no statement at all (None)."""
         if self.accept(";"):
             return None
         attributes = self.attributes()
-        row = _STATEMENTS.get(self.token.kind)
+        if compound := _COMPOUND.get(self.token.kind):
+            return compound(self, attributes)
+        row = _SIMPLE.get(self.token.kind)
         if row is None:
             raise self.expected("a statement")
-        if row.parse_attributed is not None:
-            return row.parse_attributed(self, attributes)
         if attributes:
             raise fail("misplaced-attribute", "attributes cannot stand before this statement", attributes[0].span)
         node = row.parse(self)
@@ -162,7 +162,7 @@ class StatementParser(AttributeParser):
         """
         if self.token.kind not in allowed:
             raise self.expected(what)
-        return _STATEMENTS[self.token.kind].parse(self)
+        return _SIMPLE[self.token.kind].parse(self)
 
     def while_statement(self, attributes: list[syntax.Attribute]) -> syntax.While:
         """while_statement : attribute * 'while' expression compound_statement"""
@@ -185,7 +185,7 @@ class StatementParser(AttributeParser):
         type_ = self.type_specifier(f"‘{name.text}’") if self.accept(":") else None
         init = None
         if keyword.kind in ("let", "const") and self.token.kind != "=":
-            raise self.expected("‘=’", f"and a value for the ‘{keyword.kind}’ ‘{name.text}’", after_previous=True)
+            raise self.expected("‘=’", f"and a value for ‘{keyword.kind} {name.text}’", after_previous=True)
         if self.accept("="):
             init = self.expression()
         span = self.span_from(keyword.start)
@@ -262,26 +262,26 @@ class StatementParser(AttributeParser):
 
 
 class _Row(NamedTuple):
-    """How a statement that starts with some token is read: with attributes and no semicolon, or the other way."""
+    """A statement that ends in a semicolon: what messages call it, and how it is read."""
 
     what: str
     parse: Callable[[StatementParser], syntax.Stmt]
-    parse_attributed: Callable[[StatementParser, list[syntax.Attribute]], syntax.Stmt] | None = None
-
-
-def _compound(parse: Callable[[StatementParser, list[syntax.Attribute]], syntax.Stmt]) -> _Row:
-    return _Row("", lambda parser: parse(parser, []), parse)
 
 
 _UPDATE = _Row("the statement", StatementParser.updating_or_call)
 
-_STATEMENTS: dict[str, _Row] = {
-    "{": _compound(StatementParser.compound),
-    "if": _compound(StatementParser.if_statement),
-    "switch": _compound(StatementParser.switch_statement),
-    "loop": _compound(StatementParser.loop_statement),
-    "for": _compound(StatementParser.for_statement),
-    "while": _compound(StatementParser.while_statement),
+# By the token that a statement starts with. These take attributes and no semicolon …
+_COMPOUND: dict[str, Callable[[StatementParser, list[syntax.Attribute]], syntax.Stmt]] = {
+    "{": StatementParser.compound,
+    "if": StatementParser.if_statement,
+    "switch": StatementParser.switch_statement,
+    "loop": StatementParser.loop_statement,
+    "for": StatementParser.for_statement,
+    "while": StatementParser.while_statement,
+}
+
+# … and these a semicolon and no attributes.
+_SIMPLE: dict[str, _Row] = {
     "var": _Row("the variable declaration", StatementParser.local_declaration),
     "let": _Row("the ‘let’ declaration", StatementParser.local_declaration),
     "const": _Row("the ‘const’ declaration", StatementParser.local_declaration),
@@ -299,5 +299,5 @@ _STATEMENTS: dict[str, _Row] = {
     "continuing": _Row("", StatementParser.misplaced_continuing),
 }
 
-_FOR_UPDATE = frozenset(kind for kind, row in _STATEMENTS.items() if row is _UPDATE) | {"_"}
+_FOR_UPDATE = frozenset(kind for kind, row in _SIMPLE.items() if row is _UPDATE) | {"_"}
 _FOR_INIT = _FOR_UPDATE | {"var", "let", "const"}

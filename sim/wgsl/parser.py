@@ -8,7 +8,7 @@ statements, and here declarations. It decides nothing about names or types. Spec
 from __future__ import annotations
 
 from . import syntax
-from .cursor import room_to_recurse
+from .cursor import make_room_to_recurse
 from .diagnostics import fail
 from .lexer import END, Token
 from .parse_statements import StatementParser
@@ -19,8 +19,8 @@ _DIRECTIVES = ("enable", "requires", "diagnostic")
 
 def parse(source: Source) -> syntax.Module:
     """The syntax tree of `source`. Raises `WgslError` at the first place where the text leaves the grammar."""
-    with room_to_recurse():
-        return _Parser(source).module()
+    make_room_to_recurse()
+    return _Parser(source).module()
 
 
 class _Parser(StatementParser):

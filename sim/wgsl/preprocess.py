@@ -113,7 +113,8 @@ class _Preprocessor:
         self.open_files.pop()
 
     def line(self, line: str, span: Span, number: int) -> None:
-        directive = None if self.comment_depth else _DIRECTIVE.match(line)
+        in_comment = self.comment_depth > 0
+        directive = None if in_comment else _DIRECTIVE.match(line)
         pieces = list(self.pieces(line))
         kept = not self.conditionals or self.conditionals[-1].kept
         ending = line[len(line.rstrip(LINE_BREAKS)) :]
@@ -124,8 +125,9 @@ class _Preprocessor:
             if kept and directive.group(1) == "include" and ending:
                 return  # the lines of the file stand in its place
         if directive or not kept:
-            # Comments stay, for one that begins here may end on a line that is kept.
-            comments = "".join(piece for is_code, piece in pieces if not is_code)
+            # A comment that goes on from or to another line stays, for that line may be kept.
+            lasting = in_comment or self.comment_depth > 0
+            comments = "".join(piece for is_code, piece in pieces if lasting and not is_code)
             self.put(comments if comments.endswith(ending) else comments + ending, span, number)
         else:
             self.put("".join(self.expand(piece, span) if is_code else piece for is_code, piece in pieces), span, number)
@@ -218,7 +220,7 @@ class _Preprocessor:
         if any(resolved == open_path for open_path, _ in self.open_files):
             raise fail("include-cycle", f"‘{wanted}’ includes itself", span)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as problem:
             raise fail("include-unreadable", f"‘{wanted}’ cannot be read: {problem}", span) from None
         if len(self.open_files) > _MOST_OPEN_FILES:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from . import syntax
-from .cursor import room_to_recurse
+from .cursor import make_room_to_recurse
 from .diagnostics import Crash
 
 _INDENT = "    "
@@ -17,22 +17,22 @@ _INDENT = "    "
 
 def to_wgsl(node: syntax.Node) -> str:
     """WGSL for a module, a declaration, a statement (both with their semicolon), an expression or an attribute."""
-    with room_to_recurse():
-        match node:
-            case syntax.Module(directives=directives, decls=decls):
-                heads = [_directive(directive) for directive in directives]
-                head = "\n".join(heads) + "\n" if heads else ""
-                return "\n".join(filter(None, [head, "\n\n".join(map(_declaration, decls)) + "\n"]))
-            case syntax.Directive():
-                return _directive(node)
-            case syntax.Expr():
-                return _expression(node)
-            case syntax.Attribute():
-                return _attribute(node)
-            case syntax.ConstAssert() | syntax.Stmt():
-                return _statement(node)
-            case _:
-                return _declaration(node)
+    make_room_to_recurse()
+    match node:
+        case syntax.Module(directives=directives, decls=decls):
+            head = "".join(_directive(directive) + "\n" for directive in directives)
+            body = "\n\n".join(map(_declaration, decls)) + "\n" if decls else ""
+            return "\n".join(filter(None, [head, body]))
+        case syntax.Directive():
+            return _directive(node)
+        case syntax.Expr():
+            return _expression(node)
+        case syntax.Attribute():
+            return _attribute(node)
+        case syntax.Stmt():
+            return _statement(node)
+        case _:
+            return _declaration(node)
 
 
 # ---- expressions ---------------------------------------------------------------------------------

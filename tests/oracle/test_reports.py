@@ -69,6 +69,10 @@ class Run:
     counters: dict
     sites: list
     findings: list = field(default_factory=list)
+    device: SimpleNamespace = field(
+        default_factory=lambda: SimpleNamespace(subgroup_size=32, workgroup_bytes_max=20_000)
+    )
+    pipeline: SimpleNamespace | None = None
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"
@@ -79,7 +83,8 @@ class Finding:
     code: str = "out-of-bounds"
     severity: str = "warning"
     message: str = "reads past the end of x"
-    spans: tuple = ()
+    span: None = None
+    count: int = 7
     lanes: tuple = (3,)
     workgroup: tuple = (0, 0, 0)
     epoch: int = 0
@@ -92,10 +97,11 @@ class Finding:
 def world(monkeypatch, tmp_path):
     """A folder with one kernel, a simulator and a GPU that double numbers, and knobs to make them fail."""
     knobs = SimpleNamespace(folder=tmp_path, findings=[], gpu_error=0.0, sim_error=0.0, devices=[], no_adapter=False)
+    knobs.workgroup_bytes = 0
     (tmp_path / "twice.wgsl").write_text(WGSL)
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
-    def simulate(path, *, entry, grid, bindings, overrides, device, probes):
+    def simulate(module, *, entry, grid, bindings, overrides, device, probes, progress):
         knobs.devices.append((device, probes))
         y = bindings["x"] * np.float32(2)
         y[-1] += np.float32(knobs.sim_error)
@@ -113,7 +119,9 @@ def world(monkeypatch, tmp_path):
             site("store", 4, 6, executions=groups, active_lanes=32 * groups, global_sectors=4 * groups,
                  global_ideal_sectors=4 * groups),
         ]  # fmt: skip
-        return Run({"x": bindings["x"], "y": y}, counters, sites, knobs.findings)
+        progress(groups, groups)
+        pipeline = SimpleNamespace(globals=[], workgroup_size=(32, 1, 1), workgroup_bytes=knobs.workgroup_bytes)
+        return Run({"y": y}, counters, sites, knobs.findings, pipeline=pipeline)
 
     def run_on_gpu(case, adapter, repeats=1):
         y = case.bindings["x"] * np.float32(2)
@@ -129,9 +137,8 @@ def world(monkeypatch, tmp_path):
         value = arrays["x"].astype(np.float64) * 2
         return {"y": Expected(value, np.zeros_like(value))}
 
-    monkeypatch.setattr(sim, "simulate", simulate, raising=False)
-    devices = SimpleNamespace(get=lambda name: SimpleNamespace(subgroup_size=32))
-    monkeypatch.setattr(sim, "devices", devices, raising=False)
+    monkeypatch.setattr(sim, "simulate", simulate)
+    monkeypatch.setattr("oracle.audit.check_module", lambda kernel: None)
     monkeypatch.setattr("oracle.audit.run_on_gpu", run_on_gpu)
     monkeypatch.setattr("oracle.diff.run_on_gpu", run_on_gpu)
     monkeypatch.setattr(gpu, "require_adapter", require_adapter)
@@ -159,7 +166,7 @@ def test_a_clean_audit(world):
     assert "workgroup memory wavefronts" in result.stdout
     assert "6, ideal 2 (x3)" in result.stdout
     assert "no findings" in result.stdout
-    assert "[2/3] twice N=64: simulating with all counters" in result.stderr
+    assert "[2/3] twice N=64: simulating as nvidia with all counters" in result.stderr
     assert max(len(line) for line in result.stdout.splitlines() if str(world.folder) not in line) <= 120
 
 
@@ -174,7 +181,7 @@ def test_bits_are_compared_under_the_profile_of_the_adapter(world):
 def test_the_listing_stands_beside_the_source(world):
     out = bankshot("audit", world.folder / "twice.wgsl", "--set", "N=64").stdout
     row = next(line for line in out.splitlines() if "let a = x[id.x]" in line)
-    assert row.split()[:6] == ["5", "2", "50%", "16/8", "x2", "let"]
+    assert row.split()[:5] == ["5", "2", "50%", "16/8", "let"]
     row = next(line for line in out.splitlines() if "y[id.x] = a" in line)
     assert row.split()[:4] == ["6", "2", "100%", "8"]
     assert "@workgroup_size" in out
@@ -226,9 +233,24 @@ def test_findings_fail_an_audit_unless_the_manifest_accepts_them(world):
     (world.folder / "twice.toml").write_text(MANIFEST + 'allow = ["out-of-bounds"]\n')
     result = bankshot("audit", world.folder, "--quick")
     assert result.exit_code == 0
-    assert "accepted by the manifest: out-of-bounds" in result.stdout
+    assert "accepted by the manifest: out-of-bounds, 7 times: reads past" in result.stdout
     world.findings = [Finding(code="other", severity="info")]
     assert bankshot("audit", world.folder, "--quick").exit_code == 0
+
+
+def test_limits_of_webgpu_and_of_the_device(world):
+    world.workgroup_bytes = 16_896
+    result = bankshot("audit", world.folder, "--quick")
+    assert result.exit_code == 0
+    words = "bytes of workgroup memory: 16,896 is over maxComputeWorkgroupStorageSize, which is 16,384"
+    assert f"note: beyond WebGPU's defaults, {words}" in result.stdout
+    world.workgroup_bytes = 20_001
+    result = bankshot("audit", world.folder, "--set", "N=64")
+    assert result.exit_code == 1
+    words = "bytes of workgroup memory: 20,001 is over maxComputeWorkgroupStorageSize, which is 20,000"
+    assert f"EXCEEDS  what nvidia allows, {words}" in result.stdout
+    (case,) = json.loads(bankshot("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
+    assert [(entry["of"], entry["value"], entry["ok"]) for entry in case["limits"]] == [("device", 20_001, False)]
 
 
 def test_without_an_adapter_the_report_says_so(world, monkeypatch):
@@ -290,7 +312,7 @@ def test_run_summarizes_and_saves(world):
     whole = json.loads(bankshot("run", world.folder, "--bind", "x=ones:f32:64", "--json").stdout)
     assert whole["cases"][0]["outputs"]["y"]["max"] == 2.0
     result = bankshot("run", world.folder, "--save", "z=a.npy")
-    assert (result.exit_code, "no binding is named z; there are x, y" in result.stderr) == (2, True)
+    assert (result.exit_code, "no binding is named z; there are y" in result.stderr) == (2, True)
 
 
 # ---- failures ----------------------------------------------------------------------------------------
@@ -327,7 +349,7 @@ def test_our_own_fault_is_called_that(world, monkeypatch, error):
     def simulate(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(sim, "simulate", simulate, raising=False)
+    monkeypatch.setattr(sim, "simulate", simulate)
     result = bankshot("audit", world.folder)
     assert result.exit_code == 70
     assert "internal error" in result.stderr
@@ -362,4 +384,4 @@ def test_compact(count, text):
 
 
 def test_against_ideal():
-    assert (against_ideal(0, 0), against_ideal(5, 5), against_ideal(30, 10)) == ("", "5", "30/10 x3")
+    assert (against_ideal(0, 0), against_ideal(5, 5), against_ideal(30, 10)) == ("", "5", "30/10")

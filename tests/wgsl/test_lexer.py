@@ -1,6 +1,7 @@
 """Tokens: their kinds, their places, and what is no token."""
 
 import re
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -27,31 +28,35 @@ def code_of(text: str) -> str:
     return caught.value.diagnostics[0].code
 
 
-@pytest.mark.parametrize(
-    "text",
-    "& && -> @ / ! [ ] { } : , = == != > >= >> < <= << % - -- . + ++ | || ( ) ; * ~ _ ^ += -= *= /= %= &= |= ^= >>= "
-    "<<=".split(),
-)
+SYMBOLS = """
+    & && -> @ / ! [ ] { } : , = == != > >= >> < <= << % - -- . + ++ | || ( ) ; * ~ _ ^
+    += -= *= /= %= &= |= ^= >>= <<=
+"""
+NUMBERS = """
+    0 1u 123i 0x1F 0Xabu 0f 1h 1. .5 00012. 1.5e-3f 1e5 2.E+4h 0x.8 0x1. 0xa.fp+2 0x1P+4f 0X1.fp-4h 0x3p2
+"""
+NAMES_OF_THE_SPEC = "Δέλτα réflexion Кызыл 𐰓𐰏𐰇 朝焼け سلام 검정 שָׁלוֹם गुलाबी փիրուզ"
+
+
+@pytest.mark.parametrize("text", SYMBOLS.split())
 def test_every_syntactic_token_stands_alone(text):
     assert [token.kind for token in lex(Source(text))] == [text, END]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["0", "1u", "123i", "0x1F", "0Xabu", "0f", "1h", "1.", ".5", "00012.", "1.5e-3f", "1e5", "2.E+4h", "0x.8", "0x1."]
-    + ["0xa.fp+2", "0x1P+4f", "0X1.fp-4h", "0x3p2"],
-)
+@pytest.mark.parametrize("text", NUMBERS.split())
 def test_numbers(text):
     assert [(token.kind, token.text) for token in lex(Source(text))] == [(NUMBER, text), (END, "")]
 
 
-@pytest.mark.parametrize("text", ["012", "1abc", "1.5.2", "0x", "0x.p2", "0x1p", "1.1eh", "0xgg", "1u2", "0x3h", "1.e+f"])
+@pytest.mark.parametrize(
+    "text", ["012", "1abc", "1.5.2", "0x", "0x.p2", "0x1p", "1.1eh", "0xgg", "1u2", "0x3h", "1.e+f"]
+)
 def test_malformed_numbers(text):
     assert code_of(text) == "malformed-number"
 
 
-@pytest.mark.parametrize("name", "Δέλτα réflexion Кызыл 𐰓𐰏𐰇 朝焼け سلام 검정 שָׁלוֹם गुलाबी փիրուզ _a a_ a__b x1".split())
-def test_names_of_the_spec(name):
+@pytest.mark.parametrize("name", [*NAMES_OF_THE_SPEC.split(), "_a", "a_", "a__b", "x1"])
+def test_names(name):
     assert [token.kind for token in lex(Source(name))] == [IDENTIFIER, END]
 
 
@@ -136,7 +141,26 @@ def test_template_lists(text, marked):
     assert with_lists_marked(text) == marked
 
 
-_PIECES = ["a", "vec", "<", ">", ">=", ">>", "=", "==", "1.5f", "0x3", "(", ")", "//x\n", "/*y/*z*/*/", " ", "\n", ";", "&&"]
+_PIECES = [
+    "a",
+    "vec",
+    "<",
+    ">",
+    ">=",
+    ">>",
+    "=",
+    "==",
+    "1.5f",
+    "0x3",
+    "(",
+    ")",
+    "//x\n",
+    "/*y/*z*/*/",
+    " ",
+    "\n",
+    ";",
+    "&&",
+]
 _GAP = re.compile(r"(?:\s|[\u200e\u200f]|//[^\n]*|/\*.*\*/)*", re.DOTALL)
 
 
@@ -154,7 +178,5 @@ def test_tokens_and_gaps_are_the_text(text):
 
 @given(st.text())
 def test_any_text_is_lexed_or_refused(text):
-    try:
+    with suppress(WgslError):
         assert lex(Source(text))[-1].kind == END
-    except WgslError as error:
-        assert str(error)

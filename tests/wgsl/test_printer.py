@@ -185,7 +185,9 @@ class Author:
         return self.pick(
             block,
             lambda: self.spaced("if", condition, block, "else if", self.expression(2), block, "else", block),
-            lambda: self.spaced("switch", condition, "{", "case", self.pick("1,", "default, 2:"), block, "default", block, "}"),
+            lambda: self.spaced(
+                "switch", condition, "{", "case", self.pick("1,", "default, 2:"), block, "default", block, "}"
+            ),
             lambda: self.spaced("loop", "{", body, "continuing", "{", body, "break if", condition, ";", "}", "}"),
             lambda: self.spaced("for", "(", self.pick("", self.local), ";", condition, ";", self.update(), ")", block),
             lambda: self.spaced("@diagnostic(off, a) while", condition, block),
@@ -217,7 +219,9 @@ def test_generated_modules_come_back(text):
     check_comes_back(text)
 
 
-@pytest.mark.parametrize("text", ["", "enable f16;", ";", "const a = b--c;", "const a = 1 .x;", "const a = &&b;", "const a = - - -b;"])
+@pytest.mark.parametrize(
+    "text", ["", "enable f16;", ";", "const a = b--c;", "const a = 1 .x;", "const a = &&b;", "const a = - - -b;"]
+)
 def test_small_modules_come_back(text):
     check_comes_back(text)
 

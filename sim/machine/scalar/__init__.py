@@ -1,16 +1,17 @@
 """What a scalar operation of WGSL means: the only place where that is said.
 
-`OPS["add_f32"]` is a row (`ScalarOp`): a plain Python function on NumPy scalars, its kinds and its cost. Const-evaluation
-calls `fn`; the machine compiles the same function (`jit`) into loops over lanes. Names are `{stem}_{kind}` with the kind
-of the first argument, and `convert_{from}_{to}`, `bitcast_{from}_{to}`. A value of each kind is
+`OPS["add_f32"]` is a row (`ScalarOp`): a plain Python function on NumPy scalars, its kinds and its cost.
+Const-evaluation calls `fn`; the machine compiles the same function (`jit`) into loops over lanes. Names are
+`{stem}_{kind}` with the kind of the first argument, and `convert_{from}_{to}`, `bitcast_{from}_{to}`. A value of each
+kind is
 
     f32   np.float32            i32   np.int32          bool  np.uint32, 0 or 1
     f16   np.float32 that       u32   np.uint32         af    float or np.float64  } in constants
           f16 represents                                ai    int                  } only
 
-Every function is total: infinities, NaNs, zero divisors and shifts by any amount have the result that the spec gives
-or allows, denormals are kept. Which NaN a NaN is, is left open. NumPy warns where something overflows: callers that
-use the plain functions do so under `np.errstate(all="ignore")`. Nothing here imports Numba, except `jit`.
+Every function of concrete kinds is total: infinities, NaNs, zero divisors and shifts by any amount have a result that
+the spec gives or allows, and denormals are kept. Which NaN a NaN is, is left open. NumPy warns where something
+overflows: callers of the plain functions use `np.errstate(all="ignore")`. Nothing here imports Numba, except `jit`.
 """
 
 from __future__ import annotations

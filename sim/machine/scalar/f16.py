@@ -45,8 +45,8 @@ def round_double_to_f16(a: np.float64) -> np.float32:
     magnitude = double_of(np.int64(bits & ~_SIGN64))
     exponent = np.int64(bits & _EXPONENT64)
     exponent = exponent if exponent > _LEAST_EXPONENT64 else _LEAST_EXPONENT64
-    # Of an infinity or a NaN, `magic` would overflow into the sign; it is the inputs that count then.
-    magic = double_of(np.int64((exponent & _EXPONENT64) + _EXCESS64)) if magnitude < 65520.0 else magnitude
+    # Of large numbers the sum of exponents would overflow.
+    magic = double_of(np.int64(exponent + _EXCESS64)) if magnitude < 65520.0 else magnitude
     rounded = (magnitude + magic) - magic
     rounded = np.float64(np.inf) if magnitude >= 65520.0 else rounded
     return float_of(np.uint32(bits_of(np.float32(rounded)) | (_SIGN if bits < 0 else np.uint32(0))))
@@ -99,7 +99,7 @@ def quantizeToF16(a: np.float32) -> np.float32:
 # ---- in memory -------------------------------------------------------------------------------------------
 
 _LEAST_NORMAL, _STEPS, _STEP = np.float32(2**-14), np.float32(2**24), np.float32(2**-24)
-_REBIAS = np.uint32((127 - 15) << 23)
+_REBIAS, _REBIAS_INFINITY = np.uint32((127 - 15) << 23), np.uint32((255 - 31) << 23)
 
 
 @op("u32 -> f16", "u32")
@@ -107,7 +107,7 @@ def f16_from_bits(word: np.uint32) -> np.float32:
     """The f16 in the low 16 bits."""
     half = np.uint32(word & np.uint32(0x7FFF))
     shifted = np.uint32(half << np.uint32(13))
-    normal = np.uint32(shifted | _EXPONENT) if half >= np.uint32(0x7C00) else np.uint32(shifted + _REBIAS)
+    normal = np.uint32(shifted + (_REBIAS_INFINITY if half >= np.uint32(0x7C00) else _REBIAS))
     magnitude = bits_of(np.float32(half) * _STEP) if half < np.uint32(0x400) else normal
     return float_of(np.uint32(magnitude | ((word & np.uint32(0x8000)) << np.uint32(16))))
 

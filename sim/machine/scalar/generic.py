@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .registry import helper, op
+from .registry import define, helper, op
 
 _NUMBERS = "f32 f16 i32 u32 af ai"
 _ALL = _NUMBERS + " bool"
@@ -62,14 +62,8 @@ def maximum(a: Any, b: Any) -> Any:
     return a if (a >= b) | (b != b) else b
 
 
-@op("T T -> T", _NUMBERS)
-def min_(a: Any, b: Any) -> Any:
-    return minimum(a, b)
-
-
-@op("T T -> T", _NUMBERS)
-def max_(a: Any, b: Any) -> Any:
-    return maximum(a, b)
+define("min", minimum, "T T -> T", _NUMBERS)
+define("max", maximum, "T T -> T", _NUMBERS)
 
 
 @op("T T T -> T", _NUMBERS)

@@ -21,6 +21,12 @@ def _inverse_sqrt(a: np.float64) -> np.float64:
     return np.float64(1.0) / np.sqrt(a)
 
 
+@helper
+def _power(a: np.float64, b: np.float64) -> np.float64:
+    """Of -0 as of 0, and a NaN of negative numbers: what `exp2(b * log2(a))` gives, where C and NumPy differ."""
+    return np.float64(np.nan) if a < 0.0 else np.power(a + np.float64(0.0), b)
+
+
 UNARY: Mapping[str, Double] = {
     "acos": np.arccos,
     "acosh": np.arccosh,
@@ -42,7 +48,7 @@ UNARY: Mapping[str, Double] = {
     "tan": np.tan,
     "tanh": np.tanh,
 }
-BINARY: Mapping[str, Double] = {"atan2": np.arctan2, "pow": np.power}
+BINARY: Mapping[str, Double] = {"atan2": np.arctan2, "pow": _power}
 
 
 @helper

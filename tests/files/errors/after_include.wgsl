@@ -1,0 +1,2 @@
+#include "parts/fine.inc"
+const b = ;

@@ -1,0 +1,3 @@
+#ifndef TILE
+#error TILE must be defined
+#endif

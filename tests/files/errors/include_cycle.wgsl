@@ -1,0 +1,1 @@
+#include "parts/cycle.inc"

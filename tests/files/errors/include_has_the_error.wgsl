@@ -1,0 +1,3 @@
+const a = 1;
+#include "parts/broken.inc"
+const b = 1;

@@ -1,0 +1,3 @@
+fn f() {
+    g(1) // a comment
+}

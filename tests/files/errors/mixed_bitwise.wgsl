@@ -1,0 +1,1 @@
+const a = b & 1u | c;

@@ -1,0 +1,1 @@
+const a = 1u + b * 2u << 3u;

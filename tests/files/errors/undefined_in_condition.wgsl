@@ -1,0 +1,2 @@
+#if TILE > 4
+#endif

@@ -1,0 +1,1 @@
+@workgroupsize(8) @compute fn f() {}

@@ -1,0 +1,1 @@
+diagnostic(ignore, derivative_uniformity);

@@ -1,0 +1,3 @@
+const a = 1;
+/* a /* b */
+const c = 1;

@@ -1,0 +1,124 @@
+"""What the tests of scalar operations share: inputs worth trying, and an operation run over arrays as compiled code."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numba import njit
+
+from sim.machine.scalar import OPS
+from sim.machine.scalar.jit import compile_all, jitted
+
+DTYPE = {"f32": np.float32, "f16": np.float32, "i32": np.int32, "u32": np.uint32, "bool": np.uint32}
+CONCRETE = list(compile_all())
+
+_INTEGERS = [0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 64, 127, 128, 255, 256, 65535, 2**24 + 1, 2**31 - 1, 2**31]
+_INTEGERS += [2**32 - x for x in (1, 2, 3, 128, 129, 32768)] + [0x80000001, 0x12345678, 0xF0F0F0F0]
+_FLOATS = [0.0, 1e-45, 1.1754942e-38, 2.0**-126, 2.0**-25, 2.0**-24, 2.0**-15, 2.0**-14, 0.25, 0.5, 0.75, 1.0, 1.5]
+_FLOATS += [2.5, 3.0, 3.5, 127.5, 2047.0, 65504.0, 65519.99, 65520.0, 2.0**31, 2.0**32, 1e10, 3.4028235e38, np.inf]
+_MAX_ROWS = 30_000
+
+
+@cache
+def edges(kind):
+    """The values of a kind at which something changes."""
+    if kind == "bool":
+        return np.array([0, 1], np.uint32)
+    if kind in ("i32", "u32"):
+        return np.array(_INTEGERS, np.uint32).view(DTYPE[kind])
+    values = np.array([*_FLOATS, *(-x for x in _FLOATS), np.nan], np.float32)
+    return as_half(values) if kind == "f16" else values
+
+
+def as_half(values):
+    with np.errstate(over="ignore"):
+        return values.astype(np.float16).astype(np.float32)
+
+
+def anything(kind, count, rng):
+    """Random bit patterns of a kind; of floats, half of them of ordinary size."""
+    bits = rng.integers(0, 2**32, count, dtype=np.uint32)
+    if kind == "bool":
+        return bits & np.uint32(1)
+    if kind in ("i32", "u32"):
+        return np.where(rng.random(count) < 0.2, bits & np.uint32(63), bits).view(DTYPE[kind])
+    if kind == "f16":
+        bits = as_half((bits & np.uint32(0xFFFF)).astype(np.uint16).view(np.float16).astype(np.float32))
+    ordinary = rng.normal(scale=4, size=count).astype(np.float32)
+    values = np.where(rng.random(count) < 0.5, bits.view(np.float32), ordinary)
+    return as_half(values) if kind == "f16" else values
+
+
+def inputs(name, count=4000):
+    """One array for each argument: all combinations of edges (a sample of them, where they are many), then anything."""
+    kinds = OPS[name].args
+    rng = np.random.default_rng(len(name))
+    choices = product(*(range(len(edges(k))) for k in kinds))
+    rows = np.array(list(choices) if len(edges(kinds[0])) ** len(kinds) < _MAX_ROWS else _sample(kinds, rng))
+    at_edges = [edges(k)[column] for k, column in zip(kinds, rows.T, strict=True)]
+    return [np.concatenate([e, anything(k, count, rng)]) for e, k in zip(at_edges, kinds, strict=True)]
+
+
+def _sample(kinds, rng):
+    return np.stack([rng.integers(0, len(edges(k)), _MAX_ROWS // 3) for k in kinds], axis=1)
+
+
+def beside_midpoints(kind, rng, count=20_000):
+    """Arguments of fma whose product is a midpoint of the kind and whose addend is too small for float32 or float64."""
+    bits = {"f32": 25, "f16": 12}[kind]
+    a, b = (rng.integers(2 ** ((bits - 1) // 2), 2 ** ((bits + 1) // 2), count) | 1 for _ in range(2))
+    fits = (a * b >= 2 ** (bits - 1)) & (a * b < 2**bits)
+    sign = rng.choice([-1.0, 1.0], count)
+    tiny = sign * 2.0 ** rng.integers(*{"f32": (-100, -10), "f16": (-24, -20)}[kind], count)
+    return [x[fits].astype(np.float32) for x in (a, b, tiny)]
+
+
+def over_arrays(name, *arrays):
+    """The compiled operation, looped over arrays as the machine does it."""
+    row = OPS[name]
+    out = np.empty(arrays[0].shape, DTYPE[row.result])
+    loop(jitted(name), len(row.args))(out, *arrays)
+    return out
+
+
+def plainly(name, *arrays):
+    """The plain function, value by value; it has to return exactly the type of its kind."""
+    row = OPS[name]
+    with np.errstate(all="ignore"):
+        results = [row.fn(*values) for values in zip(*arrays, strict=True)]
+    assert {type(r) for r in results} == {DTYPE[row.result]}
+    return np.array(results)
+
+
+def same(a, b):
+    """Where two arrays hold the same bits, or a NaN both."""
+    equal = a.view(np.uint32) == b.view(np.uint32)
+    return equal | ((a != a) & (b != b)) if a.dtype == np.float32 else equal
+
+
+def assert_same(actual, expected, *arrays):
+    """Equal bits; the message shows the first inputs that differ."""
+    wrong = np.flatnonzero(~same(actual, np.ascontiguousarray(expected, actual.dtype)))
+    shown = [(*(a[i] for a in arrays), "gives", actual[i], "not", expected[i]) for i in wrong[:3]]
+    assert not len(wrong), f"{len(wrong)} of {len(actual)} differ: {shown}"
+
+
+@cache
+def loop(function, arity):
+    def one(out, a):
+        for i in range(out.size):
+            out[i] = function(a[i])
+
+    def two(out, a, b):
+        for i in range(out.size):
+            out[i] = function(a[i], b[i])
+
+    def three(out, a, b, c):
+        for i in range(out.size):
+            out[i] = function(a[i], b[i], c[i])
+
+    def four(out, a, b, c, d):
+        for i in range(out.size):
+            out[i] = function(a[i], b[i], c[i], d[i])
+
+    return njit((one, two, three, four)[arity - 1])

@@ -1,0 +1,74 @@
+"""The plain and the compiled form of every scalar operation are one function."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import njit
+from scalar_values import CONCRETE, DTYPE, anything, assert_same, beside_midpoints, inputs, loop, over_arrays, plainly
+
+from sim.machine.scalar import OPS
+from sim.machine.scalar.jit import jitted
+from sim.machine.scalar.registry import define
+
+
+@pytest.mark.parametrize("name", CONCRETE)
+def test_plain_and_compiled_agree(name):
+    arrays = inputs(name, 300)
+    rows = np.random.default_rng(0).permutation(len(arrays[0]))[:600]
+    picked = [a[rows] for a in arrays]
+    assert_same(over_arrays(name, *picked), plainly(name, *picked), *picked)
+
+
+def test_faster_fma_is_the_plain_one():
+    plain = njit(error_model="numpy")(OPS["fma_f32"].fn)
+    rng = np.random.default_rng(1)
+    count = 1_000_000
+    a, b, c = (anything("f32", count, rng) for _ in range(3))
+    with np.errstate(all="ignore"):
+        close = -(a * b) * (1 + rng.integers(-3, 4, count).astype(np.float32) * np.float32(2**-24))
+        addends = (c, close, close * np.float32(2**-24), close * np.float32(2**24))
+    for arrays in (*((a, b, addend) for addend in addends), beside_midpoints("f32", rng, count)):
+        expected = np.empty_like(arrays[0])
+        loop(plain, 3)(expected, *arrays)
+        assert_same(over_arrays("fma_f32", *arrays), expected, *arrays)
+
+
+def test_compiled_multiply_and_add_are_not_fused():
+    add, mul = jitted("add_f32"), jitted("mul_f32")
+
+    @njit
+    def chained(out, a, b, c):
+        for i in range(out.size):
+            out[i] = add(mul(a[i], b[i]), c[i])
+
+    a, b, c = (np.random.default_rng(i).normal(size=1000).astype(np.float32) for i in range(3))
+    out = np.empty_like(a)
+    chained(out, a, b, c)
+    assert_same(out, a * b + c, a, b, c)
+
+
+def test_every_row_is_named_by_its_kinds():
+    for name, row in OPS.items():
+        assert row.name == name
+        assert {*row.args, row.result} <= {*DTYPE, "af", "ai"}
+        if not name.startswith(("convert_", "bitcast_")):
+            assert name.rpartition("_")[2] == row.args[0]
+        else:
+            assert name.split("_")[1:] == [*row.args, row.result]
+
+
+def test_one_name_has_one_meaning():
+    with pytest.raises(ValueError, match="add_f32 is defined twice"):
+        define("add", lambda a, b: a, "T T -> T", "f32")
+
+
+@pytest.mark.parametrize(("stem", "flops"), [("add", 1), ("fma", 2), ("sqrt", 1), ("sin", 1), ("max", 0), ("floor", 0)])
+def test_flops_are_rounded_results(stem, flops):
+    assert OPS[f"{stem}_f32"].flops == OPS[f"{stem}_f16"].flops == flops
+
+
+def test_importing_the_table_does_not_import_numba():
+    check = "import sys, sim.machine.scalar; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

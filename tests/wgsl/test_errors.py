@@ -1,0 +1,24 @@
+"""Every rendered error of the reading room: `tests/files/errors/<case>.wgsl` beside `<case>.err`."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.parser import parse
+from sim.wgsl.preprocess import preprocess
+
+FOLDER = Path(__file__).parent.parent / "files" / "errors"
+CASES = sorted(FOLDER.glob("*.wgsl"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_rendered_error(case, golden, monkeypatch):
+    monkeypatch.chdir(FOLDER)  # messages name included files as they were found: from here
+    with pytest.raises(WgslError) as caught:
+        parse(preprocess(case.read_text(encoding="utf-8"), case.name, base_dir="."))
+    golden(f"{caught.value}\n", case.with_suffix(".err"))
+
+
+def test_every_snapshot_has_its_case():
+    assert {path.stem for path in FOLDER.glob("*.err")} == {case.stem for case in CASES}

@@ -1,0 +1,208 @@
+"""Directives, macros and the line map; the rendered errors are among the snapshots of `test_errors.py`."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.wgsl.conditions import evaluate
+from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.lexer import lex
+from sim.wgsl.preprocess import preprocess
+from sim.wgsl.source import Source, Span
+
+
+def lines(text: str, **defines) -> list[str]:
+    """The lines that come out, empty ones left away."""
+    return [line for line in preprocess(text, "m.wgsl", defines=defines).text.split("\n") if line.strip()]
+
+
+def code_of(text: str, **defines) -> str:
+    with pytest.raises(WgslError) as caught:
+        preprocess(text, "m.wgsl", defines=defines)
+    return caught.value.diagnostics[0].code
+
+
+@given(st.text(alphabet="ab/*\n\r\u2028 1;").filter(lambda text: "#" not in text))
+def test_text_without_directives_is_untouched(text):
+    source = preprocess(text, "m.wgsl")
+    assert (source.text, source.origin) == (text, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(4, "4"), (-1, "-1"), (True, "true"), (False, "false"), (1.5, "1.5"), (1e-7, "1e-07"), ("a<b>", "a<b>")],
+)
+def test_python_values(value, text):
+    assert preprocess("x = N;", "m.wgsl", defines={"N": value}).text == f"x = {text};"
+
+
+def test_macros_replace_whole_names_only():
+    assert lines("#define N 4\nN NN N1 aN _N 0xN 1N x.N N") == ["4 NN N1 aN _N 0xN 1N x.4 4"]
+
+
+def test_macros_leave_comments_alone():
+    text = "N // N\nN /* N\nN /* N */\nN */ N /* N */ N\nx *// N /* N\nN"
+    expanded = "4 // N\n4 /* N\nN /* N */\nN */ 4 /* N */ 4\nx *// N /* N\n4"
+    assert preprocess(text, "m.wgsl", defines={"N": 4}).text == expanded
+
+
+def test_macros_expand_again_but_never_themselves():
+    assert lines("#define A B + 1\n#define B A * C\n#define C 3\nA") == ["A * 3 + 1"]
+
+
+def test_define_undef_and_redefine():
+    assert lines("#define A 1\nA\n#undef A\nA\n#define A 2 // two\nA\n#define A 2\n#define E\n[E]") == [
+        "1",
+        "A",
+        "2",
+        "[]",
+    ]
+    assert lines("#define A (4)\nA") == ["(4)"]
+    assert code_of("#define A 1\n#define A 2") == "macro-redefined"
+    assert code_of("#define A 2", A=1) == "macro-redefined"
+    assert lines("#ifndef A\n#define A 2\n#endif\nA", A=1) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("#if 1\na\n#else\nb\n#endif", ["a"]),
+        ("#if 0\na\n#elif 1\nb\n#elif 1\nc\n#else\nd\n#endif", ["b"]),
+        ("#if 0\na\n#elif 0\nb\n#else\nc\n#endif\nd", ["c", "d"]),
+        ("#ifdef X\na\n#else\nb\n#endif", ["b"]),
+        ("#ifndef X\na\n#endif", ["a"]),
+        ("#define X\n#ifdef X\na\n#endif", ["a"]),
+        ("#if 0\n#if 1\na\n#else\nb\n#endif\n#elif 1\nc\n#endif", ["c"]),
+        ("#if 1\n#if 0\na\n#endif\nb\n#endif", ["b"]),
+        ("#if 0\n#error no\n#define A 1\n#nonsense\n#if ???\n#endif\n#endif\nA", ["A"]),
+        ("#if 1\na\n#elif ???\nb\n#endif", ["a"]),
+        ("  #  if  defined(X) || !defined Y\na\n\t#endif", ["a"]),
+        ("/*\n#if 0\n*/\na", ["/*", "#if 0", "*/", "a"]),
+        ("#define X 1 /* goes\n#if 0\non */\nX", ["/* goes", "#if 0", "on */", "1"]),
+    ],
+)
+def test_conditionals(text, kept):
+    assert lines(text) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("10 - 4 - 3", 3),
+        ("-7 / 2", -3),
+        ("-7 % 2", -1),
+        ("7 / -2", -3),
+        ("1 << 2 + 1", 8),
+        ("1 | 2 ^ 3 & 1", 3),
+        ("1 < 2 == 1", 1),
+        ("0 && 1 / 0", 0),
+        ("1 || nothing", 1),
+        ("0 || 0 && 1", 0),
+        ("!0 + ~0", 0),
+        ("- -3", 3),
+        ("0x10u >= 16", 1),
+        ("true && !false", 1),
+        ("2 != 2", 0),
+    ],
+)
+def test_conditions_have_the_precedence_of_c(text, value):
+    assert evaluate(text, Span(Source(text), 0, len(text))) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1 +", "(1", "1)", "1 2", "1 / 0", "1 % 0", "1 << 64", "1 << -1", "x", "1.5", "?", "0xg", "9" * 30]
+)
+def test_bad_conditions(text):
+    with pytest.raises(WgslError) as caught:
+        evaluate(text, Span(Source(text), 0, len(text)))
+    assert caught.value.diagnostics[0].code == "bad-condition"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("#define 1", "bad-directive"),
+        ("#define", "bad-directive"),
+        ("#undef A B", "bad-directive"),
+        ("#ifdef\n#endif", "bad-directive"),
+        ("#if\n#endif", "bad-directive"),
+        ("#include x", "bad-directive"),
+        ("#if defined\n#endif", "bad-condition"),
+        ("#endif", "unmatched-directive"),
+        ("#if 1\n#else\n#elif 1\n#endif", "unmatched-directive"),
+        ("#", "unknown-directive"),
+        ("\n".join(f"#define A{i} A{i + 1} A{i + 1}" for i in range(60)) + "\nA0", "too-large"),
+        ("\n".join(f"#define A{i} A{i + 1}" for i in range(2000)) + "\nA0", "too-large"),
+        (f"#if {'(' * 9999}\n#endif", "bad-condition"),
+        (f"#if {'!' * 9999}1\n#endif", "bad-condition"),
+    ],
+)
+def test_errors(text, code):
+    assert code_of(text) == code
+
+
+@pytest.mark.parametrize("defines", [{"1a": 1}, {"A": float("nan")}, {"A": "1\n2"}])
+def test_bad_defines(defines):
+    assert code_of("", **defines) == "bad-define"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "a.inc").write_text('a1\n#include "sub/b.inc"\na3')
+    (tmp_path / "sub" / "b.inc").write_text('b1\n#include "c.inc"\n')
+    (tmp_path / "sub" / "c.inc").write_text("#define C 1\nc2\n")
+    (tmp_path / "lib" / "d.inc").write_text("d1")
+    (tmp_path / "lib" / "open.inc").write_text("#if 1\n")
+    (tmp_path / "lib" / "twice.inc").write_bytes(b"\xff\xfe")
+    return tmp_path
+
+
+def test_includes_and_where_their_lines_come_from(folder):
+    text = '#define A 1\n#include "a.inc"\nm3 C\n#include "d.inc"'
+    source = preprocess(text, "m.wgsl", include_dirs=[folder / "lib"], base_dir=folder)
+    places = {token.text: source.place(token.start)[:2] for token in lex(source)[:-1]}
+    assert places == {
+        "a1": (str(folder / "a.inc"), 1),
+        "b1": (str(folder / "sub" / "b.inc"), 1),
+        "c2": (str(folder / "sub" / "c.inc"), 2),
+        "a3": (str(folder / "a.inc"), 3),
+        "m3": ("m.wgsl", 3),
+        "1": ("m.wgsl", 3),
+        "d1": (str(folder / "lib" / "d.inc"), 1),
+    }
+    assert source.origin is not None
+    assert len(source.origin) == source.line_count
+
+
+def test_without_includes_line_numbers_stay():
+    text = "#define A 1\nx\n#if 0\ny\n#endif\nz\n"
+    source = preprocess(text, "m.wgsl")
+    assert source.line_count == Source(text).line_count
+    assert [source.text.split("\n").index(word) for word in "xz"] == [1, 5]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("open.inc", "unterminated-if"), ("twice.inc", "include-unreadable"), ("e.inc", "include-not-found")],
+)
+def test_bad_includes(folder, name, code):
+    with pytest.raises(WgslError) as caught:
+        preprocess(f'#include "{name}"', "m.wgsl", include_dirs=[folder / "lib"])
+    assert caught.value.diagnostics[0].code == code
+
+
+@given(
+    st.lists(
+        st.sampled_from(["#if 1", "#else", "#endif", "#define A B", "#undef A", "A", "/*", "*/", "// x", "#elif A", ""])
+    )
+)
+def test_anything_is_preprocessed_or_refused(pieces):
+    text = "\n".join(pieces)
+    with suppress(WgslError):
+        assert preprocess(text, "m.wgsl").line_count == Source(text).line_count
