@@ -44,7 +44,7 @@ def create_pipeline(
     function = _entry(module, entry)
     values = _override_values(function, _given(module, overrides or {}))
     fixed = Substitution(values)
-    allowed = {**LIMITS, **(limits or {})}
+    allowed = _allowed(limits or {})
     size = _workgroup_size(function, fixed, allowed)
     store_types = {variable: fixed.type(variable.type) for variable in function.globals}
     _check_expressions(function, fixed)
@@ -66,6 +66,13 @@ def create_pipeline(
         _subgroup_size(function, fixed, size),
         list(_storage_warning(function, workgroup_bytes, allowed["maxComputeWorkgroupStorageSize"])),
     )
+
+
+def _allowed(limits: Mapping[str, int]) -> Mapping[str, int]:
+    for name in limits:
+        if name not in LIMITS:
+            raise fail("unknown-limit", f"'{name}' is not a limit", None, hint=did_you_mean(name, LIMITS))
+    return {**LIMITS, **limits}
 
 
 # ---- the entry point -----------------------------------------------------------------------------------

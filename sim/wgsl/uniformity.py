@@ -169,6 +169,7 @@ class _Walk:
         self.rules = rules
         self.summaries = summaries
         self.needs: dict[Need, Node] = {}
+        self.called: dict[Need, Note] = {}  # needs of callees: where they are called
         self.filters: list[dict[str, str]] = [module.diagnostics, function.diagnostics]
         self.behaviors: dict[int, Behavior] = {}
         self.values: Values = {}
@@ -195,7 +196,8 @@ class _Walk:
             source = _reach([node]).source
             if source is not None:
                 message = f"'{need.name}' {need.what}"
-                yield Diagnostic(need.severity, "non-uniform", message, need.span, (source,))
+                notes = (self.called[need], source) if need in self.called else (source,)
+                yield Diagnostic(need.severity, "non-uniform", message, need.span, notes)
 
     # ---- parameters and exits --------------------------------------------------------------------------
 
@@ -437,6 +439,7 @@ class _Walk:
                 view = views[i] = self._view(cf, arg)
                 nodes["contents", i] = _node(view.node, self.values[view.root])
         for need, keys in summary.needs.items():
+            self.called.setdefault(need, Note(f"'{call.function.name}' is called here", call.span))
             self._need(need, _node(*(nodes[key] for key in keys)))
         for i, view in views.items():
             after = self._mapped(summary.contents[i], nodes, call)

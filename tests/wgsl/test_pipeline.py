@@ -130,6 +130,12 @@ def test_limits_can_be_raised_and_storage_only_warns() -> None:
     assert module.pipeline(limits={**raised, "maxComputeWorkgroupStorageSize": 32768}).warnings == []
 
 
+def test_an_unknown_limit() -> None:
+    module = check(Source("@compute @workgroup_size(1) fn main() {}"))
+    with pytest.raises(WgslError, match="'maxWorkgroupSize' is not a limit"):
+        module.pipeline(limits={"maxWorkgroupSize": 1})
+
+
 @pytest.mark.parametrize(
     ("text", "entry", "message"),
     [

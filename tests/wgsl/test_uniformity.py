@@ -85,6 +85,18 @@ def test_the_reason_is_told_where_it_is() -> None:
     assert [note.message for note in diagnostic.notes] == ["'lid' may differ between invocations"]
 
 
+def test_a_barrier_in_a_helper_is_told_with_its_call() -> None:
+    with pytest.raises(WgslError) as error:
+        main("if lid.x < 32 { barrier(); }")
+    diagnostic = error.value.diagnostics[0]
+    assert diagnostic.span is not None
+    assert diagnostic.span.text == "workgroupBarrier()"
+    assert [note.message for note in diagnostic.notes] == [
+        "'barrier' is called here",
+        "'lid' may differ between invocations",
+    ]
+
+
 @pytest.mark.parametrize(("severity", "warnings"), [("off", []), ("warning", ["warning"])])
 def test_the_whole_analysis_can_be_toned_down(severity: str, warnings: list[str]) -> None:
     made = check(Source(f"{HEAD} if lid.x < 32 {{ workgroupBarrier(); }} }}"), uniformity=severity)

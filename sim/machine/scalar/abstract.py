@@ -39,9 +39,13 @@ def _sign(a: float) -> int:
     return (a > 0) - (a < 0)
 
 
-def _absolute(a: float) -> float:
+def _negated(a: float) -> float:
     # The least abstract-int has no opposite in 64 bits and stays as it is.
-    return a if a == -(2**63) and isinstance(a, int) else abs(a)
+    return a if a == -(2**63) and isinstance(a, int) else -a
+
+
+def _absolute(a: float) -> float:
+    return _negated(a) if a < 0 else abs(a)
 
 
 def _ldexp(a: float, exponent: int) -> float:
@@ -65,7 +69,7 @@ _BOTH: tuple[tuple[str, Callable[..., Any], str], ...] = (
     ("add", operator.add, "T T -> T"),
     ("sub", operator.sub, "T T -> T"),
     ("mul", operator.mul, "T T -> T"),
-    ("neg", operator.neg, "T -> T"),
+    ("neg", _negated, "T -> T"),
     ("abs", _absolute, "T -> T"),
 )
 _INT: tuple[tuple[str, Callable[..., Any], str], ...] = (
