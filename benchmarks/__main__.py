@@ -23,9 +23,11 @@ from oracle import gpu
 from oracle.audit import run_on_gpu, simulate
 from oracle.cases import Request, plans
 from oracle.cli import Guarded
+from oracle.errors import UsageError
 from oracle.inputs import parse_ints
 
 ROOT = Path(__file__).parents[1]
+OUTPUT = ROOT / "benchmarks" / "output"
 
 # What is held against what: the first is `ratio` times as fast as the second.
 RATIOS = (
@@ -45,7 +47,10 @@ RATIOS = (
 @click.option("--adapter", default="llvmpipe", show_default=True, help="Part of the wgpu adapter's name.")
 def main(manifest: Path, shape: str, rounds: int, adapter: str) -> None:
     """Time a matmul kernel."""
-    m, k, n = parse_ints("--shape", shape)
+    sizes = parse_ints("--shape", shape)
+    if len(sizes) != 3:
+        raise UsageError(f"--shape: `{shape}` is to be three sizes, M,K,N")
+    m, k, n = sizes
     (plan,) = plans([manifest], Request(dims={"M": m, "K": k, "N": n}))
     case = plan.case(plan.shapes[0])
     info = gpu.require_adapter(adapter)
@@ -110,11 +115,10 @@ def _machine() -> dict[str, Any]:
 
 
 def _save(document: dict[str, Any]) -> None:
-    folder = ROOT / "benchmarks" / "output"
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{document['kernel']}_{'x'.join(map(str, document['dims'].values()))}.json"
+    OUTPUT.mkdir(exist_ok=True)
+    path = OUTPUT / f"{document['kernel']}_{'x'.join(map(str, document['dims'].values()))}.json"
     path.write_text(json.dumps(document, indent=2) + "\n")
-    click.echo(f"\nwritten to {path.relative_to(ROOT)}")
+    click.echo(f"\nwritten to {path}")
 
 
 if __name__ == "__main__":

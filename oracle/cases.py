@@ -73,12 +73,19 @@ def _files(path: Path) -> list[Path]:
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*.toml") if "[kernel]" in file.read_text(encoding="utf-8"))
+        found = sorted(file for file in path.rglob("*.toml") if _is_manifest(file))
         if not found:
             raise UsageError(f"{path}: holds no manifest (a .toml file with a [kernel] table)")
         return found
     beside = path.with_suffix(".toml")
     return [beside if path.suffix == ".wgsl" and beside.exists() else path]
+
+
+def _is_manifest(file: Path) -> bool:
+    try:
+        return "[kernel]" in file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
 
 
 def _plan(path: Path, request: Request) -> Plan:
@@ -130,6 +137,10 @@ def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, np.ndarr
     for name in request.arrays.keys() - set(names):
         raise UsageError(f"{path}: {entry.name} uses no binding named {name}; it uses {', '.join(names) or 'none'}")
     for variable in declared:
+        if variable.space not in ("storage", "uniform"):
+            raise UsageError(
+                f"{path}: {variable.name} is a {variable.type}, and textures and samplers cannot be bound yet"
+            )
         if variable.name in arrays:
             continue
         made = _made(variable)

@@ -168,6 +168,25 @@ def test_data_that_does_not_fit(folder, change, extra, message):
     assert "Traceback" not in result.output
 
 
+def test_files_that_are_no_kernels(folder):
+    (folder / "broken.toml").write_bytes(b"\xff\xfe")
+    (folder / "image.wgsl").write_text(
+        "@group(0) @binding(0) var t: texture_2d<f32>; @group(0) @binding(1) var<storage, read_write> y: array<f32, 4>;"
+        "@compute @workgroup_size(1) fn f() { y[0] = textureLoad(t, vec2(0, 0), 0).x; }"
+    )
+    (folder / "pixels.wgsl").write_text("@fragment fn f() -> @location(0) vec4<f32> { return vec4<f32>(); }")
+    (folder / "bytes.wgsl").write_bytes(b"\xff\xfe")
+    for name, message in {
+        "": "holds no manifest",
+        "broken.toml": "cannot be read",
+        "image.wgsl": "t is a texture_2d<f32>, and textures and samplers cannot be bound yet",
+        "pixels.wgsl": "the shader has no compute entry point",
+        "bytes.wgsl": "is not UTF-8 text",
+    }.items():
+        result = bankshot("audit", folder / name)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.output
+
+
 def test_a_manifest_that_the_shader_does_not_fit(folder):
     (folder / "scale.toml").write_text(MANIFEST.replace("[bind.x]", "[bind.xs]"))
     result = bankshot("run", folder)
