@@ -99,9 +99,7 @@ def touch(regs, row, entry, memory, lanes, width):
 
 
 @inlined
-def run_batch(
-    code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
-):
+def run_batch(code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes):
     """Run the program once for `together` workgroups from `workgroup` on. False where the budget is spent."""
     lanes = together * config[at.LANES]
     width = config[at.WIDTH]

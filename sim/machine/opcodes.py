@@ -1,9 +1,9 @@
 """What the machine can do, by number.
 
-An instruction is one row of an `int32[n, 8]` array. The columns are OP, then D (result row), A, B, C, E (operands), M and
-X. Rows of registers are named by number; -1 stands for none. For scalar operations A to E are the operand rows; the other
-operations are described in `MACHINE_OPS`, one line each. M is the mask row (-1: every lane), or, where an operation
-writes lanes without looking at a mask, 1 to compute lane 0 alone (a value that all lanes share).
+An instruction is one row of an `int32[n, 8]` array. The columns are OP, then D (result row), A, B, C, E (operands), M
+and X. Rows of registers are named by number; -1 stands for none. For scalar operations A to E are the operand rows; the
+other operations are described in `MACHINE_OPS`, one line each. M is the mask row (-1: every lane), or, where an
+operation writes lanes without looking at a mask, 1 to compute lane 0 alone (a value that all lanes share).
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ MACHINE_OPS = (
     ("banks", "shared wavefronts of the access"),
     ("sectors", "global sectors of the access"),
     ("bounds", "addresses past the end of the access"),
-    ("races", "who touched these words in this epoch"),
+    ("writers", "who stores here"),
 )
 NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
 COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
 LOAD, LOAD_KNOWN, LEARN, STORE, LENGTH, FIRST_ATOMIC = range(10, 16)
 FIRST_PROBE = FIRST_ATOMIC + len(ATOMICS)
-COUNT, BANKS, SECTORS, BOUNDS, RACES = range(FIRST_PROBE, FIRST_PROBE + 5)
+COUNT, BANKS, SECTORS, BOUNDS, WRITERS = range(FIRST_PROBE, FIRST_PROBE + 5)
 SCALAR = 64  # scalar operations are numbered from here
 
 _FAMILIES = ("float", "half", "integer", "conversion")

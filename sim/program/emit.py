@@ -26,7 +26,7 @@ _GROUP_ROWS = ("group_x", "group_y", "group_z")
 
 @dataclass(eq=False, slots=True)
 class _Around:
-    """A construct around the place where we are. `stay`: lanes still in it; `turn`: lanes still in this turn of a loop."""
+    """A construct around the place where we are. `stay`: lanes still in it; `turn`: those still in this turn of it."""
 
     item: ir.Loop | ir.Scope
     exit: Label
@@ -192,9 +192,7 @@ class Emitter:
             case ir.Put(block=block, index=index, value=value) if self.uses.slots.intersection(block.slots):
                 mask = -1 if id(item) in self.uniformity.whole else self._mask_field()
                 first = self._slot(block.slots[0])
-                self._add(
-                    Ins(op.PUT, d=self._lanes(value), a=first, b=self._lanes(index), c=len(block.slots), m=mask)
-                )
+                self._add(Ins(op.PUT, d=self._lanes(value), a=first, b=self._lanes(index), c=len(block.slots), m=mask))
             case ir.Load():
                 self._load(item)
             case ir.Store():
@@ -303,6 +301,8 @@ class Emitter:
             kinds.append("banks")
         elif access.space == "storage":
             kinds.append("sectors")
+            if access.writes:
+                kinds.append("writers")
         for kind in kinds:
             if kind in self.probes:
                 ins = self._memory(_PROBES[kind], item)
@@ -352,7 +352,7 @@ class Emitter:
         if parted:
             condition = self._lanes(item.condition)
             self._mask = condition if outer is None else self._both(outer, condition)
-            self._jump(Ins(op.JUMP_NONE, m=self._mask), orelse)
+            self._jump(Ins(op.JUMP_NONE, m=self._mask_field()), orelse)
         else:
             self._jump(Ins(op.JUMP_ZERO, b=self._lane0(item.condition)), orelse)
         self.region(item.then)
@@ -362,7 +362,7 @@ class Emitter:
             self._place(orelse)
             self._mask = self._others(item.condition, outer) if parted else outer
             if parted:
-                self._jump(Ins(op.JUMP_NONE, m=self._mask), end)
+                self._jump(Ins(op.JUMP_NONE, m=self._mask_field()), end)
             self.region(item.orelse)
             self._place(end)
         else:
@@ -457,7 +457,7 @@ class Emitter:
             self._add(Ins(op.BLEND, d=row, a=self._constant(0), m=mask))
 
 
-_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS}
+_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS}
 
 
 def _signed(value: int) -> int:
