@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -40,6 +41,19 @@ class Writer:
         return f"workgroup {self.workgroup}, lane {self.lane}"
 
 
+_PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
+
+
+def _built(pipeline: Pipeline, fused: bool, probes: frozenset[str], together: int) -> Program:
+    """The program of a pipeline; of a module that is run again and again, the one made before."""
+    programs = _PROGRAMS.setdefault(pipeline.module, {})
+    values = tuple((override.name, value) for override, value in pipeline.values.items())
+    key = (pipeline.entry.name, values, fused, probes, together)
+    if key not in programs:
+        programs[key] = build(pipeline, fused=fused, probes=probes, together=together)
+    return programs[key]
+
+
 @dataclass(frozen=True)
 class _Dispatch:
     """Everything that decides a run."""
@@ -60,7 +74,7 @@ class _Dispatch:
         together = 1
         if self.lanes < _LANES_PER_BATCH // 4:
             together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
-        program = build(self.pipeline, fused=self.device.fma == "fused", probes=probes, together=together)
+        program = _built(self.pipeline, self.device.fma == "fused", probes, together)
         launch = Launch(program, self.bound, self.grid, self.device, self.policy, self.budget)
         return launch, launch.run(progress)
 

@@ -37,6 +37,7 @@ MACHINE_OPS = (
     ("load_known", "the same, of an address row that `learn` has seen"),
     ("learn", "note the pattern of row A, which will be an address more than once"),
     ("store", "unit of memory = D in the lanes of mask M"),
+    ("store_known", "the same, of an address row that `learn` has seen"),
     ("length", "D = number of elements of access E (M: narrow)"),
     # atomics: D = old value; operands in the rows after D (compare: expected, new; the first then says whether it did)
     *((f"atomic_{name}", "on memory, lane by lane") for name in ATOMICS),
@@ -50,7 +51,7 @@ MACHINE_OPS = (
 NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
 COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
-LOAD, LOAD_KNOWN, LEARN, STORE, LENGTH, FIRST_ATOMIC = range(10, 16)
+LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, FIRST_ATOMIC = range(10, 17)
 FIRST_PROBE = FIRST_ATOMIC + len(ATOMICS)
 COUNT, BANKS, SECTORS, BOUNDS, WRITERS = range(FIRST_PROBE, FIRST_PROBE + 5)
 SCALAR = 64  # scalar operations are numbered from here

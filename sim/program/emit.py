@@ -137,13 +137,17 @@ class Emitter:
         if not value.uniform:
             self._wide[value] = reg
             if value in self.uses.addresses:
-                self._learnt.add(value)
-                self._add(Ins(op.LEARN, a=reg))
+                self._learn(value, reg)
             return
         self._narrow[value] = reg
         if value in self.uses.wide:
             spread = self._wide[value] = Reg()
             self._add(Ins(op.SPREAD, d=spread, a=reg))
+
+    def _learn(self, value: Value, reg: Reg) -> None:
+        """Let the machine look once at a row of addresses that will be used again and again."""
+        self._learnt.add(value)
+        self._add(Ins(op.LEARN, a=reg))
 
     # ---- labels ----
 
@@ -218,9 +222,12 @@ class Emitter:
         return -1 if self._mask is None else self._mask
 
     def _value(self, value: Value) -> None:
-        if value.op in ("const", "input", "bits") or value not in self.uses.count:
+        if value.op in ("const", "bits") or value not in self.uses.count:
             return
-        if value.op == "get":
+        if value.op == "input":
+            if value in self.uses.addresses:
+                self._learn(value, self._input(value.imm))
+        elif value.op == "get":
             self._get(value)
         elif value.op == "length":
             reg = self._narrow[value] = self._wide[value] = Reg()
@@ -329,6 +336,8 @@ class Emitter:
             ins = self._memory(op.STORE, store, unit=i)
             ins.d = self._lanes(value)
             ins.m = self._mask_field()
+            if self._is_learnt(store):
+                ins.op = op.STORE_KNOWN
             self._add(ins)
 
     def _atomic(self, item: ir.Atomic) -> None:

@@ -148,7 +148,7 @@ class Memory:
         kind = t.KIND[t.element_of(leaf)]
         site = self.site("load", view, leaf, span, part)
         raw = "u32" if kind == "f16" else kind
-        if view.variable.space == "uniform":
+        if view.variable.space == "uniform" and address is None:
             # Nobody writes a uniform buffer: reading it again, or before a loop, gives the same.
             results = builder.fixed_load(raw, t.components(leaf), access, address, site)
         else:
