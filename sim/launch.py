@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .bindings import Bound
 from .machine import layout as at
 from .machine.lanes import VECTOR_LANES
-from .models import Device, rules
+from .models import Device
 from .program.access import UNITS_PER_ACCESS, Access
 from .program.program import MemoryProbe, Program
 
@@ -181,32 +181,13 @@ class Launch:
         return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
 
     def _probes(self) -> Any:
-        from .machine.probes import Probes
+        from .machine.probes import make_probes
 
-        program, width = self.program, self._width
-        count = max(1, len(program.probes))
-        rows = np.zeros((count, at.RULE_SIZE), np.int64)
-        orders = np.zeros((count, max(rules.MAX_LANES, self.device.subgroup_size)), np.int64)
+        program = self.program
+        probes = make_probes(len(program.probes), self._width, len(program.runs), program.rows, self.writers)
         for slot, probe in enumerate(program.probes):
-            self._rule(probe, rows[slot], orders[slot])
-        return Probes(
-            np.zeros((max(1, len(program.runs)), 2), np.int64),
-            np.zeros(width, np.uint32),
-            np.zeros(2, np.int64),
-            rows,
-            orders,
-            np.zeros((count, at.TALLY_SIZE), np.int64),
-            np.zeros((count, at.BOUNDS_SIZE), np.int64),
-            np.zeros((program.rows, at.PATTERN_SIZE), np.int64),
-            np.zeros((count, 2), np.int64),
-            np.zeros((count, width), np.uint32),
-            np.zeros((count, width), np.uint32),
-            np.zeros((count, at.TALLY_SIZE), np.int64),
-            self.writers,
-            np.zeros(width, np.uint32),
-            np.ones(width, np.uint32),
-            rules.new_scratch(),
-        )
+            self._rule(probe, probes.rules[slot], probes.orders[slot])
+        return probes
 
     def _rule(self, probe: MemoryProbe, row: NDArray[np.int64], order: NDArray[np.int64]) -> None:
         access = self.program.accesses[probe.access]

@@ -7,6 +7,7 @@ functions in other files too. So its cache lives in a folder named after a diges
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import subprocess
 import sys
@@ -19,7 +20,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import config, njit
+from llvmlite.binding import add_symbol
+from numba import config, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 _HERE = Path(__file__).parent
 
@@ -61,6 +65,63 @@ def compiled(function: Callable[..., Any], *, from_python: bool = False) -> Any:
 def entry(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls."""
     return compiled(function, from_python=True)
+
+
+class Part:
+    """A function that is compiled on its own. Others reach it by the address of its symbol: what Numba sees called, it
+    optimizes anew with the caller, and the machine is too large for that.
+
+    `connect` compiles it, or finds it on disk, and tells the linker where it is; before that nothing that calls it can
+    be loaded. It returns nothing and raises nothing.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], calls_parts: bool) -> None:
+        self.calls_parts = calls_parts
+        self.symbol = f"bankshot.{function.__module__}.{function.__name__}"
+        self.signature = types.void(*arguments)
+        self.dispatcher = compiled(function)
+        self.call = intrinsic(self._caller(function))
+
+    def compile(self) -> None:
+        self.dispatcher.compile(self.signature)
+
+    def connect(self) -> None:
+        self.compile()
+        result = self.dispatcher.overloads[self.signature.args]
+        add_symbol(self.symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+    def _caller(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What Numba asks for the type and the code of a call, with the parameters of `function`."""
+
+        def typed(typingctx: Any, *arguments: Any) -> Any:
+            return self.signature, self._generate
+
+        own = inspect.signature(typed).parameters["typingctx"]
+        typed.__dict__["__signature__"] = inspect.Signature([own, *inspect.signature(function).parameters.values()])
+        return typed
+
+    def _generate(self, context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        convention = context.call_conv
+        kind = convention.get_function_type(signature.return_type, signature.args)
+        callee = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
+        convention.call_function(builder, callee, signature.return_type, signature.args, values)
+        return context.get_dummy_value()
+
+
+PARTS: list[Part] = []
+
+
+def part(*arguments: Any, calls_parts: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function a `Part` of these argument types; the result is what compiled functions call.
+
+    `calls_parts`: it calls other parts, so that it cannot be compiled before they are connected.
+    """
+
+    def make(function: Callable[..., Any]) -> Any:
+        PARTS.append(Part(function, arguments, calls_parts))
+        return PARTS[-1].call
+
+    return make
 
 
 def inlined(function: Callable[..., Any]) -> Any:

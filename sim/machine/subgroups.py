@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from .alu import float_, half, integer
-from .jit import compiled, inlined
+from .jit import compiled, inlined, part
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
 from .lanes import copy
 from .layout import LANES, SUBGROUP
 from .opcodes import COLLECTIVES, FIRST_COLLECTIVE, families, scalar_opcodes
@@ -107,7 +108,7 @@ def ballot(regs, d, mask, start, end):
             regs[d + word, lane] = bits
 
 
-@compiled
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, calls_parts=True)
 def collective(regs, row, config, together):
     """One subgroup operation."""
     what, d, mask = row[0] - FIRST_COLLECTIVE, row[1], row[6]
