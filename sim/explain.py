@@ -21,7 +21,7 @@ def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
         site, access = program.sites[probe.site], program.accesses[probe.access]
         address = int(row[at.ADDRESS])
         signed = address - (1 << 32) if address >= 1 << 31 else address
-        index = (signed - access.offset) // access.stride
+        index = signed // access.stride
         length = launch.elements(access)
         findings.append(
             Finding(
