@@ -64,7 +64,15 @@ def judge(record: Record) -> Verdict:
 
 # ---- expr: values ------------------------------------------------------------------------------------
 
-_FORMATS = {"f32": "<f", "f16": "<e", "u32": "<I", "i32": "<i", "bool": "<I", "abstract-int": "<q", "abstract-float": "<d"}
+_FORMATS = {
+    "f32": "<f",
+    "f16": "<e",
+    "u32": "<I",
+    "i32": "<i",
+    "bool": "<I",
+    "abstract-int": "<q",
+    "abstract-float": "<d",
+}
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -229,7 +237,9 @@ def _print_table(chosen: list[Record], given: list[Verdict], show: int) -> None:
             to_show[record["test"]].append((record, verdict))
     print(" ".join(f"{outcome:>11}" for outcome in OUTCOMES), " test")
     for test, counts in sorted(by_test.items(), key=lambda row: (row[1]["passed"] == row[1].total(), row[0])):
-        print(" ".join(f"{counts[outcome]:11}" for outcome in OUTCOMES), "", test.removeprefix("webgpu:shader,execution,"))
+        print(
+            " ".join(f"{counts[outcome]:11}" for outcome in OUTCOMES), "", test.removeprefix("webgpu:shader,execution,")
+        )
         for record, verdict in to_show[test]:
             source = record.get("wgsl") or "\n\n".join(record["shaders"])
             print(f"\n--- {record['id']}\n{source.strip()}\n>>> {verdict.said}\n")
