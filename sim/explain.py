@@ -27,7 +27,7 @@ def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
         site, access = program.sites[probe.site], program.accesses[probe.access]
         address = int(row[at.ADDRESS])
         signed = address - (1 << 32) if address >= 1 << 31 else address
-        index = (signed - access.offset) // access.stride
+        index = signed // access.stride
         findings[probe.site] = Finding(
             "out-of-bounds",
             "warning",

@@ -156,8 +156,8 @@ class Launch:
             for unit in range(UNITS_PER_ACCESS):
                 row = table[number * UNITS_PER_ACCESS + unit]
                 count = self._count(access, sizes)
-                row[at.BASE] = self._start(access) // access.unit + unit
-                row[at.LIMIT] = access.offset + (count - 1) * access.stride if access.stride else _NEVER
+                row[at.BASE] = self._start(access) // access.unit + access.offset + unit
+                row[at.LIMIT] = (count - 1) * access.stride if access.stride else _NEVER
                 row[at.UNIT], row[at.UNITS] = access.unit, access.units
                 row[at.SPACE] = at.SHARED if access.space == "workgroup" else at.GLOBAL
                 row[at.POLICY] = self._policy

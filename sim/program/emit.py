@@ -281,7 +281,7 @@ class Emitter:
             opcode,
             a=self._lanes(parts.lane) if parts.lane is not None else self._constant(0),
             b=self._lane0(parts.shared) if parts.shared is not None else -1,
-            c=_signed(parts.constant + access.offset),
+            c=_signed(parts.constant),
             e=item.access * UNITS_PER_ACCESS + unit,
             x=self._offsets(access),
             site=item.site,

@@ -126,7 +126,7 @@ class Expressions(Memory):
         element = _element_type(base.type)
         width = t.components(element)
         if at.op == "const":
-            start = at.imm * width
+            start = min(at.imm * width, len(parts) - width)  # an index that only folding makes constant may be outside
             return parts[start : start + width]
         view = View(_NAMELESS, base.type, block=self._table(parts)).element(at, span)
         return self.load(view, span)

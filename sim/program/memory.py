@@ -79,9 +79,7 @@ class Memory:
         total.constant = view.offset
         for step in view.steps:
             total.add(self._clamped(step, None), step.stride)
-        dynamic = total.value(self.builder)
-        assert dynamic is not None
-        return self._plus(dynamic, total.constant)
+        return self._plus(total.value(self.builder) or self.builder.const("u32", 0), total.constant)
 
     def _plus(self, value: Value, offset: int) -> Value:
         return self.builder.op("add_u32", value, self.builder.const("u32", offset))

@@ -6,11 +6,11 @@ Of the 12,739 records we agree on all but the three below. That is 8,131 of 8,13
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 import cts_validation as cts
+from sampling import sample
 
 SAMPLE = 8  # of every test path the normal run takes one record in so many, and one at least
 
@@ -30,18 +30,8 @@ EXCEPTIONS = {
 Read = Callable[[str], Iterator[cts.Record]]
 
 
-def sample(everything: Iterator[cts.Record]) -> Iterator[cts.Record]:
-    """One record in `SAMPLE` of every test path, always the same ones: those whose hash of the id is least."""
-    by_test: dict[str, list[cts.Record]] = {}
-    for record in everything:
-        by_test.setdefault(record["test"], []).append(record)
-    for records in by_test.values():
-        records.sort(key=lambda record: zlib.crc32(record["id"].encode()))
-        yield from records[: -(-len(records) // SAMPLE)]
-
-
 def test_a_sample_of_every_test_path_agrees(conformance: Read) -> None:
-    chosen = [record for record in sample(conformance("valid")) if record["id"] not in EXCEPTIONS]
+    chosen = [record for record in sample(conformance("valid"), SAMPLE) if record["id"] not in EXCEPTIONS]
     wrong = [f"{record['id']}: {said}" for record, said in cts.disagreements(chosen)]
     assert len(chosen) > 1500
     assert not wrong, "\n".join(wrong)
