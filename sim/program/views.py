@@ -48,7 +48,7 @@ class View:
     def element(self, index: Value, span: Span) -> View:
         """Element, column or component number `index`."""
         elem, stride, count = self._elements()
-        if index.op == "const" and (count is None or index.imm < count):
+        if index.op == "const" and count is not None and index.imm < count:
             return replace(self, type=elem, offset=self.offset + index.imm * stride)
         return replace(self, type=elem, steps=(*self.steps, Step(index, stride, count, span)))
 
