@@ -18,6 +18,7 @@ from .lanes import blend, copy, fill
 from .memory import learn, load, load_known, pick, put, store, store_known
 from .opcodes import families, scalar_opcodes
 from .probes import probe, settle
+from .subgroups import collective
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
@@ -156,6 +157,8 @@ def run_batch(code, config, regs, shared, shared16, storage, storage16, access, 
             learn(regs, row[2], probes.patterns, width)
         elif what == op.HALT:
             return True
+        elif what >= op.FIRST_COLLECTIVE:
+            collective(regs, row, config, together)
         else:
             atomic(regs, row, access[row[5]], storage, shared, lanes)
 

@@ -19,6 +19,9 @@ ATOMICS = (
     *("and_u32", "or_u32", "xor_u32", "exchange", "compare"),
 )
 
+COLLECTIVES = ("reduce", "inclusive", "exclusive", "shuffle", "first", "ballot")
+COLLECTIVE_ROWS = 5  # D and those after it: first the results, then the operands, then room to work in
+
 MACHINE_OPS = (
     # control
     ("halt", "end of the program"),
@@ -41,6 +44,8 @@ MACHINE_OPS = (
     ("length", "D = number of elements of access E (M: narrow)"),
     # atomics: D = old value; operands in the rows after D (compare: expected, new; the first then says whether it did)
     *((f"atomic_{name}", "on memory, lane by lane") for name in ATOMICS),
+    # subgroup operations: on the active lanes of each subgroup (reduce to exclusive: by the scalar operation A)
+    *((f"subgroup_{name}", "see `subgroups`") for name in COLLECTIVES),
     # probes: as the load or store they stand before; X is the probe's place in its table, D is 1 for a learnt row A
     ("count", "straight run A is executed by mask M"),
     ("banks", "shared wavefronts of the access"),
@@ -52,7 +57,8 @@ NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
 COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
 LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, FIRST_ATOMIC = range(10, 17)
-FIRST_PROBE = FIRST_ATOMIC + len(ATOMICS)
+FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
+FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
 COUNT, BANKS, SECTORS, BOUNDS, WRITERS = range(FIRST_PROBE, FIRST_PROBE + 5)
 SCALAR = 64  # scalar operations are numbered from here
 

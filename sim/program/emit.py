@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..machine import opcodes as op
-from ..wgsl.diagnostics import Crash
 from ..wgsl.source import Span
 from . import ir
 from .access import UNITS_PER_ACCESS, Access
@@ -220,7 +219,7 @@ class Emitter:
             case ir.Jump():
                 self._leave(item)
             case ir.Collective():
-                raise Crash("subgroup operations are not emitted yet")
+                self._collective(item)
             case _:
                 pass
 
@@ -348,15 +347,34 @@ class Emitter:
 
     def _atomic(self, item: ir.Atomic) -> None:
         self._probe(item)
-        rows = Reg(rows=3)
-        for i, argument in enumerate(item.args):
-            self._add(Ins(op.COPY, d=Reg(row=1 + i, of=rows), a=self._lanes(argument), m=0))
+        rows = self._adjacent(item.args, 1, 3)
         ins = self._memory(op.FIRST_ATOMIC + op.ATOMICS.index(item.op), item)
         ins.d = Reg(row=0, of=rows)
         ins.m = self._mask_field()
         self._add(ins)
         for i, result in enumerate(item.results):
             self._known(result, Reg(row=i, of=rows))
+
+    def _collective(self, item: ir.Collective) -> None:
+        rows = self._adjacent(item.args, len(item.results), op.COLLECTIVE_ROWS)
+        self._add(
+            Ins(
+                op.FIRST_COLLECTIVE + op.COLLECTIVES.index(item.op),
+                d=Reg(row=0, of=rows),
+                a=op.scalar_opcodes()[item.scalar] if item.scalar else -1,
+                m=self._mask_field(),
+                site=item.site,
+            )
+        )
+        for i, result in enumerate(item.results):
+            self._known(result, Reg(row=i, of=rows))
+
+    def _adjacent(self, args: list[Value], first: int, rows: int) -> Reg:
+        """As many rows, side by side, with copies of the operands from the row number `first` on."""
+        together = Reg(rows=rows)
+        for i, argument in enumerate(args):
+            self._add(Ins(op.COPY, d=Reg(row=first + i, of=together), a=self._lanes(argument), m=0))
+        return together
 
     # ---- control flow ----
 

@@ -146,12 +146,14 @@ class Barrier:
 
 @dataclass(eq=False, slots=True)
 class Collective:
-    """A subgroup operation: `results` of `args` over the active lanes of each subgroup."""
+    """`results` of `args` over the active lanes of each subgroup; `op` is one of the machine's collectives, those that
+    combine values do so by the operation `scalar`."""
 
     op: str
     results: list[Value]
     args: list[Value]
     site: int
+    scalar: str = ""
 
 
 @dataclass(eq=False, slots=True)
