@@ -1,12 +1,12 @@
 """What a kernel is given, as bytes, and what it leaves, as it was given.
 
-Arrays, bytes, scalars and small sequences go in by variable name or by (group, binding); sizes, dtypes and access modes
-are checked before anything runs.
+Arrays, bytes, scalars, small sequences and mappings of struct members go in by variable name or by (group, binding);
+sizes, dtypes and access modes are checked before anything runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -49,15 +49,16 @@ class Bound:
             return data.tobytes()
         if isinstance(self.given, np.ndarray):
             return data.view(self.given.dtype).reshape(self.given.shape).copy()
-        scalars = {t.KIND[s] for s in t.flatten(self.type)} if t.is_constructible(self.type) else set()
-        return data.view(_DTYPES[scalars.pop()] if len(scalars) == 1 else np.uint8).copy()
+        kinds = {t.KIND[s] for s in _scalars(self.type)}
+        return data.view(_DTYPES[kinds.pop()] if len(kinds) == 1 else np.uint8).copy()
 
 
 def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
     """Match what is given with what the entry point uses. Raises `WgslError` naming the binding."""
     wanted = [v for v in pipeline.globals if v.binding is not None]
     by_key: dict[Key, Variable] = {v.name: v for v in wanted} | {v.binding: v for v in wanted if v.binding}
-    declared = {v.name for v in pipeline.module.globals} | {v.binding for v in pipeline.module.globals}
+    bindable = [v for v in pipeline.module.globals if v.binding is not None]
+    declared = {v.name for v in bindable} | {v.binding for v in bindable}
     for key in given:
         if key not in by_key and key not in declared:
             raise _unknown(key, wanted)
@@ -66,6 +67,8 @@ def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
         keys: list[Key] = [k for k in (variable.name, variable.binding) if k is not None and k in given]
         if not keys:
             raise _missing(variable, pipeline.store_types[variable])
+        if len(keys) > 1:
+            raise fail("bound-twice", f"{variable.name} is given by name and as {variable.binding}", variable.span)
         bound.append(_bound(variable, pipeline.store_types[variable], keys[0], given[keys[0]]))
     return bound
 
@@ -128,17 +131,29 @@ def _as_bytes(variable: Variable, type_: t.Type, value: Any) -> NDArray[np.uint8
 
 
 def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None:
-    """A plain dtype must be that of the shader's scalars (or bytes); a structured one is taken at its word."""
+    """A plain dtype must be that of the shader's scalars, or bytes, or words where it has several kinds of scalars; a
+    structured one is taken at its word."""
+    dtype = value.dtype
+    if dtype.hasobject or dtype != dtype.newbyteorder("<"):
+        what = "Python objects" if dtype.hasobject else "big-endian"
+        raise fail("binding-dtype", f"{variable.name} is {what}, and a GPU's memory is little-endian", variable.span)
     kinds = {t.KIND[s] for s in _scalars(type_)}
-    if value.dtype.names or value.dtype == np.uint8 or len(kinds) != 1:
+    if dtype.names or dtype == np.uint8 or (len(kinds) > 1 and dtype == np.uint32):
         return
+    if len(kinds) > 1:
+        raise fail(
+            "binding-dtype",
+            f"{variable.name} is {dtype}, and {type_} holds {' and '.join(sorted(kinds))}",
+            variable.span,
+            hint="pass a structured dtype, uint32 words, a sequence of values, or bytes",
+        )
     wanted = np.dtype(_DTYPES[kinds.pop()])
-    both_words = value.dtype.kind in "iu" and wanted.kind in "iu"
-    if value.dtype.itemsize == wanted.itemsize and (value.dtype.kind == wanted.kind or both_words):
+    both_words = dtype.kind in "iu" and wanted.kind in "iu"
+    if dtype.itemsize == wanted.itemsize and (dtype.kind == wanted.kind or both_words):
         return
     raise fail(
         "binding-dtype",
-        f"{variable.name} is {value.dtype}, and {type_} holds {wanted.name}",
+        f"{variable.name} is {dtype}, and {type_} holds {wanted.name}",
         variable.span,
         hint=f"pass {variable.name}.astype(np.{wanted.name}), or its bytes",
     )
@@ -157,38 +172,72 @@ def _scalars(type_: t.Type) -> set[t.Scalar]:
 
 
 def _packed(variable: Variable, type_: t.Type, value: Any) -> NDArray[np.uint8]:
-    """Scalars and nested sequences, laid out as the shader wants them."""
-    if not t.is_constructible(type_) and not isinstance(type_, t.Atomic):
+    """Scalars, nested sequences and mappings of struct members, laid out as the shader wants them."""
+    if _is_runtime(type_):
         raise fail(
             "binding-dtype",
             f"{variable.name} is a {type(value).__name__}, and {type_} needs a NumPy array or bytes",
             variable.span,
         )
-    places = list(_places(type_, 0))
-    numbers = list(_numbers(value))
+    places, numbers = _places(type_, 0), _numbers(variable, type_, value)
     if len(numbers) != len(places):
         raise fail(
             "binding-size", f"{variable.name} has {len(numbers)} values, and {type_} needs {len(places)}", variable.span
         )
     data = np.zeros(t.size_of(type_), np.uint8)
     for (scalar, offset), number in zip(places, numbers, strict=True):
-        dtype = np.dtype(_DTYPES[t.KIND[scalar]])
-        try:
-            word = np.array(number, dtype)
-        except (OverflowError, ValueError, TypeError):
-            raise fail(
-                "binding-dtype", f"{number!r} in {variable.name} is not a value of {scalar}", variable.span
-            ) from None
-        data[offset : offset + dtype.itemsize] = np.frombuffer(word.tobytes(), np.uint8)
+        word = _word(scalar, number)
+        if word is None:
+            raise fail("binding-dtype", f"{number!r} in {variable.name} is not a value of {scalar}", variable.span)
+        data[offset : offset + len(word)] = np.frombuffer(word, np.uint8)
     return data
 
 
-def _numbers(value: Any) -> list[Any]:
+def _word(scalar: t.Scalar, number: Any) -> bytes | None:
+    """The bytes of a number; None where the type has no such value."""
+    if not isinstance(number, bool | int | float | np.bool_ | np.number) or isinstance(number, np.complexfloating):
+        return None
+    dtype = np.dtype(_DTYPES[t.KIND[scalar]])
+    if dtype.kind != "f":
+        bounds = np.iinfo(dtype)
+        whole = np.isfinite(number) and int(number) == number and bounds.min <= number <= bounds.max
+        return np.array(int(number), dtype).tobytes() if whole else None
+    try:
+        with np.errstate(over="ignore"):
+            word = np.array(float(number), dtype)
+    except OverflowError:
+        return None
+    return None if np.isinf(word) and np.isfinite(number) else word.tobytes()
+
+
+def _numbers(variable: Variable, type_: t.Type | None, value: Any) -> list[Any]:
+    """The numbers in a value, members of structs in their order. `type_` None: the value has a shape of its own."""
     if isinstance(value, Mapping):
-        return [n for part in value.values() for n in _numbers(part)]
+        if not isinstance(type_, t.Struct) or set(value) != {m.name for m in type_.members}:
+            wanted = (
+                ", ".join(m.name for m in type_.members) if isinstance(type_, t.Struct) else f"no members, but {type_}"
+            )
+            given = ", ".join(map(str, value))
+            raise fail("binding-members", f"{variable.name} is given {given}, and has {wanted}", variable.span)
+        return [n for m in type_.members for n in _numbers(variable, m.type, value[m.name])]
+    if isinstance(value, np.ndarray):
+        return value.ravel().tolist()
     if isinstance(value, list | tuple):
-        return [n for part in value for n in _numbers(part)]
+        types = _parts(type_)
+        fitting = types if len(types) == len(value) else [None] * len(value)
+        return [n for part, each in zip(value, fitting, strict=True) for n in _numbers(variable, each, part)]
     return [value]
+
+
+def _parts(type_: t.Type | None) -> Sequence[t.Type]:
+    """What an array or a struct consists of."""
+    match type_:
+        case t.Array(elem=elem, count=int(count)):
+            return [elem] * count
+        case t.Struct(members=members):
+            return [m.type for m in members]
+        case _:
+            return []
 
 
 def _places(type_: t.Type, offset: int) -> list[tuple[t.Scalar, int]]:

@@ -15,10 +15,13 @@ def check(
     name: str | None = None,
     defines: Mapping[str, str | int | float | bool] | None = None,
     include_dirs: Sequence[str | Path] = (),
+    uniformity: str = "error",
 ) -> Module:
     """Read and check a module: text, or the path of a file. `name` is what messages call it.
 
-    `defines` and `include_dirs` are for the preprocessor. Raises `WgslError`.
+    `defines` and `include_dirs` are for the preprocessor. `uniformity` says what a barrier is that some invocations may
+    miss: an "error", a "warning" of the module, or "off"; `simulate` takes such a module and finds what really happens.
+    Raises `WgslError`.
     """
     from .wgsl.check import check as check_source
     from .wgsl.preprocess import preprocess
@@ -28,7 +31,7 @@ def check(
         text, called, folder = _read(wgsl), name or str(wgsl), wgsl.parent
     assert isinstance(text, str)
     source = preprocess(text, called, defines=defines, include_dirs=[Path(d) for d in include_dirs], base_dir=folder)
-    return check_source(source)
+    return check_source(source, uniformity=uniformity)
 
 
 def _read(path: Path) -> str:

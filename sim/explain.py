@@ -48,7 +48,7 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
         kind, place = int(row[at.KIND]), int(row[at.SITE])
         known = findings.get((kind, place))
         if known is not None:
-            findings[kind, place] = replace(known, count=known.count + 1)
+            findings[kind, place] = replace(known, count=known.count + int(row[at.TIMES]))
             continue
         workgroup = _workgroup(launch, int(row[at.EVENT_WORKGROUP]))
         if kind == at.DIVERGED:
@@ -59,7 +59,7 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
                 "error",
                 f"{absent} of {_lanes(launch)} invocations do not reach this barrier, the first is {lane}",
                 site.span,
-                1,
+                int(row[at.TIMES]),
                 workgroup,
                 (lane,),
                 int(row[at.EPOCH]),
@@ -71,7 +71,7 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
                 "error",
                 "this loop was still running when the budget of jumps was spent; the run was stopped",
                 program.loops[place],
-                1,
+                int(row[at.TIMES]),
                 workgroup,
                 (),
                 int(row[at.EPOCH]),

@@ -20,7 +20,7 @@ from .program.program import MemoryProbe, Program
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 _NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
-_EVENTS = 256  # events kept; all are counted
+_EVENTS = 256  # kinds of events at different places that one piece of a run may note
 _ALIGN = 256  # bytes, between bindings
 
 
@@ -162,7 +162,7 @@ class Launch:
                 row[at.SPACE] = at.SHARED if access.space == "workgroup" else at.GLOBAL
                 row[at.POLICY] = self._policy
                 row[at.COUNT_OF] = count
-                row[at.WRITES] = access.writes
+                row[at.STRIDE] = access.stride
         return table
 
     def _start(self, access: Access) -> int:
@@ -192,11 +192,11 @@ class Launch:
     def _rule(self, probe: MemoryProbe, row: NDArray[np.int64], order: NDArray[np.int64]) -> None:
         access = self.program.accesses[probe.access]
         rule = self.device.bank_rule(access.bytes_per_lane, access.writes)
-        row[at.WORDS] = max(1, access.bytes_per_lane // 4)
         row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge
         row[at.ORDERED] = len(rule.order)
         order[: len(rule.order)] = rule.order
-        row[at.SECTOR], row[at.LINE] = self.device.sector_bytes // 4, self.device.line_bytes // 4
+        row[at.SECTOR] = self.device.sector_bytes // access.unit
+        row[at.LINE] = self.device.line_bytes // access.unit
 
 
 def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
@@ -229,10 +229,9 @@ def _sum(outcomes: list[Outcome]) -> Outcome:
         fresh = first.bounds[:, at.OUTSIDE] == 0
         first.bounds[fresh, 1:] = each.bounds[fresh, 1:]
         first.bounds[:, at.OUTSIDE] += each.bounds[:, at.OUTSIDE]
-        kept = each.events[1 : 1 + int(min(each.events[0, 0], _EVENTS - 1))]
-        total = first.events[0, 0] + each.events[0, 0]
-        first.events = np.concatenate([first.events[: 1 + int(min(first.events[0, 0], len(first.events) - 1))], kept])
-        first.events[0, 0] = total
+        kept = [o.events[1 : 1 + int(o.events[0, 0])] for o in (first, each)]
+        first.events = np.concatenate([first.events[:1], *kept])
+        first.events[0, 0] = len(first.events) - 1
         first.worked += each.worked
         first.finished += each.finished
     return first

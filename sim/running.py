@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,7 +47,7 @@ _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDi
 def _built(pipeline: Pipeline, fused: bool, probes: frozenset[str], together: int) -> Program:
     """The program of a pipeline; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
-    values = tuple((override.name, value) for override, value in pipeline.values.items())
+    values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
     key = (pipeline.entry.name, values, fused, probes, together)
     if key not in programs:
         programs[key] = build(pipeline, fused=fused, probes=probes, together=together)
@@ -132,7 +132,7 @@ class Run:
 def simulate(
     wgsl: str | Path | Module,
     *,
-    grid: Sequence[int],
+    grid: int | Sequence[int],
     bindings: Mapping[Key, Any] | None = None,
     entry: str | None = None,
     overrides: Mapping[str | int, Any] | None = None,
@@ -198,10 +198,10 @@ def _known(what: str, name: str, names: tuple[str, ...]) -> None:
         raise fail("unknown-option", f"{what} cannot be {name!r}; it is one of {', '.join(names)}", None)
 
 
-def _grid(grid: Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]:
-    sizes = [grid] if isinstance(grid, int) else list(grid)
-    if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int | np.integer) and n >= 0 for n in sizes):
-        raise fail("grid", f"a grid is one to three sizes in workgroups, not {grid!r}", None)
+def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]:
+    sizes = list(grid) if isinstance(grid, Iterable) else [grid]
+    if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int | np.integer) and n > 0 for n in sizes):
+        raise fail("grid", f"a grid is one to three sizes in workgroups, each at least 1, not {grid!r}", None)
     for problem in check_dispatch(sizes, pipeline.workgroup_size):
         if problem.limit == "maxComputeWorkgroupsPerDimension":
             raise fail("grid", str(problem), pipeline.entry.span)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .jit import compiled, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORDS
-from .layout import BASE, LIMIT, POLICY, SHARED, SPACE
+from .layout import BASE, SHARED, SPACE
 from .memory import address_of, shared_part
 from .opcodes import ATOMICS, FIRST_ATOMIC
 
@@ -45,13 +45,15 @@ def atomic(regs, row, entry, storage, shared, lanes):
     what, d, mask, offsets = row[0] - FIRST_ATOMIC, row[1], row[6], row[7]
     memory = shared if entry[SPACE] == SHARED else storage
     extra = shared_part(regs, row[3], row[4])
-    base, limit = np.uint32(entry[BASE]), np.uint32(entry[LIMIT])
+    base = np.uint32(entry[BASE])
     for lane in range(lanes):
         if mask >= 0 and regs[mask, lane] == 0:
             continue
-        at, happens = address_of(regs[row[2], lane], extra, limit, entry[POLICY])
+        at, happens = address_of(regs[row[2], lane], extra, entry)
         if not happens:
             regs[d, lane] = 0
+            if what == _COMPARE:
+                regs[d + 1, lane] = 0
             continue
         place = base + np.uint32(at + regs[offsets, lane])
         old = memory[place]

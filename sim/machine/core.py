@@ -53,11 +53,16 @@ def some_active(regs, mask, lanes):
 
 @compiled
 def record(events, kind, site, workgroup, lane, detail, other, epoch):
-    """Append to the events; `events[0, 0]` counts them all, kept or not."""
-    events[0, 0] += 1
-    place = events[0, 0]
+    """Note an event: the first of each kind and site with its details, the others by their number alone."""
+    place = 1
+    while place <= events[0, 0] and (events[place, at.KIND] != kind or events[place, at.SITE] != site):
+        place += 1
     if place < events.shape[0]:
         row = events[place]
+        row[at.TIMES] += 1
+        if place <= events[0, 0]:
+            return
+        events[0, 0] = place
         row[at.KIND], row[at.SITE], row[at.EVENT_WORKGROUP], row[at.EVENT_LANE] = kind, site, workgroup, lane
         row[at.DETAIL], row[at.OTHER], row[at.EPOCH] = detail, other, epoch
 

@@ -25,7 +25,7 @@ UNITS = 3  # consecutive units of one access
 SPACE = 4  # SHARED or GLOBAL
 POLICY = 5  # what an out-of-bounds access does
 COUNT_OF = 6  # elements of the array, for `length`
-WRITES = 7  # 1 for stores and atomics
+STRIDE = 7  # units from element to element of that array
 ACCESS_SIZE = 8
 
 SHARED, GLOBAL = 0, 1
@@ -36,9 +36,9 @@ SHAPE, PERIOD, HIGHEST, STAMP = 0, 1, 2, 3
 PATTERN_SIZE = 4
 SCATTERED, BLOCKS, PERIODIC, CONSECUTIVE = 0, 1, 2, 3  # shapes; BLOCKS: alike in each run of 16 lanes
 
-# rules: one row per memory probe (words: of one lane; sector and line in words; ordered: lanes in the order)
-WORDS, SHIFT, COLUMNS, MERGE, ORDERED, SECTOR, LINE = range(7)
-RULE_SIZE = 7
+# rules: one row per memory probe (sector and line in units of the access; ordered: lanes in the order)
+SHIFT, COLUMNS, MERGE, ORDERED, SECTOR, LINE = range(6)
+RULE_SIZE = 6
 
 # tallies: one row per memory probe
 REQUESTS, CHARGED, IDEAL, LINES, BYTES = 0, 1, 2, 3, 4
@@ -49,6 +49,6 @@ OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
 BOUNDS_SIZE = 4
 
 # events
-KIND, SITE, EVENT_WORKGROUP, EVENT_LANE, DETAIL, OTHER, EPOCH = 0, 1, 2, 3, 4, 5, 6
+KIND, SITE, EVENT_WORKGROUP, EVENT_LANE, DETAIL, OTHER, EPOCH, TIMES = range(8)
 DIVERGED, BUDGET_SPENT, RACE = 1, 2, 3
 EVENT_SIZE = 8

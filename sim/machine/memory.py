@@ -15,6 +15,7 @@ from .layout import (
     BLOCKS,
     CLAMP,
     CONSECUTIVE,
+    COUNT_OF,
     GLOBAL,
     HIGHEST,
     LIMIT,
@@ -25,21 +26,24 @@ from .layout import (
     SHAPE,
     SPACE,
     STAMP,
+    STRIDE,
     ZERO,
 )
 
 
 @inlined
-def address_of(row, extra, limit, policy):
+def address_of(row, extra, entry):
     """One lane's address after the policy, and whether the access happens."""
-    at = np.uint32(row + extra)
+    at, limit = np.uint32(row + extra), np.uint32(entry[LIMIT])
     if at <= limit:
         return at, True
-    if policy == CLAMP:
+    if entry[POLICY] == CLAMP:
         return limit, True
-    if policy == ZERO:
+    if entry[POLICY] == ZERO:
         return limit, False
-    return np.uint32(at % (np.uint64(limit) + np.uint64(1))), True
+    first = limit - np.uint32((entry[COUNT_OF] - 1) * entry[STRIDE])
+    element = np.int64(np.uint32(at - first)) // entry[STRIDE] % entry[COUNT_OF]
+    return np.uint32(first + np.uint32(element * entry[STRIDE])), True
 
 
 @inlined
@@ -61,7 +65,7 @@ def load(regs, memory, d, a, b, c, row, offsets, lanes):
         gather(regs, memory[base:], d, a, extra, limit, offsets, lanes)
         return
     for lane in range(lanes):
-        at, happens = address_of(regs[a, lane], extra, limit, row[POLICY])
+        at, happens = address_of(regs[a, lane], extra, row)
         at = np.uint32(at + regs[offsets, lane])
         regs[d, lane] = np.uint32(memory[base + at]) if happens else np.uint32(0)
 
@@ -133,10 +137,10 @@ def store(regs, memory, d, a, b, c, row, offsets, mask, lanes):
     if np.uint64(highest_of(regs[a], lanes)) + np.uint64(extra) <= np.uint64(limit):
         store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes)
         return
-    base, policy = np.int64(row[BASE]), row[POLICY]
+    base = np.int64(row[BASE])
     for lane in range(lanes):
         if mask < 0 or regs[mask, lane] != 0:
-            at, happens = address_of(regs[a, lane], extra, limit, policy)
+            at, happens = address_of(regs[a, lane], extra, row)
             if happens:
                 memory[base + np.int64(at) + np.int64(regs[offsets, lane])] = memory.dtype.type(regs[d, lane])
 

@@ -126,11 +126,11 @@ def settle(config, together, p):
 
 @compiled
 def addresses_of(regs, row, entry, into, lanes):
-    """Word addresses of the access, as the hardware would see them after the policy."""
+    """Addresses of the access after the policy: words for banks, else in units of the access."""
     extra = shared_part(regs, row[3], row[4])
     base, limit = np.uint32(entry[at.BASE]), np.uint32(entry[at.LIMIT])
     a = row[2]
-    half = np.uint32(entry[at.UNIT] == 2)
+    half = np.uint32(row[0] == op.BANKS and entry[at.UNIT] == 2)
     for lane in range(lanes):
         into[lane] = (min(np.uint32(regs[a, lane] + extra), limit) + base) >> half
 
@@ -172,10 +172,10 @@ def charge(row, config, entry, mask, together, p):
                 )
             else:
                 charged, ideal, lines, asked = _sectors(
-                    p.current, mask, start, end, rule[at.WORDS], rule[at.SECTOR], rule[at.LINE], p.scratch
+                    p.current, mask, start, end, entry[at.UNITS], rule[at.SECTOR], rule[at.LINE], p.scratch
                 )
                 last[at.LINES] += lines
-                last[at.BYTES] += asked
+                last[at.BYTES] += asked * entry[at.UNIT]
             last[at.REQUESTS] += charged > 0
             last[at.CHARGED] += charged
             last[at.IDEAL] += ideal
@@ -202,7 +202,8 @@ def moved_by_whole(regs, row, entry, keep, p):
     """Whether an access of known pattern, in bounds, has moved by a distance that changes nothing."""
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
     inside = np.uint64(p.patterns[row[2], at.HIGHEST]) + np.uint64(extra) <= np.uint64(limit)
-    first = (np.uint32(regs[row[2], 0] + extra) + np.uint32(entry[at.BASE])) >> np.uint32(entry[at.UNIT] == 2)
+    half = np.uint32(row[0] == op.BANKS and entry[at.UNIT] == 2)
+    first = (np.uint32(regs[row[2], 0] + extra) + np.uint32(entry[at.BASE])) >> half
     return inside and np.uint32(first - p.addresses[row[7], 0]) & keep == 0
 
 

@@ -168,7 +168,13 @@ class Emitter:
 
     def _without_those_gone(self) -> None:
         """Some lanes have left what is around: the mask here is what is still in the innermost of it."""
-        still = next(a.mask for a in reversed(self._around) if a.mask is not None)
+        around = next(a for a in reversed(self._around) if a.mask is not None)
+        still = around.mask
+        assert still is not None
+        # Nobody may be left, and then nobody would ever end a loop that waits for what it stores.
+        label = around.exit if around.turn is None else around.onward
+        assert label is not None
+        self._jump(Ins(op.JUMP_NONE, m=still), label)
         if self._mask is not still:
             self._mask = still if self._mask is None else self._both(self._mask, still)
 

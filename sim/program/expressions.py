@@ -278,7 +278,7 @@ def _element_type(type_: t.Type) -> t.Type:
 def _is_free(expr: typed.Expr) -> bool:
     """Whether an expression may be evaluated where the shader would not: no effects, nothing counted."""
     for part in typed.expressions(expr):
-        if isinstance(part, typed.Call) or (isinstance(part, typed.BuiltinCall) and part.builtin.kind == "effect"):
+        if isinstance(part, typed.Call) or (isinstance(part, typed.BuiltinCall) and not _is_uncounted(part)):
             return False
         if isinstance(part, typed.Load) and isinstance(part.ref.type, t.Reference):
             if part.ref.type.space not in ("function", "private"):
@@ -286,3 +286,8 @@ def _is_free(expr: typed.Expr) -> bool:
         elif isinstance(part, typed.ShortCircuit) and not _is_free(part.right):
             return False
     return True
+
+
+def _is_uncounted(call: typed.BuiltinCall) -> bool:
+    """Whether a builtin touches nothing but its operands, and is no floating-point operation."""
+    return call.builtin.kind != "effect" and not any(t.is_float(s) for s in t.flatten(call.type))

@@ -291,6 +291,8 @@ class _Lowering(Expressions):
         found: set[Block] = set()
         parts = [loop.body] if loop.continuing is None else [loop.body, loop.continuing]
         for statement in (s for part in parts for s in typed.statements(part)):
+            if isinstance(statement, typed.LetDecl) and isinstance(statement.var.type, t.Pointer):
+                found |= self._roots(statement.init)  # who writes through it need not be looked for
             if isinstance(statement, typed.Assign | typed.CompoundAssign):
                 found |= self._roots(statement.target)
             for operand in typed.operands(statement):

@@ -209,8 +209,9 @@ class _Order:
                 case ir.Put(block=block):
                     for slot in block.slots:
                         self._writes.setdefault(slot, []).append(self._clock)
-                case ir.If(then=then, orelse=orelse):
+                case ir.If(condition=condition, then=then, orelse=orelse):
                     self._region(then)
+                    self._read_again(condition)  # it may be the mask, and is that of the other lanes
                     self._region(orelse)
                 case ir.Loop():
                     self._loop(item)
@@ -223,13 +224,18 @@ class _Order:
         start = self._clock
         self._region(loop.header)
         if loop.condition is not None:
-            self._touch(loop.condition)
+            self._read_again(loop.condition)
         self._region(loop.body)
         self._region(loop.continuing)
         if loop.break_if is not None:
-            self._touch(loop.break_if)
+            self._read_again(loop.break_if)
         self._clock += 1
         self._loops.append((start, self._clock))
+
+    def _read_again(self, value: Value) -> None:
+        """A use after everything so far."""
+        self._clock += 1
+        self._touch(value)
 
     def _touch(self, value: Value) -> None:
         self._last[base(value)] = self._clock

@@ -1,0 +1,31 @@
+"""Run a body on lanes and see what it leaves: what the tests of this room share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import sim
+
+HEAD = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+"""
+ENTRY = """
+@compute @workgroup_size({size})
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) group: vec3u) {{
+{body}
+}}
+"""
+
+
+def run(body, *, size=4, groups=1, before="", outputs=None, **options):
+    """`body` of an entry point with `i` (local index), `group` and the output `y`, one u32 per invocation."""
+    bindings = {"y": np.zeros(outputs or size * groups, np.uint32), **options.pop("bindings", {})}
+    source = before + HEAD + ENTRY.format(size=size, body=body)
+    return sim.simulate(source, grid=groups, bindings=bindings, **options)
+
+
+def values(body, **options):
+    """What `y` holds afterwards; the run must not have found anything."""
+    done = run(body, **options)
+    assert done.findings == []
+    return done.outputs["y"].tolist()
