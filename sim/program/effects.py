@@ -10,6 +10,7 @@ from .expressions import Expressions
 from .ir import Value
 from .sites import Site
 
+
 def _barrier(kind: str) -> Effect:
     def lower(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
         barrier(lowering, kind, call)
