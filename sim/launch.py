@@ -49,6 +49,8 @@ class Launch:
         self._policy = POLICIES[policy]
         self._budget = budget
         self._places, self.storage = _arena(bound)
+        watched = any(probe.kind == "writers" for probe in program.probes)
+        self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
         self._lanes = int(np.prod(program.workgroup_size))
         lanes = program.together * self._lanes
         self._width = -(-lanes // VECTOR_LANES) * VECTOR_LANES
@@ -56,6 +58,11 @@ class Launch:
     def output(self, bound: Bound) -> Any:
         start = self._places[bound.variable.name]
         return bound.output(self.storage.view(np.uint8)[start : start + len(bound.data)])
+
+    def writer(self, bound: Bound, byte: int) -> int | None:
+        """The invocation, counted through the grid, that stored to this byte last."""
+        number = int(self.writers[(self._places[bound.variable.name] + byte) // 4])
+        return number - 1 if number else None
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
@@ -195,6 +202,7 @@ class Launch:
             np.zeros((count, width), np.uint32),
             np.zeros((count, width), np.uint32),
             np.zeros((count, at.TALLY_SIZE), np.int64),
+            self.writers,
             np.zeros(width, np.uint32),
             np.ones(width, np.uint32),
             rules.new_scratch(),
@@ -226,10 +234,7 @@ def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
 
 def _pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:
     """Ranges of workgroups, several for each thread, none smaller than a batch."""
-    if threads == 1:
-        pieces = min(count, 16)
-    else:
-        pieces = min(count, threads * 8)
+    pieces = min(count, 16 if threads == 1 else threads * 8)
     size = -(-count // pieces)
     size = -(-size // together) * together
     return [(first, min(first + size, count)) for first in range(0, count, size)]

@@ -1,4 +1,4 @@
-"""The arithmetic of the machine, by family, each compiled on its own (one function of all operations takes twice as long)."""
+"""The arithmetic of the machine, by family: one function of all operations would take far longer to compile."""
 
 from __future__ import annotations
 

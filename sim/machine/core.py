@@ -15,7 +15,7 @@ from .alu import compile_families, conversion, float_, half, integer
 from .atomics import atomic
 from .jit import announced, beside, compiled, entry, inlined, ready
 from .lanes import blend, copy, fill
-from .memory import learn, load, load_known, pick, put, store
+from .memory import learn, load, load_known, pick, put, store, store_known
 from .opcodes import families, scalar_opcodes
 from .probes import probe, settle
 from .subgroups import collective
@@ -82,27 +82,28 @@ def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns
     """A load or a store, on the memory and of the unit that its access says."""
     entry = access[row[5]]
     if entry[at.UNIT] == 2:
-        touch(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, lanes, width)
+        touch(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, patterns, lanes, width)
     elif row[0] == op.LOAD_KNOWN:
         memory = shared if entry[at.SPACE] == at.SHARED else storage
         load_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], patterns[row[2]], width)
     else:
-        touch(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, lanes, width)
+        touch(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, patterns, lanes, width)
 
 
 @compiled
-def touch(regs, row, entry, memory, lanes, width):
+def touch(regs, row, entry, memory, patterns, lanes, width):
     """A load or a store on this memory, whatever its addresses."""
     if row[0] == op.STORE:
         store(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], lanes)
+    elif row[0] == op.STORE_KNOWN:
+        known = patterns[row[2]]
+        store_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], known, lanes)
     else:
         load(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], np.int64(1) if row[6] == 1 else width)
 
 
 @inlined
-def run_batch(
-    code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
-):
+def run_batch(code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes):
     """Run the program once for `together` workgroups from `workgroup` on. False where the budget is spent."""
     lanes = together * config[at.LANES]
     width = config[at.WIDTH]
@@ -115,7 +116,7 @@ def run_batch(
         pc += 1
         if what >= _SCALAR:
             scalar(regs, row, np.int64(1) if row[6] == 1 else width)
-        elif what == op.LOAD or what == op.LOAD_KNOWN or what == op.STORE:
+        elif op.LOAD <= what <= op.STORE_KNOWN and what != op.LEARN:
             memory_row(regs, row, access, storage, storage16, shared, shared16, probes.patterns, lanes, width)
         elif what >= _FIRST_PROBE:
             probe(regs, row, config, access, workgroup, together, probes)

@@ -35,10 +35,13 @@ class Probes(NamedTuple):
     tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
     bounds: NDArray[np.int64]  # [n, 4]
     patterns: NDArray[np.int64]  # [registers, PATTERN_SIZE] of the address rows that were learnt
-    known: NDArray[np.int64]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
+    known: NDArray[
+        np.int64
+    ]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
     addresses: NDArray[np.uint32]  # [n, w]
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
+    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
     current: NDArray[np.uint32]  # [w]
     ones: NDArray[np.uint32]  # [w]
     scratch: NDArray[np.int64]
@@ -122,7 +125,15 @@ def charge(row, config, entry, mask, together, p):
             end = min(start + subgroup, (w + 1) * size)
             if row[0] == op.BANKS:
                 charged, ideal = _wavefronts(
-                    p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], rule[at.MERGE], order[: rule[at.ORDERED]], p.scratch
+                    p.current,
+                    mask,
+                    start,
+                    end,
+                    rule[at.SHIFT],
+                    rule[at.COLUMNS],
+                    rule[at.MERGE],
+                    order[: rule[at.ORDERED]],
+                    p.scratch,
                 )
             else:
                 charged, ideal, lines, asked = _sectors(
@@ -201,11 +212,26 @@ def outside(regs, row, extra, limit, config, workgroup, together, found):
             found[at.OUTSIDE] += 1
 
 
+@compiled
+def note_writers(regs, row, config, entry, workgroup, together, p):
+    """Remember who stores where, lane by lane in the order in which they do."""
+    size, half, words = config[at.LANES], entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
+    extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
+    for lane in range(together * size):
+        address = np.uint32(regs[row[2], lane] + extra)
+        if address <= limit and (row[6] < 0 or regs[row[6], lane] != 0):
+            place = (entry[at.BASE] + np.int64(address)) >> half
+            for word in range(place, place + words):
+                p.writers[word] = 1 + workgroup * size + lane
+
+
 @inlined
 def probe(regs, row, config, access, workgroup, together, p):
     """One probe instruction."""
     if row[0] == op.COUNT:
         count(regs, row, config, together, p)
+    elif row[0] == op.WRITERS:
+        note_writers(regs, row, config, access[row[5]], workgroup, together, p)
     elif row[0] == op.BOUNDS:
         bounds(regs, row, access[row[5]], config, workgroup, together, p)
     else:

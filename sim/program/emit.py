@@ -25,7 +25,7 @@ _GROUP_ROWS = ("group_x", "group_y", "group_z")
 
 @dataclass(eq=False, slots=True)
 class _Around:
-    """A construct around the place where we are. `stay`: lanes still in it; `turn`: lanes still in this turn of a loop."""
+    """A construct around the place where we are. `stay`: lanes still in it; `turn`: those still in this turn of it."""
 
     item: ir.Loop | ir.Scope
     exit: Label
@@ -136,13 +136,17 @@ class Emitter:
         if not value.uniform:
             self._wide[value] = reg
             if value in self.uses.addresses:
-                self._learnt.add(value)
-                self._add(Ins(op.LEARN, a=reg))
+                self._learn(value, reg)
             return
         self._narrow[value] = reg
         if value in self.uses.wide:
             spread = self._wide[value] = Reg()
             self._add(Ins(op.SPREAD, d=spread, a=reg))
+
+    def _learn(self, value: Value, reg: Reg) -> None:
+        """Let the machine look once at a row of addresses that will be used again and again."""
+        self._learnt.add(value)
+        self._add(Ins(op.LEARN, a=reg))
 
     # ---- labels ----
 
@@ -191,9 +195,7 @@ class Emitter:
             case ir.Put(block=block, index=index, value=value) if self.uses.slots.intersection(block.slots):
                 mask = -1 if id(item) in self.uniformity.whole else self._mask_field()
                 first = self._slot(block.slots[0])
-                self._add(
-                    Ins(op.PUT, d=self._lanes(value), a=first, b=self._lanes(index), c=len(block.slots), m=mask)
-                )
+                self._add(Ins(op.PUT, d=self._lanes(value), a=first, b=self._lanes(index), c=len(block.slots), m=mask))
             case ir.Load():
                 self._load(item)
             case ir.Store():
@@ -219,9 +221,12 @@ class Emitter:
         return -1 if self._mask is None else self._mask
 
     def _value(self, value: Value) -> None:
-        if value.op in ("const", "input", "bits") or value not in self.uses.count:
+        if value.op in ("const", "bits") or value not in self.uses.count:
             return
-        if value.op == "get":
+        if value.op == "input":
+            if value in self.uses.addresses:
+                self._learn(value, self._input(value.imm))
+        elif value.op == "get":
             self._get(value)
         elif value.op == "length":
             reg = self._narrow[value] = self._wide[value] = Reg()
@@ -302,6 +307,8 @@ class Emitter:
             kinds.append("banks")
         elif access.space == "storage":
             kinds.append("sectors")
+            if access.writes:
+                kinds.append("writers")
         for kind in kinds:
             if kind in self.probes:
                 ins = self._memory(_PROBES[kind], item)
@@ -328,6 +335,8 @@ class Emitter:
             ins = self._memory(op.STORE, store, unit=i)
             ins.d = self._lanes(value)
             ins.m = self._mask_field()
+            if self._is_learnt(store):
+                ins.op = op.STORE_KNOWN
             self._add(ins)
 
     def _atomic(self, item: ir.Atomic) -> None:
@@ -370,7 +379,7 @@ class Emitter:
         if parted:
             condition = self._lanes(item.condition)
             self._mask = condition if outer is None else self._both(outer, condition)
-            self._jump(Ins(op.JUMP_NONE, m=self._mask), orelse)
+            self._jump(Ins(op.JUMP_NONE, m=self._mask_field()), orelse)
         else:
             self._jump(Ins(op.JUMP_ZERO, b=self._lane0(item.condition)), orelse)
         self.region(item.then)
@@ -380,7 +389,7 @@ class Emitter:
             self._place(orelse)
             self._mask = self._others(item.condition, outer) if parted else outer
             if parted:
-                self._jump(Ins(op.JUMP_NONE, m=self._mask), end)
+                self._jump(Ins(op.JUMP_NONE, m=self._mask_field()), end)
             self.region(item.orelse)
             self._place(end)
         else:
@@ -475,7 +484,7 @@ class Emitter:
             self._add(Ins(op.BLEND, d=row, a=self._constant(0), m=mask))
 
 
-_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS}
+_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS}
 
 
 def _signed(value: int) -> int:
