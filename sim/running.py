@@ -151,11 +151,11 @@ def simulate(
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
-    profile = _device(device)
     names = _probes(probes)
     _known("schedule", schedule, _SCHEDULES)
     _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
     pipeline = module.pipeline(entry, dict(overrides or {}))
+    profile = _sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
     dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, out_of_bounds, budget)
     launch, outcome = dispatch.run(names, progress)
@@ -179,6 +179,18 @@ def _device(device: str | Device) -> Device:
         return get(device)
     except ValueError as error:
         raise fail("unknown-device", str(error), None) from None
+
+
+def _sized(device: Device, pipeline: Pipeline) -> Device:
+    """The device, running with the subgroup size that the entry point asks for. Spec: attribute `subgroup_size`."""
+    size, asked = pipeline.subgroup_size, pipeline.entry.subgroup_size
+    if size is None or asked is None or size == device.subgroup_size:
+        return device
+    if not min(device.subgroup_sizes) <= size <= max(device.subgroup_sizes):
+        sizes = " or ".join(map(str, device.subgroup_sizes))
+        message = f"the entry point asks for subgroups of {size}, and the device {device.name} has {sizes}"
+        raise fail("subgroup-size", message, asked.span)
+    return device.with_(subgroup_size=size)
 
 
 def _probes(probes: str | Sequence[str]) -> frozenset[str]:

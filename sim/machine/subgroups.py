@@ -48,7 +48,7 @@ def deal(regs, d, total, k, size, width, together):
             group += 1
 
 
-@compiled
+@inlined
 def fold(regs, how, d, code, mask, size, width, together):
     """D = D+1 combined over the lanes of each subgroup: all of them, those up to this one, or those before it.
 
@@ -111,11 +111,16 @@ def ballot(regs, d, mask, start, end):
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, calls_parts=True)
 def collective(regs, row, config, together):
     """One subgroup operation."""
-    what, d, mask = row[0] - FIRST_COLLECTIVE, row[1], row[6]
-    size, width = config[LANES], config[SUBGROUP]
+    what = row[0] - FIRST_COLLECTIVE
     if what <= _EXCLUSIVE:
-        fold(regs, what, d, row[2], mask, size, width, together)
-        return
+        fold(regs, what, row[1], row[2], row[6], config[LANES], config[SUBGROUP], together)
+    else:
+        exchange(regs, what, row[1], row[6], config[LANES], config[SUBGROUP], together)
+
+
+@compiled
+def exchange(regs, what, d, mask, size, width, together):
+    """An operation in which nothing is combined."""
     for w in range(together):
         for start in range(w * size, (w + 1) * size, width):
             end = min(start + width, (w + 1) * size)
