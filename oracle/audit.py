@@ -65,7 +65,7 @@ class CounterCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FindingCheck:
     """A finding of the run, and whether the manifest accepts it. Information is never held against a kernel."""
 
     finding: Any
@@ -99,7 +99,7 @@ class Audit:
     outputs: tuple[OutputCheck, ...]
     counters: tuple[CounterCheck, ...]
     limits: tuple[LimitCheck, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[FindingCheck, ...]
     adapter: gpu.AdapterInfo | None
     notes: tuple[str, ...]
     seconds: dict[str, float]
@@ -141,7 +141,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         outputs=tuple(checks),
         counters=_counter_checks(case, run),
         limits=_limit_checks(case, run),
-        findings=tuple(Finding(f, f.code in case.kernel.allow) for f in run.findings),
+        findings=tuple(FindingCheck(f, f.code in case.kernel.allow) for f in run.findings),
         adapter=adapter,
         notes=tuple(notes),
         seconds=seconds,

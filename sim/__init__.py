@@ -1,8 +1,8 @@
 """Bankshot's simulator: runs WGSL compute shaders on the CPU, exactly, and counts what a GPU would pay.
 
-    module = sim.check(wgsl)                      # a typed module; raises sim.WgslError
-    run = sim.simulate(wgsl, grid=(12, 8, 1), bindings={"X": x, "Y": y, "dims": (512, 768, 768, 0)})
-    run.outputs["Y"], run.counters, run.sites, run.findings
+module = sim.check(wgsl)                      # a typed module; raises sim.WgslError
+run = sim.simulate(wgsl, grid=(12, 8, 1), bindings={"X": x, "Y": y, "dims": (512, 768, 768, 0)})
+run.outputs["Y"], run.counters, run.sites, run.findings
 """
 
 from __future__ import annotations
@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    *("PROBES", "Crash", "Device", "Diagnostic", "Finding", "Note", "Run", "WgslError"),
-    *("check", "devices", "simulate"),
+    "PROBES",
+    "Crash",
+    "Device",
+    "Diagnostic",
+    "Finding",
+    "Note",
+    "Run",
+    "WgslError",
+    "check",
+    "devices",
+    "simulate",
 ]
 
 

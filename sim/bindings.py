@@ -36,6 +36,13 @@ class Bound:
     def writable(self) -> bool:
         return self.variable.space == "storage" and self.variable.access in ("read_write", "write")
 
+    @property
+    def item_bytes(self) -> int:
+        """Bytes of one element as it was given; 1 of bytes."""
+        if isinstance(self.given, np.ndarray):
+            return self.given.dtype.itemsize
+        return 1 if isinstance(self.given, bytes | bytearray | memoryview) else 4
+
     def output(self, data: NDArray[np.uint8]) -> Any:
         """These bytes in the form in which the binding was given."""
         if isinstance(self.given, bytes | bytearray | memoryview):
@@ -56,7 +63,7 @@ def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
             raise _unknown(key, wanted)
     bound = []
     for variable in wanted:
-        keys = [k for k in (variable.name, variable.binding) if k in given]
+        keys: list[Key] = [k for k in (variable.name, variable.binding) if k is not None and k in given]
         if not keys:
             raise _missing(variable, pipeline.store_types[variable])
         bound.append(_bound(variable, pipeline.store_types[variable], keys[0], given[keys[0]]))
@@ -202,5 +209,3 @@ def _places(type_: t.Type, offset: int) -> list[tuple[t.Scalar, int]]:
             return [p for i in range(n) for p in _places(elem, offset + i * t.stride_of(type_))]
         case _:
             return []
-
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .findings import Finding
 from .launch import Launch, Outcome
 from .machine import layout as at
@@ -14,28 +16,29 @@ def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
 
 def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
     program = launch.program
-    findings = []
+    findings: dict[int, Finding] = {}
     for probe, row in zip(program.probes, outcome.bounds, strict=False):
         if probe.kind != "bounds" or row[at.OUTSIDE] == 0:
+            continue
+        known = findings.get(probe.site)
+        if known is not None:  # the same place, inlined once more
+            findings[probe.site] = replace(known, count=known.count + int(row[at.OUTSIDE]))
             continue
         site, access = program.sites[probe.site], program.accesses[probe.access]
         address = int(row[at.ADDRESS])
         signed = address - (1 << 32) if address >= 1 << 31 else address
         index = signed // access.stride
-        length = launch.elements(access)
-        findings.append(
-            Finding(
-                "out-of-bounds",
-                "warning",
-                f"{site.kind} of {site.variable}[{index}], which has {length} elements",
-                site.span,
-                int(row[at.OUTSIDE]),
-                _workgroup(launch, int(row[at.WORKGROUP])),
-                (int(row[at.LANE]),),
-                hint="WebGPU keeps such an access inside the buffer, but not at a place you can count on",
-            )
+        findings[probe.site] = Finding(
+            "out-of-bounds",
+            "warning",
+            f"{site.kind} of {site.variable}[{index}], which has {launch.elements(access)} elements",
+            site.span,
+            int(row[at.OUTSIDE]),
+            _workgroup(launch, int(row[at.WORKGROUP])),
+            (int(row[at.LANE]),),
+            hint="WebGPU keeps such an access inside the buffer, but not at a place you can count on",
         )
-    return findings
+    return list(findings.values())
 
 
 def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
@@ -45,7 +48,7 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
         kind, place = int(row[at.KIND]), int(row[at.SITE])
         known = findings.get((kind, place))
         if known is not None:
-            findings[kind, place] = _again(known)
+            findings[kind, place] = replace(known, count=known.count + 1)
             continue
         workgroup = _workgroup(launch, int(row[at.EVENT_WORKGROUP]))
         if kind == at.DIVERGED:
@@ -74,12 +77,6 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
                 int(row[at.EPOCH]),
             )
     return list(findings.values())
-
-
-def _again(finding: Finding) -> Finding:
-    from dataclasses import replace
-
-    return replace(finding, count=finding.count + 1)
 
 
 def _lanes(launch: Launch) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .bindings import Bound
 from .machine import layout as at
 from .machine.lanes import VECTOR_LANES
-from .models import Device, rules
+from .models import Device
 from .program.access import UNITS_PER_ACCESS, Access
 from .program.program import MemoryProbe, Program
 
@@ -49,6 +49,8 @@ class Launch:
         self._policy = POLICIES[policy]
         self._budget = budget
         self._places, self.storage = _arena(bound)
+        watched = any(probe.kind == "writers" for probe in program.probes)
+        self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
         self._lanes = int(np.prod(program.workgroup_size))
         lanes = program.together * self._lanes
         self._width = -(-lanes // VECTOR_LANES) * VECTOR_LANES
@@ -56,6 +58,11 @@ class Launch:
     def output(self, bound: Bound) -> Any:
         start = self._places[bound.variable.name]
         return bound.output(self.storage.view(np.uint8)[start : start + len(bound.data)])
+
+    def writer(self, bound: Bound, byte: int) -> int | None:
+        """The invocation, counted through the grid, that stored to this byte last."""
+        number = int(self.writers[(self._places[bound.variable.name] + byte) // 4])
+        return number - 1 if number else None
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
@@ -174,31 +181,13 @@ class Launch:
         return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
 
     def _probes(self) -> Any:
-        from .machine.probes import Probes
+        from .machine.probes import make_probes
 
-        program, width = self.program, self._width
-        count = max(1, len(program.probes))
-        rows = np.zeros((count, at.RULE_SIZE), np.int64)
-        orders = np.zeros((count, max(rules.MAX_LANES, self.device.subgroup_size)), np.int64)
+        program = self.program
+        probes = make_probes(len(program.probes), self._width, len(program.runs), program.rows, self.writers)
         for slot, probe in enumerate(program.probes):
-            self._rule(probe, rows[slot], orders[slot])
-        return Probes(
-            np.zeros((max(1, len(program.runs)), 2), np.int64),
-            np.zeros(width, np.uint32),
-            np.zeros(2, np.int64),
-            rows,
-            orders,
-            np.zeros((count, at.TALLY_SIZE), np.int64),
-            np.zeros((count, at.BOUNDS_SIZE), np.int64),
-            np.zeros((program.rows, at.PATTERN_SIZE), np.int64),
-            np.zeros((count, 2), np.int64),
-            np.zeros((count, width), np.uint32),
-            np.zeros((count, width), np.uint32),
-            np.zeros((count, at.TALLY_SIZE), np.int64),
-            np.zeros(width, np.uint32),
-            np.ones(width, np.uint32),
-            rules.new_scratch(),
-        )
+            self._rule(probe, probes.rules[slot], probes.orders[slot])
+        return probes
 
     def _rule(self, probe: MemoryProbe, row: NDArray[np.int64], order: NDArray[np.int64]) -> None:
         access = self.program.accesses[probe.access]
@@ -226,10 +215,7 @@ def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
 
 def _pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:
     """Ranges of workgroups, several for each thread, none smaller than a batch."""
-    if threads == 1:
-        pieces = min(count, 16)
-    else:
-        pieces = min(count, threads * 8)
+    pieces = min(count, 16 if threads == 1 else threads * 8)
     size = -(-count // pieces)
     size = -(-size // together) * together
     return [(first, min(first + size, count)) for first in range(0, count, size)]

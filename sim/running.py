@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .bindings import Key, bind
+from .bindings import Bound, Key, bind
 from .checking import check
 from .counters import SiteCounters, site_counters, totals
 from .explain import explain
 from .findings import Finding
-from .launch import POLICIES, Launch
+from .launch import POLICIES, Launch, Outcome
 from .models import Device, check_dispatch, get
 from .program.build import build
 from .program.program import Program
@@ -29,11 +31,65 @@ BUDGET = 1 << 32
 
 
 @dataclass(frozen=True)
+class Writer:
+    """The invocation that stored an element last. `lane` is its local invocation index."""
+
+    workgroup: tuple[int, int, int]
+    lane: int
+
+    def __str__(self) -> str:
+        return f"workgroup {self.workgroup}, lane {self.lane}"
+
+
+_PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
+
+
+def _built(pipeline: Pipeline, fused: bool, probes: frozenset[str], together: int) -> Program:
+    """The program of a pipeline; of a module that is run again and again, the one made before."""
+    programs = _PROGRAMS.setdefault(pipeline.module, {})
+    values = tuple((override.name, value) for override, value in pipeline.values.items())
+    key = (pipeline.entry.name, values, fused, probes, together)
+    if key not in programs:
+        programs[key] = build(pipeline, fused=fused, probes=probes, together=together)
+    return programs[key]
+
+
+@dataclass(frozen=True)
+class _Dispatch:
+    """Everything that decides a run."""
+
+    pipeline: Pipeline
+    bound: list[Bound]
+    grid: tuple[int, int, int]
+    device: Device
+    policy: str
+    budget: int
+
+    @property
+    def lanes(self) -> int:
+        """Invocations of a workgroup."""
+        return int(np.prod(self.pipeline.workgroup_size))
+
+    def run(self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None) -> tuple[Launch, Outcome]:
+        together = 1
+        if self.lanes < _LANES_PER_BATCH // 4:
+            together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
+        program = _built(self.pipeline, self.device.fma == "fused", probes, together)
+        launch = Launch(program, self.bound, self.grid, self.device, self.policy, self.budget)
+        return launch, launch.run(progress)
+
+    @cached_property
+    def writers(self) -> Launch:
+        """A launch that has noted who wrote what."""
+        return self.run(frozenset(("writers",)))[0]
+
+
+@dataclass(frozen=True)
 class Run:
     """What a dispatch left, and what it did.
 
-    `outputs`: every writable binding as it was given (same dtype and shape), keyed as it was given. `counters`: totals by
-    name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`, `simt_efficiency`,
+    `outputs`: every writable binding as it was given (same dtype and shape), keyed as it was given. `counters`: totals
+    by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`, `simt_efficiency`,
     `thread_utilization`. `sites`: counters of each place in the source. `finished`: workgroups that ran to their end.
     """
 
@@ -41,11 +97,36 @@ class Run:
     counters: dict[str, float]
     sites: list[SiteCounters]
     findings: list[Finding]
-    device: Device
-    pipeline: Pipeline
     program: Program
-    grid: tuple[int, int, int]
     finished: int
+    _dispatch: _Dispatch
+
+    @property
+    def device(self) -> Device:
+        return self._dispatch.device
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return self._dispatch.pipeline
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        return self._dispatch.grid
+
+    def writer(self, key: Key, element: int) -> Writer | None:
+        """Who stored to element number `element` (flat) of an output last; None where nobody did.
+
+        The first call runs the dispatch again. Raises KeyError for what is not an output.
+        """
+        bound = next((b for b in self._dispatch.bound if b.key == key and b.writable), None)
+        if bound is None:
+            raise KeyError(key)
+        invocation = self._dispatch.writers.writer(bound, element * bound.item_bytes)
+        if invocation is None:
+            return None
+        index, lane = divmod(invocation, self._dispatch.lanes)
+        x, y, _ = self.grid
+        return Writer((index % x, index // x % y, index // (x * y)), lane)
 
 
 def simulate(
@@ -65,7 +146,7 @@ def simulate(
     """Run `grid` workgroups of a compute entry point.
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
-    `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end does, clamp, zero or wrap.
+    `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end does: clamp, zero, wrap.
     `budget`: backward jumps that a batch of workgroups may take. `progress(done, of)` is told of workgroups.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """
@@ -76,24 +157,18 @@ def simulate(
     _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
     pipeline = module.pipeline(entry, dict(overrides or {}))
     size = _grid(grid, pipeline)
-    bound = bind(pipeline, bindings or {})
-    lanes = int(np.prod(pipeline.workgroup_size))
-    together = 1 if lanes >= _LANES_PER_BATCH // 4 else min(_LANES_PER_BATCH // lanes, int(np.prod(size)))
-    program = build(pipeline, fused=profile.fma == "fused", probes=names, together=together)
-    launch = Launch(program, bound, size, profile, out_of_bounds, budget)
-    outcome = launch.run(progress)
-    subgroups = -(-lanes // profile.subgroup_size)
-    sites = site_counters(program, outcome.blocks, outcome.tallies, subgroups)
+    dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, out_of_bounds, budget)
+    launch, outcome = dispatch.run(names, progress)
+    subgroups = -(-dispatch.lanes // profile.subgroup_size)
+    sites = site_counters(launch.program, outcome.blocks, outcome.tallies, subgroups)
     return Run(
-        {b.key: launch.output(b) for b in bound if b.writable},
-        _totals(sites, pipeline, profile, size, outcome.worked, names),
+        {b.key: launch.output(b) for b in dispatch.bound if b.writable},
+        _totals(sites, dispatch, outcome.worked, names),
         sites,
         explain(launch, outcome),
-        profile,
-        pipeline,
-        program,
-        size,
+        launch.program,
         outcome.finished,
+        dispatch,
     )
 
 
@@ -134,24 +209,14 @@ def _grid(grid: Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _totals(
-    sites: list[SiteCounters],
-    pipeline: Pipeline,
-    device: Device,
-    grid: tuple[int, int, int],
-    worked: int,
-    probes: frozenset[str],
-) -> dict[str, float]:
+def _totals(sites: list[SiteCounters], dispatch: _Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
     counters: dict[str, float] = dict(totals(sites))
-    lanes = int(np.prod(pipeline.workgroup_size))
-    counters["workgroups"] = int(np.prod(grid))
-    counters["invocations"] = counters["workgroups"] * lanes
-    counters["workgroup_memory_bytes"] = pipeline.workgroup_bytes
+    counters["workgroups"] = int(np.prod(dispatch.grid))
+    counters["invocations"] = counters["workgroups"] * dispatch.lanes
+    counters["workgroup_memory_bytes"] = dispatch.pipeline.workgroup_bytes
     if "lanes" in probes and counters["invocations"]:
         # A workgroup that does not fill its last subgroup leaves lanes of it idle.
-        issued = counters["executions"] * device.subgroup_size
+        issued = counters["executions"] * dispatch.device.subgroup_size
         counters["simt_efficiency"] = counters["active_lanes"] / issued if issued else 0.0
         counters["thread_utilization"] = worked / counters["invocations"]
     return counters
-
-

@@ -1,16 +1,16 @@
-"""The arithmetic of the machine, by family, each compiled on its own (one function of all operations takes twice as long)."""
+"""The arithmetic of the machine, by family: one function of all operations would take far longer to compile."""
 
 from __future__ import annotations
 
-from numba import types
-
-from .jit import compiled
+from .jit import part
+from .kinds import FIELD, LONG, REGISTERS
 from .lanes import switch_of
 from .opcodes import families, scalar_opcodes
 from .scalar import OPS
 from .scalar.jit import jitted
 
 _CODES = scalar_opcodes()
+_OPERATION = (REGISTERS, *(FIELD,) * 6, LONG)  # registers, opcode, D, A, B, C, E, lanes
 
 
 def _switch(family: str):
@@ -20,32 +20,21 @@ def _switch(family: str):
 _float, _half, _integer, _conversion = (_switch(f) for f in ("float", "half", "integer", "conversion"))
 
 
-@compiled
+@part(*_OPERATION)
 def float_(regs, op, d, a, b, c, e, lanes):
     _float(regs, op, d, a, b, c, e, lanes)
 
 
-@compiled
+@part(*_OPERATION)
 def half(regs, op, d, a, b, c, e, lanes):
     _half(regs, op, d, a, b, c, e, lanes)
 
 
-@compiled
+@part(*_OPERATION)
 def integer(regs, op, d, a, b, c, e, lanes):
     _integer(regs, op, d, a, b, c, e, lanes)
 
 
-@compiled
+@part(*_OPERATION)
 def conversion(regs, op, d, a, b, c, e, lanes):
     _conversion(regs, op, d, a, b, c, e, lanes)
-
-
-FAMILIES = {"float": float_, "half": half, "integer": integer, "conversion": conversion}
-_FIELD = types.int32
-_SIGNATURE = (types.Array(types.uint32, 2, "C"), *(_FIELD,) * 6, types.int64)
-
-
-def compile_families(*names: str) -> None:
-    """Compile these families now, or find them on disk."""
-    for name in names:
-        FAMILIES[name].compile(_SIGNATURE)

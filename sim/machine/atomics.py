@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import compiled
+from .jit import compiled, part
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORDS
 from .layout import BASE, LIMIT, POLICY, SHARED, SPACE
 from .memory import address_of, shared_part
 from .opcodes import ATOMICS, FIRST_ATOMIC
@@ -38,7 +39,7 @@ def combine(what, old, value):
     return value
 
 
-@compiled
+@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, WORDS, LONG)
 def atomic(regs, row, entry, storage, shared, lanes):
     """One atomic instruction: D = old value; `compare` also sets the row after D to whether it exchanged."""
     what, d, mask, offsets = row[0] - FIRST_ATOMIC, row[1], row[6], row[7]

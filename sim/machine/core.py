@@ -6,18 +6,22 @@ The loop knows nothing of WGSL: it reads rows of the program (see `opcodes`), an
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numba import typeof
 
 from . import layout as at
 from . import opcodes as op
-from .alu import compile_families, conversion, float_, half, integer
+from .alu import conversion, float_, half, integer
 from .atomics import atomic
-from .jit import announced, beside, compiled, entry, inlined, ready
+from .jit import PARTS, announced, beside, compiled, entry, inlined, part, ready
+from .kinds import HALVES, INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .lanes import blend, copy, fill
-from .memory import learn, load, load_known, pick, put, store
+from .memory import learn, load, load_known, pick, put, store, store_known
 from .opcodes import families, scalar_opcodes
 from .probes import probe, settle
+from .subgroups import collective
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
@@ -77,31 +81,42 @@ def barrier(regs, mask, site, config, workgroup, together, epoch, events):
 
 
 @inlined
-def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width):
-    """A load or a store, on the memory and of the unit that its access says."""
-    entry = access[row[5]]
-    if entry[at.UNIT] == 2:
-        touch(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, lanes, width)
-    elif row[0] == op.LOAD_KNOWN:
-        memory = shared if entry[at.SPACE] == at.SHARED else storage
-        load_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], patterns[row[2]], width)
-    else:
-        touch(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, lanes, width)
-
-
-@compiled
-def touch(regs, row, entry, memory, lanes, width):
+def touch(regs, row, entry, memory, patterns, lanes, width):
     """A load or a store on this memory, whatever its addresses."""
     if row[0] == op.STORE:
         store(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], lanes)
+    elif row[0] == op.STORE_KNOWN:
+        known = patterns[row[2]]
+        store_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], known, lanes)
     else:
         load(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], np.int64(1) if row[6] == 1 else width)
 
 
 @inlined
-def run_batch(
-    code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
-):
+def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width):
+    """A load or a store, on the memory and of the unit that its access says."""
+    entry = access[row[5]]
+    if entry[at.UNIT] == 2:
+        touch_halves(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, patterns, lanes, width)
+    elif row[0] == op.LOAD_KNOWN:
+        memory = shared if entry[at.SPACE] == at.SHARED else storage
+        load_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], patterns[row[2]], width)
+    else:
+        touch_words(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, patterns, lanes, width)
+
+
+@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, TABLE, LONG, LONG)
+def touch_words(regs, row, entry, memory, patterns, lanes, width):
+    touch(regs, row, entry, memory, patterns, lanes, width)
+
+
+@part(REGISTERS, INSTRUCTION, NUMBERS, HALVES, TABLE, LONG, LONG)
+def touch_halves(regs, row, entry, memory, patterns, lanes, width):
+    touch(regs, row, entry, memory, patterns, lanes, width)
+
+
+@inlined
+def run_batch(code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes):
     """Run the program once for `together` workgroups from `workgroup` on. False where the budget is spent."""
     lanes = together * config[at.LANES]
     width = config[at.WIDTH]
@@ -114,7 +129,7 @@ def run_batch(
         pc += 1
         if what >= _SCALAR:
             scalar(regs, row, np.int64(1) if row[6] == 1 else width)
-        elif what == op.LOAD or what == op.LOAD_KNOWN or what == op.STORE:
+        elif op.LOAD <= what <= op.STORE_KNOWN and what != op.LEARN:
             memory_row(regs, row, access, storage, storage16, shared, shared16, probes.patterns, lanes, width)
         elif what >= _FIRST_PROBE:
             probe(regs, row, config, access, workgroup, together, probes)
@@ -150,6 +165,8 @@ def run_batch(
             learn(regs, row[2], probes.patterns, width)
         elif what == op.HALT:
             return True
+        elif what >= op.FIRST_COLLECTIVE:
+            collective(regs, row, config, together)
         else:
             atomic(regs, row, access[row[5]], storage, shared, lanes)
 
@@ -182,16 +199,30 @@ def run(code, config, regs, shared, storage, access, events, probes):
     return workgroup - config[at.FIRST]
 
 
-_ELSEWHERE = ("integer", "half", "conversion")  # about as much work as all the rest
+def compile_parts(step: int) -> None:
+    """Compile the parts, from the first on (step 1) or from the last (-1), and leave them on disk.
+
+    Two processes that start from either end meet among the small ones: what the other has compiled is found there.
+    """
+    alone = [each for each in PARTS if not each.calls_parts]
+    for each in [*alone[:2], *alone[4:], *alone[2:4]][::step]:
+        each.compile()
+
+
+@cache
+def connect() -> None:
+    """Make the parts known to the linker: before `run` is compiled or loaded, once in a process."""
+    for each in PARTS:
+        each.connect()
 
 
 def prepare(*arguments) -> None:
-    """Compile everything for these arguments of `run`, unless it lies on disk already: half of it in a second process,
-    which leaves its part in the cache."""
+    """Make `run` callable for these arguments. Where this install has not compiled it yet, two processes do."""
     if ready():
+        connect()
         return
-    order = f"from sim.machine.alu import compile_families; compile_families{_ELSEWHERE}"
     with announced():
-        with beside(order):
-            compile_families("float")
+        with beside("from sim.machine.core import compile_parts; compile_parts(-1)"):
+            compile_parts(1)
+        connect()
         run.compile(tuple(map(typeof, arguments)))

@@ -7,6 +7,7 @@ functions in other files too. So its cache lives in a folder named after a diges
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import subprocess
 import sys
@@ -19,7 +20,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import config, njit
+from llvmlite.binding import add_symbol
+from numba import config, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 _HERE = Path(__file__).parent
 
@@ -37,21 +41,25 @@ def cache_folder() -> Path:
 @contextmanager
 def _cached_there() -> Iterator[None]:
     """Numba reads its cache folder when a function is decorated; other people's functions keep theirs."""
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())
+    settings: Any = config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(cache_folder())
     try:
         yield
     finally:
-        config.CACHE_DIR = before
+        settings.CACHE_DIR = before
+
+
+# No reference counts: nothing here allocates, and counting at every view of a row took half of the time. No rewrites of
+# array expressions: there are none.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
 
 
 def compiled(function: Callable[..., Any], *, from_python: bool = False) -> Any:
-    """Compile a function of the machine: no GIL, kept on disk. `from_python`: Python itself calls it."""
-    bare = not from_python
+    """Compile a function of the machine, and keep it on disk. `from_python`: Python itself calls it."""
+    wrappers: dict[str, Any] = {"no_cpython_wrapper": not from_python, "no_cfunc_wrapper": True}
     with _cached_there():
-        return njit(
-            nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=bare, no_cfunc_wrapper=True, no_rewrites=True, _nrt=False
-        )(function)
+        return njit(cache=True, **_OPTIONS, **wrappers)(function)
 
 
 def entry(function: Callable[..., Any]) -> Any:
@@ -59,9 +67,66 @@ def entry(function: Callable[..., Any]) -> Any:
     return compiled(function, from_python=True)
 
 
+class Part:
+    """A function that is compiled on its own. Others reach it by the address of its symbol: what Numba sees called, it
+    optimizes anew with the caller, and the machine is too large for that.
+
+    `connect` compiles it, or finds it on disk, and tells the linker where it is; before that nothing that calls it can
+    be loaded. It returns nothing and raises nothing.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], calls_parts: bool) -> None:
+        self.calls_parts = calls_parts
+        self.symbol = f"bankshot.{function.__module__}.{function.__name__}"
+        self.signature = types.void(*arguments)
+        self.dispatcher = compiled(function)
+        self.call = intrinsic(self._caller(function))
+
+    def compile(self) -> None:
+        self.dispatcher.compile(self.signature)
+
+    def connect(self) -> None:
+        self.compile()
+        result = self.dispatcher.overloads[self.signature.args]
+        add_symbol(self.symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+    def _caller(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What Numba asks for the type and the code of a call, with the parameters of `function`."""
+
+        def typed(typingctx: Any, *arguments: Any) -> Any:
+            return self.signature, self._generate
+
+        own = inspect.signature(typed).parameters["typingctx"]
+        typed.__dict__["__signature__"] = inspect.Signature([own, *inspect.signature(function).parameters.values()])
+        return typed
+
+    def _generate(self, context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        convention = context.call_conv
+        kind = convention.get_function_type(signature.return_type, signature.args)
+        callee = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
+        convention.call_function(builder, callee, signature.return_type, signature.args, values)
+        return context.get_dummy_value()
+
+
+PARTS: list[Part] = []
+
+
+def part(*arguments: Any, calls_parts: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function a `Part` of these argument types; the result is what compiled functions call.
+
+    `calls_parts`: it calls other parts, so that it cannot be compiled before they are connected.
+    """
+
+    def make(function: Callable[..., Any]) -> Any:
+        PARTS.append(Part(function, arguments, calls_parts))
+        return PARTS[-1].call
+
+    return make
+
+
 def inlined(function: Callable[..., Any]) -> Any:
     """A part of one compiled function, put in its place: Numba optimizes what a function calls anew with the caller."""
-    return njit(inline="always", _nrt=False)(function)
+    return njit(inline="always", **_OPTIONS)(function)
 
 
 def ready() -> bool:

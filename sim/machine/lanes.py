@@ -28,6 +28,13 @@ _KINDS: dict[str, tuple[Any, ir.Type]] = {
     "u32": (types.uint32, _I32),
     "bool": (types.uint32, _I32),
 }
+
+
+def _intrinsic(function: Callable[..., Any]) -> Any:
+    """Numba's intrinsic: compiled code calls it without its first parameter."""
+    return intrinsic(function)
+
+
 VECTOR_LANES = 16  # lanes LLVM is asked to take at once; register rows are padded to a multiple of this
 
 
@@ -75,7 +82,7 @@ def _lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], An
 def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
     """An intrinsic `run(regs, op, d, a, b, c, e, lanes)`; rows are (opcode, table row, jitted scalar function)."""
 
-    @intrinsic
+    @_intrinsic
     def run(typingctx, regs, op, d, a, b, c, e, lanes):  # type: ignore[no-untyped-def]
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             registers, opcode, target, *sources = args[:7]
@@ -117,7 +124,7 @@ def _scalar_call(context: Any, row: Any, function: Any) -> tuple[Any, tuple[str,
     return context.get_function(dispatcher, signature), row.args
 
 
-@intrinsic
+@_intrinsic
 def gather(typingctx, regs, memory, d, a, extra, last, base, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = memory[min(regs[a, l] + extra, last) + regs[base, l]] for each lane (wrapping uint32 arithmetic).
 
@@ -147,7 +154,7 @@ def gather(typingctx, regs, memory, d, a, extra, last, base, lanes):  # type: ig
     return types.void(regs, memory, d, a, types.uint32, types.uint32, base, lanes), codegen
 
 
-@intrinsic
+@_intrinsic
 def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l] where regs[mask, l], else as it was."""
 
@@ -166,7 +173,7 @@ def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
     return types.void(regs, d, a, mask, lanes), codegen
 
 
-@intrinsic
+@_intrinsic
 def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l]."""
 
@@ -182,7 +189,7 @@ def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
     return types.void(regs, d, a, lanes), codegen
 
 
-@intrinsic
+@_intrinsic
 def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = value."""
 
@@ -203,7 +210,7 @@ def _vector(builder: Any, row: Any, lane: Any) -> Any:
     return builder.bitcast(builder.gep(row, [_wide(builder, lane)]), ir.VectorType(_I32, VECTOR_LANES).as_pointer())
 
 
-@intrinsic
+@_intrinsic
 def splat(typingctx, regs, d, lane, value):  # type: ignore[no-untyped-def]
     """regs[d, lane : lane + 16] = value."""
 
@@ -218,7 +225,7 @@ def splat(typingctx, regs, d, lane, value):  # type: ignore[no-untyped-def]
     return types.void(regs, d, lane, types.uint32), codegen
 
 
-@intrinsic
+@_intrinsic
 def repeat(typingctx, regs, d, lane, before):  # type: ignore[no-untyped-def]
     """regs[d, lane : lane + 16] = regs[d, before : before + 16]."""
 
@@ -231,7 +238,7 @@ def repeat(typingctx, regs, d, lane, before):  # type: ignore[no-untyped-def]
     return types.void(regs, d, lane, before), codegen
 
 
-@intrinsic
+@_intrinsic
 def transfer(typingctx, regs, memory, d, lane, place):  # type: ignore[no-untyped-def]
     """regs[d, lane : lane + 16] = memory[place : place + 16], widened where memory is uint16."""
 

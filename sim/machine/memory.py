@@ -15,6 +15,7 @@ from .layout import (
     BLOCKS,
     CLAMP,
     CONSECUTIVE,
+    GLOBAL,
     HIGHEST,
     LIMIT,
     PERIOD,
@@ -22,6 +23,7 @@ from .layout import (
     POLICY,
     SCATTERED,
     SHAPE,
+    SPACE,
     STAMP,
     ZERO,
 )
@@ -109,8 +111,7 @@ def load_known(regs, memory, d, a, b, c, row, offsets, known, width):
             transfer(regs, memory, d, lane, start + lane)
     else:
         period = known[PERIOD]
-        for lane in range(period):
-            regs[d, lane] = np.uint32(memory[base + np.int64(np.uint32(regs[a, lane] + extra))])
+        gather(regs, memory[base:], d, a, extra, np.uint32(row[LIMIT]), offsets, period)
         for lane in range(period, width, VECTOR_LANES):
             repeat(regs, d, lane, lane - period)
 
@@ -128,21 +129,48 @@ def highest_of(row, lanes):
 def store(regs, memory, d, a, b, c, row, offsets, mask, lanes):
     """One unit of `memory` = D for each lane of the mask, in lane order."""
     extra = shared_part(regs, b, c)
-    base = np.int64(row[BASE])
     limit = np.uint32(row[LIMIT])
-    addresses, values, shifts = regs[a], regs[d], regs[offsets]
-    if np.uint64(highest_of(addresses, lanes)) + np.uint64(extra) <= np.uint64(limit):
-        for lane in range(lanes):
-            if mask < 0 or regs[mask, lane] != 0:
-                place = base + np.int64(np.uint32(addresses[lane] + extra)) + np.int64(shifts[lane])
-                memory[place] = memory.dtype.type(values[lane])
+    if np.uint64(highest_of(regs[a], lanes)) + np.uint64(extra) <= np.uint64(limit):
+        store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes)
         return
-    policy = row[POLICY]
+    base, policy = np.int64(row[BASE]), row[POLICY]
     for lane in range(lanes):
         if mask < 0 or regs[mask, lane] != 0:
-            at, happens = address_of(addresses[lane], extra, limit, policy)
+            at, happens = address_of(regs[a, lane], extra, limit, policy)
             if happens:
-                memory[base + np.int64(at) + np.int64(shifts[lane])] = memory.dtype.type(values[lane])
+                memory[base + np.int64(at) + np.int64(regs[offsets, lane])] = memory.dtype.type(regs[d, lane])
+
+
+@compiled
+def store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes):
+    """`store` where no address is out of bounds."""
+    base = np.int64(row[BASE])
+    addresses, values, shifts = regs[a], regs[d], regs[offsets]
+    if mask < 0:
+        for lane in range(lanes):
+            place = base + np.int64(np.uint32(addresses[lane] + extra)) + np.int64(shifts[lane])
+            memory[place] = memory.dtype.type(values[lane])
+        return
+    active = regs[mask]
+    for lane in range(lanes):
+        if active[lane] != 0:
+            place = base + np.int64(np.uint32(addresses[lane] + extra)) + np.int64(shifts[lane])
+            memory[place] = memory.dtype.type(values[lane])
+
+
+@compiled
+def store_known(regs, memory, d, a, b, c, row, offsets, mask, known, lanes):
+    """`store` by the pattern of its addresses: neighbours in one go, and no look at bounds that are known to hold."""
+    extra = shared_part(regs, b, c)
+    if np.uint64(known[HIGHEST]) + np.uint64(extra) > np.uint64(np.uint32(row[LIMIT])):
+        store(regs, memory, d, a, b, c, row, offsets, mask, lanes)
+    elif known[SHAPE] == CONSECUTIVE and mask < 0 and row[SPACE] == GLOBAL:
+        start = np.int64(row[BASE]) + np.int64(np.uint32(regs[a, 0] + extra))
+        values = regs[d]
+        for lane in range(lanes):
+            memory[start + lane] = memory.dtype.type(values[lane])
+    else:
+        store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes)
 
 
 @compiled

@@ -1,9 +1,9 @@
 """What the machine can do, by number.
 
-An instruction is one row of an `int32[n, 8]` array. The columns are OP, then D (result row), A, B, C, E (operands), M and
-X. Rows of registers are named by number; -1 stands for none. For scalar operations A to E are the operand rows; the other
-operations are described in `MACHINE_OPS`, one line each. M is the mask row (-1: every lane), or, where an operation
-writes lanes without looking at a mask, 1 to compute lane 0 alone (a value that all lanes share).
+An instruction is one row of an `int32[n, 8]` array. The columns are OP, then D (result row), A, B, C, E (operands), M
+and X. Rows of registers are named by number; -1 stands for none. For scalar operations A to E are the operand rows; the
+other operations are described in `MACHINE_OPS`, one line each. M is the mask row (-1: every lane), or, where an
+operation writes lanes without looking at a mask, 1 to compute lane 0 alone (a value that all lanes share).
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ ATOMICS = (
     *("load", "store", "add_u32", "sub_u32", "max_i32", "max_u32", "min_i32", "min_u32"),
     *("and_u32", "or_u32", "xor_u32", "exchange", "compare"),
 )
+
+COLLECTIVES = ("reduce", "inclusive", "exclusive", "shuffle", "first", "ballot")
+COLLECTIVE_ROWS = 5  # D and those after it: first the results, then the operands, then room to work in
 
 MACHINE_OPS = (
     # control
@@ -37,22 +40,26 @@ MACHINE_OPS = (
     ("load_known", "the same, of an address row that `learn` has seen"),
     ("learn", "note the pattern of row A, which will be an address more than once"),
     ("store", "unit of memory = D in the lanes of mask M"),
+    ("store_known", "the same, of an address row that `learn` has seen"),
     ("length", "D = number of elements of access E (M: narrow)"),
     # atomics: D = old value; operands in the rows after D (compare: expected, new; the first then says whether it did)
     *((f"atomic_{name}", "on memory, lane by lane") for name in ATOMICS),
+    # subgroup operations: on the active lanes of each subgroup (reduce to exclusive: by the scalar operation A)
+    *((f"subgroup_{name}", "see `subgroups`") for name in COLLECTIVES),
     # probes: as the load or store they stand before; X is the probe's place in its table, D is 1 for a learnt row A
     ("count", "straight run A is executed by mask M"),
     ("banks", "shared wavefronts of the access"),
     ("sectors", "global sectors of the access"),
     ("bounds", "addresses past the end of the access"),
-    ("races", "who touched these words in this epoch"),
+    ("writers", "who stores here"),
 )
 NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
 COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
-LOAD, LOAD_KNOWN, LEARN, STORE, LENGTH, FIRST_ATOMIC = range(10, 16)
-FIRST_PROBE = FIRST_ATOMIC + len(ATOMICS)
-COUNT, BANKS, SECTORS, BOUNDS, RACES = range(FIRST_PROBE, FIRST_PROBE + 5)
+LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, FIRST_ATOMIC = range(10, 17)
+FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
+FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
+COUNT, BANKS, SECTORS, BOUNDS, WRITERS = range(FIRST_PROBE, FIRST_PROBE + 5)
 SCALAR = 64  # scalar operations are numbered from here
 
 _FAMILIES = ("float", "half", "integer", "conversion")

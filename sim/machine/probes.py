@@ -10,13 +10,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import typeof
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from ..models import rules
 from . import layout as at
 from . import opcodes as op
-from .jit import compiled, inlined
+from .jit import compiled, inlined, part
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD, WORDS
 from .memory import highest_of, shared_part
 
 for _part in rules.PARTS:
@@ -35,13 +37,49 @@ class Probes(NamedTuple):
     tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
     bounds: NDArray[np.int64]  # [n, 4]
     patterns: NDArray[np.int64]  # [registers, PATTERN_SIZE] of the address rows that were learnt
-    known: NDArray[np.int64]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
+    known: NDArray[
+        np.int64
+    ]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
     addresses: NDArray[np.uint32]  # [n, w]
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
+    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
     current: NDArray[np.uint32]  # [w]
     ones: NDArray[np.uint32]  # [w]
     scratch: NDArray[np.int64]
+
+
+def make_probes(probes: int, lanes: int, runs: int, registers: int, writers: NDArray[np.int64]) -> Probes:
+    """Room for this many memory probes, lanes of a register row, straight runs and registers, with nothing counted."""
+
+    def numbers(*shape: int) -> NDArray[np.int64]:
+        return np.zeros(shape, np.int64)
+
+    def lanes_of(*shape: int) -> NDArray[np.uint32]:
+        return np.zeros((*shape, lanes), np.uint32)
+
+    count = max(1, probes)
+    return Probes(
+        blocks=numbers(max(1, runs), 2),
+        working=lanes_of(),
+        worked=numbers(2),
+        rules=numbers(count, at.RULE_SIZE),
+        orders=numbers(count, rules.MAX_LANES),
+        tallies=numbers(count, at.TALLY_SIZE),
+        bounds=numbers(count, at.BOUNDS_SIZE),
+        patterns=numbers(registers, at.PATTERN_SIZE),
+        known=numbers(count, 2),
+        addresses=lanes_of(count),
+        masks=lanes_of(count),
+        last=numbers(count, at.TALLY_SIZE),
+        writers=writers,
+        current=lanes_of(),
+        ones=np.ones(lanes, np.uint32),
+        scratch=rules.new_scratch(),
+    )
+
+
+PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64)))
 
 
 @inlined
@@ -56,7 +94,7 @@ def count(regs, row, config, together, p):
         count_some(regs[row[6]], row, config, together, p)
 
 
-@compiled
+@part(WORDS, INSTRUCTION, NUMBERS, LONG, PROBES)
 def count_some(mask, row, config, together, p):
     """The same under a mask."""
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
@@ -122,7 +160,15 @@ def charge(row, config, entry, mask, together, p):
             end = min(start + subgroup, (w + 1) * size)
             if row[0] == op.BANKS:
                 charged, ideal = _wavefronts(
-                    p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], rule[at.MERGE], order[: rule[at.ORDERED]], p.scratch
+                    p.current,
+                    mask,
+                    start,
+                    end,
+                    rule[at.SHIFT],
+                    rule[at.COLUMNS],
+                    rule[at.MERGE],
+                    order[: rule[at.ORDERED]],
+                    p.scratch,
                 )
             else:
                 charged, ideal, lines, asked = _sectors(
@@ -160,7 +206,7 @@ def moved_by_whole(regs, row, entry, keep, p):
     return inside and np.uint32(first - p.addresses[row[7], 0]) & keep == 0
 
 
-@compiled
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, PROBES)
 def look(regs, row, config, entry, together, keep, p):
     """Compare the addresses with those of the last execution, and charge them where they are not alike."""
     slot = row[7]
@@ -186,7 +232,7 @@ def bounds(regs, row, entry, config, workgroup, together, p):
         outside(regs, row, extra, limit, config, workgroup, together, p.bounds[row[7]])
 
 
-@compiled
+@part(REGISTERS, INSTRUCTION, WORD, WORD, NUMBERS, LONG, LONG, NUMBERS)
 def outside(regs, row, extra, limit, config, workgroup, together, found):
     """The same, lane by lane."""
     size, addresses = config[at.LANES], regs[row[2]]
@@ -201,11 +247,26 @@ def outside(regs, row, extra, limit, config, workgroup, together, found):
             found[at.OUTSIDE] += 1
 
 
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, PROBES)
+def note_writers(regs, row, config, entry, workgroup, together, p):
+    """Remember who stores where, lane by lane in the order in which they do."""
+    size, half, words = config[at.LANES], entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
+    extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
+    for lane in range(together * size):
+        address = np.uint32(regs[row[2], lane] + extra)
+        if address <= limit and (row[6] < 0 or regs[row[6], lane] != 0):
+            place = (entry[at.BASE] + np.int64(address)) >> half
+            for word in range(place, place + words):
+                p.writers[word] = 1 + workgroup * size + lane
+
+
 @inlined
 def probe(regs, row, config, access, workgroup, together, p):
     """One probe instruction."""
     if row[0] == op.COUNT:
         count(regs, row, config, together, p)
+    elif row[0] == op.WRITERS:
+        note_writers(regs, row, config, access[row[5]], workgroup, together, p)
     elif row[0] == op.BOUNDS:
         bounds(regs, row, access[row[5]], config, workgroup, together, p)
     else:

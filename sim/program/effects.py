@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..wgsl import typed
 from ..wgsl import types as t
 from . import ir
+from .collectives import COLLECTIVES, Effect
 from .expressions import Expressions
 from .ir import Value
 from .sites import Site
-
-Effect = Callable[[Expressions, typed.BuiltinCall], list[Value]]
 
 
 def _barrier(kind: str) -> Effect:
@@ -71,6 +68,7 @@ def _atomic_on(lowering: Expressions, op: str, call: typed.BuiltinCall, args: li
 _UNSIGNED = ("add", "sub", "and", "or", "xor")
 
 EFFECTS: dict[str, Effect] = {
+    **COLLECTIVES,
     "workgroupBarrier": _barrier("workgroup"),
     "storageBarrier": _barrier("storage"),
     "textureBarrier": _barrier("texture"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..machine import opcodes as op
-from ..wgsl.diagnostics import Crash
 from ..wgsl.source import Span
 from . import ir
 from .access import UNITS_PER_ACCESS, Access
@@ -26,7 +25,7 @@ _GROUP_ROWS = ("group_x", "group_y", "group_z")
 
 @dataclass(eq=False, slots=True)
 class _Around:
-    """A construct around the place where we are. `stay`: lanes still in it; `turn`: lanes still in this turn of a loop."""
+    """A construct around the place where we are. `stay`: lanes still in it; `turn`: those still in this turn of it."""
 
     item: ir.Loop | ir.Scope
     exit: Label
@@ -137,13 +136,17 @@ class Emitter:
         if not value.uniform:
             self._wide[value] = reg
             if value in self.uses.addresses:
-                self._learnt.add(value)
-                self._add(Ins(op.LEARN, a=reg))
+                self._learn(value, reg)
             return
         self._narrow[value] = reg
         if value in self.uses.wide:
             spread = self._wide[value] = Reg()
             self._add(Ins(op.SPREAD, d=spread, a=reg))
+
+    def _learn(self, value: Value, reg: Reg) -> None:
+        """Let the machine look once at a row of addresses that will be used again and again."""
+        self._learnt.add(value)
+        self._add(Ins(op.LEARN, a=reg))
 
     # ---- labels ----
 
@@ -192,9 +195,7 @@ class Emitter:
             case ir.Put(block=block, index=index, value=value) if self.uses.slots.intersection(block.slots):
                 mask = -1 if id(item) in self.uniformity.whole else self._mask_field()
                 first = self._slot(block.slots[0])
-                self._add(
-                    Ins(op.PUT, d=self._lanes(value), a=first, b=self._lanes(index), c=len(block.slots), m=mask)
-                )
+                self._add(Ins(op.PUT, d=self._lanes(value), a=first, b=self._lanes(index), c=len(block.slots), m=mask))
             case ir.Load():
                 self._load(item)
             case ir.Store():
@@ -212,7 +213,7 @@ class Emitter:
             case ir.Jump():
                 self._leave(item)
             case ir.Collective():
-                raise Crash("subgroup operations are not emitted yet")
+                self._collective(item)
             case _:
                 pass
 
@@ -220,9 +221,12 @@ class Emitter:
         return -1 if self._mask is None else self._mask
 
     def _value(self, value: Value) -> None:
-        if value.op in ("const", "input", "bits") or value not in self.uses.count:
+        if value.op in ("const", "bits") or value not in self.uses.count:
             return
-        if value.op == "get":
+        if value.op == "input":
+            if value in self.uses.addresses:
+                self._learn(value, self._input(value.imm))
+        elif value.op == "get":
             self._get(value)
         elif value.op == "length":
             reg = self._narrow[value] = self._wide[value] = Reg()
@@ -303,6 +307,8 @@ class Emitter:
             kinds.append("banks")
         elif access.space == "storage":
             kinds.append("sectors")
+            if access.writes:
+                kinds.append("writers")
         for kind in kinds:
             if kind in self.probes:
                 ins = self._memory(_PROBES[kind], item)
@@ -329,19 +335,40 @@ class Emitter:
             ins = self._memory(op.STORE, store, unit=i)
             ins.d = self._lanes(value)
             ins.m = self._mask_field()
+            if self._is_learnt(store):
+                ins.op = op.STORE_KNOWN
             self._add(ins)
 
     def _atomic(self, item: ir.Atomic) -> None:
         self._probe(item)
-        rows = Reg(rows=3)
-        for i, argument in enumerate(item.args):
-            self._add(Ins(op.COPY, d=Reg(row=1 + i, of=rows), a=self._lanes(argument), m=0))
+        rows = self._adjacent(item.args, 1, 3)
         ins = self._memory(op.FIRST_ATOMIC + op.ATOMICS.index(item.op), item)
         ins.d = Reg(row=0, of=rows)
         ins.m = self._mask_field()
         self._add(ins)
         for i, result in enumerate(item.results):
             self._known(result, Reg(row=i, of=rows))
+
+    def _collective(self, item: ir.Collective) -> None:
+        rows = self._adjacent(item.args, len(item.results), op.COLLECTIVE_ROWS)
+        self._add(
+            Ins(
+                op.FIRST_COLLECTIVE + op.COLLECTIVES.index(item.op),
+                d=Reg(row=0, of=rows),
+                a=op.scalar_opcodes()[item.scalar] if item.scalar else -1,
+                m=self._mask_field(),
+                site=item.site,
+            )
+        )
+        for i, result in enumerate(item.results):
+            self._known(result, Reg(row=i, of=rows))
+
+    def _adjacent(self, args: list[Value], first: int, rows: int) -> Reg:
+        """As many rows, side by side, with copies of the operands from the row number `first` on."""
+        together = Reg(rows=rows)
+        for i, argument in enumerate(args):
+            self._add(Ins(op.COPY, d=Reg(row=first + i, of=together), a=self._lanes(argument), m=0))
+        return together
 
     # ---- control flow ----
 
@@ -352,7 +379,7 @@ class Emitter:
         if parted:
             condition = self._lanes(item.condition)
             self._mask = condition if outer is None else self._both(outer, condition)
-            self._jump(Ins(op.JUMP_NONE, m=self._mask), orelse)
+            self._jump(Ins(op.JUMP_NONE, m=self._mask_field()), orelse)
         else:
             self._jump(Ins(op.JUMP_ZERO, b=self._lane0(item.condition)), orelse)
         self.region(item.then)
@@ -362,7 +389,7 @@ class Emitter:
             self._place(orelse)
             self._mask = self._others(item.condition, outer) if parted else outer
             if parted:
-                self._jump(Ins(op.JUMP_NONE, m=self._mask), end)
+                self._jump(Ins(op.JUMP_NONE, m=self._mask_field()), end)
             self.region(item.orelse)
             self._place(end)
         else:
@@ -457,7 +484,7 @@ class Emitter:
             self._add(Ins(op.BLEND, d=row, a=self._constant(0), m=mask))
 
 
-_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS}
+_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS}
 
 
 def _signed(value: int) -> int:

@@ -248,7 +248,9 @@ class Expressions(Memory):
         sizes = [builder.const("u32", n) for n in self.pipeline.workgroup_size]
         if name == "global_invocation_id":
             return [
-                builder.op("add_u32", builder.op("mul_u32", builder.input(f"group_{a}"), size), builder.input(f"local_{a}"))
+                builder.op(
+                    "add_u32", builder.op("mul_u32", builder.input(f"group_{a}"), size), builder.input(f"local_{a}")
+                )
                 for a, size in zip("xyz", sizes, strict=True)
             ]
         if name not in _INPUTS:

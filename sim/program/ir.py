@@ -146,12 +146,14 @@ class Barrier:
 
 @dataclass(eq=False, slots=True)
 class Collective:
-    """A subgroup operation: `results` of `args` over the active lanes of each subgroup."""
+    """`results` of `args` over the active lanes of each subgroup; `op` is one of the machine's collectives, those that
+    combine values do so by the operation `scalar`."""
 
     op: str
     results: list[Value]
     args: list[Value]
     site: int
+    scalar: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -199,6 +201,7 @@ class Target:
 
 Item = Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Collective | If | Loop | Scope | Jump
 
+
 class Builder:
     """Makes values and regions. `here` is the region that grows."""
 
@@ -241,6 +244,18 @@ class Builder:
         """A value that an effect item of this region gives."""
         value = Value("result", (), kind, self.here, None, self._number())
         return value
+
+    def fixed_load(self, kind: str, count: int, access: int, address: Value | None, site: int) -> list[Value]:
+        """Units of memory that nothing writes: loaded where the address is known, once for the same address."""
+        home = self._home(() if address is None else (address,))
+        keys = [("load", access, address, unit, kind) for unit in range(count)]
+        found = [self._find(key) for key in keys]
+        if all(v is not None for v in found):
+            return [v for v in found if v is not None]
+        results = [Value("result", (), kind, home, None, self._number()) for _ in range(count)]
+        home.known.update(zip(keys, results, strict=True))
+        home.items.append(Load(results, access, address, site))
+        return results
 
     def reinterpret(self, kind: str, value: Value) -> Value:
         """The same bits under another name (registers have no type)."""

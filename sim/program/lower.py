@@ -118,10 +118,7 @@ class _Lowering(Expressions):
 
     def _statements(self, statements: Iterable[typed.Stmt]) -> bool:
         """Lower in order; False where the rest cannot be reached."""
-        for statement in statements:
-            if not self._statement(statement):
-                return False
-        return True
+        return all(self._statement(statement) for statement in statements)
 
     def _statement(self, statement: typed.Stmt) -> bool:
         match statement:

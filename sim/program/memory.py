@@ -146,8 +146,12 @@ class Memory:
         kind = t.KIND[t.element_of(leaf)]
         site = self.site("load", view, leaf, span, part)
         raw = "u32" if kind == "f16" else kind
-        results = [builder.result(raw) for _ in range(t.components(leaf))]
-        builder.append(ir.Load(results, access, address, site))
+        if view.variable.space == "uniform" and address is None:
+            # Nobody writes a uniform buffer: reading it again, or before a loop, gives the same.
+            results = builder.fixed_load(raw, t.components(leaf), access, address, site)
+        else:
+            results = [builder.result(raw) for _ in range(t.components(leaf))]
+            builder.append(ir.Load(results, access, address, site))
         return [builder.op("f16_from_bits_u32", r) for r in results] if kind == "f16" else results
 
     def _store_leaf(

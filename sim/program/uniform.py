@@ -1,9 +1,9 @@
 """What is alike in every lane of a batch.
 
 A *strand* is a mask as the program text shows it: places on one strand have one set of active lanes. A value is uniform
-where it comes from uniform values; a variable where only uniform values are written to it, on the strand it was declared
-on; a branch or loop that hangs on uniform values keeps its strand. Everything is assumed uniform first and refuted until
-nothing changes, so that loops settle.
+where it comes from uniform values; a variable where only uniform values are written to it, on the strand it was
+declared on; a branch or loop that hangs on uniform values keeps its strand. Everything is assumed uniform first and
+refuted until nothing changes, so that loops settle.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _Walk:
             case _:
                 return all(a.uniform for a in value.args)
 
-    def _write(self, item: ir.Set | ir.Put, slots: list[Slot], alike: bool) -> None:
+    def _write(self, item: ir.Set | ir.Put | ir.Pick, slots: list[Slot], alike: bool) -> None:
         whole = all(self._declared.setdefault(slot, self._strand) == self._strand for slot in slots)
         if whole:
             self.found.whole.add(id(item))

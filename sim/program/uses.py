@@ -51,8 +51,8 @@ def split(address: Value | None) -> Address:
 
 @dataclass
 class Uses:
-    """`count`: uses of each value that is needed. `wide`: needed in all lanes. `copies`: reads of a variable that outlive
-    the value read. `addresses`: used as the lanes' part of an address in a loop that does not change them."""
+    """`count`: uses of each value that is needed. `wide`: needed in all lanes. `copies`: reads of a variable that
+    outlive the value read. `addresses`: used as the lanes' part of an address in a loop that does not change them."""
 
     count: Counter[Value] = field(default_factory=Counter)
     wide: set[Value] = field(default_factory=set)

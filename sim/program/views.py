@@ -41,10 +41,8 @@ class View:
     def member(self, index: int) -> View:
         assert isinstance(self.type, t.Struct)
         members = self.type.members
-        if self.block:
-            offset = sum(t.components(m.type) for m in members[:index])
-        else:
-            offset = members[index].offset
+        before = sum(t.components(m.type) for m in members[:index])
+        offset = before if self.block else members[index].offset
         return replace(self, type=members[index].type, offset=self.offset + offset)
 
     def element(self, index: Value, span: Span) -> View:

@@ -1,6 +1,6 @@
 """Holds the simulator against the execution half of the WebGPU conformance suite.
 
-`python -m tests.conformance.cts_execution expr|exec [SUBSTRING] [--show N] [--jobs N]` runs every record (whose id holds
+`python -m tests.conformance.cts_execution expr|exec [SUBSTRING] [--show N] [--jobs N]` runs every record (id holding
 SUBSTRING) and prints, by test path, how many passed, failed, were refused as unsupported, or crashed.
 
 The records are read from the folder that BANKSHOT_CONFORMANCE names (default `../shared/conformance`, beside the

@@ -1,7 +1,8 @@
 """The bank rule against the counters of a real GPU: one warp, one instruction a row, no mismatch allowed.
 
 A table has the columns access, bytes_per_lane, wavefronts and lane_word_addresses (32 words, `-` for an inactive lane),
-and may have bank_conflicts.
+and may have bank_conflicts. `h200_partial_masks.csv` is ours, measured with the profiler's shared-memory wavefront
+counters; others are read from the folder `hardware` beside the conformance data, where there is one.
 """
 
 import csv
@@ -13,14 +14,16 @@ import pytest
 from sim.models.devices import NVIDIA
 
 ROOT = Path(__file__).parents[2]
-FOLDER = Path(os.environ.get("BANKSHOT_HARDWARE", ROOT.parent / "shared" / "hardware"))
-TABLES = sorted(FOLDER.glob("h200_shared_memory*.csv"))
+CONFORMANCE = Path(os.environ.get("BANKSHOT_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
+FOLDER = CONFORMANCE.parent / "hardware"
+OURS = Path(__file__).with_name("h200_partial_masks.csv")
+TABLES = [OURS, *(sorted(FOLDER.glob("h200_shared_memory*.csv")) or [None])]
 
 
-@pytest.fixture(params=TABLES or [None], ids=lambda table: table.stem if table else "none")
+@pytest.fixture(params=TABLES, ids=lambda table: table.stem if table else "none")
 def rows(request):
     if request.param is None:
-        pytest.skip(f"no h200_shared_memory*.csv in {FOLDER}: set BANKSHOT_HARDWARE to the folder that holds them")
+        pytest.skip(f"no h200_shared_memory*.csv in {FOLDER}: set BANKSHOT_CONFORMANCE to the folder beside it")
     with request.param.open() as file:
         return list(csv.DictReader(file))
 

@@ -1,0 +1,127 @@
+"""Subgroup operations: what the active lanes of a subgroup make of each other's values.
+
+A subgroup is a run of `config[SUBGROUP]` lanes of one workgroup, its last one perhaps shorter; lane 0 of a workgroup is
+lane 0 of its first subgroup. Active are the lanes of the mask row. Sums and the like go in lane order, by the scalar
+operations that the rest of the machine uses. What lanes that are not active are given, nobody sees.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .alu import float_, half, integer
+from .jit import compiled, inlined, part
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
+from .lanes import copy
+from .layout import LANES, SUBGROUP
+from .opcodes import COLLECTIVES, FIRST_COLLECTIVE, families, scalar_opcodes
+
+_HALF, _INTEGER = (scalar_opcodes()[families()[f][0]] for f in ("half", "integer"))
+_REDUCE, _INCLUSIVE, _EXCLUSIVE, _SHUFFLE, _FIRST, _BALLOT = range(len(COLLECTIVES))
+_NONE = np.int32(-1)
+
+
+@inlined
+def active(regs, mask, lane):
+    """Whether a lane takes part."""
+    return mask < 0 or regs[mask, lane] != 0
+
+
+@compiled
+def take(regs, into, value, mask, k, size, width, together):
+    """Row INTO = VALUE of lane k of each subgroup, one subgroup beside the other, where that lane is active."""
+    for w in range(together):
+        group = w * ((size + width - 1) // width)
+        for lane in range(w * size + k, (w + 1) * size, width):
+            if active(regs, mask, lane):
+                regs[into, group] = regs[value, lane]
+            group += 1
+
+
+@compiled
+def deal(regs, d, total, k, size, width, together):
+    """D of lane k of each subgroup = that subgroup's place in row TOTAL."""
+    for w in range(together):
+        group = w * ((size + width - 1) // width)
+        for lane in range(w * size + k, (w + 1) * size, width):
+            regs[d, lane] = regs[total, group]
+            group += 1
+
+
+@compiled
+def fold(regs, how, d, code, mask, size, width, together):
+    """D = D+1 combined over the lanes of each subgroup: all of them, those up to this one, or those before it.
+
+    D+2 holds what to start from. All subgroups take their next lane together: D+3 and D+4 have a place for each.
+    """
+    value, start, total, operand = np.int32(d + 1), np.int32(d + 2), np.int32(d + 3), np.int32(d + 4)
+    groups = together * ((size + width - 1) // width)
+    steps = min(size, width)
+    copy(regs, total, start, groups)
+    for k in range(steps):
+        copy(regs, operand, start, groups)
+        take(regs, operand, value, mask, k, size, width, together)
+        if how == _EXCLUSIVE:
+            deal(regs, d, total, k, size, width, together)
+        if code < _HALF:
+            float_(regs, code, total, total, operand, _NONE, _NONE, groups)
+        elif code < _INTEGER:
+            half(regs, code, total, total, operand, _NONE, _NONE, groups)
+        else:
+            integer(regs, code, total, total, operand, _NONE, _NONE, groups)
+        if how == _INCLUSIVE:
+            deal(regs, d, total, k, size, width, together)
+    if how == _REDUCE:
+        for k in range(steps):
+            deal(regs, d, total, k, size, width, together)
+
+
+@inlined
+def shuffle(regs, d, mask, start, end):
+    """D = D+1 of the lane that D+2 names; 0 where that lane is not active or not there."""
+    for lane in range(start, end):
+        source = start + np.int64(regs[d + 2, lane])
+        there = source < end and active(regs, mask, source)
+        regs[d, lane] = regs[d + 1, source] if there else np.uint32(0)
+
+
+@inlined
+def first(regs, d, mask, start, end):
+    """D = the lowest active lane of the subgroup."""
+    lowest = end
+    for lane in range(start, end):
+        if lowest == end and active(regs, mask, lane):
+            lowest = lane
+    for lane in range(start, end):
+        regs[d, lane] = np.uint32(lowest - start)
+
+
+@inlined
+def ballot(regs, d, mask, start, end):
+    """D to D+3 = a bit for each active lane in which D+4 holds, 32 to a word."""
+    for word in range(4):
+        bits = np.uint32(0)
+        for lane in range(start + 32 * word, min(end, start + 32 * word + 32)):
+            if active(regs, mask, lane):
+                bits |= regs[d + 4, lane] << np.uint32((lane - start) & 31)
+        for lane in range(start, end):
+            regs[d + word, lane] = bits
+
+
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, calls_parts=True)
+def collective(regs, row, config, together):
+    """One subgroup operation."""
+    what, d, mask = row[0] - FIRST_COLLECTIVE, row[1], row[6]
+    size, width = config[LANES], config[SUBGROUP]
+    if what <= _EXCLUSIVE:
+        fold(regs, what, d, row[2], mask, size, width, together)
+        return
+    for w in range(together):
+        for start in range(w * size, (w + 1) * size, width):
+            end = min(start + width, (w + 1) * size)
+            if what == _SHUFFLE:
+                shuffle(regs, d, mask, start, end)
+            elif what == _FIRST:
+                first(regs, d, mask, start, end)
+            else:
+                ballot(regs, d, mask, start, end)
