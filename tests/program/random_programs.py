@@ -1,7 +1,7 @@
 """Random WGSL functions with every kind of control flow, and a plain interpreter that says what they compute.
 
-A program is a tree of tuples. `render` writes it as WGSL, `interpret` runs it for one invocation: a second, much simpler
-implementation of the statements that the lowering must get right when lanes part. All values are u32.
+A program is a tree of tuples. `render` writes it as WGSL, `interpret` runs it for one invocation: a second, much
+simpler implementation of the statements that the lowering must get right when lanes part. All values are u32.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Maker:
             [
                 ("set", name, self._expr(2)),
                 ("update", name, self._random.choice(_OPERATORS), self._expr(2)),
-                ("put", array, ("binary", "+", ("name", name), self._expr(1)), self._expr(2)),  # may be outside
+                ("put", array, ("binary", "+", self._name(), self._expr(1)), self._expr(2)),  # may be outside
                 ("log", self._expr(2)),
                 ("through", name, self._expr(1)),
             ]
@@ -91,10 +91,13 @@ class Maker:
         break_if = self._condition(1) if self._random.random() < 0.4 else None
         limit = self._random.choice([("number", self._random.randint(1, 3)), self._few()])
         body = self._body(depth - 1, True, True)
-        return ("loop", f"i{self._counters}", limit, body, continuing, break_if)
+        word = self._random.choice(("loop", "while", "for"))
+        if word != "loop":
+            continuing, break_if = [], None
+        return (word, f"i{self._counters}", limit, body, continuing, break_if)
 
     def _few(self) -> Tree:
-        return ("binary", "&", ("name", self._random.choice(self._names)), ("number", 3))
+        return ("binary", "&", self._name(), ("number", 3))
 
     def _switch(self, depth: int, looping: bool) -> Tree:
         values = iter(self._random.sample(range(4), 4))
@@ -108,19 +111,23 @@ class Maker:
     def _expr(self, depth: int) -> Tree:
         pick = self._random.random()
         if depth == 0 or pick < 0.25:
-            return self._random.choice([("name", self._random.choice(self._names)), ("number", self._random.randint(0, 5))])
+            return self._random.choice([self._name(), ("number", self._random.randint(0, 5))])
         if pick < 0.7:
-            left = self._random.choice([("name", self._random.choice(self._names)), self._parenthesized(depth)])
+            left = self._random.choice([self._name(), self._parenthesized(depth)])
             return ("binary", self._random.choice(_OPERATORS), left, self._expr(depth - 1))
         if pick < 0.8:
             return ("element", self._random.choice(self._arrays), self._few())
         if pick < 0.92 and self._callable:
             return ("call", self._random.randrange(self._callable), self._expr(depth - 1))
-        return ("name", self._random.choice(self._names))
+        if pick < 0.96:
+            return ("copied", self._random.choice(self._arrays), self._few())
+        return ("bump", self._random.choice([n for n in self._names if n not in _PRIVATE]), self._expr(depth - 1))
 
     def _parenthesized(self, depth: int) -> Tree:
-        name = ("name", self._random.choice(self._names))
-        return ("binary", self._random.choice(_OPERATORS), name, self._expr(depth - 1))
+        return ("binary", self._random.choice(_OPERATORS), self._name(), self._expr(depth - 1))
+
+    def _name(self) -> Tree:
+        return ("name", self._random.choice(self._names))
 
     def _condition(self, depth: int) -> Tree:
         if depth and self._random.random() < 0.35:
@@ -146,6 +153,10 @@ def render(program: Program, workgroup_size: int) -> str:
             f"var<private> p = 2u; var<private> r: u32; var<private> z: array<u32, {ELEMENTS}>;",
             "var<private> place: u32; var<private> start: u32;",
             f"fn log(v: u32) {{ out[start + place] = v; place = min(place + 1u, {LOGGED - 1}u); }}",
+            "fn bump(t: ptr<function, u32>, by: u32) -> u32 {",
+            "  if (*t & 1u) == 1u { *t += by; return *t; }",
+            "  let old = *t; *t ^= 5u; return old + by;",
+            "}",
             *functions,
             f"@compute @workgroup_size({workgroup_size})",
             "fn main(@builtin(global_invocation_id) g: vec3u) {",
@@ -183,6 +194,12 @@ def _statement(s: Tree, leave: str) -> str:
                 f"var {counter} = 0u;\nloop {{\nif {counter} >= {_wgsl(limit)} {{ break; }}\n{counter}++;\n"
                 f"{_block(body, leave)}\ncontinuing {{\n{_block(continuing, leave)}{last}\n}}\n}}"
             )
+        case ("while", counter, limit, body, _, _):
+            head = f"var {counter} = 0u;\nwhile {counter} < {_wgsl(limit)}"
+            return f"{head} {{\n{counter}++;\n{_block(body, leave)}\n}}"
+        case ("for", counter, limit, body, _, _):
+            head = f"for (var {counter} = 0u; {counter} < {_wgsl(limit)}; {counter}++)"
+            return f"{head} {{\n{_block(body, leave)}\n}}"
         case ("switch", selector, cases):
             written = "\n".join(f"{_case(values)} {{\n{_block(body, leave)}\n}}" for values, body in cases)
             return f"switch {_wgsl(selector)} {{\n{written}\n}}"
@@ -213,8 +230,12 @@ def _wgsl(e: Tree) -> str:
             return f"({_wgsl(left)} {op} {_wgsl(right)})"
         case ("element", array, index):
             return f"{array}[{_wgsl(index)}]"
+        case ("copied", array, index):
+            return f"array({', '.join(f'{array}[{i}]' for i in range(ELEMENTS))})[{_wgsl(index)}]"
         case ("call", number, argument):
             return f"f{number}({_wgsl(argument)})"
+        case ("bump", name, value):
+            return f"bump(&{_name(name)}, {_wgsl(value)})"
     raise ValueError(e)
 
 
@@ -279,7 +300,7 @@ class _Run:
                 self._home(name)[name] = _apply("+", old, self._value(value))
             case ("if", condition, then, orelse):
                 return self.body(then if self._value(condition) else orelse)
-            case ("loop", *_):
+            case ("loop" | "while" | "for", *_):
                 return self._loop(s)
             case ("switch", selector, cases):
                 chosen = self._value(selector)
@@ -323,7 +344,17 @@ class _Run:
                 return self.read(array)[min(self._value(index), ELEMENTS - 1)]
             case ("call", number, argument):
                 return self._call(number, self._value(argument))
+            case ("copied", array, index):
+                elements = list(self.read(array))
+                return elements[self._value(index)]
+            case ("bump", name, value):
+                return self._bump(name, self._value(value))
         raise ValueError(e)
+
+    def _bump(self, name: str, by: int) -> int:
+        old = self.read(name)
+        self._home(name)[name] = (old + by) & WORD if old & 1 else old ^ 5
+        return (old + by) & WORD
 
     def _call(self, number: int, argument: int) -> int:
         outer, self.scope = self.scope, {"x": argument, "y": (argument + 1) & WORD}
