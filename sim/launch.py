@@ -69,7 +69,7 @@ class Launch:
         from .machine.core import prepare, run
 
         count = int(np.prod(self.grid))
-        threads = min(os.cpu_count() or 1, count) if self._independent() else 1
+        threads = max(1, min(os.cpu_count() or 1, count)) if self._independent() else 1
         pieces = _pieces(count, threads, self.program.together)
         outcomes: list[Outcome] = []
         access = self._access_table()
@@ -215,6 +215,8 @@ def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
 
 def _pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:
     """Ranges of workgroups, several for each thread, none smaller than a batch."""
+    if count == 0:
+        return [(0, 0)]  # an empty grid runs nothing, and counts nothing
     pieces = min(count, 16 if threads == 1 else threads * 8)
     size = -(-count // pieces)
     size = -(-size // together) * together

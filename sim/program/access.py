@@ -1,7 +1,7 @@
 """Ways of touching memory: the rows from which a launch computes bases and limits.
 
 An address is counted in units of the access (4 bytes, or 2 for f16) from `offset`, so that an index below zero gives
-one above all others. With one index that waits for run time, the largest address is `(count - 1) * stride`.
+one above all others. With one index that waits for run time, the largest it may be is `(count - 1) * stride`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ class Access:
     """`space` is workgroup, storage, uniform or immediate; all numbers are in units of `unit` bytes.
 
     `offset`: of the first unit in the variable, without the index. `stride`, `count`: of the index (stride 0: none;
-    count None: the length of a runtime-sized array). `tail`: byte offset and byte stride of the variable's runtime-sized array.
+    count None: the length of a runtime-sized array). `tail`: byte offset and byte stride of the variable's
+    runtime-sized array.
     """
 
     variable: Variable

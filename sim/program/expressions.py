@@ -244,18 +244,37 @@ class Expressions(Memory):
         return self._builtin_input(parameter.builtin, parameter.span)
 
     def _builtin_input(self, name: str | None, span: Span) -> list[Value]:
-        builder = self.builder
-        sizes = [builder.const("u32", n) for n in self.pipeline.workgroup_size]
-        if name == "global_invocation_id":
-            return [
-                builder.op(
-                    "add_u32", builder.op("mul_u32", builder.input(f"group_{a}"), size), builder.input(f"local_{a}")
-                )
-                for a, size in zip("xyz", sizes, strict=True)
-            ]
-        if name not in _INPUTS:
-            raise fail("unsupported", f"the simulator cannot give the builtin value {name} yet", span)
-        return [builder.input(part) for part in _INPUTS[name]]
+        match name:
+            case "global_invocation_id":
+                return self._global_id()
+            case "global_invocation_index":
+                extents = self._each("mul_u32", self._parts("num_workgroups"), self._sizes())
+                return [self._linear(self._global_id(), extents)]
+            case "workgroup_index":
+                return [self._linear(self._parts("workgroup_id"), self._parts("num_workgroups"))]
+            case str() if name in _INPUTS:
+                return self._parts(name)
+            case _:
+                raise fail("unsupported", f"the simulator cannot give the builtin value {name} yet", span)
+
+    def _parts(self, name: str) -> list[Value]:
+        return [self.builder.input(part) for part in _INPUTS[name]]
+
+    def _sizes(self) -> list[Value]:
+        return [self.builder.const("u32", n) for n in self.pipeline.workgroup_size]
+
+    def _each(self, op: str, ones: list[Value], others: list[Value]) -> list[Value]:
+        return [self.builder.op(op, one, other) for one, other in zip(ones, others, strict=True)]
+
+    def _global_id(self) -> list[Value]:
+        corner = self._each("mul_u32", self._parts("workgroup_id"), self._sizes())
+        return self._each("add_u32", corner, self._parts("local_invocation_id"))
+
+    def _linear(self, position: list[Value], extents: list[Value]) -> Value:
+        """The number of a place in a box, counted along x first and z last."""
+        (x, y, z), (width, height, _), op = position, extents, self.builder.op
+        row = op("add_u32", op("mul_u32", z, height), y)
+        return op("add_u32", op("mul_u32", row, width), x)
 
 
 _NAMELESS: Any = None  # a value that is indexed has no variable

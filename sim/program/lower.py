@@ -295,6 +295,8 @@ class _Lowering(Expressions):
                 found |= self._roots(statement.init)  # who writes through it need not be looked for
             if isinstance(statement, typed.Assign | typed.CompoundAssign):
                 found |= self._roots(statement.target)
+            elif isinstance(statement, typed.LetDecl) and isinstance(statement.init.type, t.Pointer):
+                found |= self._roots(statement.init)  # what is written through it is a variable from before the loop
             for operand in typed.operands(statement):
                 found |= self._passed(operand)
         for operand in typed.operands(loop):

@@ -1,0 +1,246 @@
+"""Atomics, barriers, endless loops, batches and threads: what the machine does beside arithmetic."""
+
+import os
+
+import numpy as np
+import pytest
+
+import sim
+from sim.launch import Launch
+
+HEAD = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
+
+
+def entry(body, size):
+    return f"""
+    @compute @workgroup_size({size})
+    fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) group: vec3u) {{ {body} }}
+    """
+
+
+def run(source, grid=1, size=64, **options):
+    options = {"bindings": {"y": np.zeros(size, np.uint32)}, **options}
+    return sim.simulate(source if isinstance(source, sim.check("").__class__) else HEAD + source, grid=grid, **options)
+
+
+def diverging(source):
+    """A module whose barriers some invocations may miss."""
+    return sim.check(HEAD + source, uniformity="off")
+
+
+# ---- atomics -----------------------------------------------------------------------------------------
+
+_SIGNED = 1 << 31
+ATOMICS = {
+    "atomicAdd": lambda old, v: old + v,
+    "atomicSub": lambda old, v: old - v,
+    "atomicMax": max,
+    "atomicMin": min,
+    "atomicAnd": lambda old, v: old & v,
+    "atomicOr": lambda old, v: old | v,
+    "atomicXor": lambda old, v: old ^ v,
+    "atomicExchange": lambda old, v: v,
+}
+
+
+def wrapped(kind, value):
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if kind == "i32" and value >= _SIGNED else value
+
+
+@pytest.mark.parametrize("space", ["storage", "workgroup"])
+@pytest.mark.parametrize("kind", ["i32", "u32"])
+@pytest.mark.parametrize("name", ATOMICS)
+def test_atomics_go_in_lane_order(name, kind, space):
+    own = "var<workgroup> cells: array<atomic<{0}>, 3>;"
+    shared = "@group(0) @binding(1) var<storage, read_write> cells: array<atomic<{0}>, 3>;"
+    source = (own if space == "workgroup" else shared).format(kind)
+    value = f"{kind}((i * 7u + 3u) * 2654435761u)"
+    body = f"if i != 2u {{ y[i] = u32({name}(&cells[i % 3u], {value})); }}"
+    if space == "workgroup":
+        body += " workgroupBarrier(); if i < 3u { y[20u + i] = u32(atomicLoad(&cells[i])); }"
+    bindings = {"y": np.zeros(23, np.uint32)}
+    if space == "storage":
+        bindings["cells"] = np.zeros(3, np.uint32)
+    done = run(source + entry(body, 20), bindings=bindings)
+    cells, old = [0, 0, 0], [0] * 20
+    for lane in range(20):
+        if lane != 2:
+            old[lane] = cells[lane % 3]
+            cells[lane % 3] = wrapped(kind, ATOMICS[name](cells[lane % 3], wrapped(kind, (lane * 7 + 3) * 2654435761)))
+    assert done.outputs["y"][:20].tolist() == [v & 0xFFFFFFFF for v in old]
+    after = done.outputs["y"][20:] if space == "workgroup" else done.outputs["cells"].view(np.uint32)
+    assert after.tolist() == [v & 0xFFFFFFFF for v in cells]
+
+
+def test_compare_and_exchange():
+    source = "var<workgroup> cell: atomic<u32>;" + entry(
+        """let r = atomicCompareExchangeWeak(&cell, i / 2u, i / 2u + 1u);
+        y[i] = r.old_value * 2u + u32(r.exchanged);
+        workgroupBarrier();
+        if i == 0u { y[8] = atomicLoad(&cell); }""",
+        8,
+    )
+    cell, expected = 0, []
+    for lane in range(8):
+        expected.append(cell * 2 + (cell == lane // 2))
+        cell = lane // 2 + 1 if cell == lane // 2 else cell
+    assert run(source, size=9).outputs["y"].tolist() == [*expected, cell]
+
+
+@pytest.mark.parametrize(("policy", "after"), [("clamp", [1, 3]), ("zero", [1, 1]), ("wrap", [2, 2])])
+def test_atomics_past_the_end(policy, after):
+    source = "@group(0) @binding(1) var<storage, read_write> cells: array<atomic<u32>, 2>;" + entry(
+        "y[i] = atomicAdd(&cells[i], 1u);", 4
+    )
+    bindings = {"y": np.zeros(4, np.uint32), "cells": np.zeros(2, np.uint32)}
+    done = run(source, bindings=bindings, out_of_bounds=policy)
+    assert done.outputs["cells"].tolist() == after
+    (finding,) = done.findings
+    assert (finding.code, finding.message) == ("out-of-bounds", "atomic of cells[2], which has 2 elements")
+
+
+def test_an_exchange_that_does_not_happen_says_so():
+    source = "@group(0) @binding(1) var<storage, read_write> cells: array<atomic<u32>, 2>;" + entry(
+        "y[i] = u32(atomicCompareExchangeWeak(&cells[i], 6u, 7u).exchanged);", 4
+    )
+    bindings = {"y": np.zeros(4, np.uint32), "cells": np.full(2, 6, np.uint32)}
+    done = run(source, bindings=bindings, out_of_bounds="zero")
+    assert done.outputs["y"].tolist() == [1, 1, 0, 0]
+
+
+def test_workgroups_side_by_side_have_atomics_of_their_own():
+    source = "var<workgroup> sum: atomic<u32>;" + entry(
+        "atomicAdd(&sum, group.x + i); workgroupBarrier(); y[group.x * 3u + i] = atomicLoad(&sum);", 3
+    )
+    expected = np.repeat([3 * g + 3 for g in range(400)], 3)
+    np.testing.assert_array_equal(run(source, 400, 1200).outputs["y"], expected)
+
+
+# ---- barriers ----------------------------------------------------------------------------------------
+
+
+def test_the_checker_refuses_a_barrier_that_some_may_miss():
+    with pytest.raises(sim.WgslError, match="uniform"):
+        sim.check(HEAD + entry("if i < 5u { workgroupBarrier(); } y[i] = 1u;", 64))
+
+
+def test_a_warning_says_what_the_error_would():
+    module = sim.check(HEAD + entry("if i < 5u { workgroupBarrier(); } y[i] = 1u;", 64), uniformity="warning")
+    (warning,) = module.warnings
+    assert warning.severity == "warning"
+    assert run(module).outputs["y"].all()
+
+
+@pytest.mark.parametrize("size", [16, 64, 200])
+def test_a_barrier_that_some_invocations_miss(size):
+    module = diverging(entry("workgroupBarrier(); if group.x != 1u && i >= 3u { return; }\nworkgroupBarrier();", size))
+    (finding,) = run(module, grid=40).findings
+    assert (finding.code, finding.severity, finding.count) == ("barrier-divergence", "error", 39)
+    assert finding.message == f"{size - 3} of {size} invocations do not reach this barrier, the first is 3"
+    assert (finding.workgroup, finding.lanes, finding.epoch) == ((0, 0, 0), (3,), 1)
+    assert finding.span.line == 5
+    assert "every invocation of a workgroup must reach each barrier" in finding.render()
+
+
+def test_every_divergence_is_counted():
+    module = diverging(entry("for (var k = 0u; k <= i; k++) { workgroupBarrier(); }", 16))
+    (finding,) = run(module, grid=100).findings
+    assert finding.count == 100 * 15
+    assert (finding.lanes, finding.epoch) == ((0,), 1)
+
+
+def test_a_barrier_that_every_invocation_reaches_is_no_finding():
+    module = diverging(entry("if y[0] == 0u { workgroupBarrier(); } if i < 100u { storageBarrier(); }", 64))
+    assert run(module, grid=9).findings == []
+
+
+def test_a_barrier_that_a_whole_workgroup_leaves_out_is_no_finding():
+    module = diverging(entry("if i < group.x * 1000u { workgroupBarrier(); }", 4))
+    done = run(module, grid=9)
+    assert done.findings == []
+    assert done.counters["barriers"] == 8
+
+
+# ---- endless loops -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition", ["true", "i < 100u", "y[0] == 0u"])
+def test_an_endless_loop_is_stopped(condition):
+    body = f"""y[i] = 7u * i;
+    while {condition} {{ y[63] = 5u; if group.x > 5000u {{ break; }} }}
+    y[i] = 1u;"""
+    done = run(entry(body, 64), grid=2, budget=1000)
+    (finding,) = [f for f in done.findings if f.code == "endless-loop"]
+    assert finding.span.line == 5
+    assert done.finished == 0
+    assert done.outputs["y"][:3].tolist() == [0, 7, 14]
+
+
+def test_a_budget_that_is_just_enough():
+    source = entry("for (var k = 0u; k < 100u; k++) { y[i] += 1u; }", 8)
+    assert run(source, budget=100).findings == []
+    assert [f.code for f in run(source, budget=99).findings] == ["endless-loop"]
+
+
+# ---- batches and threads -----------------------------------------------------------------------------
+
+MIXED = (
+    "@group(0) @binding(1) var<storage, read> x: array<u32>; var<workgroup> tile: array<u32, {size}>;"
+    + """
+    @compute @workgroup_size({size})
+    fn main(@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) id: vec3u,
+            @builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) count: vec3u) {{
+        tile[i] = x[(id.x * 7u + group.y) % 97u];
+        workgroupBarrier();
+        var sum = group.x + group.y * count.x + group.z * 1000u;
+        for (var k = 0u; k <= (i + group.x) % 5u; k++) {{
+            if k == 3u && i % 2u == 0u {{ continue; }}
+            sum += tile[(i + k) % {size}u] * (k + 1u);
+        }}
+        y[(group.x + group.y * count.x + group.z * count.x * count.y) * {size}u + i] = sum;
+    }}
+    """
+)
+
+
+def expected_mixed(x, size, grid):
+    out = []
+    for z, y, gx in np.ndindex(grid[2], grid[1], grid[0]):
+        tile = [int(x[((gx * size + i) * 7 + y) % 97]) for i in range(size)]
+        for i in range(size):
+            turns = [k for k in range((i + gx) % 5 + 1) if not (k == 3 and i % 2 == 0)]
+            out.append(gx + y * grid[0] + z * 1000 + sum(tile[(i + k) % size] * (k + 1) for k in turns))
+    return out
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("size", "grid"), [(1, (33, 3, 2)), (3, (171, 1, 1)), (17, (5, 7, 2)), (100, (3, 2, 2)), (256, (3, 1, 1))]
+)
+def test_batches_and_threads_change_nothing(size, grid, threads, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: threads)
+    x = np.arange(97, dtype=np.uint32) * 31
+    given = {"x": x, "y": np.zeros(int(np.prod(grid)) * size, np.uint32)}
+    done = run(MIXED.format(size=size), grid, bindings=given)
+    assert done.outputs["y"].tolist() == expected_mixed(x, size, grid)
+    assert done.finished == np.prod(grid)
+    monkeypatch.setattr(Launch, "_independent", lambda self: False)
+    alone = run(MIXED.format(size=size), grid, bindings=given)
+    assert alone.counters == done.counters
+    assert [s.counts() for s in alone.sites] == [s.counts() for s in done.sites]
+
+
+def test_workgroups_that_see_each_other_go_in_grid_order():
+    source = "@group(0) @binding(1) var<storage, read_write> next: atomic<u32>;" + entry(
+        "if i == 0u { y[atomicAdd(&next, 1u)] = group.x; }", 128
+    )
+    done = run(source, 500, bindings={"y": np.zeros(500, np.uint32), "next": 0})
+    assert done.outputs["y"].tolist() == list(range(500))
+
+
+def test_progress_tells_of_every_workgroup():
+    told = []
+    run(entry("y[i] = 1u;", 256), grid=100, size=256, progress=lambda done, of: told.append((done, of)))
+    assert told[-1] == (100, 100)
+    assert told == sorted(told)
