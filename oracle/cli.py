@@ -191,9 +191,12 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
 @ADAPTER
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, not only its default sizes.")
 @click.option("--worst", default=10, show_default=True, help="How many differing elements to show.")
+@click.option(
+    "--counters", is_flag=True, help="Compare counters too: the shader runs again with probes written into it."
+)
 @JSON
-def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, as_json: bool,
-         **given: Any) -> None:  # fmt: skip
+def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, counters: bool,
+         as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run the same WGSL in the simulator and through wgpu, and show every difference in bits."""
     from . import diff as room
     from .report_json import diff_entry
@@ -203,7 +206,7 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
         "diff",
         plans(paths, _request(**given, sweep=sweep)),
         as_json,
-        compute=lambda case, plan, say: room.diff(case, device, adapter, worst, say),
+        compute=lambda case, plan, say: room.diff(case, device, adapter, worst, counters, say),
         show=show_diff,
         entry=diff_entry,
     )
