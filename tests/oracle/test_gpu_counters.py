@@ -160,7 +160,7 @@ def test_a_schedule_that_is_not_the_simulated_one_shows(adapter, tmp_path):
     differences, _ = gpu_counters.compare(run.sites, counted)
     # The transposed read is the one access that the padding is for: 32 requests of 1 wavefront, or of 32.
     assert [(d.site.line, d.counter, d.simulated, d.counted) for d in differences] == [
-        (8, "shared_wavefronts", 32, 1024)
+        (10, "shared_wavefronts", 32, 1024)
     ]
 
 
