@@ -58,7 +58,8 @@ def folder(tmp_path):
 
 QUICK = [
     pytest.param(kernel, shape, id=f"{kernel.name} {shape}")
-    for kernel in map(manifest.load, sorted(SHADERS.rglob("*.toml")))
+    for path in sorted(SHADERS.rglob("*.toml"))
+    for kernel in manifest.load_all(path)
     for shape in kernel.shapes
     if shape.cost == "quick"
 ]
