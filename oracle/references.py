@@ -101,6 +101,12 @@ def matmul(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     return {"Y": sum_of_products(arrays["X"], arrays["W"])}
 
 
+@reference("product")
+def product(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """C = A @ B."""
+    return {"C": sum_of_products(arrays["A"], arrays["B"])}
+
+
 @reference("matmul_residual")
 def matmul_residual(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     """Y = X @ W + R."""
