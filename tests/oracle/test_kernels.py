@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sim
 from oracle import references
 from oracle.audit import run_on_gpu, simulate
 from oracle.cases import Request, plans
 from oracle.compare import Rule, compare
+from oracle.reflect import check_module
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}
@@ -106,6 +108,26 @@ def test_fusion_changes_no_bit(fused, unfused):
 @pytest.mark.parametrize("rung", LADDER)
 def test_every_rung_of_the_ladder_writes_the_same_bits(rung):
     assert same_bits(output(rung), output("ladder_one_thread"))
+
+
+@pytest.mark.parametrize("name", [*TILED, "ladder_4x4", "ladder_unrolled_4x4", "ladder_unrolled_8x8"])
+def test_what_a_load_past_the_end_gives_is_of_no_matter(name):
+    """Clamped, zero, or another element: all three are what WebGPU allows."""
+    case = case_of(name)
+    made = [
+        sim.simulate(
+            check_module(case.kernel),
+            entry=case.kernel.entry,
+            grid=case.grid,
+            bindings=case.bindings,
+            probes="bounds",
+            out_of_bounds=policy,
+        )
+        for policy in ("clamp", "zero", "wrap")
+    ]
+    assert all(run.findings for run in made)
+    first, *others = (output for run in made for output in run.outputs.values())
+    assert all(same_bits(first, other) for other in others)
 
 
 # ---- what a host must see to -------------------------------------------------------------------------
