@@ -6,7 +6,7 @@ A format cuts each row of a matrix into blocks (the last one filled up with zero
     q4_k   256 weights, 144 bytes: ggml's Q4_K. Weight = d * scale * q - dmin * min; d and dmin are f16, scale and min
            6 bits for each 32 weights, q is 4 bits
     q8_0   32 weights, 34 bytes: ggml's Q8_0. Weight = d * q; d is f16, q a signed byte
-    int8   128 weights. Weight = low + step * q, q a byte; part "range": low and step of each block as a pair of f16
+    int8   128 weights. Weight = low + step * q, q a byte; part "ranges": low and step of each block as a pair of f16
     nf4    64 weights. Weight = absmax * table[q], q is 4 bits, low nibble first; part "absmax": two f16 to a word, part
            "table": the 16 levels as f32 (Dettmers et al., QLoRA, appendix E)
 
@@ -136,11 +136,11 @@ def _encode_int8(weights: np.ndarray) -> Parts:
     low = -_f16_above(-weights.min(axis=1))
     step = _f16_above((weights.max(axis=1) - low) / 255)
     q = _steps(weights - low[:, None], step[:, None], 255, np.rint).astype(np.uint8)
-    return {"": _words(q), "range": _words(np.concatenate([_f16_bytes(low), _f16_bytes(step)], axis=1))}
+    return {"": _words(q), "ranges": _words(np.concatenate([_f16_bytes(low), _f16_bytes(step)], axis=1))}
 
 
 def _decode_int8(parts: Mapping[str, np.ndarray], blocks: int) -> Unpacked:
-    pairs = _bytes(parts["range"]).reshape(blocks, 4)
+    pairs = _bytes(parts["ranges"]).reshape(blocks, 4)
     low, step = _f16_values(pairs[:, :2]), _f16_values(pairs[:, 2:])
     q = _bytes(parts[""]).reshape(blocks, 128)
     return Unpacked(low + step * q, np.abs(low) + step * q, np.broadcast_to(step / 2, q.shape))
@@ -167,7 +167,7 @@ def _decode_nf4(parts: Mapping[str, np.ndarray], blocks: int) -> Unpacked:
 FORMATS = {
     "q4_k": Format(256, _encode_q4_k, _decode_q4_k, {"": "u32"}),
     "q8_0": Format(32, _encode_q8_0, _decode_q8_0, {"": "u32"}),
-    "int8": Format(128, _encode_int8, _decode_int8, {"": "u32", "range": "u32"}),
+    "int8": Format(128, _encode_int8, _decode_int8, {"": "u32", "ranges": "u32"}),
     "nf4": Format(64, _encode_nf4, _decode_nf4, {"": "u32", "absmax": "u32", "table": "f32"}),
 }
 

@@ -54,7 +54,7 @@ def test_unpacking_any_bytes(name, size, weight):
 def test_unpacking_int8_and_nf4():
     rng = np.random.default_rng(4)
     data, scales = rng.integers(0, 256, 256, np.uint8), np.array([-1.5, 0.25, 3, 0.125], np.float16)
-    parts = {"": data.view(np.uint32), "range": scales.view(np.uint32)}
+    parts = {"": data.view(np.uint32), "ranges": scales.view(np.uint32)}
     expected = [scales[2 * (k // 128)] + scales[2 * (k // 128) + 1] * int(data[k]) for k in range(256)]
     assert FORMATS["int8"].unpack(parts, 2, 128).value.reshape(-1).tolist() == expected
     parts = {"": data[:128].view(np.uint32), "absmax": np.abs(scales).view(np.uint32), "table": NF4_TABLE}
