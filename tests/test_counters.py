@@ -54,7 +54,8 @@ def test_a_guard_leaves_most_invocations_without_work(early):
 
 
 def test_to_wait_at_a_barrier_is_no_work():
-    source = f"var<workgroup> part: array<u32, 8>; {entry('if i < 5u { part[i] = i; } workgroupBarrier(); if i == 0u { y[0] = part[4]; }', size=256)}"
+    body = "if i < 5u { part[i] = i; } workgroupBarrier(); if i == 0u { y[0] = part[4]; }"
+    source = f"var<workgroup> part: array<u32, 8>; {entry(body, size=256)}"
     assert run(source).counters["thread_utilization"] == 5 / 256
 
 
