@@ -57,7 +57,7 @@ class CounterCheck:
     """One counter against the manifest's figure."""
 
     counter: str
-    expected: int
+    expected: float
     actual: float
 
     @property

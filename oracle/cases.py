@@ -15,7 +15,7 @@ import numpy as np
 
 from . import inputs, manifest
 from .errors import UsageError
-from .expressions import evaluate
+from .expressions import fraction
 from .manifest import Case, Kernel, Shape
 from .reflect import check_module, entry_point
 
@@ -192,6 +192,7 @@ def _described(variable: Any) -> str:
     return f"{variable.type}, {variable.space}{access}"
 
 
-def expected_counters(case: Case) -> dict[str, int]:
-    """The manifest's figures for counters at this shape."""
-    return {name: evaluate(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
+def expected_counters(case: Case) -> dict[str, int | float]:
+    """The manifest's figures for counters at this shape: whole numbers, or shares such as 5 / 256 rounded once."""
+    exact = {name: fraction(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
+    return {name: int(value) if value.denominator == 1 else float(value) for name, value in exact.items()}

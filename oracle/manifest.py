@@ -4,7 +4,8 @@
                         reference (a name in `oracle.references`), overrides, defines, include_dirs
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; optionally `var`, the WGSL variable where it is
-                        not called NAME, and `seed`
+                        not called NAME, `seed`, and `of`: the binding whose random numbers it shares (packed weights
+                        and their scales are bindings of one matrix)
     [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
                         `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
@@ -37,7 +38,7 @@ Expression = str | int
 
 COSTS = ("quick", "heavy")
 KERNEL_KEYS = ("source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs")
-BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "seed")
+BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "seed", "of")
 SOURCES = ("init", "file", "values", "struct")  # of a binding's contents
 
 
@@ -54,6 +55,7 @@ class Binding:
     values: tuple[Expression | float, ...] | None = None
     struct: dict[str, Expression | float] | None = None
     seed: int = 0
+    of: str | None = None
 
     def make(self, dims: Mapping[str, int], kernel: Kernel) -> np.ndarray:
         if self.struct is not None:
@@ -63,7 +65,7 @@ class Binding:
             return np.array([_number(v, dims) for v in self.values], inputs.DTYPES[self.dtype])
         shape = tuple(evaluate(s, dims) for s in self.shape or ())
         if self.init is not None:
-            return inputs.generate(self.init, self.name, shape, self.dtype, self.seed)
+            return inputs.generate(self.init, self.of or self.name, shape, self.dtype, self.seed)
         assert self.file is not None
         array = inputs.load(self.file)
         if array.size != int(np.prod(shape)) or array.dtype != inputs.DTYPES[self.dtype]:
@@ -286,8 +288,10 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
     if dtype is not None and dtype not in inputs.DTYPES:
         table.fail(f"`dtype` is to be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
     shape = None if init is None and file is None else table.take("shape", list)
-    if init is not None and init not in inputs.GENERATORS:
-        table.fail(f"`init` is to be one of {', '.join(inputs.GENERATORS)}, not {init!r}", "init")
+    if init is not None and init not in inputs.KINDS:
+        table.fail(f"`init` is to be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
+    if init is not None and dtype is not None and dtype not in inputs.dtypes_of(init):
+        table.fail(f"`{init}` makes {' or '.join(inputs.dtypes_of(init))}, not {dtype}", "dtype")
     _check_names(table, shape or (), dims, "shape")
     _check_names(table, values or (), dims, "values")
     _check_names(table, (struct or {}).values(), dims, "struct")
@@ -301,6 +305,7 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         values=None if values is None else tuple(values),
         struct=struct,
         seed=table.take("seed", int, default=0),
+        of=table.take("of", str, default=None),
     )
     table.done(BIND_KEYS)
     return binding

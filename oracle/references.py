@@ -49,6 +49,9 @@ def reference(name: str) -> Callable[[Reference], Reference]:
 
 
 def find(name: str) -> Reference:
+    """The reference of this name. Raises `UsageError`, with the names there are."""
+    from . import quant_references  # noqa: F401 - registers its own
+
     if name not in _references:
         close = difflib.get_close_matches(name, _references, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(_references))}"
