@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sim.wgsl import typed
 from sim.wgsl import types as t
 
 from .errors import UsageError
@@ -65,3 +66,22 @@ def dtype_of(type_: t.Type) -> np.dtype[Any]:
                 }
             )
     raise UsageError(f"a {type_} has no NumPy layout; give its bytes as u32 words")
+
+
+def inexact_builtins(entry: typed.Function) -> list[str]:
+    """Names of the builtins and operators, reached from a function, whose floating point results WGSL leaves open."""
+    from sim.wgsl.builtins.accuracy import CORRECT
+
+    found = {
+        part.builtin.name
+        for function in typed.reached(entry)
+        for part in typed.every_expression(function)
+        if isinstance(part, typed.BuiltinCall)
+        and part.builtin.accuracy not in (None, CORRECT)
+        and _holds_float(part.type)
+    }
+    return sorted(found)
+
+
+def _holds_float(type_: t.Type) -> bool:
+    return isinstance(type_, t.Struct) or (isinstance(type_, t.Scalar | t.Vec | t.Mat) and t.is_float(t.element_of(type_)))
