@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from sim.wgsl import typed
 from sim.wgsl import types as t
 from sim.wgsl.typed import Module, Pipeline
 
 from .errors import UsageError
 
-GRID = (3, 2, 1)  # workgroups: more than one, and not the same number both ways
+# Workgroups along the axes by which invocations tell themselves apart: along another one they would all do the same,
+# and race for it.
+GRIDS = {0: (), 1: (6,), 2: (3, 2), 3: (3, 2, 2)}
 LARGEST = 32 << 20  # bytes of one binding
 
 # What half a word of a buffer belongs to.
@@ -46,6 +49,48 @@ RECIPES = (
     Recipe("integers to 3, sizes to 4", (2, 4), 4, 32768),
     Recipe("integers to 1, sizes of 1", (1,), 2, 32768),
 )
+
+
+def grid(entry: typed.Function) -> tuple[int, int, int]:
+    """Workgroups to dispatch: several along each axis that the entry point looks at."""
+    axes = sorted(_axes(entry))
+    sizes = dict(zip(axes, GRIDS[len(axes)], strict=True))
+    return sizes.get(0, 1), sizes.get(1, 1), sizes.get(2, 1)
+
+
+# Built-in values that differ between workgroups, with the axes that a use of all of it looks at.
+_IDS = {
+    "global_invocation_id": {0, 1, 2},
+    "workgroup_id": {0, 1, 2},
+    "global_invocation_index": {0},
+    "workgroup_index": {0},
+}
+
+
+def _axes(entry: typed.Function) -> set[int]:
+    found: set[int] = set()
+    ids = {id(expr): name for expr in typed.every_expression(entry) if (name := _id_of(expr))}
+    narrowed = set()
+    for expr in typed.every_expression(entry):
+        if isinstance(expr, typed.Swizzle) and id(expr.base) in ids:
+            narrowed.add(id(expr.base))
+            found.update(expr.components)
+    for number, name in ids.items():
+        if number not in narrowed:
+            found |= _IDS[name]
+    return found
+
+
+def _id_of(expr: typed.Expr) -> str | None:
+    """The name of the built-in value of `_IDS` that an expression is: a parameter, or a member of one."""
+    name = None
+    if isinstance(expr, typed.ValueRef):
+        name = expr.var.builtin
+    elif isinstance(expr, typed.Member) and isinstance(expr.base, typed.ValueRef):
+        struct = expr.base.type
+        assert isinstance(struct, t.Struct)
+        name = dict(struct.members[expr.index].attrs).get("builtin")
+    return name if name in _IDS else None
 
 
 def override_values(module: Module) -> dict[str | int, Any]:

@@ -24,7 +24,7 @@ from . import gpu, invented
 from .compare import bits_of, ulp_distance
 from .embedded import Shader
 from .errors import GpuError, UsageError
-from .invented import COUNTER, GRID, HALF, RECIPES, SINGLE, WHOLE, Recipe
+from .invented import COUNTER, HALF, RECIPES, SINGLE, WHOLE, Recipe
 from .reflect import inexact_builtins
 
 BUDGET = 1 << 18  # backward jumps of a batch of workgroups
@@ -203,6 +203,7 @@ class _Entry:
         self.function = function
         self.name = function.name
         self.overrides = invented.override_values(module)
+        self.grid = invented.grid(function)
 
     def run(self) -> Trial:
         try:
@@ -248,7 +249,7 @@ class _Entry:
         with self.owner.stage(self.name, "simulate"):
             return sim.simulate(
                 self.module,
-                grid=GRID,
+                grid=self.grid,
                 bindings=given,
                 entry=self.name,
                 overrides=self.overrides,
@@ -264,7 +265,7 @@ class _Entry:
             run = gpu.run(
                 self.owner.text,
                 self.name,
-                GRID,
+                self.grid,
                 given,
                 slots=slots,
                 overrides=self.overrides,
