@@ -1,7 +1,7 @@
 """Something to run a stranger's shader on: grid, override values and buffer contents made up from its declarations.
 
-`RECIPES` are tried in order until one keeps every access in bounds and every loop short: sizes and indices read from
-buffers have to be small for that, while packed numbers want all their bits. Contents depend on nothing but the name and
+`RECIPES` are tried in order until one keeps every access in bounds and every loop short, and gives the shader something
+to do: sizes and indices read from buffers have to be small for that, while packed numbers want all their bits. Contents depend on nothing but the name and
 type of the binding and the recipe.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from sim.wgsl import typed
 from sim.wgsl import types as t
-from sim.wgsl.typed import Module, Pipeline
+from sim.wgsl.typed import Pipeline
 
 from .errors import UsageError
 
@@ -44,6 +44,7 @@ class Recipe:
 
 
 RECIPES = (
+    Recipe("any bits, sizes to 512", (128, 256, 512), 1 << 32, 1 << 18),
     Recipe("any bits, sizes to 16", (4, 8, 16), 1 << 32, 4096),
     Recipe("integers to 15, sizes to 8", (4, 8), 16, 8192),
     Recipe("integers to 3, sizes to 4", (2, 4), 4, 32768),
@@ -93,9 +94,9 @@ def _id_of(expr: typed.Expr) -> str | None:
     return name if name in _IDS else None
 
 
-def override_values(module: Module) -> dict[str | int, Any]:
-    """A value for every override that has none."""
-    missing = [o for o in module.overrides if o.init is None]
+def override_values(entry: typed.Function) -> dict[str | int, Any]:
+    """A value for every override that has none, of those that an entry point uses."""
+    missing = [o for o in entry.overrides if o.init is None]
     return {(o.name if o.id is None else o.id): _OVERRIDES.get(o.type, 4) for o in missing}
 
 
