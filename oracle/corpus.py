@@ -1,19 +1,22 @@
 """`bankshot corpus`: every shader in some folders, tried here and on wgpu.
 
-Shaders are a stranger's, so each is tried in a process of its own kind: a worker that hangs, or that wgpu takes down, is
-replaced, and the entry point that it was at gets the verdict. Nothing stops the run.
+Shaders are a stranger's, so workers try them: a process that hangs, or that wgpu takes down, is replaced, and the entry
+point that it was at gets the verdict. Nothing stops the run.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import re
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .embedded import Shader, files, shaders
 from .errors import UsageError
@@ -83,6 +86,7 @@ class _Worker:
 
     process: Any
     pipe: Connection
+    words: IO[bytes]  # what the process says on stderr
     ready: bool = False
     task: int | None = None
     at: tuple[str | None, str] = (None, "start")
@@ -98,10 +102,11 @@ def _pool(work: Sequence[Shader], options: Options) -> Iterator[tuple[int, list[
 
     def start() -> _Worker:
         here, there = context.Pipe()
-        process = context.Process(target=_serve, args=(there, options.adapter), daemon=True)
+        words = tempfile.NamedTemporaryFile(prefix="bankshot-")  # noqa: SIM115
+        process = context.Process(target=_serve, args=(there, words.name, options.adapter), daemon=True)
         process.start()
         there.close()
-        return _Worker(process, here, since=time.monotonic())
+        return _Worker(process, here, words, since=time.monotonic())
 
     workers = [start() for _ in range(max(1, min(options.jobs, len(work))))]
     try:
@@ -142,15 +147,27 @@ def _end(worker: _Worker) -> None:
     worker.pipe.close()
     worker.process.kill()
     worker.process.join()
+    worker.words.close()
 
 
 def _lost(shader: Shader, worker: _Worker) -> Trial:
     """The verdict on what a worker was at when it died or had to be ended."""
     entry, stage = worker.at
     died = not worker.process.is_alive()
-    how = f"the process died (exit code {worker.process.exitcode})" if died else "did not come back"
+    how = f"the process died: {_last_words(worker)}" if died else "did not come back"
     verdict = "wgpu-died" if stage == "wgpu" else "crash" if died else "too-slow"
     return Trial(shader.name, shader.text.count("\n") + 1, entry, verdict, f"{stage}: {how}")
+
+
+_PANIC = re.compile(r"panicked at (?:[^\n]*/)?([^/\n]*):\n([^\n]*)")
+
+
+def _last_words(worker: _Worker) -> str:
+    """What a process said when it died: the message of a panic, else its last line."""
+    text = worker.words.read().decode("utf-8", errors="replace")
+    if panic := _PANIC.search(text):
+        return f"panic, {panic[2]} ({panic[1]})"
+    return (text.strip().splitlines() or [f"exit code {worker.process.exitcode}"])[-1]
 
 
 def _hear(worker: _Worker) -> tuple[int, list[Trial]] | None:
@@ -185,8 +202,9 @@ _WARM_UP = Shader(
 )
 
 
-def _serve(pipe: Connection, adapter: str | None) -> None:
-    """A worker: tries the shaders that it is sent, and tells what it is at."""
+def _serve(pipe: Connection, words: str, adapter: str | None) -> None:
+    """A worker: tries the shaders that it is sent, and tells what it is at. `words`: the file that takes its stderr."""
+    os.dup2(os.open(words, os.O_WRONLY), 2)
     list(trials(_WARM_UP, adapter))
     pipe.send("ready")
     while True:

@@ -1,8 +1,8 @@
 """Something to run a stranger's shader on: grid, override values and buffer contents made up from its declarations.
 
 `RECIPES` are tried in order until one keeps every access in bounds and every loop short, and gives the shader something
-to do: sizes and indices read from buffers have to be small for that, while packed numbers want all their bits. Contents depend on nothing but the name and
-type of the binding and the recipe.
+to do: sizes and indices read from buffers have to be small for that, while packed numbers want all their bits. Contents
+depend on nothing but the name and type of the binding and the recipe.
 """
 
 from __future__ import annotations
@@ -94,19 +94,19 @@ def _id_of(expr: typed.Expr) -> str | None:
     return name if name in _IDS else None
 
 
-def override_values(entry: typed.Function) -> dict[str | int, Any]:
+def override_values(entry: typed.Function) -> dict[str, Any]:
     """A value for every override that has none, of those that an entry point uses."""
     missing = [o for o in entry.overrides if o.init is None]
-    return {(o.name if o.id is None else o.id): _OVERRIDES.get(o.type, 4) for o in missing}
+    return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, 4) for o in missing}
 
 
 def buffers(pipeline: Pipeline, recipe: Recipe) -> dict[str, np.ndarray]:
     """The bytes of every buffer that the entry point uses, by name. Raises `UsageError` for what is no buffer."""
     made = {}
     for variable in pipeline.globals:
-        if variable.binding is None:
+        if variable.binding is None and variable.space != "immediate":
             continue
-        if variable.space not in ("storage", "uniform"):
+        if variable.space not in ("storage", "uniform", "immediate"):
             raise UsageError(f"{variable.name} is a {variable.type}")
         made[variable.name] = _contents(
             variable.name, layout(pipeline.store_types[variable], recipe), recipe, variable.space
@@ -170,8 +170,8 @@ def _parts(type_: t.Vec | t.Mat | t.Array, tail: int) -> tuple[t.Type, int]:
 def _contents(name: str, codes: np.ndarray, recipe: Recipe, space: str) -> np.ndarray:
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     halves, words = len(codes), len(codes) // 2
-    low = 0.0 if space == "uniform" else -1.0  # a step, a scale or an epsilon is seldom negative
-    if space == "uniform":
+    low = -1.0 if space == "storage" else 0.0  # a step, a scale or an epsilon is seldom negative
+    if space != "storage":
         whole = rng.choice(np.array(recipe.sizes, np.uint32), words)
     else:
         whole = rng.integers(0, recipe.whole, words, np.uint32)

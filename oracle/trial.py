@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,23 +16,17 @@ from typing import Any
 import numpy as np
 
 from sim.wgsl import typed
-
 from sim.wgsl.diagnostics import Crash, WgslError
 from sim.wgsl.typed import Module
 
 from . import gpu, invented
-from .compare import bits_of, ulp_distance
+from .difference import Difference, differences
 from .embedded import Shader
 from .errors import GpuError, UsageError
-from .invented import COUNTER, HALF, RECIPES, SINGLE, WHOLE, Recipe
-from .reflect import inexact_builtins
+from .evidence import EVIDENCE, Run, place
+from .invented import RECIPES, Recipe
 
 BUDGET = 1 << 18  # backward jumps of a batch of workgroups
-RERUNS = 2  # on wgpu, to see whether it agrees with itself
-
-# Largest error / largest magnitude in the binding, where builtins are used whose last bits WGSL leaves open: as far
-# off as it allows `sin` and `cos`.
-TOLERANCE = {SINGLE: 2.0**-11, HALF: 2.0**-7}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,35 +178,25 @@ def _brief(error: BaseException) -> str:
 # ---- running ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One run here: on what, and what it left."""
-
-    recipe: Recipe
-    given: dict[str, np.ndarray]
-    result: Any  # sim.Run
-
-    def findings(self, code: str) -> list[Any]:
-        return [f for f in self.result.findings if f.code == code]
-
-    @property
-    def clean(self) -> bool:
-        return not (self.findings("out-of-bounds") or self.findings("endless-loop"))
-
-    @property
-    def busy(self) -> bool:
-        """Whether an output changed."""
-        return any(after.tobytes() != self.given[name].tobytes() for name, after in self.result.outputs.items())
-
-
 class _Entry:
+    """One entry point, with what `evidence` needs to run it again."""
+
     def __init__(self, owner: _Module, module: Module, function: typed.Function) -> None:
         self.owner = owner
         self.module = module
         self.function = function
         self.name = function.name
-        self.overrides = invented.override_values(function)
+        self.overrides: dict[Any, Any] = invented.override_values(function)
         self.grid = invented.grid(function)
+
+    @property
+    def pipeline(self) -> typed.Pipeline:
+        return self.module.pipeline(self.name, self.overrides)
+
+    @property
+    def text(self) -> str:
+        """What wgpu is given."""
+        return self.owner.text
 
     def run(self) -> Trial:
         try:
@@ -230,30 +214,29 @@ class _Entry:
     def _run(self) -> Trial:
         ours = self._simulated()
         if ours.findings("endless-loop"):
-            return self._trial("endless", _place(ours.findings("endless-loop")[0]))
+            return self._trial("endless", place(ours.findings("endless-loop")[0]))
         try:
-            theirs = self._on_wgpu(ours.given)
+            theirs = self.on_wgpu(ours.given)
         except GpuError as error:
             return self._trial("only-here", _first(str(error)), ours.recipe)
-        found = self._differences(ours, theirs)
+        found = self.differences(ours.recipe, ours.result.outputs, theirs)
         idle = "" if ours.busy else "no output changed"
         verdict, why = ("equal", idle) if not found else self._judged(ours, theirs, found)
         return self._trial(verdict, why, ours.recipe)
 
-    def _simulated(self) -> _Run:
+    def _simulated(self) -> Run:
         """The first run that stays in bounds, comes to an end and does something; else does what of that it can."""
-        runs: list[_Run] = []
+        runs: list[Run] = []
         for recipe in RECIPES:
             with self.owner.stage(self.name, "build"):
-                pipeline = self.module.pipeline(self.name, self.overrides)
-                given = invented.buffers(pipeline, recipe)
-            run = _Run(recipe, given, self._simulate(given))
+                given = invented.buffers(self.pipeline, recipe)
+            run = Run(recipe, given, self.simulate(given))
             if run.clean and run.busy:
                 return run
             runs.append(run)
         return next((run for run in runs if run.clean), runs[-1])
 
-    def _simulate(self, given: dict[str, np.ndarray], **options: Any) -> Any:
+    def simulate(self, given: Mapping[Any, np.ndarray], **options: Any) -> Any:
         import sim
 
         with self.owner.stage(self.name, "simulate"):
@@ -264,16 +247,16 @@ class _Entry:
                 entry=self.name,
                 overrides=self.overrides,
                 device=gpu.require_adapter(self.owner.adapter).profile or "lavapipe",
-                probes=("bounds",),
                 budget=BUDGET,
-                **options,
+                **{"probes": ("bounds",), **options},
             )
 
-    def _on_wgpu(self, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def on_wgpu(self, given: Mapping[Any, np.ndarray], text: str | None = None) -> dict[str, np.ndarray]:
+        """Outputs of wgpu, of the shader's own text or of another with the same bindings. Raises `GpuError`."""
         slots = gpu.slots_of(self.function)
         with self.owner.stage(self.name, "wgpu"):
             run = gpu.run(
-                self.owner.text,
+                text or self.text,
                 self.name,
                 self.grid,
                 given,
@@ -287,105 +270,26 @@ class _Entry:
         """We refuse to run it; does wgpu?"""
         why = f"{error.diagnostics[0].message} ({error.diagnostics[0].code})"
         try:
-            pipeline = self.module.pipeline(self.name, self.overrides)
-            self._on_wgpu(invented.buffers(pipeline, RECIPES[-1]))
+            self.on_wgpu(invented.buffers(self.pipeline, RECIPES[-1]))
         except (GpuError, UsageError, WgslError) as refusal:
             return self._trial("not-started", f"{why}; {_first(str(refusal))}")
         return self._trial("unsupported", why)
 
     # ---- judging ----
 
-    def _differences(self, ours: _Run, theirs: dict[str, np.ndarray]) -> list[Difference]:
-        pipeline = self.module.pipeline(self.name, self.overrides)
-        types = {variable.name: type_ for variable, type_ in pipeline.store_types.items()}
-        found = []
-        for name, bytes_ in ours.result.outputs.items():
-            codes = invented.layout(types[name], ours.recipe)
-            found += differences(name, codes, bytes_, theirs[name])
-        return found
+    def differences(self, recipe: Recipe, ours: Mapping[str, np.ndarray], theirs: Any) -> list[Difference]:
+        """Where two sets of outputs differ, both of runs on data made by `recipe`."""
+        types = {v.name: type_ for v, type_ in self.pipeline.store_types.items()}
+        return [
+            difference
+            for name, bytes_ in ours.items()
+            for difference in differences(name, invented.layout(types[name], recipe), bytes_, theirs[name])
+        ]
 
-    def _judged(self, ours: _Run, theirs: dict[str, np.ndarray], found: list[Difference]) -> tuple[str, str]:
+    def _judged(self, ours: Run, theirs: dict[str, np.ndarray], found: list[Difference]) -> tuple[str, str]:
         """A verdict on outputs that differ, and the evidence for it."""
         words = "; ".join(map(str, found[:2]))
-        for code in ("out-of-bounds", "barrier-divergence"):
-            if reasons := ours.findings(code):
-                return "explained", f"{_place(reasons[0])}; {words}"
-        open_ = inexact_builtins(self.function)
-        if open_ and all(d.allowed for d in found):
-            return "within", f"uses {', '.join(open_)}; {words}"
-        for _ in range(RERUNS):
-            again = self._on_wgpu(ours.given)
-            if any(again[name].tobytes() != theirs[name].tobytes() for name in again):
-                return "explained", f"wgpu does not agree with itself from run to run (a race); {words}"
-        return "differs", f"{words}; uses {', '.join(open_) or 'nothing inexact'}"
-
-
-def _place(finding: Any) -> str:
-    line = f"line {finding.span.line}: " if finding.span else ""
-    return f"{finding.code}, {line}{finding.message}"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Elements of one binding, all of a kind (`code`), that are not the same. `error`: largest / largest magnitude."""
-
-    binding: str
-    code: int
-    count: int
-    elements: int
-    first: int  # byte
-    ours: Any
-    theirs: Any
-    error: float
-    ulp: int
-
-    @property
-    def allowed(self) -> bool:
-        return self.error <= TOLERANCE.get(self.code, 0.0)
-
-    def __str__(self) -> str:
-        how = f", up to {self.ulp} ULP, {self.error:.2g} of the largest" if self.code in TOLERANCE else ""
-        return (
-            f"{self.binding}: {self.count} of {self.elements}{how}; "
-            f"at byte {self.first} {self.ours:.9g} here, {self.theirs:.9g} there"
-        )
-
-
-_DTYPES = {WHOLE: np.uint32, COUNTER: np.uint32, SINGLE: np.float32, HALF: np.float16}
-
-
-def differences(binding: str, codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> list[Difference]:
-    """Where two outputs differ, one record for each kind of element. Any NaN equals any other; padding is nothing."""
-    found = []
-    for code, dtype in _DTYPES.items():
-        chosen = codes == code
-        a, b = (x.view(np.uint16)[chosen].view(dtype) for x in (ours, theirs))
-        differ = bits_of(a) != bits_of(b)
-        if dtype in (np.float32, np.float16):
-            differ &= ~(np.isnan(a) & np.isnan(b))
-        if differ.any():
-            found.append(_difference(binding, code, np.flatnonzero(chosen), a, b, differ))
-    return found
-
-
-def _difference(
-    binding: str, code: int, halves: np.ndarray, a: np.ndarray, b: np.ndarray, differ: np.ndarray
-) -> Difference:
-    at = int(np.flatnonzero(differ)[0])
-    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
-    finite = np.isfinite(wide_b)
-    largest = np.abs(wide_b[finite]).max(initial=0.0)
-    with np.errstate(invalid="ignore"):
-        error = np.abs(wide_a - wide_b)[differ]
-    error = np.where(np.isfinite(error), error, np.inf)  # an infinity or a NaN on one side only
-    return Difference(
-        binding,
-        code,
-        int(differ.sum()),
-        len(a),
-        int(halves[at * (a.itemsize // 2)]) * 2,
-        a[at],
-        b[at],
-        float(error.max() / largest) if largest else float(error.max()),
-        int(ulp_distance(a[differ], b[differ]).max()),
-    )
+        for verdict, look in EVIDENCE:
+            if reason := look(self, ours, theirs, found):
+                return verdict, f"{reason}; {words}"
+        return "differs", words
