@@ -19,7 +19,7 @@ from sim.models import Exceeded, check_dispatch
 from . import gpu, references
 from .cases import expected_counters
 from .compare import EXACT, Comparison, Rule, compare
-from .errors import NoAdapter, UsageError
+from .errors import NoAdapter, TooLarge, UsageError
 from .manifest import Case
 from .reflect import check_module
 
@@ -266,7 +266,11 @@ def _against_gpu(
         )
     profile = adapter.profile or options.device
     say(f"running on {adapter.name}")
-    on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
+    try:
+        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
+    except TooLarge as error:
+        notes.append(f"not compared with wgpu: {error}")
+        return adapter, []
     if profile != options.device:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return adapter, gpu_checks(case, run, on_gpu, truth)

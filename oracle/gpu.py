@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import GpuError, NoAdapter, UsageError
+from .errors import GpuError, NoAdapter, TooLarge, UsageError
 from .reflect import entry_point
 
 Key = str | tuple[int, int]
@@ -113,8 +113,8 @@ def run(
     """Dispatch `grid` workgroups of `entry`, `repeats` times over, each time on fresh contents of the bindings.
 
     `slots` are the shader's declarations; left out, the simulator's front end reads them from the text.
-    Raises `GpuError` where wgpu refuses, `NoAdapter` where there is nothing to run on, `UsageError` on data that
-    does not fit the slots.
+    Raises `GpuError` where wgpu refuses, `TooLarge` where a binding is, `NoAdapter` where there is nothing to run on,
+    `UsageError` on data that does not fit the slots.
     """
     slots = read_slots(wgsl, entry) if slots is None else slots
     contents = _match(slots, bindings)
@@ -239,6 +239,7 @@ def _run(
     overrides: Mapping[str, Any] | None,
     repeats: int,
 ) -> GpuRun:
+    _check_sizes(device, info, contents)
     module = device.create_shader_module(code=wgsl)
     buffers = [device.create_buffer(size=_size(data), usage=_usage(slot)) for slot, _, data in contents]
     try:
@@ -262,6 +263,14 @@ def _run(
         for buffer in buffers:
             buffer.destroy()
     return GpuRun(outputs, info, tuple(seconds))
+
+
+def _check_sizes(device: Any, info: AdapterInfo, contents: list[tuple[Slot, Key, Data]]) -> None:
+    for slot, _, data in contents:
+        kind = "uniform" if slot.kind == "uniform" else "storage"
+        most, size = device.limits[f"max-{kind}-buffer-binding-size"], _size(data)
+        if size > most:
+            raise TooLarge(f"binding {slot.name} holds {size:,} bytes, and {info.name} binds {most:,} at most")
 
 
 def _usage(slot: Slot) -> int:

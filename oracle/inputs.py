@@ -1,7 +1,7 @@
 """Contents of bindings: seeded generators, and what people type on the command line.
 
 An array is a function of its binding's name, its shape, its dtype and a seed, and of nothing else: the same on every
-machine and in every run. Of packed weights the shape is that of the matrix, and the array is flat.
+machine and in every run. Of packed weights the shape is that of the matrix that is packed.
 """
 
 from __future__ import annotations

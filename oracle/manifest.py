@@ -276,7 +276,11 @@ def _check_names(table: Table, expressions: Any, dims: Mapping[str, int], key: s
 
 
 def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:
-    return tuple(_binding(name, table.table(name), dims) for name in list(table.data))
+    bindings = {name: _binding(name, table.table(name), dims) for name in list(table.data)}
+    for name, binding in bindings.items():
+        if binding.of is not None and binding.of not in bindings:
+            table.fail(f"`of` of {name} names {binding.of}, which is no binding", name)
+    return tuple(bindings.values())
 
 
 def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:

@@ -116,6 +116,42 @@ def test_an_unknown_dim_is_named(write):
         manifest.load(write(GOOD)).shape({"Q": 1})
 
 
+SCALES = """\
+[bind.scales]
+dtype = "u32"
+shape = ["M", "2 * N"]
+init = "nf4.absmax"
+of = "A"
+
+[bind.size]"""
+PACKED = GOOD.replace('dtype = "f32"', 'dtype = "u32"').replace('"normal"', '"nf4"').replace("[bind.size]", SCALES)
+
+
+def test_packed_weights_and_their_scales_are_of_one_matrix(write):
+    kernel = manifest.load(write(PACKED))
+    arrays = kernel.case(kernel.shape({})).arrays
+    for name, kind in (("A", "nf4"), ("scales", "nf4.absmax")):
+        assert np.array_equal(arrays[name], inputs.generate(kind, "A", (6, 8), "u32"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('of = "A"', 'of = "B"', "k.toml:14: `of` of scales names B, which is no binding"),
+        (
+            '"u32"\nshape = ["M", "2 * N"]\ninit = "nf4"',
+            '"f32"\nshape = ["M"]\ninit = "nf4"',
+            "`nf4` makes u32, not f32",
+        ),
+    ],
+)
+def test_a_mistake_about_packed_weights_is_named(write, old, new, message):
+    assert PACKED.count(old) == 1
+    with pytest.raises(UsageError) as caught:
+        manifest.load(write(PACKED.replace(old, new)))
+    assert message in str(caught.value)
+
+
 def test_a_missing_manifest(tmp_path):
     with pytest.raises(UsageError, match="there is no such file"):
         manifest.load(tmp_path / "none.toml")
