@@ -198,9 +198,12 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
 @ADAPTER
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, not only its default sizes.")
 @click.option("--worst", default=10, show_default=True, help="How many differing elements to show.")
+@click.option(
+    "--counters", is_flag=True, help="Compare counters too: the shader runs again with probes written into it."
+)
 @JSON
-def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, as_json: bool,
-         **given: Any) -> None:  # fmt: skip
+def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, counters: bool,
+         as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run the same WGSL in the simulator and through wgpu, and show every difference in bits."""
     from . import diff as room
     from .report_json import diff_entry
@@ -210,10 +213,43 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
         "diff",
         plans(paths, _request(**given, sweep=sweep)),
         as_json,
-        compute=lambda case, plan, say: room.diff(case, device, adapter, worst, say),
+        compute=lambda case, plan, say: room.diff(case, device, adapter, worst, counters, say),
         show=show_diff,
         entry=diff_entry,
     )
+
+
+@main.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FOLDER...")
+@click.option("--embedded", is_flag=True, help="Look into string literals of JS, TS, HTML, C++, Rust and Python too.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes; left out, one for each processor.")
+@click.option("--limit", default=60.0, show_default=True, help="Seconds for one stage of one entry point.")
+@click.option("--list", "everything", is_flag=True, help="Show every trial, not only what is not as it should be.")
+@ADAPTER
+@JSON
+def corpus(folders: tuple[Path, ...], embedded: bool, jobs: int | None, limit: float, everything: bool,
+           adapter: str | None, as_json: bool) -> None:  # fmt: skip
+    """Try every shader in FOLDERs on made-up data, here and through wgpu, and say what came of each."""
+    from . import corpus as room
+    from .report_corpus import corpus_json, show_corpus
+    from .report_text import console
+
+    found = room.collect(folders, embedded)
+    options = room.Options(jobs or os.cpu_count() or 1, limit, adapter)
+    with meter(sum(len(collection.shaders) for collection in found)) as progress:
+
+        def done(shader: Any) -> None:
+            progress.stage(shader.name, "tried")
+            with progress.finish():
+                pass
+
+        room.corpus(found, options, done)
+    ok = all(room.good(trial) for collection in found for trial in collection.trials)
+    if as_json:
+        click.echo(corpus_json(found, ok))
+    else:
+        show_corpus(console(), found, everything=everything)
+    sys.exit(CLEAN if ok else FOUND)
 
 
 # ---- what the commands share -------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import numpy as np
 from .errors import UsageError
 
 F32_ROUNDOFF = 2.0**-24  # largest relative error of one float32 rounding
+F32_SMALLEST_NORMAL = 2.0**-126
 F64_ROUNDOFF = 2.0**-53
 
 
@@ -88,14 +89,15 @@ def silu_times(gate: np.ndarray, up: np.ndarray) -> Expected:
     """gate / (1 + exp(-gate)) * up, with the errors that WGSL allows (section "Floating Point Accuracy").
 
     exp(x) may be off by 3 + 2 |x| ULP, the division by 2.5, addition and multiplication by a rounding each. An ULP is
-    two roundings at most, and exp's share in the denominator is exp(-gate) / (1 + exp(-gate)).
+    two roundings at most, and exp's share in the denominator is exp(-gate) / (1 + exp(-gate)). What is smaller than
+    normal numbers may be flushed to zero.
     """
     g, u = gate.astype(np.float64), up.astype(np.float64)
     e = np.exp(-g)
     relative = 2 * F32_ROUNDOFF * (3 + 2 * np.abs(g)) * e / (1 + e)
     relative += F32_ROUNDOFF * (1 + 2 * 2.5 + 1) + 8 * F64_ROUNDOFF
     value = g / (1 + e) * u
-    return Expected(value, relative / (1 - relative) * np.abs(value))
+    return Expected(value, relative / (1 - relative) * np.abs(value) + F32_SMALLEST_NORMAL * (1 + np.abs(u)))
 
 
 @reference("matmul")

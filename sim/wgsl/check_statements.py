@@ -150,7 +150,8 @@ class Statements:
 
     def _phony(self, stmt: syntax.Assign) -> typed.Stmt:
         value = self.expressions.value(stmt.value)
-        value = fold.concrete(value) if t.is_constructible(value.type) else value
+        if not isinstance(value, typed.Const):  # a constant may stay abstract, whatever its size: nothing is made of it
+            value = fold.concrete(value) if t.is_constructible(value.type) else value
         if not (t.is_constructible(value.type) or isinstance(value.type, t.Pointer | t.Texture | t.Sampler)):
             raise fail("not-constructible", f"a value of type {value.type} cannot be evaluated here", stmt.value.span)
         return typed.Eval(stmt.span, value)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from oracle import manifest
 from oracle.audit import Options, audit
+from oracle.cases import Request, plans
 from oracle.cli import main
 
 SHADERS = Path(__file__).parents[2] / "shaders"
@@ -58,10 +58,8 @@ def folder(tmp_path):
 
 QUICK = [
     pytest.param(kernel, shape, id=f"{kernel.name} {shape}")
-    for path in sorted(SHADERS.rglob("*.toml"))
-    for kernel in manifest.load_all(path)
-    for shape in kernel.shapes
-    if shape.cost == "quick"
+    for kernel, shapes in ((plan.kernel, plan.shapes) for plan in plans([SHADERS], Request(quick=True)))
+    for shape in shapes
 ]
 
 

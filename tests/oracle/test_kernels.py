@@ -3,18 +3,24 @@
 `test_end_to_end` audits every kernel in every quick shape; here kernels are held against each other.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from oracle import manifest, references
+import sim
+from oracle import references
 from oracle.audit import run_on_gpu, simulate
+from oracle.cases import Request, plans
 from oracle.compare import Rule, compare
+from oracle.reflect import check_module
 
 SHADERS = Path(__file__).parents[2] / "shaders"
-KERNELS = {kernel.name: kernel for path in sorted(SHADERS.rglob("*.toml")) for kernel in manifest.load_all(path)}
+KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}
 TILED = [name for name, kernel in KERNELS.items() if kernel.source.stem.startswith("matmul")]
+
+LADDER = [name for name in KERNELS if name.startswith("ladder")]
 
 UGLY = {"M": 70, "K": 36, "N": 68}  # more than one tile each way, and nothing a multiple of one
 
@@ -97,6 +103,60 @@ def test_f16_weights_are_f32_weights_rounded(name):
 )
 def test_fusion_changes_no_bit(fused, unfused):
     assert same_bits(output(fused), output(unfused, X=output("swiglu", {"M": UGLY["M"], "K": UGLY["K"]})))
+
+
+@pytest.mark.parametrize("rung", LADDER)
+def test_every_rung_of_the_ladder_writes_the_same_bits(rung):
+    assert same_bits(output(rung), output("ladder_one_thread"))
+
+
+@pytest.mark.parametrize("name", [*TILED, "ladder_4x4", "ladder_unrolled_4x4", "ladder_unrolled_8x8"])
+def test_what_a_load_past_the_end_gives_is_of_no_matter(name):
+    """Clamped, zero, or another element: all three are what WebGPU allows."""
+    case = case_of(name)
+    made = [
+        sim.simulate(
+            check_module(case.kernel),
+            entry=case.kernel.entry,
+            grid=case.grid,
+            bindings=case.bindings,
+            probes="bounds",
+            out_of_bounds=policy,
+        )
+        for policy in ("clamp", "zero", "wrap")
+    ]
+    assert all(run.findings for run in made)
+    first, *others = (output for run in made for output in run.outputs.values())
+    assert all(same_bits(first, other) for other in others)
+
+
+# ---- what a host must see to -------------------------------------------------------------------------
+
+
+def test_a_grid_for_workgroups_of_16_x_16_leaves_three_quarters_to_nobody():
+    """The rungs with 8 x 8 invocations, dispatched as if they had 16 x 16."""
+    case = case_of("ladder_row_from_y", {"M": 64, "N": 64, "K": 4})
+    whole = simulate(case, "nvidia", "none").outputs["C"]
+    part = simulate(replace(case, grid=(4, 4, 1)), "nvidia", "none").outputs["C"]
+    assert np.isnan(part).mean() == 0.75
+    assert same_bits(part[:32, :32], whole[:32, :32])
+
+
+@pytest.mark.parametrize("n", [5, 6, 7])
+def test_a_1x4_tile_writes_over_the_next_row_where_n_is_no_multiple_of_4(n):
+    """Rows but the last lose the first of their columns; so they do with 16 rows to a workgroup and in any order."""
+    sizes = {"M": 8, "N": n, "K": 3}
+    wrong = output("ladder_1x4", sizes) != output("ladder_row_from_y", sizes)
+    assert wrong[1:, : 8 - n].all()
+    assert not wrong[0].any()
+
+
+@pytest.mark.parametrize("sizes", [{"M": 8, "K": 34, "N": 8}, {"M": 8, "K": 8, "N": 34}], ids=str)
+def test_a_tiled_matmul_needs_multiples_of_4(sizes):
+    case = case_of("matmul", sizes)
+    truth = references.find("matmul")(case.arrays, case.shape.dims)["Y"]
+    y = simulate(case, "nvidia", "none").outputs["Y"]
+    assert not compare(y, truth.value, Rule("bound"), bound=truth.bound).ok
 
 
 # ---- gradients ---------------------------------------------------------------------------------------

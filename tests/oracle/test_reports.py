@@ -206,6 +206,39 @@ def test_a_gpu_that_disagrees(world):
     assert "audit: 0 of 1 cases clean" in result.stdout
 
 
+def test_free_outputs_of_a_gpu_are_held_against_the_reference(world):
+    """One bit off is no matter; a wrong number is."""
+    (world.folder / "twice.toml").write_text(MANIFEST + 'y = { rule = "ulp", max = 4 }\nfree = ["y"]\n')
+    world.gpu_error = 1e-7
+    for verb in ("audit", "diff"):
+        result = bankshot(verb, world.folder, "--set", "N=64")
+        assert result.exit_code == 0, result.output
+        assert (
+            "ok       y against reference twice by wgpu on llvmpipe (LLVM 15): 64 elements, rule ulp" in result.stdout
+        )
+    world.gpu_error = 1.0
+    for verb in ("audit", "diff"):
+        result = bankshot(verb, world.folder, "--set", "N=64")
+        assert result.exit_code == 1
+        assert "y against reference twice by wgpu on llvmpipe (LLVM 15): 1 of 64 elements" in result.stdout
+
+
+def test_one_kernel_of_a_family(world):
+    family = MANIFEST + '[[variant]]\nkernel.name = "one"\n[[variant]]\nkernel.name = "two"\n'
+    (world.folder / "twice.toml").write_text(family)
+    assert "audit: 2 of 2 cases clean" in bankshot("audit", world.folder, "--set", "N=64").stdout
+    result = bankshot("audit", world.folder, "--set", "N=64", "--kernel", "two")
+    assert "two  N=64" in result.stdout
+    assert "audit: 1 of 1 cases clean" in result.stdout
+    result = bankshot("audit", world.folder, "--kernel", "three")
+    assert (result.exit_code, "no kernel is named three; there are one, two" in result.stderr) == (2, True)
+    target = world.folder / "y.npy"
+    result = bankshot("run", world.folder, "--save", f"y={target}")
+    assert (result.exit_code, "choose one with --kernel: one, two" in result.stderr) == (2, True)
+    assert bankshot("run", world.folder, "--kernel", "one", "--save", f"y={target}").exit_code == 0
+    assert target.exists()
+
+
 def test_a_simulator_that_misses_the_reference(world):
     world.sim_error = 1.0
     result = bankshot("audit", world.folder, "--set", "N=64", "--no-gpu")
