@@ -19,7 +19,8 @@ class Counters:
 
     `executions`: subgroups that issued it. `active_lanes`: invocations in them. `*_requests`: accesses by subgroups;
     `shared_wavefronts` and `shared_ideal_wavefronts` of workgroup memory; `global_sectors`, `global_ideal_sectors`,
-    `global_lines` of storage; `global_bytes`: bytes that active lanes asked for. `barriers`: workgroups that passed
+    `global_lines` of storage and textures, whose texels are taken to lie row by row and level by level as their format
+    packs them (a filtered sample is one access for each texel it reads); `global_bytes`: bytes that active lanes asked for. `barriers`: workgroups that passed
     one. `flops`: floating-point operations of active lanes, fma counted as 2.
     """
 
@@ -63,7 +64,7 @@ class SiteCounters(Counters):
 
     @property
     def space(self) -> str | None:
-        """workgroup, storage or uniform, of memory sites."""
+        """workgroup, storage, uniform or texture, of memory sites."""
         return self.site.space
 
     @property

@@ -121,7 +121,7 @@ class Run:
         bound = next((b for b in self._dispatch.bound if b.key == key and b.writable), None)
         if bound is None:
             raise KeyError(key)
-        invocation = self._dispatch.writers.writer(bound, element * bound.item_bytes)
+        invocation = self._dispatch.writers.writer(bound, bound.byte_of(element))
         if invocation is None:
             return None
         index, lane = divmod(invocation, self._dispatch.lanes)

@@ -9,6 +9,7 @@ from .collectives import COLLECTIVES, Effect
 from .expressions import Expressions
 from .ir import Value
 from .sites import Site
+from .textures import TEXTURES
 
 
 def _barrier(kind: str) -> Effect:
@@ -69,6 +70,7 @@ _UNSIGNED = ("add", "sub", "and", "or", "xor")
 
 EFFECTS: dict[str, Effect] = {
     **COLLECTIVES,
+    **TEXTURES,
     "workgroupBarrier": _barrier("workgroup"),
     "storageBarrier": _barrier("storage"),
     "textureBarrier": _barrier("texture"),

@@ -189,7 +189,7 @@ class Emitter:
                 self._value(item)
             case ir.Count(sites=sites):
                 if "lanes" in self.probes:
-                    touches = any(self.sites[s].space in ("storage", "workgroup") for s in sites)
+                    touches = any(self.sites[s].space in ("storage", "workgroup", "texture") for s in sites)
                     self._add(Ins(op.COUNT, a=len(self.runs), m=self._mask_field(), x=int(touches)))
                     self.runs.append(sites)
             case ir.Set():

@@ -62,7 +62,7 @@ class Expressions(Memory):
         self.views: dict[Variable, View] = {
             var: View(var, type_)
             for var, type_ in pipeline.store_types.items()
-            if var.space in ("storage", "uniform", "workgroup", "immediate")
+            if var.space in ("storage", "uniform", "workgroup", "immediate", "handle")
         }
         self.spans: dict[int, Span] = {}
         self._tables: dict[int, Block] = {}
@@ -77,11 +77,11 @@ class Expressions(Memory):
     # ---- values ----
 
     def argument(self, expr: typed.Expr) -> list[Value] | View:
-        return self.view(expr) if isinstance(expr.type, t.Pointer) else self.value(expr)
+        return self.view(expr) if isinstance(expr.type, t.Pointer | t.Texture | t.Sampler) else self.value(expr)
 
     def evaluate(self, expr: typed.Expr) -> None:
         """For its effects."""
-        if isinstance(expr.type, t.Reference | t.Pointer):
+        if isinstance(expr.type, t.Reference | t.Pointer | t.Texture | t.Sampler):
             self.view(expr)
         else:
             self.value(expr)
