@@ -188,8 +188,8 @@ class Launch:
         return table
 
     def _policy_of(self, access: Access) -> int:
-        """Of an access past the end. A texel that is not there is never stored, and clamped it is the nearest one, which
-        is where the address of a texel that is not there wraps around to."""
+        """Of an access past the end. A texel that is not there is never stored; where its address wraps around to is the
+        nearest texel that is."""
         if not isinstance(access.variable.type, t.Texture):
             return self._policy
         return at.ZERO if access.writes or self._policy == at.ZERO else at.WRAP

@@ -95,7 +95,7 @@ def _sampler(variable: Variable, value: Any) -> Sampler:
         message = f"{variable.name} is given {what}, and a sampler is a sim.Sampler, or a mapping of {', '.join(names)}"
         raise fail("binding-sampler", message, variable.span)
     try:
-        given = {name: tuple(each) if isinstance(each, list) else each for name, each in value.items()}
+        given: dict[str, Any] = {n: tuple(each) if isinstance(each, list) else each for n, each in value.items()}
         return Sampler(**given)
     except (ValueError, TypeError) as error:
         raise fail("binding-sampler", f"{variable.name}: {error}", variable.span) from None

@@ -1,7 +1,7 @@
 """Textures as memory: where a texel is, and the builtins that do without a sampler.
 
-A place outside a texture gets an address past the end of it, so that the access is found out, as one to a buffer is; the
-launch has it give zeros or the nearest texel (a load), or do nothing (a store). Spec: "Texture Built-in Functions".
+A place outside a texture gets an address past the end of it, so that the access is found out, as one to a buffer is;
+the launch has it give zeros or the nearest texel (a load), or do nothing (a store). Spec: "Texture Built-in Functions".
 """
 
 from __future__ import annotations
