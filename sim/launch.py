@@ -188,11 +188,13 @@ class Launch:
         return table
 
     def _policy_of(self, access: Access) -> int:
-        """Of an access past the end. A texel that is not there is never stored; where its address wraps around to is the
-        nearest texel that is."""
+        """Of an access past the end. A texel that is not there is never stored; its address, clamped, is that of the
+        border, and wraps around to that of the nearest texel that is."""
         if not isinstance(access.variable.type, t.Texture):
             return self._policy
-        return at.ZERO if access.writes or self._policy == at.ZERO else at.WRAP
+        if access.writes:
+            return at.ZERO
+        return at.CLAMP if self.device.texel_outside == "zero" else at.WRAP
 
     def _start(self, access: Access) -> int:
         name = access.variable.name

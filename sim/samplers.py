@@ -79,16 +79,20 @@ def _known(what: str, name: Any, names: Mapping[str, int]) -> None:
 
 def bind_sampler(variable: Variable, type_: t.Sampler, key: Key, value: Any) -> Bound:
     """A sampler, or a mapping of its fields, in the machine's words. Raises `WgslError` naming the binding."""
-    sampler = _sampler(variable, value)
-    if type_.comparison != (sampler.compare is not None):
-        does = "compares" if type_.comparison else "does not compare"
-        raise fail("binding-sampler", f"{variable.name} is a {type_}, which {does}, not {sampler}", variable.span)
+    sampler = read_sampler(variable, type_, value)
     return Bound(variable, type_, key, sampler, sampler.words().view(np.uint8))
 
 
-def _sampler(variable: Variable, value: Any) -> Sampler:
-    if isinstance(value, Sampler):
-        return value
+def read_sampler(variable: Variable, type_: t.Sampler, value: Any) -> Sampler:
+    """What is given for a sampler, as one. Raises `WgslError` naming the binding."""
+    sampler = value if isinstance(value, Sampler) else _of_fields(variable, value)
+    if type_.comparison != (sampler.compare is not None):
+        does = "compares" if type_.comparison else "does not compare"
+        raise fail("binding-sampler", f"{variable.name} is a {type_}, which {does}, not {sampler}", variable.span)
+    return sampler
+
+
+def _of_fields(variable: Variable, value: Any) -> Sampler:
     names = [f.name for f in fields(Sampler)]
     if not isinstance(value, Mapping) or not set(value) <= set(names):
         what = ", ".join(map(str, value)) if isinstance(value, Mapping) else f"a {type(value).__name__}"

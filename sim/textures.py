@@ -125,7 +125,8 @@ class BoundTexture(Bound):
 
     def output(self, data: NDArray[np.uint8]) -> Any:
         assert isinstance(self.type, t.Texture)
-        return _from_words(self.format, channel_kind(self.type), data[at.TEXELS :]).reshape(self.levels[0].shape)
+        texels = data[at.TEXELS : -at.TEXEL_BYTES]
+        return _from_words(self.format, channel_kind(self.type), texels).reshape(self.levels[0].shape)
 
 
 def bind_texture(variable: Variable, type_: t.Texture, key: Key, value: Any) -> BoundTexture:
@@ -139,7 +140,8 @@ def bind_texture(variable: Variable, type_: t.Texture, key: Key, value: Any) -> 
         table[number * at.ROW : (number + 1) * at.ROW] = (*extent, first)
         first += int(np.prod(extent))
     table[at.LEVELS] = len(levels)
-    texels = [_to_words(format_, kind, level) for level in levels]
+    border = np.zeros(1 if format_.packed else len(format_.channels), stored_dtype(format_))
+    texels = [_to_words(format_, kind, level) for level in (*levels, border)]
     data = np.concatenate([table.view(np.uint8), *texels])
     return BoundTexture(variable, type_, key, value, data, format_, levels)
 

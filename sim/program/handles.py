@@ -1,8 +1,8 @@
 """What textures and samplers are in the machine's memory: words that a launch lays out and a program reads.
 
 A texture is a table of its levels and their number, then its texels from byte `TEXELS` on: row by row, layer by
-layer, level by level, each as four words (f32, i32 or u32) whatever its format is. A sampler is the words of
-`SAMPLER`.
+layer, level by level, each as four words (f32, i32 or u32) whatever its format is, and last a border: what is read
+where no texel is. A sampler is `SAMPLER_WORDS` words.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _Read = Callable[[list[Value]], list[Value]]  # the values at a place that a tex
 
 @dataclass(frozen=True)
 class _Tap:
-    """Along one axis: the two texels around a point, where they are kept inside, and how near the second is (0 to 1)."""
+    """Along one axis: the texels around a point, kept inside, and how near the second is (0 to 1)."""
 
     low: Value
     high: Value

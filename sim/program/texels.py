@@ -1,28 +1,32 @@
 """What storing does to a texel's channels: each becomes the nearest value that the format can hold.
 
-Spec: WGSL, "Texel Formats" (the inverse channel transfer functions). Rounding is to nearest, of the small floats toward
-zero, which the graphics APIs below WebGPU allow.
+Spec: WGSL, "Texel Formats" (the inverse channel transfer functions). Rounding is to nearest, ties to even; of floats
+without a sign, and where the device does so of f16, it is toward zero, which the APIs below WebGPU allow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from ..wgsl.texels import Format
 from .ir import Builder, Value
 
 _Fit = Callable[[Builder, Value, int], Value]
+_F16_FRACTION = 10
 _FRACTION = {11: 6, 10: 5}  # bits of fraction in the floats without a sign
 _LEAST_EXPONENT = -14  # of f16 and of those, which have its exponents
 
 
-def stored(builder: Builder, format_: Format, given: list[Value]) -> list[Value]:
-    """Four channels, red first, as they can be read back: missing ones are 0, 0, 0, 1. `given`: those to store."""
+def stored(builder: Builder, format_: Format, given: list[Value], *, cut: bool) -> list[Value]:
+    """Four channels, red first, as they can be read back: missing ones are 0, 0, 0, 1. `given`: those to store; `cut`:
+    f16 is rounded toward zero."""
+    fit = _cut_f16 if cut and format_.number == "float" else _FITS[format_.number]
     channels = []
     for letter, value, missing in zip("rgba", given, (0, 0, 0, 1), strict=True):
         if letter in format_.channels:
             bits = format_.bits[format_.channels.index(letter)]
-            channels.append(_FITS[format_.number](builder, value, bits))
+            channels.append(fit(builder, value, bits))
         else:
             channels.append(builder.const(value.kind, missing))
     return channels
@@ -56,16 +60,31 @@ def _float(builder: Builder, value: Value, bits: int) -> Value:
     return value if bits == 32 else builder.op("quantizeToF16_f32", value)
 
 
+def _cut_f16(builder: Builder, value: Value, bits: int) -> Value:
+    """Toward zero: too large numbers become the largest; infinities and NaN stay."""
+    if bits == 32:
+        return value
+    op, most = builder.op, (2 - 2.0**-_F16_FRACTION) * 2.0**15
+    clamped = op("clamp_f32", value, builder.const("f32", -most), builder.const("f32", most))
+    is_finite = op("lt_f32", op("abs_f32", value), builder.const("f32", inf))
+    return op("select_f32", value, _cut(builder, clamped, _F16_FRACTION), is_finite)
+
+
 def _ufloat(builder: Builder, value: Value, bits: int) -> Value:
-    """Negative numbers become 0, too large ones the largest; the bits that are too many are cut off."""
-    op, fraction = builder.op, _FRACTION[bits]
-    most = builder.const("f32", (2 - 2.0**-fraction) * 2.0**15)
-    clamped = op("clamp_f32", value, builder.const("f32", 0.0), most)
-    cut = op("and_u32", builder.reinterpret("u32", clamped), builder.const("u32", -(1 << (23 - fraction)) & 0xFFFFFFFF))
+    """Negative numbers become 0, too large ones the largest."""
+    most = builder.const("f32", (2 - 2.0 ** -_FRACTION[bits]) * 2.0**15)
+    return _cut(builder, builder.op("clamp_f32", value, builder.const("f32", 0.0), most), _FRACTION[bits])
+
+
+def _cut(builder: Builder, value: Value, fraction: int) -> Value:
+    """A number in the range of f16, of which only so many bits of fraction are kept; fewer where it is subnormal."""
+    op = builder.op
+    kept = builder.const("u32", -(1 << (23 - fraction)) & 0xFFFFFFFF)
+    normal = builder.reinterpret("f32", op("and_u32", builder.reinterpret("u32", value), kept))
     steps = builder.const("f32", 2.0 ** (fraction - _LEAST_EXPONENT))
-    small = op("div_f32", op("floor_f32", op("mul_f32", clamped, steps)), steps)
-    is_small = op("lt_f32", clamped, builder.const("f32", 2.0**_LEAST_EXPONENT))
-    return op("select_f32", builder.reinterpret("f32", cut), small, is_small)
+    small = op("div_f32", op("trunc_f32", op("mul_f32", value, steps)), steps)
+    is_small = op("lt_f32", op("abs_f32", value), builder.const("f32", 2.0**_LEAST_EXPONENT))
+    return op("select_f32", normal, small, is_small)
 
 
 _FITS: dict[str, _Fit] = {

@@ -1,7 +1,8 @@
 """Textures as memory: where a texel is, and the builtins that do without a sampler.
 
 A place outside a texture gets an address past the end of it, so that the access is found out, as one to a buffer is;
-the launch has it give zeros or the nearest texel (a load), or do nothing (a store). Spec: "Texture Built-in Functions".
+the launch has it give the border or the nearest texel (a load), or do nothing (a store). Spec: WGSL, "Texture Built-in
+Functions".
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Image:
         return op("mul_u32", number, self.builder.const("u32", _TEXEL))
 
     def checked_address(self, place: list[Value], level: Value | None) -> Value:
-        """Of any place (i32 or u32) in any level: outside, that of the nearest texel and the size of them all."""
+        """Of any place (i32 or u32) in any level: outside, that of the nearest texel plus the size of them all."""
         builder, op = self.builder, self.builder.op
         row, inside = self.row_of(level)
         nearest = []
@@ -130,7 +131,7 @@ def _store(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
     image = Image(lowering, call)
     *place, given = (lowering.value(argument) for argument in call.args[1:])
     assert image.type.format is not None
-    channels = stored(lowering.builder, format_of(image.type.format), given)
+    channels = stored(lowering.builder, format_of(image.type.format), given, cut=lowering.rounding.cuts_f16)
     address = image.checked_address([value for part in place for value in part], None)
     image.write(address, channels, image.site("store"))
     return []
