@@ -158,9 +158,18 @@ def read_texture(variable: Variable, type_: t.Texture, value: Any) -> tuple[Form
         raise fail("binding-dtype", message, variable.span)
     shape = shape_of(type_)
     format_ = _format(variable, type_, shape, levels[0])
-    _check_extent(variable, type_, shape, levels[0])
+    if shape.third == "face":
+        _check_faces(variable, type_, shape, levels[0])
     _check_levels(variable, type_, shape, levels)
     return format_, tuple(np.ascontiguousarray(level) for level in levels)
+
+
+def level_shape(type_: t.Texture, largest: tuple[int, ...], level: int) -> tuple[int, ...]:
+    """Of the array of a level: half the one before, rounded down, and at least 1, along all axes but layers."""
+    shape = shape_of(type_)
+    end = _ranks(shape)
+    halved = range(end - shape.axes, end)
+    return tuple(max(1, n >> level) if axis in halved else n for axis, n in enumerate(largest))
 
 
 def _ranks(shape: Shape) -> int:
@@ -208,31 +217,26 @@ def _axes(type_: t.Texture, shape: Shape) -> str:
     return f"[{', '.join([*third, *names])}] and channels"
 
 
-def _check_extent(variable: Variable, type_: t.Texture, shape: Shape, array: NDArray[Any]) -> None:
-    width, height, third = _extent(shape, array)
-    if shape.third != "face":
-        return
-    whole = third % _FACES == 0 if type_.kind.endswith("array") else third == _FACES
+def _check_faces(variable: Variable, type_: t.Texture, shape: Shape, array: NDArray[Any]) -> None:
+    width, height, faces = _extent(shape, array)
+    whole = faces % _FACES == 0 if type_.kind.endswith("array") else faces == _FACES
     if width != height or not whole:
         message = f"{variable.name} has shape {list(array.shape)}, and {type_} needs six square faces for each cube"
         raise fail("binding-size", message, variable.span)
 
 
 def _check_levels(variable: Variable, type_: t.Texture, shape: Shape, levels: tuple[NDArray[Any], ...]) -> None:
-    """Each level is half as large as the one before, rounded down, and at least 1, along all axes but layers."""
+    """No more levels than there can be, and each of its shape."""
     largest = levels[0]
-    most = max(largest.shape[_ranks(shape) - shape.axes : _ranks(shape)]).bit_length()
+    most = max(_extent(shape, largest)[: shape.axes]).bit_length()
     if type_.format is not None or shape.axes == 1 or shape.third == "sample":
         most = 1
     if len(levels) > most:
         message = f"{variable.name} has {len(levels)} levels, and {type_} of shape {list(largest.shape)} at most {most}"
         raise fail("binding-size", message, variable.span)
-    halved = range(_ranks(shape) - shape.axes, _ranks(shape))
     for number, level in enumerate(levels):
-        wanted = [max(1, n >> number) if axis in halved else n for axis, n in enumerate(largest.shape)]
-        if list(level.shape) != wanted or level.dtype != largest.dtype:
-            found = f"{level.dtype}{list(level.shape)}"
-            message = (
-                f"level {number} of {variable.name} is {found}, and half the one before is {largest.dtype}{wanted}"
-            )
+        wanted = level_shape(type_, largest.shape, number)
+        if level.shape != wanted or level.dtype != largest.dtype:
+            found, half = f"{level.dtype}{list(level.shape)}", f"{largest.dtype}{list(wanted)}"
+            message = f"level {number} of {variable.name} is {found}, and half the one before is {half}"
             raise fail("binding-size", message, variable.span)
