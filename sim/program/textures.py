@@ -20,7 +20,7 @@ from .texels import stored
 
 _UNIT = 4  # bytes of a word
 _TEXEL = handles.TEXEL_BYTES // _UNIT
-_FACES = 6
+FACES = 6
 _NO_SITE = -1  # what the hardware knows of a texture or sampler costs nothing
 
 
@@ -148,7 +148,7 @@ def _third(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
     """Layers or samples; six faces of a cube are one layer."""
     image = Image(lowering, call)
     count = image.extent(2, lowering.builder.const("u32", 0))
-    faces = _FACES if image.shape.third == "face" else 1
+    faces = FACES if image.shape.third == "face" else 1
     return [lowering.builder.op("div_u32", count, lowering.builder.const("u32", faces))]
 
 
