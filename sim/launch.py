@@ -101,16 +101,14 @@ class Launch:
     def _with_widths(self, program: Program) -> Program:
         """The program, whose texture sites have the width of the texels that are bound."""
         widths = self._texel_bytes
-        sites = [
-            replace(s, bytes_per_lane=widths[s.variable or ""]) if s.space == "texture" else s for s in program.sites
-        ]
+        sites = [replace(s, bytes_per_lane=widths[s.variable]) if s.variable in widths else s for s in program.sites]
         return replace(program, sites=sites)
 
     def _in_texels(self, outcome: Outcome) -> Outcome:
         """The outcome, whose bytes of texture sites are those of the format."""
         for probe, tally in zip(self.program.probes, outcome.tallies, strict=False):
             site = self.program.sites[probe.site]
-            if site.space == "texture":
+            if site.variable in self._texel_bytes:
                 tally[at.BYTES] = tally[at.BYTES] * site.bytes_per_lane // handles.TEXEL_BYTES
         return outcome
 

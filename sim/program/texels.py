@@ -73,7 +73,8 @@ def _cut_f16(builder: Builder, value: Value, bits: int) -> Value:
 def _ufloat(builder: Builder, value: Value, bits: int) -> Value:
     """Negative numbers become 0, too large ones the largest."""
     most = builder.const("f32", (2 - 2.0 ** -_FRACTION[bits]) * 2.0**15)
-    return _cut(builder, builder.op("clamp_f32", value, builder.const("f32", 0.0), most), _FRACTION[bits])
+    clamped = builder.op("clamp_f32", value, builder.const("f32", 0.0), most)
+    return _cut(builder, builder.op("abs_f32", clamped), _FRACTION[bits])  # there is no -0 either
 
 
 def _cut(builder: Builder, value: Value, fraction: int) -> Value:
