@@ -148,6 +148,7 @@ def simulate(
     """Run `grid` workgroups of a compute entry point.
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
+    Textures are arrays (`sim.textures` says which axes and dtypes) or lists of their levels, samplers a `sim.Sampler`.
     `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end of an array
     does: clamp, zero, wrap. A texel that is not there is the device's affair (`Device.texel_outside`).
     `budget`: backward jumps that a batch of workgroups may take. `progress(done, of)` is told of workgroups.
