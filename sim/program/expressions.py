@@ -81,8 +81,10 @@ class Expressions(Memory):
         return self.view(expr) if isinstance(expr.type, t.Pointer | t.Texture | t.Sampler) else self.value(expr)
 
     def evaluate(self, expr: typed.Expr) -> None:
-        """For its effects."""
-        if isinstance(expr.type, t.Reference | t.Pointer | t.Texture | t.Sampler):
+        """For its effects. Of a composite that is only loaded, no value is made."""
+        if isinstance(expr, typed.Load) and isinstance(expr.type, t.Array | t.Struct):
+            self.view(expr.ref)
+        elif isinstance(expr.type, t.Reference | t.Pointer | t.Texture | t.Sampler):
             self.view(expr)
         else:
             self.value(expr)
