@@ -205,17 +205,20 @@ def expected_outputs(case: Case) -> Truth:
 
 
 def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5) -> list[OutputCheck]:
-    """Every output bit for bit, but those whose bits are free against the reference, as the simulator's are.
+    """Every output bit for bit or by the manifest's rule, but those whose bits are free against the reference, as the
+    simulator's are.
 
     What the simulator says of the writers goes with the differences.
     """
-    checks = []
+    checks, kernel = [], case.kernel
     for var, theirs in on_gpu.outputs.items():
         name = case.name_of(var)
-        if name in case.kernel.free:
+        if name in kernel.free:
             checks.append(_against_reference(case, truth, name, on_gpu, f" by wgpu on {on_gpu.adapter.name}"))
         else:
-            same = compare(run.outputs[var], theirs, EXACT, owner=_owner(run, var), worst=worst)
+            same = compare(
+                run.outputs[var], theirs, kernel.gpu_rules.get(name, EXACT), owner=_owner(run, var), worst=worst
+            )
             checks.append(OutputCheck(name, f"wgpu on {on_gpu.adapter.name}", same))
     return checks
 

@@ -16,7 +16,10 @@ import numpy as np
 from . import quant
 from .errors import UsageError
 
-DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
+DTYPES = {
+    **{"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32},
+    **{"i16": np.int16, "u16": np.uint16, "i8": np.int8, "u8": np.uint8},  # of texels
+}
 
 Generator = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray]
 

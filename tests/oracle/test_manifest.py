@@ -83,7 +83,11 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ("M = 6", "M = -6", "k.toml:4: `M` is to be a whole number above 0, not -6"),
         ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` uses Q, which [kernel] dims does not have"),
         ('"ceil(N / 3)"', '"ceil(N /"', "k.toml:5: `ceil(N /` is not arithmetic"),
-        ('dtype = "f32"', 'dtype = "f33"', "k.toml:10: `dtype` is to be one of f32, f16, i32, u32, not 'f33'"),
+        (
+            'dtype = "f32"',
+            'dtype = "f33"',
+            "k.toml:10: `dtype` is to be one of f32, f16, i32, u32, i16, u16, i8, u8, not 'f33'",
+        ),
         ('init = "normal"', 'init = "gauss"', "k.toml:12: `init` is to be one of normal,"),
         ('init = "normal"', "", "k.toml:8: a binding is made by exactly one of init, file, values, struct"),
         ('shape = ["M", "2 * N"]', "", "k.toml:8: [bind.A] lacks `shape`"),
