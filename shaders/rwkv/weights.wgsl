@@ -73,6 +73,8 @@ fn weights(row: u32, eighth: u32) -> mat2x4<f32> {
     return scale * mat2x4<f32>(vec4<f32>(unpack4xI8(first)), vec4<f32>(unpack4xI8(last)));
 }
 
+#else
+#error one of FP16, INT8, NF4 and Q8_0 is to be defined
 #endif
 
 #if defined(INT8) || defined(NF4)
