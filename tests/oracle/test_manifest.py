@@ -233,6 +233,7 @@ def test_textures_and_samplers(images):
             "binding buffer is a array<u32>, and only textures have levels",
         ),
         ("[expect.gpu]\nimage", "[expect.gpu]\nimagine", "has an unknown key `imagine`; did you mean `image`?"),
+        ('init = "uniform"', 'file = "x.npy"', "k.toml:10: only `init` makes `levels`"),
         ('sampler = { mag = "linear"', 'dtype = "f32"\nsampler = { mag = "linear"', "has an unknown key `dtype`"),
     ],
 )
