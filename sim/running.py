@@ -135,7 +135,7 @@ def simulate(
     wgsl: str | Path | Module,
     *,
     grid: int | Sequence[int],
-    bindings: Mapping[Key, Any] | None = None,
+    bindings: Mapping[Any, Any] | None = None,
     entry: str | None = None,
     overrides: Mapping[str | int, Any] | None = None,
     device: str | Device = "nvidia",
