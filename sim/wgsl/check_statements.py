@@ -159,7 +159,8 @@ class Statements:
     def _target(self, expr: syntax.Expr, span: Span, *, update: bool) -> typed.Expr:
         target = self.expressions.check(expr, target=True)
         if not isinstance(target.type, t.Reference):
-            raise fail("not-assignable", "only a variable, or a part of one, can be assigned to", expr.span)
+            hint = "write '*' before it to assign to what it points to" if isinstance(target.type, t.Pointer) else None
+            raise fail("not-assignable", "only a variable, or a part of one, can be assigned to", expr.span, hint=hint)
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:
             self._check_swizzle_target(target, expr, update)
         if target.type.access == "read" or (update and target.type.access != "read_write"):
