@@ -12,7 +12,7 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from . import gpu
-from .embedded import Shader, files, shaders
+from .embedded import Shader, files, filled, shaders
 from .errors import UsageError
 from .trial import VERDICTS, Trial, trials
 
-STARTING = 300.0  # seconds until a worker is ready: the first one ever compiles the machine
+STARTING = 900.0  # seconds until a worker is ready: the first one ever compiles the machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,15 @@ class Collection:
         return Counter(trial.verdict for trial in self.trials)
 
 
-def collect(folders: Sequence[Path], embedded: bool) -> list[Collection]:
-    """The shaders under each of `folders`. Raises `UsageError` where there are none at all."""
+def collect(folders: Sequence[Path], embedded: bool, fill: Mapping[str, str] | None = None) -> list[Collection]:
+    """The shaders under each of `folders`, `fill` put in for the names in templates. Raises `UsageError` where there are
+    none at all."""
     for folder in folders:
         if not folder.exists():
             raise UsageError(f"{folder}: there is no such file or folder")
     found = [
-        Collection(folder, tuple(s for file in files(folder, embedded) for s in shaders(file))) for folder in folders
+        Collection(folder, tuple(filled(s, fill or {}) for file in files(folder, embedded) for s in shaders(file)))
+        for folder in folders
     ]
     if not any(collection.shaders for collection in found):
         hint = "" if embedded else "; --embedded looks into string literals of other languages as well"
@@ -128,12 +130,14 @@ class _Pool:
         self.options = options
         self.serve = serve
         self.waiting = [(number, list[Trial]()) for number in reversed(range(len(work)))]
-        self.workers = [self._start() for _ in range(max(1, min(options.jobs, len(work))))]
+        self.workers = [self._start()]  # the others when it is ready, so that it alone compiles the machine
 
     def run(self) -> Iterator[tuple[int, list[Trial]]]:
         """The number of each shader with its trials, as they are finished."""
         try:
             while self.waiting or any(worker.task is not None for worker in self.workers):
+                if self.workers[0].ready and len(self.workers) < min(self.options.jobs, len(self.work)):
+                    self.workers.append(self._start())
                 for worker in list(self.workers):
                     if worker.lost(self.options.limit):
                         yield from self._replace(worker)

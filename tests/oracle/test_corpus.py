@@ -53,6 +53,12 @@ def test_escapes_of_a_template_literal_are_undone_and_substitutions_stay(tmp_pat
     assert found.text == "@compute fn main() { `${ ${size} }"
 
 
+def test_names_in_templates_can_be_filled_in():
+    shader = Shader(Path("a.js"), 1, "@workgroup_size({{ size }}) ${type.name} ${other} {{x + 1}}")
+    filled = embedded.filled(shader, {"size": "8, 8", "type.name": "f32"})
+    assert filled.text == "@workgroup_size(8, 8) f32 ${other} {{x + 1}}"
+
+
 # ---- data --------------------------------------------------------------------------------------------
 
 
@@ -241,15 +247,25 @@ def test_a_worker_that_is_lost_costs_one_entry_point():
 
 
 @pytest.mark.usefixtures("adapter")
+def test_wgpu_is_given_what_a_shader_includes(tmp_path):
+    (tmp_path / "four.wgsl").write_text("const four = 4u;")
+    text = f'#include "four.wgsl"\n{Y} @compute @workgroup_size(four) fn main({ID}) {{ y[id.x] = four; }}'
+    (made,) = trials(Shader(tmp_path / "a.wgsl", 1, text), None)
+    assert made.verdict == "equal", made
+
+
+@pytest.mark.usefixtures("adapter")
 def test_the_command_tries_a_folder(tmp_path):
     (tmp_path / "good.wgsl").write_text(f"{Y} @compute @workgroup_size(64) fn main({ID}) {{ y[id.x] = id.x; }}")
     (tmp_path / "template.js").write_text("x = `@compute @workgroup_size(${n}) fn main() {}`;")
-    result = CliRunner().invoke(main, ["corpus", str(tmp_path), "--embedded", "--jobs", "1", "--json"])
+    (tmp_path / "filled.js").write_text("x = `@compute @workgroup_size(${m}) fn main() {}`;")
+    options = ["--embedded", "--fill", "m=4", "--jobs", "1"]
+    result = CliRunner().invoke(main, ["corpus", str(tmp_path), *options, "--json"])
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     (folder,) = report["folders"]
-    assert (report["ok"], folder["modules"], folder["verdicts"]) == (True, 2, {"equal": 1, "not-wgsl": 1})
-    assert {"simulate", "wgpu"} <= folder["trials"][0]["seconds"].keys()
+    assert (report["ok"], folder["modules"], folder["verdicts"]) == (True, 3, {"equal": 2, "not-wgsl": 1})
+    assert {"simulate", "wgpu"} <= folder["trials"][1]["seconds"].keys()
 
 
 def test_a_folder_without_shaders_is_wrong_use(tmp_path):
