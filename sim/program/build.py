@@ -10,13 +10,14 @@ from .code import allocate
 from .emit import Emitter
 from .lower import lower
 from .program import Program
+from .rounding import Rounding
 from .uniform import analyse
 from .uses import find_uses
 
 
-def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: int) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `fused`: fma rounds once."""
-    lowered = lower(pipeline, fused=fused)
+def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
+    lowered = lower(pipeline, rounding)
     uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
     uses = find_uses(lowered.body, uniformity)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)

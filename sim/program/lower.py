@@ -18,6 +18,7 @@ from . import ir
 from .access import Access
 from .expressions import Expressions
 from .ir import Block, Builder, Target, Value
+from .rounding import Rounding
 from .sites import SiteTable
 from .views import View
 
@@ -43,16 +44,16 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, *, fused: bool) -> Lowered:
-    """Lower one pipeline. `fused`: the device's fma rounds once. Raises `WgslError` for what cannot be run."""
-    lowering = _Lowering(pipeline, fused)
+def lower(pipeline: typed.Pipeline, rounding: Rounding) -> Lowered:
+    """Lower one pipeline, for a device that rounds so. Raises `WgslError` for what cannot be run."""
+    lowering = _Lowering(pipeline, rounding)
     lowering.entry()
     return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, fused: bool) -> None:
-        super().__init__(pipeline, fused)
+    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding) -> None:
+        super().__init__(pipeline, rounding)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves

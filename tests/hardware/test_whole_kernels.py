@@ -1,6 +1,6 @@
 """Whole kernels against the counters of a real GPU, in all and line by line, with no mismatch allowed.
 
-`h200_kernels.csv` holds what `measure_kernels.py` measured of `kernels.cu`, the same kernels in CUDA, access for access.
+`h200_kernels.csv` is what `measure_kernels.py` measured of `kernels.cu`: the same kernels in CUDA, access for access.
 """
 
 import csv

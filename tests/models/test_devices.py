@@ -57,6 +57,8 @@ def test_a_changed_device_says_who_changed_it():
         ({"banks": 128}, "4 to 64"),
         ({"subgroup_size": 256}, "1 to 128"),
         ({"fma": "sometimes"}, "'fused' or 'separate'"),
+        ({"texel_outside": "mirror"}, "'zero' or 'nearest'"),
+        ({"texel_f16": "up"}, "'nearest' or 'zero'"),
         ({"lane_order": {16: (0, 1)}}, "not an order of its lanes"),
     ],
 )

@@ -43,6 +43,11 @@ fn note(i: u32) {
     atomicAdd(&hist[i % 7u], 1u);
 }
 
+@compute @workgroup_size(1)
+fn unused() {
+    note(u32(weight(1u, 2.0)));
+}
+
 @compute @workgroup_size(SIZE)
 fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) wg: vec3<u32>) {
     let p = &tile[(lane * 5u) % SIZE];
@@ -88,7 +93,7 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) wg: v
 def case_of(tmp_path, source, arrays, grid, overrides=None):
     path = tmp_path / "kernel.wgsl"
     path.write_text(source)
-    request = cases.Request(arrays=arrays, grid=grid, overrides=overrides or {})
+    request = cases.Request(arrays=arrays, grid=grid, overrides=overrides or {}, entry="main")
     (plan,) = cases.plans([path], request)
     (case,) = plan.cases()
     return case

@@ -83,7 +83,11 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ("M = 6", "M = -6", "k.toml:4: `M` is to be a whole number above 0, not -6"),
         ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` uses Q, which [kernel] dims does not have"),
         ('"ceil(N / 3)"', '"ceil(N /"', "k.toml:5: `ceil(N /` is not arithmetic"),
-        ('dtype = "f32"', 'dtype = "f33"', "k.toml:10: `dtype` is to be one of f32, f16, i32, u32, not 'f33'"),
+        (
+            'dtype = "f32"',
+            'dtype = "f33"',
+            "k.toml:10: `dtype` is to be one of f32, f16, i32, u32, i16, u16, i8, u8, not 'f33'",
+        ),
         ('init = "normal"', 'init = "gauss"', "k.toml:12: `init` is to be one of normal,"),
         ('init = "normal"', "", "k.toml:8: a binding is made by exactly one of init, file, values, struct"),
         ('shape = ["M", "2 * N"]', "", "k.toml:8: [bind.A] lacks `shape`"),
@@ -181,6 +185,42 @@ def test_an_expression_that_fails_at_one_shape_names_it(write):
 def test_an_unknown_dim_is_named(write):
     with pytest.raises(UsageError, match="no dimension is named Q; there are M, N"):
         manifest.load(write(GOOD)).shape({"Q": 1})
+
+
+SCALES = """\
+[bind.scales]
+dtype = "u32"
+shape = ["M", "2 * N"]
+init = "nf4.absmax"
+of = "A"
+
+[bind.size]"""
+PACKED = GOOD.replace('dtype = "f32"', 'dtype = "u32"').replace('"normal"', '"nf4"').replace("[bind.size]", SCALES)
+
+
+def test_packed_weights_and_their_scales_are_of_one_matrix(write):
+    kernel = manifest.load(write(PACKED))
+    arrays = kernel.case(kernel.shape({})).arrays
+    for name, kind in (("A", "nf4"), ("scales", "nf4.absmax")):
+        assert np.array_equal(arrays[name], inputs.generate(kind, "A", (6, 8), "u32"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('of = "A"', 'of = "B"', "k.toml:14: `of` of scales names B, which is no binding"),
+        (
+            '"u32"\nshape = ["M", "2 * N"]\ninit = "nf4"',
+            '"f32"\nshape = ["M"]\ninit = "nf4"',
+            "`nf4` makes u32, not f32",
+        ),
+    ],
+)
+def test_a_mistake_about_packed_weights_is_named(write, old, new, message):
+    assert PACKED.count(old) == 1
+    with pytest.raises(UsageError) as caught:
+        manifest.load(write(PACKED.replace(old, new)))
+    assert message in str(caught.value)
 
 
 def test_a_missing_manifest(tmp_path):
