@@ -228,8 +228,8 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
 @click.option("--list", "everything", is_flag=True, help="Show every trial, not only what is not as it should be.")
 @ADAPTER
 @JSON
-def corpus(folders: tuple[Path, ...], embedded: bool, fills: tuple[str, ...], jobs: int | None, limit: float, everything: bool,
-           adapter: str | None, as_json: bool) -> None:  # fmt: skip
+def corpus(folders: tuple[Path, ...], embedded: bool, fills: tuple[str, ...], jobs: int | None, limit: float,
+           everything: bool, adapter: str | None, as_json: bool) -> None:  # fmt: skip
     """Try every shader in FOLDERs on made-up data, here and through wgpu, and say what came of each."""
     from . import corpus as room
     from .report_corpus import corpus_json, show_corpus

@@ -51,7 +51,7 @@ class Collection:
 
 
 def collect(folders: Sequence[Path], embedded: bool, fill: Mapping[str, str] | None = None) -> list[Collection]:
-    """The shaders under each of `folders`, `fill` put in for the names in templates. Raises `UsageError` where there are
+    """The shaders under each of `folders`, with `fill` for the names in templates. Raises `UsageError` where there are
     none at all."""
     for folder in folders:
         if not folder.exists():
