@@ -1,10 +1,12 @@
 """`python -m tests.fuzz_reader N` changes valid shaders at random, reads each of the N texts, and wants a plain answer.
 
 Read is what the simulator does before it runs: preprocess, check, and where a compute entry point is left, create its
-pipeline and lower it. The answer is yes, or a `WgslError`; any other exception, and more than two seconds of processor
-time, is a fault of ours, and is printed with the text. Text number i is always the same: `--only i` reads it alone.
+pipeline and lower it. The answer is yes, or a `WgslError`; any other exception, more than two seconds of processor time
+or a gigabyte of memory, is a fault of ours, and is printed with the text. Text number i is always the same: `--only i`
+reads it alone.
 
-The shaders are those of the project and, where the conformance data is present, those that it wants accepted.
+The shaders are those of the project, with its tests of error messages, and those that the conformance data wants
+accepted, where it is present.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import itertools
 import os
 import random
 import re
+import resource
 import signal
 import sys
 import time
@@ -30,6 +33,7 @@ from sim.program.build import build
 from tests.conformance import data
 
 SECONDS = 2.0  # of processor time, for one text
+_BYTES = 1 << 30  # of memory, for one process
 _LONGEST = 6000  # characters of a shader that is taken: longer ones only take longer
 _CHUNK = 250
 _ROOT = Path(__file__).parents[1]
@@ -60,8 +64,9 @@ _AWKWARD = (
 
 @cache
 def shaders() -> tuple[str, ...]:
-    """Every valid shader there is to start from."""
-    found = [path.read_text(encoding="utf-8") for path in sorted(_ROOT.glob("shaders/**/*.wgsl"))]
+    """Every shader there is to start from."""
+    paths = [*_ROOT.glob("shaders/**/*.wgsl"), *_ROOT.glob("tests/files/**/*.wgsl")]
+    found = [path.read_text(encoding="utf-8") for path in sorted(paths)]
     if data.path("valid").is_file():
         found += [record["wgsl"] for record in data.records("valid") if record["expect"]]
         found += [shader for record in data.records("exec") for shader in record["shaders"]]
@@ -218,6 +223,10 @@ def _where(fault: BaseException) -> str:
     return f"{place}:{last.lineno}, in {last.name}: {type(fault).__name__}: {str(fault)[:80]}"
 
 
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+
+
 def _answers(numbers: range, seed: int) -> list[tuple[int, Answer]]:
     return [(number, read(text_of(number, seed))) for number in numbers]
 
@@ -226,7 +235,7 @@ def answers(count: int, seed: int, jobs: int) -> Iterator[tuple[int, Answer]]:
     """The answer to each of the texts 0 to `count`, with its number."""
     chunks = [range(count)[start : start + _CHUNK] for start in range(0, count, _CHUNK)]
     _spare()  # what processes can share
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, initializer=_limit_memory) as pool:
         for chunk in pool.map(_answers, chunks, itertools.repeat(seed)):
             yield from chunk
 

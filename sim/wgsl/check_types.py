@@ -6,7 +6,8 @@ that is wrong. What a name means is asked of `Names`, what an array length is of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Protocol
 
 from . import syntax
@@ -16,6 +17,9 @@ from .scopes import Entity, Enumerant, Generator, TypeName, describe
 from .source import Span
 
 MAX_NESTING_DEPTH = 15  # spec, "Limits"
+# Our own: they end what would take minutes, or all memory.
+MAX_FIELDS = 1 << 14  # members of a struct and of the structs inside
+MAX_COMPONENTS = 1 << 16  # scalars of a value, or of a variable that every invocation has for itself
 
 
 class Names(Protocol):
@@ -196,6 +200,8 @@ def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None
         raise fail("store-type", message, span)
     if access == "read" and t.contains_atomic(store):
         raise fail("store-type", f"{store} holds an atomic, so its storage buffer must be read_write", span)
+    if space in ("function", "private"):
+        check_held(store, span)
 
 
 def is_shared(store: t.Type) -> bool:
@@ -239,6 +245,28 @@ def check_nesting(type_: t.Type, span: Span) -> None:
     depth = nesting_depth(type_)
     if depth > MAX_NESTING_DEPTH:
         raise fail("limit", f"{type_} nests {depth} deep, more than {MAX_NESTING_DEPTH}", span)
+
+
+def check_fields(struct: t.Struct, span: Span) -> None:
+    if next(islice(_fields(struct), MAX_FIELDS, None), None):
+        raise fail("limit", f"{struct} has more than {MAX_FIELDS} members, with those of the structs inside", span)
+
+
+def _fields(type_: t.Type) -> Iterator[t.Member]:
+    match type_:
+        case t.Array():
+            yield from _fields(type_.elem)
+        case t.Struct():
+            for member in type_.members:
+                yield member
+                yield from _fields(member.type)
+
+
+def check_held(type_: t.Type, span: Span) -> None:
+    """May a value of this constructible type be made, or an invocation have a variable of it?"""
+    count = t.components(type_)
+    if count > MAX_COMPONENTS:
+        raise fail("limit", f"{type_} holds {count} scalars, more than the {MAX_COMPONENTS} of a value", span)
 
 
 def _mentions_f16(type_: t.Type) -> bool:
