@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sim.wgsl.check import check
 from sim.wgsl.diagnostics import WgslError
 from sim.wgsl.source import Source
 
+SHADERS = sorted((Path(__file__).parents[2] / "shaders").glob("**/*.wgsl"))
 FOLDER = Path(__file__).parents[1] / "files" / "errors" / "check"
 
 
@@ -19,3 +21,16 @@ def test_error_message(path: Path, golden: Callable[[str, Path], None]) -> None:
     with pytest.raises(WgslError) as error:
         check(Source(path.read_text(encoding="utf-8"), path.name))
     golden(f"{error.value}\n", path.with_suffix(".err"))
+
+
+@pytest.mark.parametrize("path", SHADERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("wrong", ["nowhere + ", "1u + 1i + "])
+def test_one_mistake_is_one_error(path: Path, wrong: str) -> None:
+    """What is declared wrong is used further on: nobody complains of that."""
+    text = path.read_text(encoding="utf-8")
+    declarations = [found.end() for found in re.finditer(r"\b(?:let|var|const) \w+(?: *: *[^=;{}()]+)? = ", text)]
+    for at in declarations:
+        with pytest.raises(WgslError) as error:
+            check(Source(text[:at] + wrong + text[at:]))
+        assert len(error.value.diagnostics) == 1, str(error.value)
+    assert len(declarations) > 10
