@@ -77,6 +77,8 @@ class _Lowering(Expressions):
         """Inline a call; its value's components."""
         function = expr.function
         self._count(expr.span)
+        if function.result is not None:
+            self.fits(function.result, expr.span)
         arguments = [self.argument(a) for a in expr.args]
         for parameter, value in zip(function.params, arguments, strict=True):
             if isinstance(value, View):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import check_calls, fold, syntax, typed
 from . import types as t
-from .check_types import TypeExpressions, check_held
+from .check_types import TypeExpressions
 from .diagnostics import Note, WgslError, fail
 from .scopes import Bypassed, Constant, Entity, Failed, Scope, Uses, describe, did_you_mean
 from .source import Span
@@ -109,7 +109,6 @@ class Expressions:
         if not t.is_constructible(store):
             hint = "read it with atomicLoad" if isinstance(store, t.Atomic) else None
             raise fail("not-loadable", f"a value of type {store} cannot be read as a whole", made.span, hint=hint)
-        check_held(store, made.span)
         return typed.Load(store, made.span, made)
 
     def converted(self, expr: syntax.Expr, to: t.Type, what: str) -> typed.Expr:

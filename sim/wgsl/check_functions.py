@@ -12,7 +12,6 @@ from . import types as t
 from .check_attributes import check_attributes
 from .check_expressions import not_early
 from .check_io import check_interface, io_attributes
-from .check_types import check_held
 from .diagnostics import fail
 from .scopes import Scope
 
@@ -64,8 +63,6 @@ def _parameter(e: Expressions, param: syntax.Param, stage: str | None) -> typed.
         _check_pointer(e, param, type_)
     elif not (t.is_constructible(type_) or isinstance(type_, t.Texture | t.Sampler)):
         raise fail("parameter-type", f"parameter '{param.name}' cannot have type {type_}", param.type.span)
-    elif t.is_constructible(type_):
-        check_held(type_, param.type.span)
     variable = typed.Variable(param.name, type_, param.name_span)
     variable.attrs = io_attributes(e, found, type_, f"parameter '{param.name}'")
     variable.builtin = variable.attrs.get("builtin")
@@ -86,7 +83,6 @@ def _result_attributes(
         return {}
     if not t.is_constructible(result):
         raise fail("return-type", f"function '{decl.name}' cannot return a value of type {result}", decl.result.span)
-    check_held(result, decl.result.span)
     if found and stage is None:
         first = next(iter(found.values()))
         message = f"@{first.name} is only for the return type of an entry point"

@@ -19,7 +19,7 @@ from .source import Span
 MAX_NESTING_DEPTH = 15  # spec, "Limits"
 # Our own: they end what would take minutes, or all memory.
 MAX_FIELDS = 1 << 14  # members of a struct and of the structs inside
-MAX_COMPONENTS = 1 << 16  # scalars of a value, or of a variable that every invocation has for itself
+MAX_COMPONENTS = 1 << 16  # scalars of a value that is written out, or is zero
 
 
 class Names(Protocol):
@@ -201,8 +201,6 @@ def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None
         raise fail("store-type", message, span, hint=hint)
     if access == "read" and t.contains_atomic(store):
         raise fail("store-type", f"{store} holds an atomic, so its storage buffer must be read_write", span)
-    if space in ("function", "private"):
-        check_held(store, span)
 
 
 def is_shared(store: t.Type) -> bool:
@@ -264,7 +262,7 @@ def _fields(type_: t.Type) -> Iterator[t.Member]:
 
 
 def check_held(type_: t.Type, span: Span) -> None:
-    """May a value of this constructible type be made, or an invocation have a variable of it?"""
+    """Raises `WgslError` for a constructible type of which a value is too large to be written."""
     count = t.components(type_)
     if count > MAX_COMPONENTS:
         raise fail("limit", f"{type_} holds {count} scalars, more than the {MAX_COMPONENTS} of a value", span)

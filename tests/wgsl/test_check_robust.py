@@ -25,36 +25,18 @@ def test_a_long_else_if_chain() -> None:
 NESTED = (
     "".join(f"struct S{i} {{ a: S{i + 1}, b: S{i + 1}, c: S{i + 1} }}" for i in range(13)) + "struct S13 { a: i32 }"
 )
-HUGE = "array<i32, 100000000>"
-BUFFER = f"struct B {{ a: {HUGE} }} @group(0) @binding(0) var<storage, read_write> x: B;"
 
 
 @pytest.mark.parametrize(
     "text",
     [
         NESTED,
-        f"const a = {HUGE}();",
-        f"var<private> a: {HUGE};",
-        f"fn f() {{ var a: {HUGE}; }}",
-        f"fn f(a: {HUGE}) {{}}",
-        f"fn f() -> {HUGE} {{ loop {{}} }}",
-        f"{BUFFER} fn f() {{ let a = x; }}",
+        "const a = array<i32, 100000000>();",
+        "fn f() { let a = array<i32, 100000000>(); }",
         "const a = array<f32, 60000>(); const b = array(a, a);",
     ],
 )
-def test_what_is_too_large_to_hold_is_an_error(text: str) -> None:
+def test_what_is_too_large_to_write_is_an_error(text: str) -> None:
     with pytest.raises(WgslError) as refused:
         check(Source(text))
     assert refused.value.diagnostics[0].code == "limit"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{BUFFER} fn f(i: u32) {{ x.a[i] = x.a[i + 1]; }}",
-        f"var<workgroup> a: {HUGE}; fn f() {{ a[1] = 2; }}",
-        "fn f() { var a: array<i32, 65536>; a[3] = 1; }",
-    ],
-)
-def test_what_is_not_held_may_be_large(text: str) -> None:
-    check(Source(text))
