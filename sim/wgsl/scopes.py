@@ -146,10 +146,10 @@ class Scope:
         return None
 
     def names(self) -> Iterable[str]:
-        """Every name in sight, innermost first."""
+        """Every name in sight that can be used, innermost first."""
         scope: Scope | None = self
         while scope is not None:
-            yield from scope.entities
+            yield from (name for name, (entity, _) in scope.entities.items() if not isinstance(entity, Failed))
             scope = scope.parent
 
 
