@@ -34,10 +34,11 @@ from tests.conformance import data
 
 SECONDS = 2.0  # of processor time, for one text
 _BYTES = 1 << 30  # of memory, for one process
-_LONGEST = 6000  # characters of a shader that is taken: longer ones only take longer
+_LONGEST = 10_000  # characters of a shader that is taken: longer ones only take longer
 _CHUNK = 250
 _ROOT = Path(__file__).parents[1]
 
+_INCLUDE = re.compile(r'^#include "(.*\.wgsl)".*', re.MULTILINE)
 _TOKEN = re.compile(r"[\w.]+|\s+|[-+*/%&|^!=<>]+|.", re.DOTALL)
 # What goes wrong where it is not expected; tokens of all the shaders are used as well.
 _AWKWARD = (
@@ -66,12 +67,18 @@ _AWKWARD = (
 def shaders() -> tuple[str, ...]:
     """Every shader there is to start from."""
     paths = [*_ROOT.glob("shaders/**/*.wgsl"), *_ROOT.glob("tests/files/**/*.wgsl")]
-    found = [path.read_text(encoding="utf-8") for path in sorted(paths)]
+    found = [_with_includes(path) for path in sorted(paths)]
     if data.path("valid").is_file():
         found += [record["wgsl"] for record in data.records("valid") if record["expect"]]
         found += [shader for record in data.records("exec") for shader in record["shaders"]]
         found += [record["wgsl"] for record in data.records("expr")]
     return tuple(dict.fromkeys(text for text in found if len(text) <= _LONGEST))
+
+
+def _with_includes(path: Path) -> str:
+    """The text of a file, which is to be read without its folder."""
+    text = path.read_text(encoding="utf-8")
+    return _INCLUDE.sub(lambda found: _with_includes(path.parent / found[1]), text)
 
 
 @cache
