@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,7 +20,7 @@ from . import invented
 from .difference import Difference
 from .errors import GpuError
 from .invented import HALF, SINGLE, Recipe
-from .reflect import has_float_arithmetic, inexact_builtins
+from .reflect import builtin_names, has_float_arithmetic, inexact_builtins
 
 RERUNS = 2  # on wgpu, to see whether it agrees with itself
 
@@ -120,6 +122,19 @@ def _races(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None
     return place(races[0]) if races else None
 
 
+# Builtins that read another invocation of the subgroup.
+_READS_OTHERS = re.compile(r"subgroup(Broadcast|Shuffle\w*)|quad\w+")
+
+
+def _absent_lanes(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """Subgroups are not full, and invocations are read that may not be there: what comes of that is open."""
+    used = sorted(name for name in builtin_names(entry.function) if _READS_OTHERS.fullmatch(name))
+    lanes, size = math.prod(entry.pipeline.workgroup_size), ours.result.device.subgroup_size
+    if not used or lanes % size == 0:
+        return None
+    return f"{', '.join(used)} may read invocations that are not there: {lanes} do not fill subgroups of {size}"
+
+
 def _not_zeroed(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
     """wgpu agrees once the shader zeroes its workgroup memory itself, as WGSL says an implementation does."""
     shared = {v: type_ for v, type_ in entry.pipeline.store_types.items() if v.space == "workgroup"}
@@ -181,6 +196,7 @@ EVIDENCE: tuple[tuple[str, Callable[[Tried, Run, Outputs, Found], str | None]], 
     ("explained", _finding("out-of-bounds")),
     ("explained", _finding("barrier-divergence")),
     ("within", _rounding),
+    ("explained", _absent_lanes),
     ("explained", _not_zeroed),
     ("explained", _unsteady),
     ("explained", _races),

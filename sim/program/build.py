@@ -17,7 +17,7 @@ from .uses import find_uses
 
 def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
-    lowered = lower(pipeline, rounding)
+    lowered = lower(pipeline, rounding, checks="bounds" in probes)
     uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
     uses = find_uses(lowered.body, uniformity)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
