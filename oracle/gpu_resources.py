@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from sim.samplers import Sampler, read_sampler
-from sim.textures import read_texture
+from sim.textures import extent_of, read_texture
 from sim.wgsl import types as t
-from sim.wgsl.texels import channel_kind, is_depth, shape_of
+from sim.wgsl.texels import channel_kind, dimension_of, is_depth, is_written, shape_of
 from sim.wgsl.typed import Variable
 
 from .errors import TooLarge, UsageError
@@ -23,7 +23,7 @@ Data = Any  # an array, bytes, a list of arrays (levels of a texture), or a samp
 _BUFFER_TYPES = {"uniform": "uniform", "storage-read": "read-only-storage", "storage-write": "storage"}
 _SAMPLE_TYPES = {"f32": "float", "i32": "sint", "u32": "uint"}
 _STORAGE_ACCESS = {"read": "read-only", "write": "write-only", "read_write": "read-write"}
-_DEPTH_FORMATS = {"r16unorm": "depth16unorm", "r32float": "depth32float"}
+_DEPTH_FORMATS = {"r16unorm": "depth16unorm"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,59 +130,58 @@ class _Texture:
         type_ = variable.type
         assert isinstance(type_, t.Texture)
         self._format, self._levels = read_texture(variable, type_, data)
-        self._queue = device.queue
-        shape = shape_of(type_)
-        if shape.third == "sample":
-            raise UsageError(f"binding {variable.name} is a {type_}, and a GPU's samples cannot be uploaded")
-        format_, depth = self._format.name, is_depth(type_)
-        if depth and (format_ := _DEPTH_FORMATS[format_]) == "depth32float":
-            raise UsageError(f"binding {variable.name} is float32, and only uint16 depth can be uploaded to a GPU")
-        self._axes = shape.axes + (shape.third is not None)
-        use = "STORAGE_BINDING|COPY_SRC" if type_.format else "TEXTURE_BINDING"
+        self._queue, self._written = device.queue, is_written(type_)
+        self._shape = shape_of(type_)
+        format_ = _gpu_format(variable, type_, self._format.name)
         self._texture = device.create_texture(
-            size=self._size(self._levels[0]),
+            size=extent_of(self._shape, self._levels[0]),
             format=format_,
-            dimension=f"{shape.axes}d",
+            dimension=f"{self._shape.axes}d",
             mip_level_count=len(self._levels),
-            usage=f"{use}|COPY_DST",
+            usage=f"{'STORAGE_BINDING|COPY_SRC' if type_.format else 'TEXTURE_BINDING'}|COPY_DST",
         )
-        view = _view_dimension(type_)
+        view = dimension_of(type_).replace("_", "-")
         self.bound = self._texture.create_view(dimension=view)
-        self._written = type_.access in ("write", "read_write")
-        if type_.format:
-            access = _STORAGE_ACCESS[type_.access or "write"]
-            self.layout = {"storage_texture": {"access": access, "format": format_, "view_dimension": view}}
-        else:
-            kind = "depth" if depth else _SAMPLE_TYPES[channel_kind(type_)]
-            if format_.endswith("32float") and "float32-filterable" not in device.features:
-                kind = "unfilterable-float"
-            self.layout = {"texture": {"sample_type": kind, "view_dimension": view}}
-
-    def _size(self, level: np.ndarray) -> tuple[int, int, int]:
-        width, height, depth = (*level.shape[: self._axes][::-1], 1, 1)[:3]
-        return width, height, depth
+        self.layout = _texture_layout(type_, format_, view, "float32-filterable" in device.features)
 
     def _rows(self, level: np.ndarray) -> dict[str, int]:
-        width, height, _ = self._size(level)
+        width, height, _ = extent_of(self._shape, level)
         return {"offset": 0, "bytes_per_row": width * self._format.bytes, "rows_per_image": height}
 
     def upload(self) -> None:
         for number, level in enumerate(self._levels):
             place = {"texture": self._texture, "mip_level": number}
-            self._queue.write_texture(place, level, self._rows(level), self._size(level))
+            self._queue.write_texture(place, level, self._rows(level), extent_of(self._shape, level))
 
     def output(self) -> Data | None:
         if not self._written:
             return None
         level = self._levels[0]
-        raw = self._queue.read_texture({"texture": self._texture}, self._rows(level), self._size(level))
+        source = {"texture": self._texture}
+        raw = self._queue.read_texture(source, self._rows(level), extent_of(self._shape, level))
         return np.frombuffer(raw, level.dtype).reshape(level.shape).copy()
 
     def destroy(self) -> None:
         self._texture.destroy()
 
 
-def _view_dimension(type_: t.Texture) -> str:
-    """`texture_storage_2d_array` -> `2d-array`."""
-    name = type_.kind.removeprefix("texture_").removeprefix("storage_").removeprefix("depth_")
-    return name.replace("_", "-")
+def _gpu_format(variable: Variable, type_: t.Texture, name: str) -> str:
+    """WebGPU's name of a format. Raises `UsageError` for what no program can upload."""
+    if shape_of(type_).third == "sample":
+        raise UsageError(f"binding {variable.name} is a {type_}, and a GPU's samples cannot be uploaded")
+    if not is_depth(type_):
+        return name
+    if name not in _DEPTH_FORMATS:
+        raise UsageError(f"binding {variable.name} is float32, and only uint16 depth can be uploaded to a GPU")
+    return _DEPTH_FORMATS[name]
+
+
+def _texture_layout(type_: t.Texture, format_: str, view: str, filterable: bool) -> dict[str, Any]:
+    """`filterable`: floats of 32 bits can be filtered."""
+    if type_.format:
+        access = _STORAGE_ACCESS[type_.access or "write"]
+        return {"storage_texture": {"access": access, "format": format_, "view_dimension": view}}
+    kind = "depth" if is_depth(type_) else _SAMPLE_TYPES[channel_kind(type_)]
+    if format_.endswith("32float") and not filterable:
+        kind = "unfilterable-float"
+    return {"texture": {"sample_type": kind, "view_dimension": view}}

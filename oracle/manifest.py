@@ -314,6 +314,8 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         table.fail(f"`init` is to be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
     if init is not None and dtype is not None and dtype not in inputs.dtypes_of(init):
         table.fail(f"`{init}` makes {' or '.join(inputs.dtypes_of(init))}, not {dtype}", "dtype")
+    if levels != 1 and init is None:
+        table.fail("only `init` makes `levels`", "levels")
     _check_names(table, shape or (), dims, "shape")
     _check_names(table, values or (), dims, "values")
     _check_names(table, (struct or {}).values(), dims, "struct")

@@ -136,7 +136,7 @@ def bind_texture(variable: Variable, type_: t.Texture, key: Key, value: Any) -> 
     table = np.zeros(at.TEXELS // 4, np.uint32)
     first = 0
     for number, level in enumerate(levels):
-        extent = _extent(shape, level)
+        extent = extent_of(shape, level)
         table[number * at.ROW : (number + 1) * at.ROW] = (*extent, first)
         first += int(np.prod(extent))
     table[at.LEVELS] = len(levels)
@@ -177,8 +177,8 @@ def _ranks(shape: Shape) -> int:
     return shape.axes + (shape.third is not None)
 
 
-def _extent(shape: Shape, level: NDArray[Any]) -> tuple[int, int, int]:
-    """Width, height, and depth or what comes instead."""
+def extent_of(shape: Shape, level: NDArray[Any]) -> tuple[int, int, int]:
+    """Width, height, and depth or what comes instead (layers, faces, samples), of an array."""
     x, y, z = (*level.shape[: _ranks(shape)][::-1], 1, 1)[:3]
     return x, y, z
 
@@ -218,7 +218,7 @@ def _axes(type_: t.Texture, shape: Shape) -> str:
 
 
 def _check_faces(variable: Variable, type_: t.Texture, shape: Shape, array: NDArray[Any]) -> None:
-    width, height, faces = _extent(shape, array)
+    width, height, faces = extent_of(shape, array)
     whole = faces % _FACES == 0 if type_.kind.endswith("array") else faces == _FACES
     if width != height or not whole:
         message = f"{variable.name} has shape {list(array.shape)}, and {type_} needs six square faces for each cube"
@@ -228,7 +228,7 @@ def _check_faces(variable: Variable, type_: t.Texture, shape: Shape, array: NDAr
 def _check_levels(variable: Variable, type_: t.Texture, shape: Shape, levels: tuple[NDArray[Any], ...]) -> None:
     """No more levels than there can be, and each of its shape."""
     largest = levels[0]
-    most = max(_extent(shape, largest)[: shape.axes]).bit_length()
+    most = max(extent_of(shape, largest)[: shape.axes]).bit_length()
     if type_.format is not None or shape.axes == 1 or shape.third == "sample":
         most = 1
     if len(levels) > most:

@@ -19,7 +19,7 @@ _PACKED = {
     "rgb10a2uint": ("rgba", (10, 10, 10, 2), "uint"),
     "rg11b10ufloat": ("rgb", (11, 11, 10), "ufloat"),
 }
-# Axes, without layers and samples, by how the name of the type goes on.
+# Axes, without layers and samples, by dimension.
 _AXES = {"1d": 1, "2d": 2, "2d_array": 2, "3d": 3, "cube": 2, "cube_array": 2, "multisampled_2d": 2}
 
 
@@ -61,9 +61,14 @@ class Shape:
     third: str | None
 
 
+def dimension_of(type_: t.Texture) -> str:
+    """`2d_array` of a `texture_storage_2d_array`."""
+    return type_.kind.removeprefix("texture_").removeprefix("storage_").removeprefix("depth_")
+
+
 def shape_of(type_: t.Texture) -> Shape:
     """The shape of a texture that is not external."""
-    name = type_.kind.removeprefix("texture_").removeprefix("storage_").removeprefix("depth_")
+    name = dimension_of(type_)
     third = "face" if name.startswith("cube") else "layer" if name.endswith("array") else None
     return Shape(_AXES[name], "sample" if name.startswith("multisampled") else third)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import sim
 from oracle import inputs, manifest
 from oracle.errors import UsageError
 
@@ -174,6 +175,77 @@ def test_free_outputs(write):
         manifest.load(write(text.replace('["A"]', '["B"]')))
     with pytest.raises(UsageError, match="outputs that are `free` need a reference to be held against"):
         manifest.load(write(text.replace('reference = "r"', "")))
+
+
+TEXTURED = """\
+[kernel]
+source = "k.wgsl"
+dims = { W = 8 }
+dispatch = [1]
+
+[bind.image]
+dtype = "u8"
+shape = [3, 5, "W", 4]
+init = "uniform"
+levels = 3
+
+[bind.s]
+sampler = { mag = "linear", address = ["repeat", "mirror-repeat"] }
+
+[expect.gpu]
+image = { rule = "close", rtol = 0, atol = 0.5 }
+"""
+IMAGES = """
+@group(0) @binding(0) var image: texture_2d_array<f32>;
+@group(0) @binding(1) var s: sampler;
+@group(0) @binding(2) var<storage> buffer: array<u32>;
+@compute @workgroup_size(1) fn main() {}
+"""
+
+
+@pytest.fixture
+def images(write, tmp_path):
+    (tmp_path / "k.wgsl").write_text(IMAGES)
+    return write
+
+
+def test_textures_and_samplers(images):
+    kernel = manifest.load(images(TEXTURED))
+    case = kernel.case(kernel.shapes[0])
+    assert [(a.shape, a.dtype.name) for a in case.arrays["image"]] == [
+        ((3, 5, 8, 4), "uint8"),
+        ((3, 2, 4, 4), "uint8"),
+        ((3, 1, 2, 4), "uint8"),
+    ]
+    assert sim.Sampler("linear", address=("repeat", "mirror-repeat")) == sim.Sampler(
+        **{**case.arrays["s"], "address": tuple(case.arrays["s"]["address"])}
+    )
+    assert str(kernel.gpu_rules["image"]) == "close rtol 0 atol 0.5"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("levels = 3", "levels = 0", "k.toml:10: `levels` is to be a whole number above 0, not 0"),
+        (
+            "[bind.image]",
+            '[bind.image]\nvar = "buffer"',
+            "binding buffer is a array<u32>, and only textures have levels",
+        ),
+        ("[expect.gpu]\nimage", "[expect.gpu]\nimagine", "has an unknown key `imagine`; did you mean `image`?"),
+        ('init = "uniform"', 'file = "x.npy"', "k.toml:10: only `init` makes `levels`"),
+        ('sampler = { mag = "linear"', 'dtype = "f32"\nsampler = { mag = "linear"', "has an unknown key `dtype`"),
+    ],
+)
+def test_mistakes_with_textures(images, old, new, message):
+    def make():
+        kernel = manifest.load(path)
+        return kernel.case(kernel.shapes[0])
+
+    path = images(TEXTURED.replace(old, new))
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert message in str(caught.value)
 
 
 def test_an_expression_that_fails_at_one_shape_names_it(write):
