@@ -19,15 +19,15 @@ from sim.wgsl import types as t
 from . import invented
 from .difference import Difference
 from .errors import GpuError
-from .invented import HALF, SINGLE, Recipe
+from .invented import HALF, SINGLE, STEP, Recipe
 from .reflect import builtin_names, has_float_arithmetic, inexact_builtins
 
 RERUNS = 2  # on wgpu, to see whether it agrees with itself
 
-# Largest error / largest magnitude in the binding that is put down to rounding. WGSL lets implementations reassociate
-# and fuse any arithmetic; its builtins may be as far off as it allows `sin` and `cos`.
-ARITHMETIC = {SINGLE: 2.0**-18, HALF: 2.0**-8}
-BUILTINS = {SINGLE: 2.0**-11, HALF: 2.0**-7}
+# Largest error / largest magnitude in the binding (of normalized formats: steps) that is put down to rounding. WGSL
+# lets implementations reassociate and fuse any arithmetic; its builtins may be as far off as it allows `sin` and `cos`.
+ARITHMETIC = {SINGLE: 2.0**-18, HALF: 2.0**-8, STEP: 1.0}
+BUILTINS = {SINGLE: 2.0**-11, HALF: 2.0**-7, STEP: 1.0}
 
 NUDGE = 2.0**-18  # relative change of floating point inputs that tells how much they are amplified
 LIKE = 16.0  # an amplified nudge this many times smaller than the difference still explains it
@@ -183,6 +183,9 @@ def _nudged(entry: Tried, run: Run) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     made = {}
     for name, bytes_ in run.given.items():
+        if isinstance(types[name], t.Texture | t.Sampler):
+            made[name] = bytes_
+            continue
         halves = bytes_.view(np.uint16).copy()
         chosen = invented.layout(types[name], run.recipe) == SINGLE
         numbers = halves[chosen].view(np.float32)
