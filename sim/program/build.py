@@ -18,7 +18,7 @@ from .uses import Uses, find_uses
 
 def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
-    lowered = lower(pipeline, rounding)
+    lowered = lower(pipeline, rounding, checks="bounds" in probes)
     uniformity, uses = _analysed(lowered, together)
     if rounding.contracts and contract(lowered.body, uses):
         uniformity, uses = _analysed(lowered, together)
