@@ -75,7 +75,11 @@ class _Dispatch:
         together = 1
         if self.lanes < _LANES_PER_BATCH // 4:
             together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
-        rounding = Rounding(fused=self.device.fma == "fused", cuts_f16=self.device.texel_f16 == "zero")
+        rounding = Rounding(
+            fused=self.device.fma != "separate",
+            contracts=self.device.fma == "contracted",
+            cuts_f16=self.device.texel_f16 == "zero",
+        )
         program = _built(self.pipeline, rounding, probes, together)
         launch = Launch(program, self.bound, self.grid, self.device, self.policy, self.budget)
         return launch, launch.run(progress)

@@ -34,7 +34,7 @@ _POWERS_OF_TWO = (
     ("line_bytes", WORD, 4096),
 )
 _CHOICES = (
-    ("fma", ("fused", "separate")),
+    ("fma", ("separate", "fused", "contracted")),
     ("texel_outside", ("zero", "nearest")),
     ("texel_f16", ("nearest", "zero")),
 )
@@ -58,7 +58,7 @@ class Device:
     sector_bytes: int
     line_bytes: int
     merge_adjacent: bool  # whether its compiler is taken to merge adjacent scalar accesses into wide ones
-    fma: str  # "fused" or "separate"
+    fma: str  # rounds twice: "separate"; once: "fused"; and so do products that only one sum uses: "contracted"
     texel_outside: str  # what a load of a texel that a texture lacks gives: "zero" or "nearest"
     texel_f16: str  # how a store to a texel of f16 rounds: to "nearest" or toward "zero"
     workgroup_bytes_per_core: int

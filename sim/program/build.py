@@ -7,19 +7,21 @@ import numpy as np
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
 from .code import allocate
+from .contract import contract
 from .emit import Emitter
-from .lower import lower
+from .lower import Lowered, lower
 from .program import Program
 from .rounding import Rounding
-from .uniform import analyse
-from .uses import find_uses
+from .uniform import Uniformity, analyse
+from .uses import Uses, find_uses
 
 
 def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
     lowered = lower(pipeline, rounding, checks="bounds" in probes)
-    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
-    uses = find_uses(lowered.body, uniformity)
+    uniformity, uses = _analysed(lowered, together)
+    if rounding.contracts and contract(lowered.body, uses):
+        uniformity, uses = _analysed(lowered, together)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
@@ -43,6 +45,11 @@ def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], tog
         size,
         offsets,
     )
+
+
+def _analysed(lowered: Lowered, together: int) -> tuple[Uniformity, Uses]:
+    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
+    return uniformity, find_uses(lowered.body, uniformity)
 
 
 def _shared_offsets(pipeline: Pipeline) -> tuple[dict[str, int], int]:

@@ -22,6 +22,8 @@ from .rounding import Rounding
 from .sites import SiteTable
 from .views import View
 
+MAX_STATEMENTS = 1 << 17  # with those of inlined calls, each as often as it is called: ours, against runaway inlining
+
 
 @dataclass
 class Lowered:
@@ -61,6 +63,7 @@ class _Lowering(Expressions):
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
         self._private: list[Block] = []
+        self._statement_count = 0
 
     def entry(self) -> None:
         for variable in self.pipeline.globals:
@@ -77,6 +80,9 @@ class _Lowering(Expressions):
     def call(self, expr: typed.Call) -> list[Value]:
         """Inline a call; its value's components."""
         function = expr.function
+        self._count(expr.span)
+        if function.result is not None:
+            self.fits(function.result, expr.span)
         arguments = [self.argument(a) for a in expr.args]
         for parameter, value in zip(function.params, arguments, strict=True):
             if isinstance(value, View):
@@ -124,7 +130,13 @@ class _Lowering(Expressions):
         """Lower in order; False where the rest cannot be reached."""
         return all(self._statement(statement) for statement in statements)
 
+    def _count(self, span: Span) -> None:
+        self._statement_count += 1
+        if self._statement_count > MAX_STATEMENTS:
+            raise fail("limit", f"inlined, the calls make more than {MAX_STATEMENTS} statements", span)
+
     def _statement(self, statement: typed.Stmt) -> bool:
+        self._count(statement.span)
         match statement:
             case typed.Block(body=body):
                 return self._statements(body)

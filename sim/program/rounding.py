@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 
 class Rounding(NamedTuple):
-    """`fused`: fma rounds once. `cuts_f16`: a store to a texel of f16 rounds toward zero, not to nearest."""
+    """`fused`: fma rounds once. `contracts`: so does a product that only one sum uses. `cuts_f16`: a store to a texel
+    of f16 rounds toward zero, not to nearest.
+    """
 
     fused: bool
+    contracts: bool
     cuts_f16: bool
