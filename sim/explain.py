@@ -7,11 +7,17 @@ from dataclasses import replace
 from .findings import Finding
 from .launch import Launch, Outcome
 from .machine import layout as at
+from .races import find_races, find_unwritten
 
 
 def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
     """The findings of a run, in the order of the source within each kind."""
-    return [*_out_of_bounds(launch, outcome), *_events(launch, outcome)]
+    return [
+        *find_races(launch, outcome),
+        *find_unwritten(launch, outcome),
+        *_out_of_bounds(launch, outcome),
+        *_events(launch, outcome),
+    ]
 
 
 def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
@@ -34,7 +40,7 @@ def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
             f"{site.kind} of {site.variable}[{index}], which has {launch.elements(access)} elements",
             site.span,
             int(row[at.OUTSIDE]),
-            _workgroup(launch, int(row[at.WORKGROUP])),
+            launch.workgroup(int(row[at.WORKGROUP])),
             (int(row[at.LANE]),),
             hint="WebGPU keeps such an access inside the buffer, but not at a place you can count on",
         )
@@ -50,7 +56,7 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
         if known is not None:
             findings[kind, place] = replace(known, count=known.count + int(row[at.TIMES]))
             continue
-        workgroup = _workgroup(launch, int(row[at.EVENT_WORKGROUP]))
+        workgroup = launch.workgroup(int(row[at.EVENT_WORKGROUP]))
         if kind == at.DIVERGED:
             site = program.sites[place]
             absent, lane = int(row[at.DETAIL]), int(row[at.EVENT_LANE])
@@ -82,8 +88,3 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
 def _lanes(launch: Launch) -> int:
     x, y, z = launch.program.workgroup_size
     return x * y * z
-
-
-def _workgroup(launch: Launch, index: int) -> tuple[int, int, int]:
-    x, y, _ = launch.grid
-    return index % x, index // x % y, index // (x * y)

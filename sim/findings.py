@@ -10,9 +10,10 @@ from .wgsl.source import Span
 
 @dataclass(frozen=True)
 class Finding:
-    """`code`: out-of-bounds, barrier-divergence, endless-loop. `lanes` are local invocation indices.
+    """`code`: race, uninit, out-of-bounds, barrier-divergence, ... (see `CODES`). `lanes`: local invocation indices.
 
     `count`: how often it happened in all; the rest describes the first time. `epoch`: barriers passed before.
+    `verdict`, of what may or may not matter: see `replay`.
     """
 
     code: str
@@ -25,6 +26,7 @@ class Finding:
     epoch: int | None = None
     notes: tuple[Note, ...] = ()
     hint: str | None = None
+    verdict: str | None = None
 
     @property
     def spans(self) -> tuple[tuple[str, Span], ...]:

@@ -17,6 +17,10 @@ from .machine.lanes import VECTOR_LANES
 from .models import Device
 from .program.access import UNITS_PER_ACCESS, Access
 from .program.program import MemoryProbe, Program
+from .schedules import LOCKSTEP, Schedule
+from .watching import Shadow, Watching, merged_races, overlap
+from .wgsl import types as t
+from .wgsl.typed import Variable
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 _NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
@@ -32,28 +36,50 @@ class Outcome:
     tallies: NDArray[np.int64]
     bounds: NDArray[np.int64]
     events: NDArray[np.int64]
+    races: NDArray[np.int64]
+    unwritten: NDArray[np.int64]
+    checks: NDArray[np.int64]
     worked: int
     finished: int
+
+
+@dataclass(frozen=True)
+class How:
+    """Everything about a run that WGSL leaves open, or that is changed to see what depends on it.
+
+    `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
+    the site of a barrier that is taken to order nothing. `until_race`: a race ends the run. `threads`: at most.
+    """
+
+    policy: str = "clamp"
+    budget: int = 1 << 32
+    schedule: Schedule = LOCKSTEP
+    filling: int = 0
+    ignored: int = -1
+    until_race: bool = False
+    threads: int | None = None
 
 
 class Launch:
     """A program with its memory. `run` may be called once."""
 
     def __init__(
-        self, program: Program, bound: list[Bound], grid: tuple[int, int, int], device: Device, policy: str, budget: int
+        self, program: Program, bound: list[Bound], grid: tuple[int, int, int], device: Device, how: How
     ) -> None:
         self.program = program
         self.grid = grid
         self.device = device
         self._bound = bound
-        self._policy = POLICIES[policy]
-        self._budget = budget
+        self._how = how
         self._places, self.storage = _arena(bound)
         watched = any(probe.kind == "writers" for probe in program.probes)
         self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
         self._lanes = int(np.prod(program.workgroup_size))
-        lanes = program.together * self._lanes
+        self._strand = self._strand_lanes()
+        lanes = program.together * self._strand
         self._width = -(-lanes // VECTOR_LANES) * VECTOR_LANES
+        self._order = how.schedule.order(int(np.prod(grid)))
+        self.watching = Watching(program, self._places, len(self.storage))
 
     def output(self, bound: Bound) -> Any:
         start = self._places[bound.variable.name]
@@ -64,25 +90,56 @@ class Launch:
         number = int(self.writers[(self._places[bound.variable.name] + byte) // 4])
         return number - 1 if number else None
 
+    def workgroup(self, index: int) -> tuple[int, int, int]:
+        """The workgroup_id of a workgroup by its number in the grid."""
+        x, y, _ = self.grid
+        return index % x, index // x % y, index // (x * y)
+
+    def type_of(self, variable: Variable) -> t.Type:
+        """The store type of a variable, with what overrides decide."""
+        return self.program.types[variable]
+
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
         from .machine.core import prepare, run
 
         count = int(np.prod(self.grid))
-        threads = max(1, min(os.cpu_count() or 1, count)) if self._independent() else 1
+        most = self._how.threads or os.cpu_count() or 1
+        threads = max(1, min(most, count)) if self._independent() else 1
         pieces = _pieces(count, threads, self.program.together)
         outcomes: list[Outcome] = []
         access = self._access_table()
-        prepare(*self._arguments(access, 0, 0))
-        with ThreadPoolExecutor(threads) as pool:
-            done = 0
-            jobs = [pool.submit(self._piece, run, access, first, last) for first, last in pieces]
-            for (first, last), job in zip(pieces, jobs, strict=True):
-                outcomes.append(job.result())
-                done += last - first
-                if progress:
-                    progress(done, count)
+        shadows = self.watching.shadows(threads)
+        prepare(set(self.program.code[:, 0].tolist()), *self._arguments(access, 0, 0, shadows[0]))
+        # A shadow is worked on by one thread.
+        pools = [ThreadPoolExecutor(threads if len(shadows) == 1 else 1) for _ in shadows]
+        jobs = [
+            pools[i % len(pools)].submit(self._piece, run, access, first, last, shadows[i % len(pools)])
+            for i, (first, last) in enumerate(pieces)
+        ]
+        for (_, last), job in zip(pieces, jobs, strict=True):
+            outcomes.append(job.result())
+            if progress:
+                progress(last, count)
+            if self._how.until_race and outcomes[-1].races[0, 0]:
+                for other in jobs:
+                    other.cancel()
+                break
+        for pool in pools:
+            pool.shutdown()
+        self.met = overlap(shadows)
         return _sum(outcomes)
+
+    def _strand_lanes(self) -> int:
+        """Invocations that go in step from barrier to barrier."""
+        exchange = any(site.kind == "subgroup" for site in self.program.sites)
+        match self._how.schedule.alone:
+            case "workgroup":
+                return self._lanes
+            case "invocation" if not exchange:
+                return 1
+            case _:
+                return min(self._lanes, self.device.subgroup_size)
 
     def _independent(self) -> bool:
         """Whether workgroups cannot see each other: nothing in storage is both read and written, or atomic."""
@@ -94,41 +151,56 @@ class Launch:
 
     # ---- arrays ----
 
-    def _arguments(self, access: NDArray[np.int64], first: int, last: int) -> tuple[Any, ...]:
+    def _arguments(self, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> tuple[Any, ...]:
         """What `machine.core.run` takes, for workgroups `first` to `last`."""
         program = self.program
         shared = np.zeros(max(1, program.shared_bytes // 4 * program.together), np.uint32)
         events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
-        config = self._config(first, last)
-        return (program.code, config, self._registers(), shared, self.storage, access, events, self._probes())
+        strands = -(-self._lanes // self._strand)
+        configs = np.stack([self._config(first, last, strand) for strand in range(strands)])
+        registers = np.stack([self._registers(strand) for strand in range(strands)])
+        patterns = np.zeros((strands, program.rows, at.PATTERN_SIZE), np.int64)
+        places, turns = np.zeros((strands, at.PLACE_SIZE), np.int64), np.zeros(strands, np.int64)
+        return (
+            *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
+            *(self._order, self._probes(shadow)),
+        )
 
-    def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int) -> Outcome:
-        arguments = self._arguments(access, first, last)
-        *_, events, probes = arguments
+    def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
+        arguments = self._arguments(access, first, last, shadow)
+        events, probes = arguments[6], arguments[-1]
         finished = run(*arguments)
-        return Outcome(probes.blocks, probes.tallies, probes.bounds, events, int(probes.worked[1]), int(finished))
+        watch = probes.watch
+        return Outcome(
+            *(probes.blocks, probes.tallies, probes.bounds, events, watch.races, watch.unwritten, probes.checks),
+            *(int(probes.worked[1]), int(finished)),
+        )
 
-    def _config(self, first: int, last: int) -> NDArray[np.int64]:
+    def _config(self, first: int, last: int, strand: int) -> NDArray[np.int64]:
         config = np.zeros(at.CONFIG_SIZE, np.int64)
-        config[at.LANES] = self._lanes
+        config[at.LANES] = min(self._strand, self._lanes - strand * self._strand)
         config[at.SUBGROUP] = self.device.subgroup_size
         config[at.TOGETHER] = self.program.together
         config[at.SHARED_WORDS] = self.program.shared_bytes // 4
         config[at.GRID_X : at.GRID_Z + 1] = self.grid
         config[at.FIRST], config[at.LAST] = first, last
-        config[at.BUDGET] = self._budget
+        config[at.BUDGET] = self._how.budget
         config[at.WGID_ROW] = self.program.inputs["group_x"]
         config[at.WIDTH] = self._width
+        config[at.IGNORED], config[at.STOP] = self._how.ignored, self._how.until_race
+        config[at.SEED], config[at.STRANDS] = self._how.schedule.seed, -(-self._lanes // self._strand)
+        config[at.WATCHES], config[at.FILLING] = bool(self.program.watched), self._how.filling
         return config
 
-    def _registers(self) -> NDArray[np.uint32]:
+    def _registers(self, strand: int) -> NDArray[np.uint32]:
         registers = np.zeros((self.program.rows, self._width), np.uint32)
         for bits, row in self.program.constants.items():
             registers[row] = bits
-        lane = np.arange(self._width) % self._lanes
+        size = min(self._strand, self._lanes - strand * self._strand)
+        lane = strand * self._strand + np.arange(self._width) % size
         x, y, _ = self.program.workgroup_size
         subgroup = self.device.subgroup_size
-        workgroup = np.arange(self._width) // self._lanes
+        workgroup = np.arange(self._width) // size
         values: dict[str, Any] = {
             "local_x": lane % x,
             "local_y": lane // x % y,
@@ -160,7 +232,7 @@ class Launch:
                 row[at.LIMIT] = (count - 1) * access.stride if access.stride else _NEVER
                 row[at.UNIT], row[at.UNITS] = access.unit, access.units
                 row[at.SPACE] = at.SHARED if access.space == "workgroup" else at.GLOBAL
-                row[at.POLICY] = self._policy
+                row[at.POLICY] = POLICIES[self._how.policy]
                 row[at.COUNT_OF] = count
                 row[at.STRIDE] = access.stride
         return table
@@ -180,11 +252,14 @@ class Launch:
         """How many elements the array has that an access indexes."""
         return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
 
-    def _probes(self) -> Any:
+    def _probes(self, shadow: Shadow) -> Any:
         from .machine.probes import make_probes
 
         program = self.program
-        probes = make_probes(len(program.probes), self._width, len(program.runs), program.rows, self.writers)
+        watch = self.watching.watch(self._access_table(), self._width, shadow)
+        probes = make_probes(
+            len(program.probes), self._width, len(program.runs), len(program.checks), self.writers, watch
+        )
         for slot, probe in enumerate(program.probes):
             self._rule(probe, probes.rules[slot], probes.orders[slot])
         return probes
@@ -228,12 +303,20 @@ def _sum(outcomes: list[Outcome]) -> Outcome:
     for each in outcomes[1:]:
         first.blocks += each.blocks
         first.tallies += each.tallies
-        fresh = first.bounds[:, at.OUTSIDE] == 0
-        first.bounds[fresh, 1:] = each.bounds[fresh, 1:]
-        first.bounds[:, at.OUTSIDE] += each.bounds[:, at.OUTSIDE]
+        _add(first.bounds, each.bounds)
         kept = [o.events[1 : 1 + int(o.events[0, 0])] for o in (first, each)]
+        first.races = merged_races(first.races, each.races)
+        _add(first.unwritten, each.unwritten)
+        _add(first.checks, each.checks)
         first.events = np.concatenate([first.events[:1], *kept])
         first.events[0, 0] = len(first.events) - 1
         first.worked += each.worked
         first.finished += each.finished
     return first
+
+
+def _add(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> None:
+    """Add up what rows count first; what they say of the first time is the earlier one's."""
+    fresh = ours[:, 0] == 0
+    ours[fresh, 1:] = theirs[fresh, 1:]
+    ours[:, 0] += theirs[:, 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,16 @@ from .checking import check
 from .counters import SiteCounters, site_counters, totals
 from .explain import explain
 from .findings import Finding
-from .launch import POLICIES, Launch, Outcome
+from .launch import POLICIES, How, Launch, Outcome
 from .models import Device, check_dispatch, get
 from .program.build import build
 from .program.program import Program
 from .wgsl.diagnostics import fail
 from .wgsl.typed import Module, Pipeline
 
-PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds")
+PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan")
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
 _LANES_PER_BATCH = 512
-_SCHEDULES = ("lockstep",)
 BUDGET = 1 << 32
 
 
@@ -62,21 +61,28 @@ class _Dispatch:
     bound: list[Bound]
     grid: tuple[int, int, int]
     device: Device
-    policy: str
-    budget: int
+    how: How
 
     @property
     def lanes(self) -> int:
         """Invocations of a workgroup."""
         return int(np.prod(self.pipeline.workgroup_size))
 
-    def run(self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None) -> tuple[Launch, Outcome]:
+    def run(
+        self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, **changes: Any
+    ) -> tuple[Launch, Outcome]:
+        """Run it as it is to be run, or with some `changes` to `how`."""
+        how = replace(self.how, **changes)
         together = 1
-        if self.lanes < _LANES_PER_BATCH // 4:
+        if self.lanes < _LANES_PER_BATCH // 4 and how.schedule.alone == "workgroup":
             together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
         program = _built(self.pipeline, self.device.fma == "fused", probes, together)
-        launch = Launch(program, self.bound, self.grid, self.device, self.policy, self.budget)
-        return launch, launch.run(progress)
+        launch = Launch(program, self.bound, self.grid, self.device, how)
+        outcome = launch.run(progress)
+        if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
+            launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
+            outcome = launch.run(progress)
+        return launch, outcome
 
     @cached_property
     def writers(self) -> Launch:
@@ -152,12 +158,12 @@ def simulate(
     """
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
     names = _probes(probes)
-    _known("schedule", schedule, _SCHEDULES)
     _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
     pipeline = module.pipeline(entry, dict(overrides or {}))
     profile = _sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
-    dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, out_of_bounds, budget)
+    how = How(policy=out_of_bounds, budget=budget)
+    dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
     launch, outcome = dispatch.run(names, progress)
     subgroups = -(-dispatch.lanes // profile.subgroup_size)
     sites = site_counters(launch.program, outcome.blocks, outcome.tallies, subgroups)

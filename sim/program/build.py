@@ -16,7 +16,7 @@ from .uses import find_uses
 
 def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: int) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `fused`: fma rounds once."""
-    lowered = lower(pipeline, fused=fused)
+    lowered = lower(pipeline, fused=fused, checks="nan" in probes)
     uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
     uses = find_uses(lowered.body, uniformity)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
@@ -35,12 +35,15 @@ def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: 
         lowered.sites.rows,
         emitter.runs,
         emitter.memory_probes,
+        emitter.watched,
+        emitter.checks,
         emitter.loops,
         [ins.site for ins in code.instructions],
         together,
         pipeline.workgroup_size,
         size,
         offsets,
+        dict(pipeline.store_types),
     )
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..machine import layout as at
 from ..machine import opcodes as op
 from ..wgsl.source import Span
 from . import ir
 from .access import UNITS_PER_ACCESS, Access
 from .code import Code, Field, Ins, Label, Reg
 from .ir import Region, Slot, Value
-from .program import MemoryProbe
+from .program import Check, MemoryProbe
 from .sites import Site
 from .uniform import Uniformity
 from .uses import FREE, Uses, base, split
@@ -58,6 +59,8 @@ class Emitter:
     constants: dict[int, int] = field(default_factory=dict)
     runs: list[list[int]] = field(default_factory=list)
     memory_probes: list[MemoryProbe] = field(default_factory=list)
+    watched: list[MemoryProbe] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     loops: list[Span] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -69,6 +72,7 @@ class Emitter:
         self._fixed: dict[int, Reg] = {}
         self._defs: dict[Value, int] = {}
         self._learnt: set[Value] = set()
+        self._written = {access.variable for access in self.accesses if access.writes}
         self._straight = 0  # where the present straight run of instructions began
         for name in _GROUP_ROWS:
             self._input(name)
@@ -208,8 +212,10 @@ class Emitter:
                 self._store(item)
             case ir.Atomic():
                 self._atomic(item)
-            case ir.Barrier(site=site):
-                self._add(Ins(op.BARRIER, a=site, m=self._mask_field(), site=site))
+            case ir.Barrier(kind=kind, site=site):
+                self._add(Ins(op.BARRIER, a=site, b=ORDERS[kind], m=self._mask_field(), site=site))
+            case ir.Check():
+                self._check(item)
             case ir.If():
                 self._if(item)
             case ir.Loop():
@@ -324,8 +330,28 @@ class Emitter:
                 self._add(ins)
                 self.memory_probes.append(MemoryProbe(kind, item.site, item.access))
 
+    def _watch(self, opcode: int, item: ir.Load | ir.Store, unit: int, d: Field) -> None:
+        """Watch a load, or the store of one unit, where the memory is shared and somebody writes to it."""
+        access = self.accesses[item.access]
+        shared = access.space in ORDERS and access.variable in self._written
+        own = access.space == "workgroup" and "uninit" in self.probes
+        if (shared and "races" in self.probes) or own:
+            ins = self._memory(opcode, item, unit)
+            ins.d, ins.m, ins.x = d, self._mask_field(), len(self.watched)
+            self._add(ins)
+            self.watched.append(MemoryProbe("watch", item.site, item.access))
+
+    def _check(self, item: ir.Check) -> None:
+        """Look at an operation where the source has it: what it computes may be placed, and known, elsewhere."""
+        rows = [self._lanes(v) for v in item.operands]
+        a, b, c = (*rows, -1, -1)[:3]
+        self._add(Ins(op.CHECK, d=self._lanes(item.result), a=a, b=b, c=c, e=item.kind, m=self._mask_field(),
+                      x=len(self.checks), site=item.site))  # fmt: skip
+        self.checks.append(Check(item.kind, item.op, item.site))
+
     def _load(self, load: ir.Load) -> None:
         self._probe(load)
+        self._watch(op.WATCH_READ, load, 0, int(self._is_learnt(load)))
         for i, result in enumerate(load.results):
             if result in self.uses.count:
                 ins = self._memory(op.LOAD, load, unit=i)
@@ -338,6 +364,7 @@ class Emitter:
     def _store(self, store: ir.Store) -> None:
         self._probe(store)
         for i, value in enumerate(store.values):
+            self._watch(op.WATCH_WRITE, store, i, self._lanes(value))
             ins = self._memory(op.STORE, store, unit=i)
             ins.d = self._lanes(value)
             ins.m = self._mask_field()
@@ -490,6 +517,8 @@ class Emitter:
             self._add(Ins(op.BLEND, d=row, a=self._constant(0), m=mask))
 
 
+# What each barrier orders, and the memory that it is of.
+ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
 _PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS}
 
 

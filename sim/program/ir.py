@@ -157,6 +157,17 @@ class Collective:
 
 
 @dataclass(eq=False, slots=True)
+class Check:
+    """The source has the scalar operation `op` here; `kind` says what could be wrong with it (see `machine.layout`)."""
+
+    kind: int
+    op: str
+    result: Value
+    operands: tuple[Value, ...]
+    site: int
+
+
+@dataclass(eq=False, slots=True)
 class If:
     condition: Value
     then: Region
@@ -199,7 +210,9 @@ class Target:
     continues: int = 0
 
 
-Item = Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Collective | If | Loop | Scope | Jump
+Item = (
+    Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Collective | Check | If | Loop | Scope | Jump
+)
 
 
 class Builder:

@@ -43,16 +43,19 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, *, fused: bool) -> Lowered:
-    """Lower one pipeline. `fused`: the device's fma rounds once. Raises `WgslError` for what cannot be run."""
-    lowering = _Lowering(pipeline, fused)
+def lower(pipeline: typed.Pipeline, *, fused: bool, checks: bool = False) -> Lowered:
+    """Lower one pipeline. `fused`: the device's fma rounds once; `checks`: operations that can go wrong are checked.
+
+    Raises `WgslError` for what cannot be run.
+    """
+    lowering = _Lowering(pipeline, fused, checks)
     lowering.entry()
     return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, fused: bool) -> None:
-        super().__init__(pipeline, fused)
+    def __init__(self, pipeline: typed.Pipeline, fused: bool, checks: bool) -> None:
+        super().__init__(pipeline, fused, checks)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
