@@ -81,7 +81,7 @@ class _Dispatch:
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
-            outcome = launch.run(progress)
+            outcome = launch.run()
         return launch, outcome
 
     @cached_property

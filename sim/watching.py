@@ -29,6 +29,7 @@ class Watching:
         self._program = program
         self._starts = {**program.shared_offsets, **places}
         self._words = words
+        self._unwritten = "uninit" in program.named
         used = {program.accesses[w.access].variable.name for w in program.watched}
         self._variables = {name: number for number, name in enumerate(sorted(used))}
         self.grains = {kind: self._grain(kind == "workgroup") for kind in ORDERS}
@@ -71,7 +72,7 @@ class Watching:
         row[at.W_PITCH] = self._program.shared_bytes // grain if what.space == "workgroup" else 0
         row[at.W_VARIABLE] = self._variables[what.variable.name]
         row[at.W_MEMORY] = ORDERS[what.space]
-        row[at.W_UNWRITTEN] = what.space == "workgroup"
+        row[at.W_UNWRITTEN] = what.space == "workgroup" and self._unwritten
 
     def byte(self, slot: int, place: int) -> int:
         """Where a grain lies in the variable of a watched access."""

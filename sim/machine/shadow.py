@@ -30,10 +30,11 @@ LANE_BITS, SLOT_BITS = 14, 18  # of a stamp: barriers passed, place in the table
 LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
 _CLOCK_SHIFT = LANE_BITS + SLOT_BITS
 _NOTES = 4096  # loads that are noted down before they are worked off
-_SEEN = 64  # loads at different distances that each place remembers
+_SEEN = 256  # loads at different distances that each place remembers
 _RACES = 256
 _NOWHERE = 1 << 62
 _PENDING, _WINDOW, _BATCH = range(3)  # of `state`: notes; ordering barriers and batches so far
+_STAMP, _SHIFT, _VERSION, _KEPT = range(4)  # of `patterns`: last stamp, how far moved, which row, lanes of it
 _READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
 
 
@@ -59,9 +60,9 @@ class Watch(NamedTuple):
     races: NDArray[np.int64]  # [1 + places, RACE_SIZE]; row 0 says how many there are
     unwritten: NDArray[np.int64]  # [n, BOUNDS_SIZE]
     spans: NDArray[np.int64]  # [variables, 4] noted loads and stores since the last barrier: lowest, highest grain
-    seen: NDArray[np.int64]  # [n, _SEEN, 4] loads looked at: distance, pattern, window, batch
+    seen: NDArray[np.int64]  # [n, _SEEN, 4] loads looked at: distance, row, window, batch
     rows: NDArray[np.uint32]  # [n, w] addresses of noted loads
-    stamps: NDArray[np.int64]  # [n, 2] pattern of that row, and the window in which it was noted
+    patterns: NDArray[np.int64]  # [n, 4] the pattern of that row, see `recognize`
     notes: NDArray[np.int64]  # [_NOTES, 2] place, distance
     state: NDArray[np.int64]
 
@@ -87,7 +88,7 @@ def make_watch(
         spans=np.zeros((max(1, variables), 4), np.int64),
         seen=np.zeros((count, _SEEN, 4), np.int64),
         rows=np.zeros((count, lanes), np.uint32),
-        stamps=np.zeros((count, 2), np.int64),
+        patterns=np.full((count, 4), -1, np.int64),
         notes=np.zeros((_NOTES, 2), np.int64),
         state=np.zeros(3, np.int64),
     )
@@ -134,7 +135,7 @@ def note_race(w, before, group_before, me, group, place, started, old, new, diff
     if i <= known:
         return
     races[0, 0] = i
-    row[at.R_FIRST], row[at.R_SECOND], row[at.R_ACROSS], row[at.R_PLACE] = first, second, across, place
+    row[at.R_FIRST], row[at.R_SECOND], row[at.R_ACROSS], row[at.R_PLACE] = first, second, across, np.int64(place)
     row[at.R_FIRST_WORKGROUP], row[at.R_FIRST_LANE] = group_before, before & (LANES - 1)
     row[at.R_FIRST_CLOCK], row[at.R_FIRST_VALUE] = (before >> _CLOCK_SHIFT) - started, old
     row[at.R_SECOND_WORKGROUP], row[at.R_SECOND_LANE] = group, me & (LANES - 1)
@@ -199,11 +200,27 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, to
                 continue
             first = base + np.int64(address) * factor
             unwritten = False
-            for place in range(first, first + grains):
+            for grain in range(first, first + grains):
+                place = np.uint64(grain)  # an index that cannot be negative costs less
                 unwritten |= s.writer[place] < fresh
                 read_grain(w, s, place, stamp | lane, group, since, clocks[at.START])
             if unwritten:
                 note_unwritten(w.unwritten[slot], lane, workgroup + g, address)
+
+
+@compiled
+def all_written(w, slot, addresses, extra, config, together):
+    """Whether somebody has stored to every word that a load in bounds touches."""
+    row, size, s = w.table[slot], config[at.LANES], w.workgroup
+    missing = False
+    for g in range(together):
+        fresh = w.clocks[g, at.START] << _CLOCK_SHIFT
+        base = row[at.W_BASE] + g * row[at.W_PITCH]
+        for unit in range(row[at.W_GRAINS]):
+            for lane in range(g * size, (g + 1) * size):
+                place = base + unit + np.int64(np.uint32(addresses[lane] + extra)) * row[at.W_FACTOR]
+                missing |= s.writer[np.uint64(place)] < fresh
+    return not missing
 
 
 @inlined
@@ -234,11 +251,12 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
                 continue
             first, word = base + np.int64(address) * factor, np.int64(values[g * size + lane])
             for i in range(factor):
-                place = first + i
+                place = np.uint64(first + i)
                 if s.writer[place] >= fresh:
                     old = np.int64(s.value[place])
                 else:
-                    old = (np.int64(memory[place * bits >> 5]) >> (place * bits & 31)) & kept
+                    bit = (first + i) * bits
+                    old = (np.int64(memory[bit >> 5]) >> (bit & 31)) & kept
                 new = (word >> (i * bits)) & kept
                 write_grain(w, s, place, stamp | lane, group, since, clocks[at.START], old, new)
 
@@ -334,32 +352,49 @@ def watch_read(regs, row, config, patterns, workgroup, together, w):
 @inlined
 def read_known(w, slot, addresses, known, extra, config, workgroup, together):
     """A load by every lane, of a known pattern, in bounds."""
-    watched, state = w.table[slot], w.state
-    seen = w.seen[slot, np.int64(np.uint32(extra * np.uint32(2654435761)) >> np.uint32(26))]
-    again = seen[0] == np.int64(extra) and seen[1] == known[at.STAMP]
+    watched, state, pattern = w.table[slot], w.state, w.patterns[slot]
+    if pattern[_STAMP] != known[at.STAMP]:
+        recognize(w, slot, addresses, known[at.STAMP], config, workgroup, together)
+    distance = np.uint32(np.int64(extra) + pattern[_SHIFT])
+    seen = w.seen[slot, np.int64(np.uint32(distance * np.uint32(2654435761)) >> np.uint32(24))]
+    again = seen[0] == np.int64(distance) and seen[1] == pattern[_VERSION]
     if again and seen[2] == state[_WINDOW]:
         return
     written = watched[at.W_UNWRITTEN] == 0 or (again and seen[3] == state[_BATCH])
-    seen[0], seen[1], seen[2], seen[3] = np.int64(extra), known[at.STAMP], state[_WINDOW], state[_BATCH]
+    if not written:
+        written = all_written(w, slot, addresses, extra, config, together)
+    seen[0], seen[1], seen[2], seen[3] = np.int64(distance), pattern[_VERSION], state[_WINDOW], state[_BATCH]
     factor, span = watched[at.W_FACTOR], w.spans[watched[at.W_VARIABLE]]
     low = watched[at.W_BASE] + (known[at.LOWEST] + np.int64(extra)) * factor
     high = watched[at.W_BASE] + (known[at.HIGHEST] + np.int64(extra)) * factor + watched[at.W_GRAINS] - 1
     if not written or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
         read_lanes(w, w.workgroup, slot, addresses, addresses, False, extra, config, workgroup, together)
         return
-    stamps = w.stamps[slot]
-    moved = stamps[0] != known[at.STAMP]
-    if state[_PENDING] == w.notes.shape[0] or (moved and stamps[1] == state[_WINDOW]):
+    if state[_PENDING] == w.notes.shape[0]:
         work_off(w, config, workgroup, together)
-    stamps[1] = state[_WINDOW]
-    if moved:
-        stamps[0] = known[at.STAMP]
-        for lane in range(together * config[at.LANES]):
-            w.rows[slot, lane] = addresses[lane]
     note = w.notes[state[_PENDING]]
-    note[0], note[1] = slot, np.int64(extra)
+    note[0], note[1] = slot, np.int64(distance)
     state[_PENDING] += 1
     span[_READ_LOW], span[_READ_HIGH] = min(span[_READ_LOW], low), max(span[_READ_HIGH], high)
+
+
+@compiled
+def recognize(w, slot, addresses, stamp, config, workgroup, together):
+    """Compare a new row of addresses with the one that is kept: moved as a whole, or another, which is kept instead."""
+    row, pattern, lanes = w.rows[slot], w.patterns[slot], together * config[at.LANES]
+    pattern[_STAMP] = stamp
+    shift = np.uint32(addresses[0] - row[0])
+    differs = np.uint32(0)
+    for lane in range(lanes):
+        differs |= np.uint32(addresses[lane] - row[lane]) ^ shift
+    if differs == 0 and lanes <= pattern[_KEPT]:
+        pattern[_SHIFT] = np.int64(shift)
+        return
+    work_off(w, config, workgroup, together)
+    pattern[_SHIFT], pattern[_KEPT] = 0, lanes
+    pattern[_VERSION] += 1
+    for lane in range(lanes):
+        row[lane] = addresses[lane]
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, WATCH, rare=True)

@@ -39,6 +39,7 @@ def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: 
         emitter.checks,
         emitter.loops,
         [ins.site for ins in code.instructions],
+        probes,
         together,
         pipeline.workgroup_size,
         size,

@@ -49,6 +49,7 @@ class Program:
     checks: list[Check]
     loops: list[Span]
     places: list[int]  # site of each instruction, -1 for none
+    named: frozenset[str]  # the probes that were asked for
     together: int
     workgroup_size: tuple[int, int, int]
     shared_bytes: int
