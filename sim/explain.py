@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .checked import find_checked
 from .findings import Finding
 from .launch import Launch, Outcome
 from .machine import layout as at
@@ -15,6 +16,7 @@ def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
     return [
         *find_races(launch, outcome),
         *find_unwritten(launch, outcome),
+        *find_checked(launch, outcome),
         *_out_of_bounds(launch, outcome),
         *_events(launch, outcome),
     ]

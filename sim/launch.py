@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bindings import Bound
+from .bindings import Bound, Key
 from .machine import layout as at
 from .machine.lanes import VECTOR_LANES
 from .models import Device
 from .program.access import UNITS_PER_ACCESS, Access
 from .program.program import MemoryProbe, Program
+from .program.sites import Site
 from .schedules import LOCKSTEP, Schedule
 from .watching import Shadow, Watching, merged_races, overlap
 from .wgsl import types as t
@@ -41,6 +42,7 @@ class Outcome:
     checks: NDArray[np.int64]
     worked: int
     finished: int
+    jumps: int  # backward, the most that a batch took
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,14 @@ class How:
     """Everything about a run that WGSL leaves open, or that is changed to see what depends on it.
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
-    the site of a barrier that is taken to order nothing. `until_race`: a race ends the run. `threads`: at most.
+    a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most.
     """
 
     policy: str = "clamp"
     budget: int = 1 << 32
     schedule: Schedule = LOCKSTEP
     filling: int = 0
-    ignored: int = -1
-    until_race: bool = False
+    ignored: Site | None = None
     threads: int | None = None
 
 
@@ -70,7 +71,7 @@ class Launch:
         self.grid = grid
         self.device = device
         self._bound = bound
-        self._how = how
+        self.how = how
         self._places, self.storage = _arena(bound)
         watched = any(probe.kind == "writers" for probe in program.probes)
         self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
@@ -90,6 +91,14 @@ class Launch:
         number = int(self.writers[(self._places[bound.variable.name] + byte) // 4])
         return number - 1 if number else None
 
+    @property
+    def invocations(self) -> int:
+        return int(np.prod(self.grid)) * self._lanes
+
+    def outputs(self) -> dict[Key, Any]:
+        """Every writable binding as it is now, by the key it was given by."""
+        return {b.key: self.output(b) for b in self._bound if b.writable}
+
     def workgroup(self, index: int) -> tuple[int, int, int]:
         """The workgroup_id of a workgroup by its number in the grid."""
         x, y, _ = self.grid
@@ -104,7 +113,7 @@ class Launch:
         from .machine.core import prepare, run
 
         count = int(np.prod(self.grid))
-        most = self._how.threads or os.cpu_count() or 1
+        most = self.how.threads or os.cpu_count() or 1
         threads = max(1, min(most, count)) if self._independent() else 1
         pieces = _pieces(count, threads, self.program.together)
         outcomes: list[Outcome] = []
@@ -121,7 +130,7 @@ class Launch:
             outcomes.append(job.result())
             if progress:
                 progress(last, count)
-            if self._how.until_race and outcomes[-1].races[0, 0]:
+            if outcomes[-1].races[0, at.NEEDED]:
                 for other in jobs:
                     other.cancel()
                 break
@@ -133,7 +142,7 @@ class Launch:
     def _strand_lanes(self) -> int:
         """Invocations that go in step from barrier to barrier."""
         exchange = any(site.kind == "subgroup" for site in self.program.sites)
-        match self._how.schedule.alone:
+        match self.how.schedule.alone:
             case "workgroup":
                 return self._lanes
             case "invocation" if not exchange:
@@ -168,12 +177,12 @@ class Launch:
 
     def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
         arguments = self._arguments(access, first, last, shadow)
-        events, probes = arguments[6], arguments[-1]
+        events, places, probes = arguments[6], arguments[8], arguments[-1]
         finished = run(*arguments)
         watch = probes.watch
         return Outcome(
             *(probes.blocks, probes.tallies, probes.bounds, events, watch.races, watch.unwritten, probes.checks),
-            *(int(probes.worked[1]), int(finished)),
+            *(int(probes.worked[1]), int(finished), int(places[:, at.MOST].max())),
         )
 
     def _config(self, first: int, last: int, strand: int) -> NDArray[np.int64]:
@@ -184,12 +193,14 @@ class Launch:
         config[at.SHARED_WORDS] = self.program.shared_bytes // 4
         config[at.GRID_X : at.GRID_Z + 1] = self.grid
         config[at.FIRST], config[at.LAST] = first, last
-        config[at.BUDGET] = self._how.budget
+        config[at.BUDGET] = self.how.budget
         config[at.WGID_ROW] = self.program.inputs["group_x"]
         config[at.WIDTH] = self._width
-        config[at.IGNORED], config[at.STOP] = self._how.ignored, self._how.until_race
-        config[at.SEED], config[at.STRANDS] = self._how.schedule.seed, -(-self._lanes // self._strand)
-        config[at.WATCHES], config[at.FILLING] = bool(self.program.watched), self._how.filling
+        ignored = self.how.ignored
+        config[at.IGNORED] = -1 if ignored is None else self.program.sites.index(ignored)
+        config[at.STOP] = ignored is not None
+        config[at.SEED], config[at.STRANDS] = self.how.schedule.seed, -(-self._lanes // self._strand)
+        config[at.WATCHES], config[at.FILLING] = bool(self.program.watched), self.how.filling
         return config
 
     def _registers(self, strand: int) -> NDArray[np.uint32]:
@@ -232,7 +243,7 @@ class Launch:
                 row[at.LIMIT] = (count - 1) * access.stride if access.stride else _NEVER
                 row[at.UNIT], row[at.UNITS] = access.unit, access.units
                 row[at.SPACE] = at.SHARED if access.space == "workgroup" else at.GLOBAL
-                row[at.POLICY] = POLICIES[self._how.policy]
+                row[at.POLICY] = POLICIES[self.how.policy]
                 row[at.COUNT_OF] = count
                 row[at.STRIDE] = access.stride
         return table
@@ -312,6 +323,7 @@ def _sum(outcomes: list[Outcome]) -> Outcome:
         first.events[0, 0] = len(first.events) - 1
         first.worked += each.worked
         first.finished += each.finished
+        first.jumps = max(first.jumps, each.jumps)
     return first
 
 

@@ -55,6 +55,6 @@ def register(kind: str, bits: int) -> str:
     )
 
 
-def _short(value: np.floating) -> str:
-    text = f"{float(value):.7g}"
+def _short(value: np.generic) -> str:
+    text = f"{value.item():.7g}"
     return text if any(c in text for c in ".en") else f"{text}.0"

@@ -12,6 +12,7 @@ from .launch import Launch, Outcome
 from .machine import layout as at
 from .paths import number, path
 from .program.sites import Site
+from .watching import race_rows
 from .wgsl.diagnostics import Note
 
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
@@ -31,7 +32,9 @@ class _Access:
 def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
     """One finding for each pair of places that race, with the first time in full."""
     findings: dict[tuple[Site, Site, int], Finding] = {}
-    for row in outcome.races[1 : 1 + int(outcome.races[0, 0])]:
+    if "races" not in launch.program.named:
+        return []
+    for row in race_rows(outcome.races):
         found = _race(launch, row)
         key = (_site(launch, row[at.R_FIRST]), _site(launch, row[at.R_SECOND]), int(row[at.R_ACROSS]))
         known = findings.get(key) or findings.get((key[1], key[0], key[2]))
@@ -115,6 +118,8 @@ def _advice(one: _Access, two: _Access, across: bool) -> str:
     if one.site == two.site and one.site.kind == "store":
         return "let one invocation store there, give each a place of its own, or use atomics"
     first, second = one.site.span, two.site.span
+    if first.line == second.line:
+        return f"put {barrier} between the two"
     if first.start < second.start:
         return f"put {barrier} between line {first.line} and line {second.line}"
     return f"put {barrier} after line {first.line}, before the loop comes round to line {second.line}"

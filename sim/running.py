@@ -11,6 +11,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from . import schedules
+from .allow import silence
+from .barriers import find_redundant
 from .bindings import Bound, Key, bind
 from .checking import check
 from .counters import SiteCounters, site_counters, totals
@@ -20,10 +23,12 @@ from .launch import POLICIES, How, Launch, Outcome
 from .models import Device, check_dispatch, get
 from .program.build import build
 from .program.program import Program
+from .replay import Judge
 from .wgsl.diagnostics import fail
 from .wgsl.typed import Module, Pipeline
 
-PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan")
+PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "redundant")
+_ASKED_FOR = frozenset(("redundant",))  # not in "all": they take more runs
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
 _LANES_PER_BATCH = 512
 BUDGET = 1 << 32
@@ -74,7 +79,7 @@ class _Dispatch:
         """Run it as it is to be run, or with some `changes` to `how`."""
         how = replace(self.how, **changes)
         together = 1
-        if self.lanes < _LANES_PER_BATCH // 4 and how.schedule.alone == "workgroup":
+        if self.lanes < _LANES_PER_BATCH // 4 and how.schedule.alone == "workgroup" and how.ignored is None:
             together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
         program = _built(self.pipeline, self.device.fma == "fused", probes, together)
         launch = Launch(program, self.bound, self.grid, self.device, how)
@@ -96,13 +101,15 @@ class Run:
 
     `outputs`: every writable binding as it was given (same dtype and shape), keyed as it was given. `counters`: totals
     by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`, `simt_efficiency`,
-    `thread_utilization`. `sites`: counters of each place in the source. `finished`: workgroups that ran to their end.
+    `thread_utilization`. `sites`: counters of each place in the source. `silenced`: findings that comments in
+    the shader answer for, see `allow`. `finished`: workgroups that ran to their end.
     """
 
     outputs: dict[Key, Any]
     counters: dict[str, float]
     sites: list[SiteCounters]
     findings: list[Finding]
+    silenced: list[Finding]
     program: Program
     finished: int
     _dispatch: _Dispatch
@@ -145,6 +152,7 @@ def simulate(
     device: str | Device = "nvidia",
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
+    replay: bool = True,
     out_of_bounds: str = "clamp",
     budget: int = BUDGET,
     progress: Callable[[int, int], None] | None = None,
@@ -152,12 +160,16 @@ def simulate(
     """Run `grid` workgroups of a compute entry point.
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
-    `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end does: clamp, zero, wrap.
+    `probes`: "all", "none", or names of `PROBES` ("all" leaves out "redundant", which runs once more for each barrier).
+    `schedule`: see `schedules`; outputs are those of this order, counters and findings always those of lockstep.
+    `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.
+    `out_of_bounds`: what an access past the end does: clamp, zero, wrap.
     `budget`: backward jumps that a batch of workgroups may take. `progress(done, of)` is told of workgroups.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
     names = _probes(probes)
+    order = schedules.schedule(schedule)
     _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
     pipeline = module.pipeline(entry, dict(overrides or {}))
     profile = _sized(_device(device), pipeline)
@@ -165,17 +177,38 @@ def simulate(
     how = How(policy=out_of_bounds, budget=budget)
     dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
     launch, outcome = dispatch.run(names, progress)
+    findings = _findings(dispatch, launch, outcome, names, replay)
     subgroups = -(-dispatch.lanes // profile.subgroup_size)
     sites = site_counters(launch.program, outcome.blocks, outcome.tallies, subgroups)
+    last, finished = launch, outcome.finished
+    if order != schedules.LOCKSTEP:
+        last, again = dispatch.run(frozenset(), schedule=order)
+        finished = again.finished
+        findings += [f for f in explain(last, again) if f.code == "endless-loop"]
+    findings, silenced = silence(findings, module.source, names)
     return Run(
-        {b.key: launch.output(b) for b in dispatch.bound if b.writable},
+        last.outputs(),
         _totals(sites, dispatch, outcome.worked, names),
         sites,
-        explain(launch, outcome),
+        findings,
+        silenced,
         launch.program,
-        outcome.finished,
+        finished,
         dispatch,
     )
+
+
+def _findings(
+    dispatch: _Dispatch, launch: Launch, outcome: Outcome, probes: frozenset[str], replay: bool
+) -> list[Finding]:
+    """What was found, and, of a run that came to its end, whether it matters."""
+    findings = explain(launch, outcome)
+    whole = outcome.finished == int(np.prod(dispatch.grid))
+    if replay and whole:
+        findings = Judge(dispatch.run, launch, outcome).judge(findings)
+    if "redundant" in probes and whole:
+        findings += find_redundant(dispatch.run, launch)
+    return findings
 
 
 def _device(device: str | Device) -> Device:
@@ -201,7 +234,7 @@ def _sized(device: Device, pipeline: Pipeline) -> Device:
 
 def _probes(probes: str | Sequence[str]) -> frozenset[str]:
     if probes == "all":
-        return frozenset(PROBES)
+        return frozenset(PROBES) - _ASKED_FOR
     if probes == "none":
         return frozenset()
     names = [probes] if isinstance(probes, str) else list(probes)

@@ -95,16 +95,21 @@ def overlap(shadows: list[Shadow]) -> bool:
     return False
 
 
+def race_rows(races: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of a table of races that are in use."""
+    return races[1 : 1 + int(races[0, at.HOW_MANY])]
+
+
 def merged_races(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Two tables of races as one: pairs of places in the order in which they were first seen."""
     rows: dict[tuple[int, ...], NDArray[np.int64]] = {}
     for table in (ours, theirs):
-        for row in table[1 : 1 + int(table[0, 0])]:
+        for row in race_rows(table):
             known = rows.setdefault(tuple(row[list(_SAME)]), row)
             if known is not row:
                 known[list(_COUNTS)] += row[list(_COUNTS)]
     merged = np.zeros((1 + len(rows), at.RACE_SIZE), np.int64)
-    merged[0, 0] = len(rows)
+    merged[0, at.HOW_MANY], merged[0, at.NEEDED] = len(rows), ours[0, at.NEEDED] + theirs[0, at.NEEDED]
     if rows:
         merged[1:] = list(rows.values())
     return merged

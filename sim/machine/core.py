@@ -31,7 +31,11 @@ _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
 # What a program has that needs a part which is not always loaded.
 _WATCHES = {op.WATCH_READ, op.WATCH_WRITE}
 RARE = {
-    **{"watch_batch": _WATCHES, "watch_barrier": _WATCHES, "watch_read": _WATCHES, "watch_write": _WATCHES},
+    "watch_batch": {*_WATCHES, op.WATCH_ORDER},
+    "watch_barrier": {*_WATCHES, op.WATCH_ORDER},
+    "watch_read": _WATCHES,
+    "watch_write": _WATCHES,
+    "watch_order": {op.WATCH_ORDER},
     "check": {op.CHECK},
 }
 
@@ -198,6 +202,7 @@ def run_strand(
             learn(regs, row[2], patterns, width)
         elif what == op.HALT:
             place[at.PC] = -1
+            place[at.MOST] = max(place[at.MOST], config[at.BUDGET] - budget)
             return True
         elif what >= op.FIRST_COLLECTIVE:
             collective(regs, row, config, together)
@@ -269,7 +274,7 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
                 going |= places[s, at.PC] >= 0
         settle(config, together, probes)
         workgroup += together
-        if config[at.STOP] == 1 and probes.watch.races[0, 0] > 0:
+        if config[at.STOP] == 1 and probes.watch.races[0, at.NEEDED] > 0:
             break
     return workgroup - config[at.FIRST]
 

@@ -16,7 +16,7 @@ BUDGET = 9  # backward jumps allowed per batch
 WGID_ROW = 10  # first of three rows that hold workgroup_id
 WIDTH = 11  # lanes per register row
 IGNORED = 12  # site of the barrier that is taken to order nothing (-1: none)
-STOP = 13  # 1: stop after the batch in which a race was found
+STOP = 13  # 1: stop after the batch in which the ignored barrier was needed
 SEED = 14  # of the order in which strands take their turns: FORWARD, BACKWARD, or a number that draws it
 STRANDS = 15  # that a workgroup is cut into
 WATCHES = 16  # 1: the program has watching probes
@@ -25,9 +25,9 @@ CONFIG_SIZE = 18
 FORWARD, BACKWARD = 0, -1
 
 # places: one row per strand of a workgroup: its next instruction (-1: it is done), what is left of its budget, and
-# barriers passed
-PC, LEFT, PASSED = 0, 1, 2
-PLACE_SIZE = 3
+# barriers passed; and the most that it has used of its budget in any batch
+PC, LEFT, PASSED, MOST = range(4)
+PLACE_SIZE = 4
 
 # access
 BASE = 0  # first unit of the variable, in its arena
@@ -61,21 +61,22 @@ OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
 BOUNDS_SIZE = 4
 
 # clocks: one row per workgroup of the batch: barriers passed so far, in all batches; the same when this batch began;
-# when each kind of memory was last ordered
+# when each kind of memory was last ordered, by a barrier that counts and by any
 CLOCK, START = 0, 1
-ORDERED_SINCE = 2  # and the two after it
+ORDERED_SINCE, PASSED_SINCE = 2, 5  # each and the two after it
 ORDERED_WORKGROUP, ORDERED_STORAGE, ORDERED_TEXTURE = range(3)
-CLOCKS_SIZE = 5
+CLOCKS_SIZE = 8
 
 # watched: one row per watched access, in grains of its memory (2 bytes where f16 is accessed, else 4)
 W_BASE, W_LIMIT, W_FACTOR, W_GRAINS, W_PITCH, W_VARIABLE, W_MEMORY, W_GRAIN, W_ROW, W_UNWRITTEN = range(10)
 WATCHED_SIZE = 10
 
-# races: one row per pair of places
+# races: one row per pair of places; row 0 holds how many rows there are, and how often the ignored barrier was needed
 R_FIRST, R_SECOND, R_ACROSS, R_TIMES, R_DIFFERENT, R_PLACE = range(6)
 R_FIRST_WORKGROUP, R_FIRST_LANE, R_FIRST_CLOCK, R_FIRST_VALUE = range(6, 10)
 R_SECOND_WORKGROUP, R_SECOND_LANE, R_SECOND_CLOCK, R_SECOND_VALUE = range(10, 14)
 RACE_SIZE = 14
+HOW_MANY, NEEDED = 0, 1  # of row 0
 
 # checks: one row per place, how often an operand or a result was wrong, and the first time
 CHECK_TIMES, CHECK_LANE, CHECK_WORKGROUP, CHECK_A, CHECK_B, CHECK_C, CHECK_RESULT = range(7)

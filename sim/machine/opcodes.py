@@ -54,6 +54,7 @@ MACHINE_OPS = (
     ("writers", "who stores here"),
     ("watch_read", "races of a load, and words that nobody wrote"),
     ("watch_write", "races of the store of unit D"),
+    ("watch_order", "what is unordered without the barrier that is ignored; D is 1 for a store"),
     ("check", "kind E: operands A, B, C and result D, in the lanes of mask M; X is the place"),
 )
 NAMES = tuple(name for name, _ in MACHINE_OPS)
@@ -62,7 +63,9 @@ COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
 LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, FIRST_ATOMIC = range(10, 17)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
-COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, CHECK = range(FIRST_PROBE, FIRST_PROBE + 8)
+COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK = range(
+    FIRST_PROBE, FIRST_PROBE + 9
+)
 SCALAR = 64  # scalar operations are numbered from here
 
 _FAMILIES = ("float", "half", "integer", "conversion")

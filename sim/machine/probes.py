@@ -21,6 +21,7 @@ from .checks import check
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD, WORDS
 from .memory import highest_of, shared_part
+from .ordering import watch_order
 from .shadow import Watch, no_watch, watch_read, watch_write
 
 for _part in rules.PARTS:
@@ -279,6 +280,8 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
     elif row[0] == op.WATCH_WRITE:
         memory = shared if access[row[5], at.SPACE] == at.SHARED else storage
         watch_write(regs, row, config, memory, workgroup, together, p.watch)
+    elif row[0] == op.WATCH_ORDER:
+        watch_order(regs, row, config, workgroup, p.watch)
     elif row[0] == op.CHECK:
         check(regs, row, config, workgroup, together, p.checks[row[7]])
     else:

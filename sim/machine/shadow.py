@@ -122,7 +122,7 @@ def note_race(w, before, group_before, me, group, place, started, old, new, diff
     races, mask = w.races, SLOTS - 1
     first, second = (before >> LANE_BITS) & mask, (me >> LANE_BITS) & mask
     across = np.int64(group_before != group)
-    i, known = 1, races[0, 0]
+    i, known = 1, races[0, at.HOW_MANY]
     while i <= known and (
         races[i, at.R_FIRST] != first or races[i, at.R_SECOND] != second or races[i, at.R_ACROSS] != across
     ):
@@ -134,7 +134,7 @@ def note_race(w, before, group_before, me, group, place, started, old, new, diff
     row[at.R_DIFFERENT] += different
     if i <= known:
         return
-    races[0, 0] = i
+    races[0, at.HOW_MANY] = i
     row[at.R_FIRST], row[at.R_SECOND], row[at.R_ACROSS], row[at.R_PLACE] = first, second, across, np.int64(place)
     row[at.R_FIRST_WORKGROUP], row[at.R_FIRST_LANE] = group_before, before & (LANES - 1)
     row[at.R_FIRST_CLOCK], row[at.R_FIRST_VALUE] = (before >> _CLOCK_SHIFT) - started, old
@@ -309,9 +309,7 @@ def watch_batch(together, w):
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, WATCH, rare=True)
 def watch_barrier(regs, row, config, workgroup, together, w):
     """A barrier of kind B under mask M. Workgroups without a lane there do not pass it."""
-    size, kind = config[at.LANES], np.int64(row[3])
-    if row[2] == config[at.IGNORED]:
-        return
+    size, kind, counts = config[at.LANES], np.int64(row[3]), row[2] != config[at.IGNORED]
     everywhere = True
     if row[6] >= 0:
         everywhere = all_of(regs[row[6]], together * size)
@@ -324,7 +322,9 @@ def watch_barrier(regs, row, config, workgroup, together, w):
                 passes |= regs[row[6], lane] != 0
         if passes:
             w.clocks[g, at.CLOCK] += 1
-            w.clocks[g, at.ORDERED_SINCE + kind] = w.clocks[g, at.CLOCK]
+            w.clocks[g, at.PASSED_SINCE + kind] = w.clocks[g, at.CLOCK]
+            if counts:
+                w.clocks[g, at.ORDERED_SINCE + kind] = w.clocks[g, at.CLOCK]
     if everywhere and kind == at.ORDERED_WORKGROUP:
         open_window(w)
 

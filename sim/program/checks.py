@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..machine import layout as at
+from ..machine.layout import BORN
 from ..machine.scalar import OPS
 
 # Integer operations, by name.
@@ -21,5 +22,5 @@ def check_kind(op: str) -> int | None:
     """What to check about an operation; None where nothing can be wrong with it."""
     row = OPS[op]
     if row.flops or op in ("convert_f32_f16", "ldexp_f32", "ldexp_f16"):
-        return at.BORN
+        return BORN
     return _KINDS.get(op)

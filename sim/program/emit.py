@@ -330,16 +330,23 @@ class Emitter:
                 self._add(ins)
                 self.memory_probes.append(MemoryProbe(kind, item.site, item.access))
 
-    def _watch(self, opcode: int, item: ir.Load | ir.Store, unit: int, d: Field) -> None:
-        """Watch a load, or the store of one unit, where the memory is shared and somebody writes to it."""
+    def _watch(self, opcode: int, item: ir.Load | ir.Store | ir.Atomic, unit: int, d: Field) -> None:
+        """Watch an access (or one unit of it), where the memory is shared and somebody writes to it."""
         access = self.accesses[item.access]
         shared = access.space in ORDERS and access.variable in self._written
         own = access.space == "workgroup" and "uninit" in self.probes
-        if (shared and "races" in self.probes) or own:
+        if (shared and self.probes & {"races", "order"}) or own:
             ins = self._memory(opcode, item, unit)
             ins.d, ins.m, ins.x = d, self._mask_field(), len(self.watched)
             self._add(ins)
             self.watched.append(MemoryProbe("watch", item.site, item.access))
+
+    def _watch_whole(self, item: ir.Load | ir.Store | ir.Atomic, writes: bool) -> None:
+        """Watch who is ordered after whom; otherwise whether a load is in order."""
+        if "order" in self.probes:
+            self._watch(op.WATCH_ORDER, item, 0, int(writes))
+        elif isinstance(item, ir.Load):
+            self._watch(op.WATCH_READ, item, 0, int(self._is_learnt(item)))
 
     def _check(self, item: ir.Check) -> None:
         """Look at an operation where the source has it: what it computes may be placed, and known, elsewhere."""
@@ -351,7 +358,7 @@ class Emitter:
 
     def _load(self, load: ir.Load) -> None:
         self._probe(load)
-        self._watch(op.WATCH_READ, load, 0, int(self._is_learnt(load)))
+        self._watch_whole(load, writes=False)
         for i, result in enumerate(load.results):
             if result in self.uses.count:
                 ins = self._memory(op.LOAD, load, unit=i)
@@ -363,8 +370,10 @@ class Emitter:
 
     def _store(self, store: ir.Store) -> None:
         self._probe(store)
+        self._watch_whole(store, writes=True)
         for i, value in enumerate(store.values):
-            self._watch(op.WATCH_WRITE, store, i, self._lanes(value))
+            if "order" not in self.probes:
+                self._watch(op.WATCH_WRITE, store, i, self._lanes(value))
             ins = self._memory(op.STORE, store, unit=i)
             ins.d = self._lanes(value)
             ins.m = self._mask_field()
@@ -374,6 +383,7 @@ class Emitter:
 
     def _atomic(self, item: ir.Atomic) -> None:
         self._probe(item)
+        self._watch_whole(item, writes=item.op != "load")
         rows = self._adjacent(item.args, 1, 3)
         ins = self._memory(op.FIRST_ATOMIC + op.ATOMICS.index(item.op), item)
         ins.d = Reg(row=0, of=rows)

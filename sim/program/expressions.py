@@ -13,7 +13,7 @@ from ..wgsl.diagnostics import Crash, fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from . import ir
-from .checks import RIGHT_DECIDES, check_kind
+from .checks import BORN, RIGHT_DECIDES, check_kind
 from .ir import Block, Value
 from .memory import Memory
 from .sites import Site
@@ -208,7 +208,8 @@ class Expressions(Memory):
         result = self.builder.op(op, *args)
         kind = check_kind(op) if self._checks and result.op != "const" else None
         if kind is not None and not (kind in RIGHT_DECIDES and args[1].op == "const"):
-            self.builder.append(ir.Check(kind, op, result, args, self.sites.number(Site("check", span, name=name))))
+            floats = tuple(a for a in args if kind != BORN or a.kind in ("f32", "f16"))
+            self.builder.append(ir.Check(kind, op, result, floats, self.sites.number(Site("check", span, name=name))))
         return result
 
     def _builtin(self, expr: typed.BuiltinCall) -> list[Value]:
