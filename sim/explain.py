@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .checked import find_checked
 from .findings import Finding
 from .launch import Launch, Outcome
@@ -61,15 +64,15 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
         workgroup = launch.workgroup(int(row[at.EVENT_WORKGROUP]))
         if kind == at.DIVERGED:
             site = program.sites[place]
-            absent, lane = int(row[at.DETAIL]), int(row[at.EVENT_LANE])
+            absent = _absent(row)
             findings[kind, place] = Finding(
                 "barrier-divergence",
                 "error",
-                f"{absent} of {_lanes(launch)} invocations do not reach this barrier, the first is {lane}",
+                f"{int(row[at.DETAIL])} of {_lanes(launch)} invocations do not reach this barrier: {ranges(absent)}",
                 site.span,
                 int(row[at.TIMES]),
                 workgroup,
-                (lane,),
+                absent,
                 int(row[at.EPOCH]),
                 hint="every invocation of a workgroup must reach each barrier",
             )
@@ -85,6 +88,26 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
                 int(row[at.EPOCH]),
             )
     return list(findings.values())
+
+
+def _absent(row: NDArray[np.int64]) -> tuple[int, ...]:
+    """The invocations that a barrier waits for."""
+    words = row[at.ABSENT :]
+    return tuple(32 * w + bit for w in np.flatnonzero(words).tolist() for bit in range(32) if words[w] >> bit & 1)
+
+
+def ranges(numbers: tuple[int, ...], most: int = 4) -> str:
+    """Ascending numbers in short: `0 to 31, 40 and 48 to 63`; where that takes long, the end is left out."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and runs[-1][1] == n - 1:
+            runs[-1][1] = n
+        else:
+            runs.append([n, n])
+    words = [f"{a} to {b}" if a != b else f"{a}" for a, b in runs]
+    if len(words) > most:
+        return f"{', '.join(words[:most])}, … {words[-1]}"
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _lanes(launch: Launch) -> int:

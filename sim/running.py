@@ -160,7 +160,7 @@ def simulate(
     """Run `grid` workgroups of a compute entry point.
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
-    `probes`: "all", "none", or names of `PROBES` ("all" leaves out "redundant", which runs once more for each barrier).
+    `probes`: "all", "none", or names of `PROBES` ("all" is without "redundant", which runs once more for each barrier).
     `schedule`: see `schedules`; outputs are those of this order, counters and findings always those of lockstep.
     `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.
     `out_of_bounds`: what an access past the end does: clamp, zero, wrap.
@@ -233,14 +233,12 @@ def _sized(device: Device, pipeline: Pipeline) -> Device:
 
 
 def _probes(probes: str | Sequence[str]) -> frozenset[str]:
-    if probes == "all":
-        return frozenset(PROBES) - _ASKED_FOR
-    if probes == "none":
-        return frozenset()
     names = [probes] if isinstance(probes, str) else list(probes)
     for name in names:
-        _known("probes", name, PROBES)
-    chosen = frozenset(names)
+        _known("probes", name, ("all", "none", *PROBES))
+    chosen = frozenset(names) & frozenset(PROBES)
+    if "all" in names:
+        chosen |= frozenset(PROBES) - _ASKED_FOR
     return chosen | {"lanes"} if chosen & _COUNTED else chosen
 
 

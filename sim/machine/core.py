@@ -65,7 +65,8 @@ def some_active(regs, mask, lanes):
 
 @compiled
 def record(events, kind, site, workgroup, lane, detail, other, epoch):
-    """Note an event: the first of each kind and site with its details, the others by their number alone."""
+    """Note an event: the first of each kind and site with its details, the others by their number alone. Its row if it
+    is the first, else 0."""
     place = 1
     while place <= events[0, 0] and (events[place, at.KIND] != kind or events[place, at.SITE] != site):
         place += 1
@@ -73,10 +74,12 @@ def record(events, kind, site, workgroup, lane, detail, other, epoch):
         row = events[place]
         row[at.TIMES] += 1
         if place <= events[0, 0]:
-            return
+            return 0
         events[0, 0] = place
         row[at.KIND], row[at.SITE], row[at.EVENT_WORKGROUP], row[at.EVENT_LANE] = kind, site, workgroup, lane
         row[at.DETAIL], row[at.OTHER], row[at.EPOCH] = detail, other, epoch
+        return place
+    return 0
 
 
 @inlined
@@ -97,7 +100,10 @@ def barrier(regs, row, config, workgroup, together, epoch, events, watch):
             elif absent < 0:
                 absent = lane
         if 0 < active < size:
-            record(events, at.DIVERGED, site, workgroup + w, absent, size - active, 0, epoch)
+            new = record(events, at.DIVERGED, site, workgroup + w, absent, size - active, 0, epoch)
+            for lane in range(min(size, 1024) if new > 0 else 0):
+                missing = np.int64(regs[mask, w * size + lane] == 0)
+                events[new, at.ABSENT + lane // 32] |= missing << (lane % 32)
 
 
 @inlined

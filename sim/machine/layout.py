@@ -86,4 +86,5 @@ BORN, DIVIDES_U32, DIVIDES_I32, SHIFTS, TO_I32, TO_U32 = range(6)  # kinds
 # events
 KIND, SITE, EVENT_WORKGROUP, EVENT_LANE, DETAIL, OTHER, EPOCH, TIMES = range(8)
 DIVERGED, BUDGET_SPENT = 1, 2
-EVENT_SIZE = 8
+ABSENT = 8  # and the words after it: a bit for each lane that is absent, 32 to a word
+EVENT_SIZE = 8 + 32
