@@ -184,7 +184,8 @@ def simulate(
     if order != schedules.LOCKSTEP:
         last, again = dispatch.run(frozenset(), schedule=order)
         finished = again.finished
-        findings += [f for f in explain(last, again) if f.code == "endless-loop"]
+        stopped = {f.span for f in findings}
+        findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
     findings, silenced = silence(findings, module.source, names)
     return Run(
         last.outputs(),

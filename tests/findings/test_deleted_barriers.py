@@ -16,13 +16,18 @@ PLANS = {plan.kernel.name: plan for plan in plans([SHADERS], Request(quick=True)
 BARRIER = re.compile(r"\b(?:workgroup|storage)Barrier\(\)")
 
 
-def barriers(name: str) -> list[int]:
-    """Where the text of a kernel has barriers that it runs."""
-    module = check_module(PLANS[name].kernel)
-    return [m.start() for m in BARRIER.finditer(module.source.text)]
+def barriers() -> dict[tuple[str, int, str | None], tuple[str, int]]:
+    """The barriers in the sources, by file, line and entry point: a kernel that has each, and where in its text."""
+    found = {}
+    for name, plan in PLANS.items():
+        source = check_module(plan.kernel).source
+        for match in BARRIER.finditer(source.text):
+            place = source.place(match.start())
+            found.setdefault((place.file, place.line, plan.kernel.entry), (name, match.start()))
+    return found
 
 
-CASES = [(name, at) for name in PLANS for at in barriers(name)]
+CASES = [(name, at) for name, at in barriers().values()]
 
 
 def findings(text: str, name: str, case, probes: list[str]) -> list[sim.Finding]:
