@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,32 +113,31 @@ class Launch:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
         from .machine.core import prepare, run
 
-        count = int(np.prod(self.grid))
-        most = self.how.threads or os.cpu_count() or 1
-        threads = max(1, min(most, count)) if self._independent() else 1
-        pieces = _pieces(count, threads, self.program.together)
-        outcomes: list[Outcome] = []
+        threads = self._threads()
+        pieces = _pieces(int(np.prod(self.grid)), threads, self.program.together)
         access = self._access_table()
         shadows = self.watching.shadows(threads)
         prepare(set(self.program.code[:, 0].tolist()), *self._arguments(access, 0, 0, shadows[0]))
-        # A shadow is worked on by one thread.
-        pools = [ThreadPoolExecutor(threads if len(shadows) == 1 else 1) for _ in shadows]
-        jobs = [
-            pools[i % len(pools)].submit(self._piece, run, access, first, last, shadows[i % len(pools)])
-            for i, (first, last) in enumerate(pieces)
-        ]
-        for (_, last), job in zip(pieces, jobs, strict=True):
-            outcomes.append(job.result())
-            if progress:
-                progress(last, count)
-            if outcomes[-1].races[0, at.NEEDED]:
-                for other in jobs:
-                    other.cancel()
-                break
-        for pool in pools:
-            pool.shutdown()
-        self.met = overlap(shadows)
-        return _sum(outcomes)
+
+        def piece(first: int, last: int, shadow: Shadow) -> Outcome:
+            return self._piece(run, access, first, last, shadow)
+
+        outcome = _sum(_in_threads(piece, pieces, threads, shadows, progress))
+        self.met = threads > 1 and (overlap(shadows) or self._stores_outside(outcome))
+        return outcome
+
+    def _threads(self) -> int:
+        """How many threads may work on it: one where workgroups see each other, or go in an order that was asked for."""
+        if self.how.schedule != LOCKSTEP or not self._independent():
+            return 1
+        most = min(self.how.threads or os.cpu_count() or 1, self.watching.threads)
+        return max(1, min(most, int(np.prod(self.grid))))
+
+    def _stores_outside(self, outcome: Outcome) -> bool:
+        """Whether stores out of bounds have gone to places that others store to as well."""
+        accesses = [self.program.accesses[probe.access] for probe in self.program.probes]
+        counts = zip(accesses, outcome.bounds[:, at.OUTSIDE], strict=False)
+        return self.how.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)
 
     def _strand_lanes(self) -> int:
         """Invocations that go in step from barrier to barrier."""
@@ -172,14 +172,13 @@ class Launch:
         places, turns = np.zeros((strands, at.PLACE_SIZE), np.int64), np.zeros(strands, np.int64)
         return (
             *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
-            *(self._order, self._probes(shadow)),
+            *(self._order, self._probes(), self.watching.watch(access, self._width, shadow)),
         )
 
     def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
         arguments = self._arguments(access, first, last, shadow)
-        events, places, probes = arguments[6], arguments[8], arguments[-1]
+        events, places, probes, watch = arguments[6], arguments[8], *arguments[-2:]
         finished = run(*arguments)
-        watch = probes.watch
         return Outcome(
             *(probes.blocks, probes.tallies, probes.bounds, events, watch.races, watch.unwritten, probes.checks),
             *(int(probes.worked[1]), int(finished), int(places[:, at.MOST].max())),
@@ -263,14 +262,11 @@ class Launch:
         """How many elements the array has that an access indexes."""
         return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
 
-    def _probes(self, shadow: Shadow) -> Any:
+    def _probes(self) -> Any:
         from .machine.probes import make_probes
 
         program = self.program
-        watch = self.watching.watch(self._access_table(), self._width, shadow)
-        probes = make_probes(
-            len(program.probes), self._width, len(program.runs), len(program.checks), self.writers, watch
-        )
+        probes = make_probes(len(program.probes), self._width, len(program.runs), len(program.checks), self.writers)
         for slot, probe in enumerate(program.probes):
             self._rule(probe, probes.rules[slot], probes.orders[slot])
         return probes
@@ -297,6 +293,33 @@ def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
         start = places[each.variable.name]
         storage.view(np.uint8)[start : start + len(each.data)] = each.data
     return places, storage
+
+
+def _in_threads(
+    piece: Callable[[int, int, Shadow], Outcome],
+    pieces: list[tuple[int, int]],
+    threads: int,
+    shadows: list[Shadow],
+    progress: Callable[[int, int], None] | None,
+) -> list[Outcome]:
+    """The outcomes of all pieces in order, up to the first that ends the run. One thread alone works on a shadow."""
+    outcomes: list[Outcome] = []
+    with ExitStack() as stack:
+        workers = threads if len(shadows) == 1 else 1
+        pools = [stack.enter_context(ThreadPoolExecutor(workers)) for _ in shadows]
+        jobs = [
+            pools[i % len(pools)].submit(piece, first, last, shadows[i % len(pools)])
+            for i, (first, last) in enumerate(pieces)
+        ]
+        for (_, last), job in zip(pieces, jobs, strict=True):
+            outcomes.append(job.result())
+            if progress:
+                progress(last, pieces[-1][1])
+            if outcomes[-1].races[0, at.NEEDED]:
+                for other in jobs:
+                    other.cancel()
+                break
+    return outcomes
 
 
 def _pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ from .paths import number, path
 from .program.sites import Site
 from .watching import race_rows
 from .wgsl.diagnostics import Note
+from .wgsl.types import Scalar
 
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
 
@@ -65,6 +66,7 @@ def _race(launch: Launch, row: NDArray[np.int64]) -> Finding:
         for start_slot, start in ((at.R_FIRST, at.R_FIRST_WORKGROUP), (at.R_SECOND, at.R_SECOND_WORKGROUP))
     )
     same_value = row[at.R_DIFFERENT] == 0
+    verdict = "same-value" if same_value else "wrong-barrier" if not across and one.clock != two.clock else None
     where = f" of workgroup {two.workgroup}" if across else ""
     other = f" of workgroup {one.workgroup}" if across else ""
     order = "nothing orders workgroups" if across else "no barrier orders them"
@@ -83,7 +85,7 @@ def _race(launch: Launch, row: NDArray[np.int64]) -> Finding:
         None if across else two.clock,
         notes=(Note(_other_words(one, two, same_value), one.site.span), *_wrong_kind(launch, one, two, across)),
         hint=_advice(one, two, across),
-        verdict="same-value" if same_value else None,
+        verdict=verdict,
     )
 
 
@@ -128,16 +130,14 @@ def _advice(one: _Access, two: _Access, across: bool) -> str:
 def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
     """One finding for each load of workgroup memory that came before any store."""
     findings: dict[int, Finding] = {}
-    for watched, row in zip(launch.program.watched, outcome.unwritten, strict=False):
+    for slot, (watched, row) in enumerate(zip(launch.program.watched, outcome.unwritten, strict=False)):
         if row[at.OUTSIDE] == 0:
             continue
         known = findings.get(watched.site)
         if known is not None:
             findings[watched.site] = replace(known, count=known.count + int(row[at.OUTSIDE]))
             continue
-        access, site = launch.program.accesses[watched.access], launch.program.sites[watched.site]
-        byte = (access.offset + int(row[at.ADDRESS])) * access.unit
-        name = f"{access.variable.name}{path(launch.type_of(access.variable), byte)[0]}"
+        site, name = launch.program.sites[watched.site], _place(launch, slot, int(row[at.ADDRESS]))[0]
         findings[watched.site] = Finding(
             "uninit",
             "warning",
@@ -151,7 +151,7 @@ def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
     return list(findings.values())
 
 
-def _place(launch: Launch, slot: int, grain: int):  # type: ignore[no-untyped-def]
+def _place(launch: Launch, slot: int, grain: int) -> tuple[str, Scalar | None]:
     """The name of a grain, and the type of what lies there."""
     access = launch.program.accesses[launch.program.watched[slot].access]
     rest, scalar = path(launch.type_of(access.variable), launch.watching.byte(slot, grain))

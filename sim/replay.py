@@ -2,7 +2,8 @@
 
 Races: other schedules. Memory that nobody wrote: filled with NaNs. Accesses out of bounds: the other policies. The
 verdict is `harmful` where an output changes by a bit, `unseen` where none does. A race in which both always store the
-same value is `same-value`, whatever the rest does.
+same value is `same-value`, whatever the rest does; one that only a barrier of another kind stands in the way of is
+`wrong-barrier`, for every order keeps to barriers.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Judge:
 
     def _judged(self, finding: Finding) -> Finding:
         match finding.code:
-            case "race":
+            case "race" if finding.verdict is None:
                 tries, few = self._schedules(), "in any of {} orders"
             case "uninit":
                 tries, few = [_Try("with NaNs for what nobody stored", {"filling": _POISON})], "with NaNs there"
@@ -57,8 +58,6 @@ class Judge:
                 tries, few = self._policies(), "whether it is kept inside or left out"
             case _:
                 return finding
-        if finding.verdict == "same-value":
-            return finding
         found = self._first_change(finding.code, tries)
         verdict = "unseen" if found is None else "harmful"
         note = found or Note(f"no output changes {few.format(1 + len(tries))}")
@@ -85,7 +84,7 @@ class Judge:
     def _change(self, each: _Try) -> Note | None:
         """What is different, if anything."""
         budget = min(self._launch.how.budget, 4 * self._outcome.jumps + _SLACK)
-        launch, outcome = self._run(frozenset(), budget=budget, **each.changes)
+        launch, outcome = self._run(frozenset(), budget=budget, threads=1, **each.changes)
         if outcome.finished < self._outcome.finished:
             return Note(f"{each.words}, it does not come to an end")
         after = launch.outputs()

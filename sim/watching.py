@@ -19,6 +19,7 @@ else:
     Shadow = Any
 
 _SAME = (at.R_FIRST, at.R_SECOND, at.R_ACROSS)  # races that are counted together
+_ENTRY, _ROOM = 40, 1 << 34  # bytes of a shadow's entry; of all shadows, most of which nobody ever touches
 _COUNTS = (at.R_TIMES, at.R_DIFFERENT)
 
 
@@ -39,13 +40,23 @@ class Watching:
         accesses = [a for a in self._program.accesses if (a.space == "workgroup") == own]
         return min((a.unit for a in accesses), default=4)
 
+    @property
+    def threads(self) -> int:
+        """How many threads may have a shadow of storage each."""
+        return (
+            max(1, _ROOM // (self._words * 4 // self.grains["storage"] * _ENTRY)) if self._watches_storage else 1 << 10
+        )
+
+    @property
+    def _watches_storage(self) -> bool:
+        return any(self._program.accesses[w.access].space != "workgroup" for w in self._program.watched)
+
     def shadows(self, threads: int) -> list[Shadow]:
         """Storage's shadow for each thread; one where storage is not watched."""
         from .machine.shadow import make_shadow
 
-        bytes_ = self._words * 4
-        watched = any(self._program.accesses[w.access].space != "workgroup" for w in self._program.watched)
-        return [make_shadow(bytes_ // self.grains["storage"]) for _ in range(threads)] if watched else [make_shadow(1)]
+        grains = self._words * 4 // self.grains["storage"]
+        return [make_shadow(grains) for _ in range(threads)] if self._watches_storage else [make_shadow(1)]
 
     def watch(self, access: NDArray[np.int64], lanes: int, storage: Shadow) -> Any:
         """The machine's record. `access`: its table of accesses; `lanes` of a register row."""
@@ -86,9 +97,11 @@ def overlap(shadows: list[Shadow]) -> bool:
     """Whether two threads have stored to one word: neither has seen the other's stores."""
     if len(shadows) == 1:
         return False
-    written = np.zeros(len(shadows[0].writer), bool)
+    from .machine.shadow import WRITER
+
+    written = np.zeros(shadows[0].stamps.shape[1], bool)
     for shadow in shadows:
-        mine = shadow.writer != 0
+        mine = shadow.stamps[WRITER] != 0
         if np.any(written & mine):
             return True
         written |= mine

@@ -82,14 +82,10 @@ def record(events, kind, site, workgroup, lane, detail, other, epoch):
     return 0
 
 
-@inlined
-def barrier(regs, row, config, workgroup, together, epoch, events, watch):
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, TABLE)
+def barrier(regs, row, config, workgroup, together, epoch, events):
     """Every lane of each workgroup should be here; those that are not are an event."""
     mask, site = row[6], row[2]
-    if config[at.WATCHES] == 1:
-        watch_barrier(regs, row, config, workgroup, together, watch)
-    if mask < 0:
-        return
     size = config[at.LANES]
     for w in range(together):
         active = 0
@@ -157,6 +153,7 @@ def run_strand(
     place,
     events,
     probes,
+    watch,
 ):
     """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
@@ -172,7 +169,7 @@ def run_strand(
         elif op.LOAD <= what <= op.STORE_KNOWN and what != op.LEARN:
             memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
         elif what >= _FIRST_PROBE:
-            probe(regs, row, config, access, storage, shared, patterns, workgroup, together, probes)
+            probe(regs, row, config, access, storage, shared, patterns, workgroup, together, probes, watch)
         elif what == op.JUMP:
             if row[2] < pc:
                 budget -= 1
@@ -199,7 +196,10 @@ def run_strand(
         elif what == op.LENGTH:
             fill(regs, row[1], np.uint32(access[row[5], at.COUNT_OF]), width)
         elif what == op.BARRIER:
-            barrier(regs, row, config, workgroup, together, epoch, events, probes.watch)
+            if config[at.WATCHES] == 1:
+                watch_barrier(regs, row, config, workgroup, together, watch)
+            if row[6] >= 0:
+                barrier(regs, row, config, workgroup, together, epoch, events)
             epoch += 1
             if config[at.STRANDS] > 1:
                 place[at.PC], place[at.LEFT], place[at.PASSED] = pc, budget, epoch
@@ -246,7 +246,7 @@ def draw_turns(turns, seed):
 
 
 @entry
-def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes):
+def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch):
     """Run workgroups FIRST to LAST of the grid. Returns how many were finished.
 
     A workgroup is one strand, or several (the first axis of `configs`, `regs`, `patterns` and `places`), which take
@@ -263,7 +263,7 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
         for word in range(shared.size):
             shared[word] = config[at.FILLING]
         if config[at.WATCHES] == 1:
-            watch_batch(together, probes.watch)
+            watch_batch(together, watch)
         going = True
         while going:
             going = False
@@ -274,13 +274,13 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
                     continue
                 if not run_strand(
                     code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
-                    workgroup, together, places[s], events, probes,
+                    workgroup, together, places[s], events, probes, watch,
                 ):  # fmt: skip
                     return workgroup - config[at.FIRST]
                 going |= places[s, at.PC] >= 0
         settle(config, together, probes)
         workgroup += together
-        if config[at.STOP] == 1 and probes.watch.races[0, at.NEEDED] > 0:
+        if config[at.STOP] == 1 and watch.races[0, at.NEEDED] > 0:
             break
     return workgroup - config[at.FIRST]
 
@@ -293,6 +293,13 @@ def compile_parts(step: int) -> None:
     alone = [each for each in PARTS if not each.calls_parts and not each.rare]
     for each in [*alone[:2], *alone[4:], *alone[2:4]][::step]:
         each.compile()
+
+
+def compile_rare() -> None:
+    """Compile the parts that few programs need, and leave them on disk."""
+    for each in PARTS:
+        if each.rare:
+            each.compile()
 
 
 @cache
@@ -311,8 +318,9 @@ def prepare(needs: set[int], *arguments) -> None:
         with announced():
             with beside("from sim.machine.core import compile_parts; compile_parts(-1)"):
                 compile_parts(1)
-            connect()
-            run.compile(tuple(map(typeof, arguments)))
+            with beside("from sim.machine.core import compile_rare; compile_rare()"):
+                connect()
+                run.compile(tuple(map(typeof, arguments)))
     for each in PARTS:
         if each.rare and needs & RARE[each.name]:
             each.load()

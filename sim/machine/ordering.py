@@ -16,7 +16,7 @@ from . import layout as at
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
 from .memory import shared_part
-from .shadow import WATCH
+from .shadow import READER, WATCH, WRITER
 
 _BITS, _MANY = 16, 0xFFFF  # of a summary: barriers passed, who has stored, who has loaded
 
@@ -38,9 +38,9 @@ def touch(s, place, group, me, writes, since, counted):
 
     `since`, `counted`: barriers passed at the last barrier, and at the last one that counts.
     """
-    now, before = s.writer[place], s.reader[place]
-    if s.writer_group[place] != group:
-        s.writer_group[place] = group
+    now, before = s.stamps[WRITER, place], s.stamps[READER, place]
+    if s.words[WRITER, place] != group:
+        s.words[WRITER, place] = group
         now = before = np.int64(0)
     if before >> (2 * _BITS) != counted:
         before = counted << (2 * _BITS)
@@ -54,7 +54,7 @@ def touch(s, place, group, me, writes, since, counted):
         stored = joined(stored, me)
     else:
         loaded = joined(loaded, me)
-    s.writer[place], s.reader[place] = since << (2 * _BITS) | stored << _BITS | loaded, before
+    s.stamps[WRITER, place], s.stamps[READER, place] = since << (2 * _BITS) | stored << _BITS | loaded, before
     return someone_else((before >> _BITS) & _MANY, me) or (writes and someone_else(before & _MANY, me))
 
 

@@ -22,7 +22,7 @@ from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD, WORDS
 from .memory import highest_of, shared_part
 from .ordering import watch_order
-from .shadow import Watch, no_watch, watch_read, watch_write
+from .shadow import watch_read, watch_write
 
 for _part in rules.PARTS:
     setattr(rules, _part.__name__, register_jitable(_part))
@@ -46,14 +46,13 @@ class Probes(NamedTuple):
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
     writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
-    watch: Watch
     checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
     current: NDArray[np.uint32]  # [w]
     ones: NDArray[np.uint32]  # [w]
     scratch: NDArray[np.int64]
 
 
-def make_probes(probes: int, lanes: int, runs: int, checks: int, writers: NDArray[np.int64], watch: Watch) -> Probes:
+def make_probes(probes: int, lanes: int, runs: int, checks: int, writers: NDArray[np.int64]) -> Probes:
     """Room for this many memory probes, lanes of a register row, straight runs and checks, with nothing counted."""
 
     def numbers(*shape: int) -> NDArray[np.int64]:
@@ -76,7 +75,6 @@ def make_probes(probes: int, lanes: int, runs: int, checks: int, writers: NDArra
         masks=lanes_of(count),
         last=numbers(count, at.TALLY_SIZE),
         writers=writers,
-        watch=watch,
         checks=numbers(max(1, checks), at.CHECK_SIZE),
         current=lanes_of(),
         ones=np.ones(lanes, np.uint32),
@@ -84,7 +82,7 @@ def make_probes(probes: int, lanes: int, runs: int, checks: int, writers: NDArra
     )
 
 
-PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), no_watch()))
+PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64)))
 
 
 @inlined
@@ -267,7 +265,7 @@ def note_writers(regs, row, config, entry, workgroup, together, p):
 
 
 @inlined
-def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, p):
+def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, p, watch):
     """One probe instruction."""
     if row[0] == op.COUNT:
         count(regs, row, config, together, p)
@@ -276,12 +274,12 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
     elif row[0] == op.BOUNDS:
         bounds(regs, row, access[row[5]], config, patterns, workgroup, together, p)
     elif row[0] == op.WATCH_READ:
-        watch_read(regs, row, config, patterns, workgroup, together, p.watch)
+        watch_read(regs, row, config, patterns, workgroup, together, watch)
     elif row[0] == op.WATCH_WRITE:
         memory = shared if access[row[5], at.SPACE] == at.SHARED else storage
-        watch_write(regs, row, config, memory, workgroup, together, p.watch)
+        watch_write(regs, row, config, memory, workgroup, together, watch)
     elif row[0] == op.WATCH_ORDER:
-        watch_order(regs, row, config, workgroup, p.watch)
+        watch_order(regs, row, config, workgroup, watch)
     elif row[0] == op.CHECK:
         check(regs, row, config, workgroup, together, p.checks[row[7]])
     else:

@@ -35,19 +35,17 @@ _RACES = 256
 _NOWHERE = 1 << 62
 _PENDING, _WINDOW, _BATCH = range(3)  # of `state`: notes; ordering barriers and batches so far
 _STAMP, _SHIFT, _VERSION, _KEPT = range(4)  # of `patterns`: last stamp, how far moved, which row, lanes of it
+WRITER, READER, OTHER, VALUE = range(4)  # of `Shadow`
 _READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
 
 
 class Shadow(NamedTuple):
-    """One entry per grain. A stamp is 0 for nobody; of workgroup memory the groups are all 0."""
+    """Columns of one entry per grain: the last writer, and two readers."""
 
-    writer: NDArray[np.int64]
-    writer_group: NDArray[np.uint32]
-    reader: NDArray[np.int64]
-    reader_group: NDArray[np.uint32]
-    other: NDArray[np.int64]
-    other_group: NDArray[np.uint32]
-    value: NDArray[np.uint32]  # what the last writer stored
+    stamps: NDArray[np.int64]  # [WRITER to OTHER, n]; 0 for nobody
+    words: NDArray[
+        np.uint32
+    ]  # [WRITER to OTHER, n] their workgroups (all 0 in workgroup memory); [VALUE] what was stored
 
 
 class Watch(NamedTuple):
@@ -58,7 +56,7 @@ class Watch(NamedTuple):
     workgroup: Shadow
     storage: Shadow
     races: NDArray[np.int64]  # [1 + places, RACE_SIZE]; row 0 says how many there are
-    unwritten: NDArray[np.int64]  # [n, BOUNDS_SIZE]
+    unwritten: NDArray[np.int64]  # [n, BOUNDS_SIZE] loads of what nobody stored to; the address is a grain
     spans: NDArray[np.int64]  # [variables, 4] noted loads and stores since the last barrier: lowest, highest grain
     seen: NDArray[np.int64]  # [n, _SEEN, 4] loads looked at: distance, row, window, batch
     rows: NDArray[np.uint32]  # [n, w] addresses of noted loads
@@ -69,8 +67,7 @@ class Watch(NamedTuple):
 
 def make_shadow(grains: int) -> Shadow:
     """A memory that nobody has touched. Pages that nobody touches take no room."""
-    stamps, words = (lambda: np.zeros(max(1, grains), np.int64)), (lambda: np.zeros(max(1, grains), np.uint32))
-    return Shadow(stamps(), words(), stamps(), words(), stamps(), words(), words())
+    return Shadow(np.zeros((3, max(1, grains)), np.int64), np.zeros((4, max(1, grains)), np.uint32))
 
 
 def make_watch(
@@ -145,37 +142,37 @@ def note_race(w, before, group_before, me, group, place, started, old, new, diff
 @inlined
 def read_grain(w, s, place, me, group, since, started):
     """A load of one grain."""
-    before = s.writer[place]
-    if races_with(before, s.writer_group[place], me, group, since):
-        value = np.int64(s.value[place])
-        note_race(w, before, np.int64(s.writer_group[place]), me, group, place, started, value, value, 1)
-    reader, reader_group = s.reader[place], s.reader_group[place]
+    before = s.stamps[WRITER, place]
+    if races_with(before, s.words[WRITER, place], me, group, since):
+        value = np.int64(s.words[VALUE, place])
+        note_race(w, before, np.int64(s.words[WRITER, place]), me, group, place, started, value, value, 1)
+    reader, reader_group = s.stamps[READER, place], s.words[READER, place]
     if reader == 0 or (reader_group == group and reader < since):
-        s.reader[place], s.reader_group[place] = me, group
+        s.stamps[READER, place], s.words[READER, place] = me, group
     elif not same_invocation(reader, reader_group, me, group):
-        other, other_group = s.other[place], s.other_group[place]
+        other, other_group = s.stamps[OTHER, place], s.words[OTHER, place]
         if (
             other == 0
             or (other_group == group and other < since)
             or same_invocation(other, other_group, reader, reader_group)
         ):
-            s.other[place], s.other_group[place] = me, group
+            s.stamps[OTHER, place], s.words[OTHER, place] = me, group
 
 
 @inlined
 def write_grain(w, s, place, me, group, since, started, old, new):
     """A store to one grain. `old`: what it held."""
-    before, group_before = s.writer[place], s.writer_group[place]
+    before, group_before = s.stamps[WRITER, place], s.words[WRITER, place]
     different = np.int64(old != new)
     if races_with(before, group_before, me, group, since):
         note_race(w, before, np.int64(group_before), me, group, place, started, old, new, different)
-    if races_with(s.reader[place], s.reader_group[place], me, group, since):
-        group_before = np.int64(s.reader_group[place])
-        note_race(w, s.reader[place], group_before, me, group, place, started, old, new, different)
-    if races_with(s.other[place], s.other_group[place], me, group, since):
-        group_before = np.int64(s.other_group[place])
-        note_race(w, s.other[place], group_before, me, group, place, started, old, new, different)
-    s.writer[place], s.writer_group[place], s.value[place] = me, group, np.uint32(new)
+    if races_with(s.stamps[READER, place], s.words[READER, place], me, group, since):
+        group_before = np.int64(s.words[READER, place])
+        note_race(w, s.stamps[READER, place], group_before, me, group, place, started, old, new, different)
+    if races_with(s.stamps[OTHER, place], s.words[OTHER, place], me, group, since):
+        group_before = np.int64(s.words[OTHER, place])
+        note_race(w, s.stamps[OTHER, place], group_before, me, group, place, started, old, new, different)
+    s.stamps[WRITER, place], s.words[WRITER, place], s.words[VALUE, place] = me, group, np.uint32(new)
 
 
 # ---- all lanes of an access --------------------------------------------------------------------------
@@ -199,13 +196,14 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, to
             if address > limit or (masked and mask[g * size + lane] == 0):
                 continue
             first = base + np.int64(address) * factor
-            unwritten = False
+            unwritten = np.int64(-1)
             for grain in range(first, first + grains):
                 place = np.uint64(grain)  # an index that cannot be negative costs less
-                unwritten |= s.writer[place] < fresh
+                if s.stamps[WRITER, place] < fresh and unwritten < 0:
+                    unwritten = grain
                 read_grain(w, s, place, stamp | lane, group, since, clocks[at.START])
-            if unwritten:
-                note_unwritten(w.unwritten[slot], lane, workgroup + g, address)
+            if unwritten >= 0:
+                note_unwritten(w.unwritten[slot], lane, workgroup + g, unwritten)
 
 
 @compiled
@@ -219,14 +217,14 @@ def all_written(w, slot, addresses, extra, config, together):
         for unit in range(row[at.W_GRAINS]):
             for lane in range(g * size, (g + 1) * size):
                 place = base + unit + np.int64(np.uint32(addresses[lane] + extra)) * row[at.W_FACTOR]
-                missing |= s.writer[np.uint64(place)] < fresh
+                missing |= s.stamps[WRITER, np.uint64(place)] < fresh
     return not missing
 
 
 @inlined
-def note_unwritten(found, lane, workgroup, address):
+def note_unwritten(found, lane, workgroup, place):
     if found[at.OUTSIDE] == 0:
-        found[at.LANE], found[at.WORKGROUP], found[at.ADDRESS] = lane, workgroup, address
+        found[at.LANE], found[at.WORKGROUP], found[at.ADDRESS] = lane, workgroup, place
     found[at.OUTSIDE] += 1
 
 
@@ -252,8 +250,8 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
             first, word = base + np.int64(address) * factor, np.int64(values[g * size + lane])
             for i in range(factor):
                 place = np.uint64(first + i)
-                if s.writer[place] >= fresh:
-                    old = np.int64(s.value[place])
+                if s.stamps[WRITER, place] >= fresh:
+                    old = np.int64(s.words[VALUE, place])
                 else:
                     bit = (first + i) * bits
                     old = (np.int64(memory[bit >> 5]) >> (bit & 31)) & kept

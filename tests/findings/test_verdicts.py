@@ -68,6 +68,7 @@ def test_the_barrier_of_the_wrong_kind_is_pointed_at():
     assert finding.notes[1].message == "storageBarrier orders storage memory, and not workgroup memory"
     assert lines(finding) == [3, 1, 2]
     assert finding.hint == "use workgroupBarrier() there"
+    assert (finding.verdict, finding.severity) == ("wrong-barrier", "error")
 
 
 def test_two_workgroups():
@@ -142,6 +143,12 @@ def test_unwritten_memory_that_an_output_hangs_on():
     assert (finding.verdict, finding.severity, finding.count) == ("harmful", "warning", 128)
 
 
+def test_the_component_that_nobody_wrote_is_named():
+    before = "var<workgroup> q: array<vec4u, 64>;"
+    finding = only("q[i].x = 1u; q[i].z = 3u; y[at] = dot(q[63u - i], vec4u(1u));", "uninit", before=before)
+    assert finding.message == "invocation 0 loads q[63].y, which nobody has stored to"
+
+
 def test_unwritten_memory_that_no_output_hangs_on():
     finding = only("y[at] = select(t[i], 3u, x[at] > 0.0);", "uninit")
     assert (finding.verdict, finding.severity) == ("unseen", "info")
@@ -159,6 +166,12 @@ def test_an_access_outside_that_matters():
 def test_an_access_outside_that_is_masked():
     finding = only("y[at] = select(0u, u32(x[at + 1u]), at < 127u);", "out-of-bounds")
     assert finding.verdict == "unseen"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_stores_outside_leave_the_same_whatever_the_threads(threads, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: threads)
+    assert run("y[at + 1000u] = group.x;", groups=100).outputs["y"][-1] == 99
 
 
 # ---- schedules ---------------------------------------------------------------------------------------
