@@ -13,7 +13,7 @@ from .launch import Launch, Outcome
 from .machine import layout as at
 from .machine.scalar import OPS
 from .paths import register
-from .program.program import Check
+from .program.program import Inspected
 from .program.sites import Site
 
 _CODES = {
@@ -36,7 +36,7 @@ def find_checked(launch: Launch, outcome: Outcome) -> list[Finding]:
     """One finding for each operation of the source and each way in which it went wrong."""
     program = launch.program
     findings: dict[tuple[Site, str], Finding] = {}
-    for check, row in zip(program.checks, outcome.checks, strict=False):
+    for check, row in zip(program.inspected, outcome.checks, strict=False):
         if row[at.CHECK_TIMES] == 0:
             continue
         site, code = program.sites[check.site], _CODES[check.kind]
@@ -57,7 +57,7 @@ def find_checked(launch: Launch, outcome: Outcome) -> list[Finding]:
     return list(findings.values())
 
 
-def _words(name: str, check: Check, row: NDArray[np.int64]) -> str:
+def _words(name: str, check: Inspected, row: NDArray[np.int64]) -> str:
     """What was computed: `1.0 / 0.0 = inf`, `f32: exp(100.0) = inf`."""
     row_of = OPS[check.op]
     operands = [

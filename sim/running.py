@@ -23,6 +23,7 @@ from .launch import POLICIES, How, Launch, Outcome
 from .models import Device, check_dispatch, get
 from .program.build import build
 from .program.program import Program
+from .program.rounding import Rounding
 from .replay import Judge
 from .wgsl.diagnostics import fail
 from .wgsl.typed import Module, Pipeline
@@ -48,13 +49,13 @@ class Writer:
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
-def _built(pipeline: Pipeline, fused: bool, probes: frozenset[str], together: int) -> Program:
+def _built(pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
     """The program of a pipeline; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, fused, probes, together)
+    key = (pipeline.entry.name, values, rounding, probes, together)
     if key not in programs:
-        programs[key] = build(pipeline, fused=fused, probes=probes, together=together)
+        programs[key] = build(pipeline, rounding=rounding, probes=probes, together=together)
     return programs[key]
 
 
@@ -81,7 +82,12 @@ class _Dispatch:
         together = 1
         if self.lanes < _LANES_PER_BATCH // 4 and how.schedule.alone == "workgroup" and how.ignored is None:
             together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
-        program = _built(self.pipeline, self.device.fma == "fused", probes, together)
+        rounding = Rounding(
+            fused=self.device.fma != "separate",
+            contracts=self.device.fma == "contracted",
+            cuts_f16=self.device.texel_f16 == "zero",
+        )
+        program = _built(self.pipeline, rounding, probes, together)
         launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
@@ -134,7 +140,7 @@ class Run:
         bound = next((b for b in self._dispatch.bound if b.key == key and b.writable), None)
         if bound is None:
             raise KeyError(key)
-        invocation = self._dispatch.writers.writer(bound, element * bound.item_bytes)
+        invocation = self._dispatch.writers.writer(bound, bound.byte_of(element))
         if invocation is None:
             return None
         index, lane = divmod(invocation, self._dispatch.lanes)
@@ -146,7 +152,7 @@ def simulate(
     wgsl: str | Path | Module,
     *,
     grid: int | Sequence[int],
-    bindings: Mapping[Key, Any] | None = None,
+    bindings: Mapping[Any, Any] | None = None,
     entry: str | None = None,
     overrides: Mapping[str | int, Any] | None = None,
     device: str | Device = "nvidia",
@@ -160,10 +166,12 @@ def simulate(
     """Run `grid` workgroups of a compute entry point.
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
+    Textures are arrays (`sim.textures` says which axes and dtypes) or lists of their levels, samplers a `sim.Sampler`.
     `probes`: "all", "none", or names of `PROBES` ("all" is without "redundant", which runs once more for each barrier).
     `schedule`: see `schedules`; outputs are those of this order, counters and findings always those of lockstep.
     `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.
-    `out_of_bounds`: what an access past the end does: clamp, zero, wrap.
+    `out_of_bounds`: what an access past the end of an array does: clamp, zero, wrap. A texel that is not there is the
+    device's affair (`Device.texel_outside`).
     `budget`: backward jumps that a batch of workgroups may take. `progress(done, of)` is told of workgroups.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """

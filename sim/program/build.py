@@ -7,18 +7,25 @@ import numpy as np
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
 from .code import allocate
+from .contract import contract
 from .emit import Emitter
-from .lower import lower
+from .lower import Lowered, lower
 from .program import Program
-from .uniform import analyse
-from .uses import find_uses
+from .rounding import Rounding
+from .uniform import Uniformity, analyse
+from .uses import Uses, find_uses
 
 
-def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: int) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `fused`: fma rounds once."""
-    lowered = lower(pipeline, fused=fused, checks="nan" in probes)
-    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
-    uses = find_uses(lowered.body, uniformity)
+def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
+    lowered = lower(pipeline, rounding, checks="bounds" in probes, inspects="nan" in probes)
+    uniformity, uses = _analysed(lowered, together)
+    if rounding.contracts and contract(lowered.body, uses):
+        uniformity, uses = _analysed(lowered, together)
+    if "nan" in probes:
+        for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
+            each.active = each.result in uses.count
+        uniformity, uses = _analysed(lowered, together)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
@@ -36,7 +43,7 @@ def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: 
         emitter.runs,
         emitter.memory_probes,
         emitter.watched,
-        emitter.checks,
+        emitter.inspected,
         emitter.loops,
         [ins.site for ins in code.instructions],
         probes,
@@ -46,6 +53,11 @@ def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: 
         offsets,
         dict(pipeline.store_types),
     )
+
+
+def _analysed(lowered: Lowered, together: int) -> tuple[Uniformity, Uses]:
+    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
+    return uniformity, find_uses(lowered.body, uniformity)
 
 
 def _shared_offsets(pipeline: Pipeline) -> tuple[dict[str, int], int]:

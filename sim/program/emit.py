@@ -16,7 +16,7 @@ from . import ir
 from .access import UNITS_PER_ACCESS, Access
 from .code import Code, Field, Ins, Label, Reg
 from .ir import Region, Slot, Value
-from .program import Check, MemoryProbe
+from .program import Inspected, MemoryProbe
 from .sites import Site
 from .uniform import Uniformity
 from .uses import FREE, Uses, base, split
@@ -60,7 +60,7 @@ class Emitter:
     runs: list[list[int]] = field(default_factory=list)
     memory_probes: list[MemoryProbe] = field(default_factory=list)
     watched: list[MemoryProbe] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
+    inspected: list[Inspected] = field(default_factory=list)
     loops: list[Span] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -212,10 +212,12 @@ class Emitter:
                 self._store(item)
             case ir.Atomic():
                 self._atomic(item)
+            case ir.Check():
+                self._probe(item)
             case ir.Barrier(kind=kind, site=site):
                 self._add(Ins(op.BARRIER, a=site, b=ORDERS[kind], m=self._mask_field(), site=site))
-            case ir.Check():
-                self._check(item)
+            case ir.Inspect(active=True):
+                self._inspect(item)
             case ir.If():
                 self._if(item)
             case ir.Loop():
@@ -285,7 +287,7 @@ class Emitter:
 
     # ---- memory ----
 
-    def _memory(self, opcode: int, item: ir.Load | ir.Store | ir.Atomic, unit: int = 0) -> Ins:
+    def _memory(self, opcode: int, item: ir.Memory, unit: int = 0) -> Ins:
         """An instruction with the operands of an access (to its unit number `unit`)."""
         access = self.accesses[item.access]
         parts = split(item.address)
@@ -299,7 +301,7 @@ class Emitter:
             site=item.site,
         )
 
-    def _is_learnt(self, item: ir.Load | ir.Store | ir.Atomic) -> bool:
+    def _is_learnt(self, item: ir.Memory) -> bool:
         """Whether the machine knows the pattern of an access' addresses."""
         lane = split(item.address).lane
         return lane is None or base(lane) in self._learnt
@@ -310,7 +312,7 @@ class Emitter:
             return self._constant(0)
         return self._input(f"shared_base_{access.unit}")
 
-    def _probe(self, item: ir.Load | ir.Store | ir.Atomic) -> None:
+    def _probe(self, item: ir.Memory) -> None:
         access = self.accesses[item.access]
         kinds = []
         if access.stride:
@@ -348,13 +350,17 @@ class Emitter:
         elif isinstance(item, ir.Load):
             self._watch(op.WATCH_READ, item, 0, int(self._is_learnt(item)))
 
-    def _check(self, item: ir.Check) -> None:
+    def _inspect(self, item: ir.Inspect) -> None:
         """Look at an operation where the source has it: what it computes may be placed, and known, elsewhere."""
-        rows = [self._lanes(v) for v in item.operands]
-        a, b, c = (*rows, -1, -1)[:3]
-        self._add(Ins(op.CHECK, d=self._lanes(item.result), a=a, b=b, c=c, e=item.kind, m=self._mask_field(),
-                      x=len(self.checks), site=item.site))  # fmt: skip
-        self.checks.append(Check(item.kind, item.op, item.site))
+        result = item.result
+        kinds = op.OPS[result.op].args
+        shown = [
+            a for a, kind in zip(result.args, kinds, strict=True) if item.kind != at.BORN or kind in ("f32", "f16")
+        ]
+        a, b, c = (*map(self._lanes, shown), -1, -1)[:3]
+        self._add(Ins(op.CHECK, d=self._lanes(result), a=a, b=b, c=c, e=item.kind, m=self._mask_field(),
+                      x=len(self.inspected), site=item.site))  # fmt: skip
+        self.inspected.append(Inspected(item.kind, result.op, item.site))
 
     def _load(self, load: ir.Load) -> None:
         self._probe(load)

@@ -9,13 +9,14 @@ from ..machine.scalar import OPS
 from ..wgsl import compositions, typed
 from ..wgsl import types as t
 from ..wgsl.builtins import Builtin
-from ..wgsl.diagnostics import Crash, fail
-from ..wgsl.source import Span
+from ..wgsl.diagnostics import Crash, WgslError, fail, first_words
+from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
 from . import ir
-from .checks import BORN, RIGHT_DECIDES, check_kind
+from .inspections import RIGHT_DECIDES, inspection
 from .ir import Block, Value
 from .memory import Memory
+from .rounding import Rounding
 from .sites import Site
 from .views import View
 
@@ -46,26 +47,27 @@ class _Ops:
         builder, row = self._lowering.builder, OPS[op]
         if op.startswith("bitcast_"):
             return builder.reinterpret(row.result, args[0])
-        if op.startswith("fma_") and not self._lowering.fused:
+        if op.startswith("fma_") and not self._lowering.rounding.fused:
             kind = op.removeprefix("fma_")
             return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
         self.flops += row.flops
-        return self._lowering.checked(op, args, self._name, self._span)
+        return self._lowering.computed(op, args, self._name, self._span)
 
 
 class Expressions(Memory):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
-    def __init__(self, pipeline: typed.Pipeline, fused: bool, checks: bool) -> None:
-        super().__init__()
+    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool) -> None:
+        super().__init__(checks)
         self.pipeline = pipeline
-        self.fused = fused
-        self._checks = checks
+        self.rounding = rounding
+        self.inspects: list[ir.Inspect] = []
+        self._inspecting = inspects
         self.values: dict[Variable, list[Value]] = {}
         self.views: dict[Variable, View] = {
             var: View(var, type_)
             for var, type_ in pipeline.store_types.items()
-            if var.space in ("storage", "uniform", "workgroup", "immediate")
+            if var.space in ("storage", "uniform", "workgroup", "immediate", "handle")
         }
         self.spans: dict[int, Span] = {}
         self._tables: dict[int, Block] = {}
@@ -80,13 +82,13 @@ class Expressions(Memory):
     # ---- values ----
 
     def argument(self, expr: typed.Expr) -> list[Value] | View:
-        return self.view(expr) if isinstance(expr.type, t.Pointer) else self.value(expr)
+        return self.view(expr) if isinstance(expr.type, t.Pointer | t.Texture | t.Sampler) else self.value(expr)
 
     def evaluate(self, expr: typed.Expr) -> None:
         """For its effects. Of a composite that is only loaded, no value is made."""
         if isinstance(expr, typed.Load) and isinstance(expr.type, t.Array | t.Struct):
             self.view(expr.ref)
-        elif isinstance(expr.type, t.Reference | t.Pointer):
+        elif isinstance(expr.type, t.Reference | t.Pointer | t.Texture | t.Sampler):
             self.view(expr)
         else:
             self.value(expr)
@@ -100,6 +102,8 @@ class Expressions(Memory):
                 return self._constant(override.type, self.pipeline.values[override])
             case typed.ValueRef(var=var):
                 return self.values[var]
+            case typed.VarRef(var=var):  # a texture or a sampler, for everything else is loaded
+                raise _out_of_reach(var, expr.span)
             case typed.Load(ref=ref):
                 return self.load(self.view(ref), expr.span)
             case typed.Index(base=base, index=index):
@@ -133,7 +137,7 @@ class Expressions(Memory):
         if at.op == "const":
             start = min(at.imm * width, len(parts) - width)  # an index that only folding makes constant may be outside
             return parts[start : start + width]
-        view = View(_NAMELESS, base.type, block=self._table(parts)).element(at, span)
+        view = View(_NAMELESS, base.type, block=self._table(parts)).element(at, span, first_words(base.span.text))
         return self.load(view, span)
 
     def _table(self, parts: list[Value]) -> Block:
@@ -154,7 +158,7 @@ class Expressions(Memory):
         parts = self.value(arg)
         if source == target:
             return parts
-        return [self.checked(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
+        return [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
 
     def _construct(self, expr: typed.Construct) -> list[Value]:
         kinds = [t.KIND[s] for s in t.flatten(expr.type)]
@@ -170,7 +174,7 @@ class Expressions(Memory):
         is_and = expr.op == "&&"
         if left.op == "const":
             return self.value(expr.right)[0] if bool(left.imm) == is_and else left
-        if _is_free(expr.right) and not (self._checks and _may_go_wrong(expr.right)):
+        if _is_free(expr.right) and not (self._inspecting and _may_go_wrong(expr.right)):
             return self.builder.op("and_bool" if is_and else "or_bool", left, self.value(expr.right)[0])
         slot = self.builder.block(["bool"], "condition").slots[0]
         self.builder.set(slot, left)
@@ -205,13 +209,18 @@ class Expressions(Memory):
             self.builder.tally(self.sites.number(Site("op", span, flops=ops.flops, name=builtin.name)))
         return values
 
-    def checked(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:
-        """A scalar operation of the source, checked where it can go wrong."""
+    def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:
+        """A scalar operation of the source, looked at where it can go wrong. What is known now is right."""
         result = self.builder.op(op, *args)
-        kind = check_kind(op) if self._checks and result.op != "const" else None
-        if kind is not None and not (kind in RIGHT_DECIDES and args[1].op == "const"):
-            floats = tuple(a for a in args if kind != BORN or a.kind in ("f32", "f16"))
-            self.builder.append(ir.Check(kind, op, result, floats, self.sites.number(Site("check", span, name=name))))
+        kind = inspection(op)
+        if (
+            self._inspecting
+            and kind is not None
+            and result.op == op
+            and not (kind in RIGHT_DECIDES and args[1].op == "const")
+        ):
+            self.inspects.append(ir.Inspect(kind, result, self.sites.number(Site("check", span, name=name))))
+            self.builder.append(self.inspects[-1])
         return result
 
     def _builtin(self, expr: typed.BuiltinCall) -> list[Value]:
@@ -233,14 +242,14 @@ class Expressions(Memory):
             case typed.VarRef(var=var) | typed.ValueRef(var=var):
                 view = self.views.get(var)
                 if view is None:
-                    raise fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", expr.span)
+                    raise _out_of_reach(var, expr.span)
                 return view
             case typed.AddressOf(ref=ref):
                 return self.view(ref)
             case typed.Deref(pointer=pointer):
                 return self.view(pointer)
             case typed.Index(base=base, index=index):
-                return self.view(base).element(self.value(index)[0], expr.span)
+                return self.view(base).element(self.value(index)[0], expr.span, first_words(base.span.text))
             case typed.Member(base=base, index=index):
                 return self.view(base).member(index)
             case typed.Swizzle(base=base, components=(component,)):
@@ -291,7 +300,11 @@ class Expressions(Memory):
         return op("add_u32", op("mul_u32", row, width), x)
 
 
-_NAMELESS: Any = None  # a value that is indexed has no variable
+_NAMELESS = Variable("", typed.NOTHING, Span(Source(""), 0, 0))  # holds a value that is indexed
+
+
+def _out_of_reach(var: Variable, span: Span) -> WgslError:
+    return fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", span)
 
 
 def _flat(value: Any) -> list[Any]:

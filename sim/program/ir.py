@@ -117,6 +117,15 @@ class Load:
 
 
 @dataclass(eq=False, slots=True)
+class Check:
+    """`address` = an index that is kept inside without a word; `access` says how far it may go."""
+
+    access: int
+    address: Value | None
+    site: int
+
+
+@dataclass(eq=False, slots=True)
 class Store:
     values: list[Value]
     access: int
@@ -157,14 +166,16 @@ class Collective:
 
 
 @dataclass(eq=False, slots=True)
-class Check:
-    """The source has the scalar operation `op` here; `kind` says what could be wrong with it (see `machine.layout`)."""
+class Inspect:
+    """The source computes `result` here; `kind` says what could be wrong with it (see `machine.layout`).
+
+    It changes nothing about what is computed, and how: it is made `active` when that is settled.
+    """
 
     kind: int
-    op: str
     result: Value
-    operands: tuple[Value, ...]
     site: int
+    active: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -210,9 +221,8 @@ class Target:
     continues: int = 0
 
 
-Item = (
-    Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Collective | Check | If | Loop | Scope | Jump
-)
+Memory = Load | Store | Atomic | Check
+Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Inspect | If | Loop | Scope | Jump
 
 
 class Builder:

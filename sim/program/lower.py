@@ -18,8 +18,11 @@ from . import ir
 from .access import Access
 from .expressions import Expressions
 from .ir import Block, Builder, Target, Value
+from .rounding import Rounding
 from .sites import SiteTable
 from .views import View
+
+MAX_STATEMENTS = 1 << 17  # with those of inlined calls, each as often as it is called: ours, against runaway inlining
 
 
 @dataclass
@@ -31,6 +34,7 @@ class Lowered:
     accesses: list[Access]
     sites: SiteTable
     loop_spans: dict[int, Span]
+    inspects: list[ir.Inspect]
 
 
 @dataclass
@@ -43,23 +47,27 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, *, fused: bool, checks: bool = False) -> Lowered:
-    """Lower one pipeline. `fused`: the device's fma rounds once; `checks`: operations that can go wrong are checked.
+def lower(pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool, inspects: bool) -> Lowered:
+    """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
+    `inspects`: and every operation that can go wrong.
 
     Raises `WgslError` for what cannot be run.
     """
-    lowering = _Lowering(pipeline, fused, checks)
+    lowering = _Lowering(pipeline, rounding, checks, inspects)
     lowering.entry()
-    return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
+    return Lowered(
+        lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans, lowering.inspects
+    )
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, fused: bool, checks: bool) -> None:
-        super().__init__(pipeline, fused, checks)
+    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool) -> None:
+        super().__init__(pipeline, rounding, checks, inspects)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
         self._private: list[Block] = []
+        self._statement_count = 0
 
     def entry(self) -> None:
         for variable in self.pipeline.globals:
@@ -76,6 +84,9 @@ class _Lowering(Expressions):
     def call(self, expr: typed.Call) -> list[Value]:
         """Inline a call; its value's components."""
         function = expr.function
+        self._count(expr.span)
+        if function.result is not None:
+            self.fits(function.result, expr.span)
         arguments = [self.argument(a) for a in expr.args]
         for parameter, value in zip(function.params, arguments, strict=True):
             if isinstance(value, View):
@@ -123,7 +134,13 @@ class _Lowering(Expressions):
         """Lower in order; False where the rest cannot be reached."""
         return all(self._statement(statement) for statement in statements)
 
+    def _count(self, span: Span) -> None:
+        self._statement_count += 1
+        if self._statement_count > MAX_STATEMENTS:
+            raise fail("limit", f"inlined, the calls make more than {MAX_STATEMENTS} statements", span)
+
     def _statement(self, statement: typed.Stmt) -> bool:
+        self._count(statement.span)
         match statement:
             case typed.Block(body=body):
                 return self._statements(body)

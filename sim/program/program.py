@@ -24,7 +24,7 @@ class MemoryProbe:
 
 
 @dataclass(frozen=True)
-class Check:
+class Inspected:
     """`kind` of the machine's checks; `op` is the scalar operation, `site` by number."""
 
     kind: int
@@ -46,7 +46,7 @@ class Program:
     runs: list[list[int]]
     probes: list[MemoryProbe]
     watched: list[MemoryProbe]
-    checks: list[Check]
+    inspected: list[Inspected]
     loops: list[Span]
     places: list[int]  # site of each instruction, -1 for none
     named: frozenset[str]  # the probes that were asked for

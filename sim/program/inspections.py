@@ -18,8 +18,8 @@ _KINDS = {
 RIGHT_DECIDES = frozenset((at.DIVIDES_U32, at.DIVIDES_I32, at.SHIFTS))
 
 
-def check_kind(op: str) -> int | None:
-    """What to check about an operation; None where nothing can be wrong with it."""
+def inspection(op: str) -> int | None:
+    """What to look at about an operation; None where nothing can be wrong with it."""
     row = OPS[op]
     if row.flops or op in ("convert_f32_f16", "ldexp_f32", "ldexp_f16"):
         return BORN
