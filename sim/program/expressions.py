@@ -9,7 +9,7 @@ from ..machine.scalar import OPS
 from ..wgsl import compositions, typed
 from ..wgsl import types as t
 from ..wgsl.builtins import Builtin
-from ..wgsl.diagnostics import Crash, WgslError, fail, first_words
+from ..wgsl.diagnostics import Crash, fail, first_words
 from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
 from . import ir
@@ -102,8 +102,6 @@ class Expressions(Memory):
                 return self._constant(override.type, self.pipeline.values[override])
             case typed.ValueRef(var=var):
                 return self.values[var]
-            case typed.VarRef(var=var):  # a texture or a sampler, for everything else is loaded
-                raise _out_of_reach(var, expr.span)
             case typed.Load(ref=ref):
                 return self.load(self.view(ref), expr.span)
             case typed.Index(base=base, index=index):
@@ -242,7 +240,7 @@ class Expressions(Memory):
             case typed.VarRef(var=var) | typed.ValueRef(var=var):
                 view = self.views.get(var)
                 if view is None:
-                    raise _out_of_reach(var, expr.span)
+                    raise fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", expr.span)
                 return view
             case typed.AddressOf(ref=ref):
                 return self.view(ref)
@@ -301,10 +299,6 @@ class Expressions(Memory):
 
 
 _NAMELESS = Variable("", typed.NOTHING, Span(Source(""), 0, 0))  # holds a value that is indexed
-
-
-def _out_of_reach(var: Variable, span: Span) -> WgslError:
-    return fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", span)
 
 
 def _flat(value: Any) -> list[Any]:
