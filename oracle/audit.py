@@ -19,6 +19,7 @@ from sim.models import Exceeded, check_dispatch
 from . import gpu, references
 from .cases import expected_counters
 from .compare import EXACT, Comparison, Rule, compare
+from .devices import Charged, charge
 from .errors import NoAdapter, TooLarge, UsageError
 from .manifest import Case
 from .reflect import check_module
@@ -32,9 +33,11 @@ SOON = 1.0  # seconds; who waits longer is told how far it is
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`gpu`: compare with wgpu as well; `adapter`: which one; `device`: the profile that is charged for."""
+    """`gpu`: compare with wgpu as well; `adapter`: which one; `device`: the profile that is charged for; `also`: more
+    of them, to set beside it."""
 
     device: str = "nvidia"
+    also: tuple[str, ...] = field(default=(), kw_only=True)
     gpu: bool = True
     adapter: str | None = None
     require_gpu: bool = field(default_factory=lambda: os.environ.get("BANKSHOT_REQUIRE_GPU") == "1")
@@ -93,7 +96,7 @@ class LimitCheck:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """All that is known of one case after running it. `seconds` by what was run."""
+    """All that is known of one case after running it. `seconds` by what was run. `devices`: several side by side."""
 
     case: Case
     device: str
@@ -105,6 +108,7 @@ class Audit:
     adapter: gpu.AdapterInfo | None
     notes: tuple[str, ...]
     seconds: dict[str, float]
+    devices: tuple[Charged, ...] = ()
 
     @property
     def subgroup_size(self) -> int:
@@ -135,6 +139,9 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     if options.gpu:
         adapter, more = _against_gpu(case, run, truth, options, say, seconds, notes)
         checks += more
+    devices = ()
+    if options.also:
+        devices = timed(seconds, "other devices", lambda: side_by_side(case, run, options.also, say))
     return Audit(
         case=case,
         device=options.device,
@@ -146,6 +153,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         adapter=adapter,
         notes=tuple(notes),
         seconds=seconds,
+        devices=devices,
     )
 
 
@@ -166,6 +174,11 @@ def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = la
         probes=probes,
         progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
+
+
+def side_by_side(case: Case, run: Any, others: tuple[str, ...], say: Say) -> tuple[Charged, ...]:
+    """What a run with all probes was charged, and what it would be on other devices."""
+    return charge(run, others, lambda device, probes: simulate(case, device, probes, say))
 
 
 def _tenths(tell: Callable[[int], None]) -> Callable[[int, int], None]:

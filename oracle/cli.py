@@ -18,6 +18,7 @@ from sim.wgsl.diagnostics import Crash, WgslError
 
 from . import inputs
 from .cases import Plan, Request, plans
+from .devices import parse_devices
 from .errors import UsageError
 from .progress import meter
 
@@ -129,7 +130,9 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
 @main.command()
 @PATHS
 @request_options
-@click.option("--device", default="nvidia", show_default=True, help="Device profile.")
+@click.option(
+    "--device", default="nvidia", show_default=True, help="Device profile; more after commas are set beside it."
+)
 @click.option("--probes", default="all", show_default=True, help="all, none, or names with commas between.")
 @click.option("--save", "saves", multiple=True, metavar="NAME=FILE.npy", help="Write what a binding holds afterwards.")
 @JSON
@@ -139,6 +142,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     from .report_json import run_entry
     from .report_text import show_run
 
+    devices = parse_devices(device)
     targets = {name: Path(value) for name, value in map(_pair("--save"), saves)}
     work = plans(paths, _request(**given, sweep=False))
     if targets and len(work) > 1:
@@ -148,7 +152,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
         "run",
         work,
         as_json,
-        compute=lambda case, plan, say: room.run(case, device, probes, targets, say),
+        compute=lambda case, plan, say: room.run(case, devices, probes, targets, say),
         show=show_run,
         entry=run_entry,
     )
@@ -157,7 +161,12 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
 @main.command()
 @PATHS
 @request_options
-@click.option("--device", default="nvidia", show_default=True, help="Device profile that is charged for.")
+@click.option(
+    "--device",
+    default="nvidia",
+    show_default=True,
+    help="Device profile that is charged for and judged; more after commas are set beside it.",
+)
 @ADAPTER
 @click.option("--gpu/--no-gpu", default=True, show_default=True, help="Compare with wgpu, bit for bit.")
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, those that it calls heavy too.")
@@ -176,7 +185,8 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
     from .report_json import audit_entry
     from .report_text import show_audit
 
-    options = room.Options(device, gpu, adapter)
+    first, *also = parse_devices(device)
+    options = room.Options(first, gpu, adapter, also=tuple(also))
     listed: set[str] = set()
 
     def compute(case: Any, plan: Plan, say: Callable[[str], None]) -> Any:

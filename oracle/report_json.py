@@ -8,8 +8,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .audit import Audit, CounterCheck, LimitCheck, OutputCheck
+from .audit import Audit, CounterCheck, LimitCheck, OutputCheck, with_derived
 from .compare import Comparison
+from .devices import Charged
 from .diff import Diff
 from .gpu import AdapterInfo
 from .gpu_counters import CounterDiff
@@ -41,6 +42,7 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "findings": [_finding_entry(item.finding, item.allowed) for item in audit.findings],
         "silenced": [_finding_entry(f, allowed=True) for f in audit.run.silenced],
         "gpu": adapter_entry(audit.adapter),
+        "devices": [_device_entry(charged) for charged in audit.devices],
         "notes": list(audit.notes),
         "seconds": audit.seconds,
     }
@@ -93,6 +95,7 @@ def run_entry(result: RunResult) -> dict[str, Any]:
         "sites": [site_entry(site) for site in result.run.sites],
         "findings": [_finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
         "silenced": [_finding_entry(f, allowed=True) for f in result.run.silenced],
+        "devices": [_device_entry(charged) for charged in result.devices],
     }
 
 
@@ -129,6 +132,17 @@ def site_entry(site: Any) -> dict[str, Any]:
         "name": site.name,
         "bytes_per_lane": site.bytes_per_lane,
         **{name: getattr(site, name) for name in SITE},
+    }
+
+
+def _device_entry(charged: Charged) -> dict[str, Any]:
+    return {
+        "device": charged.device.name,
+        "subgroup_size": charged.device.subgroup_size,
+        "counted_anew": charged.anew,
+        "counters": with_derived(charged.counters),
+        "sector_bytes": charged.sector_bytes,
+        "occupancy": dataclasses.asdict(charged.occupancy),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich import box
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from .audit import Audit, CounterCheck, OutputCheck, with_derived
 from .compare import Comparison, Difference
+from .devices import Charged
 from .diff import Diff
 from .gpu_counters import CounterDiff
 from .listing import Line, against_ideal, compact, listings
@@ -49,6 +50,28 @@ CHARGES = (
 )
 
 
+def _counter(name: str, unit: str = "") -> Callable[[Charged], str]:
+    return lambda charged: _amount(charged.counters[name], unit)
+
+
+# Devices side by side: how a figure is said, and the figure.
+DEVICE_ROWS: tuple[tuple[str, Callable[[Charged], str]], ...] = (
+    ("lanes of a subgroup", lambda charged: str(charged.device.subgroup_size)),
+    ("workgroup memory wavefronts", _counter("shared_wavefronts")),
+    ("ideal", _counter("shared_ideal_wavefronts")),
+    ("global memory sectors", _counter("global_sectors")),
+    ("ideal", _counter("global_ideal_sectors")),
+    ("bytes of these sectors", lambda charged: f"{charged.sector_bytes:,}"),
+    ("global memory lines", _counter("global_lines")),
+    ("executions, of all places", _counter("executions")),
+    ("SIMT efficiency", _counter("simt_efficiency", "%")),
+    ("barriers", _counter("barriers")),
+    ("workgroups that a core holds", lambda charged: str(charged.occupancy.workgroups)),
+    ("occupancy, registers unknown", lambda charged: _amount(charged.occupancy.fraction, "%")),
+    ("which is limited by", lambda charged: ", ".join(charged.occupancy.limited_by)),
+)
+
+
 def console(stream: TextIO | None = None) -> Console:
     target = sys.stdout if stream is None else stream
     return Console(file=target, width=None if target.isatty() else WIDTH, highlight=False)
@@ -64,6 +87,7 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
         _say(out, f"  GPU: {audit.adapter}")
     out.print()
     out.print(_totals(audit.run.counters))
+    _side_by_side(out, audit.devices)
     if style != "none":
         source = audit.case.kernel.source
         for file, lines in listings(audit.run.sites, source, audit.subgroup_size).items():
@@ -114,6 +138,7 @@ def show_run(out: Console, result: RunResult) -> None:
         _say(out, f"  {name}: {s['dtype']}{s['shape']}{extremes}{nan}; {first}, …")
     out.print()
     out.print(_totals(result.run.counters))
+    _side_by_side(out, result.devices)
     for finding in result.run.findings:
         _say(out, counted(finding))
     _silenced(out, result.run)
@@ -225,6 +250,19 @@ def _totals(counters: Any) -> Table:
             words += f", ideal {values[ideal]:,} (x{values[actual] / max(values[ideal], 1):.3g})"
         table.add_row(f"  {label}", words)
     return table
+
+
+def _side_by_side(out: Console, devices: Sequence[Charged]) -> None:
+    """A row per counter and a column per device, where there are several."""
+    if not devices:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2))
+    table.add_column("  on each device", no_wrap=True)
+    for charged in devices:
+        table.add_column(charged.device.name, justify="right")
+    for label, figure in DEVICE_ROWS:
+        table.add_row(f"  {label}", *map(figure, devices))
+    out.print(table)
 
 
 def _amount(value: float, unit: str) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .audit import Say, simulate
+from .audit import Say, side_by_side, simulate
+from .devices import Charged
 from .errors import UsageError
 from .manifest import Case
 
@@ -18,20 +19,33 @@ FIRST = 6  # elements of an output that are shown
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """`changed` summarizes the bindings that the run wrote to."""
+    """`changed` summarizes the bindings that the run wrote to. `devices`: several side by side."""
 
     case: Case
     device: str
     run: Any  # sim.Run
     changed: dict[str, dict[str, Any]]
+    devices: tuple[Charged, ...] = ()
 
     @property
     def ok(self) -> bool:
         return all(f.severity == "info" or f.code in self.case.kernel.allow for f in self.run.findings)
 
 
-def run(case: Case, device: str, probes: str, saves: Mapping[str, Path], say: Say = lambda stage: None) -> RunResult:
-    """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between."""
+def run(
+    case: Case,
+    devices: Sequence[str],
+    probes: str,
+    saves: Mapping[str, Path],
+    say: Say = lambda stage: None,
+) -> RunResult:
+    """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between.
+
+    `devices`: the profile to run as, and others that it is charged for as well, which takes all probes.
+    """
+    device, *others = devices
+    if others and probes != "all":
+        raise UsageError(f"--probes {probes}: several devices are set side by side with all probes only")
     result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say)
     for name, path in saves.items():
         if name not in result.outputs:
@@ -42,7 +56,7 @@ def run(case: Case, device: str, probes: str, saves: Mapping[str, Path], say: Sa
             raise UsageError(f"--save {name}: {path} cannot be written: {error}") from None
     before = case.bindings
     changed = {n: summary(after) for n, after in result.outputs.items() if before[n].tobytes() != after.tobytes()}
-    return RunResult(case, device, result, changed)
+    return RunResult(case, device, result, changed, side_by_side(case, result, tuple(others), say))
 
 
 def summary(array: np.ndarray) -> dict[str, Any]:

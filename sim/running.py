@@ -180,7 +180,7 @@ def simulate(
     order = schedules.schedule(schedule)
     _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
     pipeline = module.pipeline(entry, dict(overrides or {}))
-    profile = _sized(_device(device), pipeline)
+    profile = sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
     how = How(policy=out_of_bounds, budget=budget)
     dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
@@ -229,7 +229,7 @@ def _device(device: str | Device) -> Device:
         raise fail("unknown-device", str(error), None) from None
 
 
-def _sized(device: Device, pipeline: Pipeline) -> Device:
+def sized(device: Device, pipeline: Pipeline) -> Device:
     """The device, running with the subgroup size that the entry point asks for. Spec: attribute `subgroup_size`."""
     size, asked = pipeline.subgroup_size, pipeline.entry.subgroup_size
     if size is None or asked is None or size == device.subgroup_size:

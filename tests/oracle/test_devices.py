@@ -1,0 +1,102 @@
+"""One dispatch charged for several devices: every figure by hand from bank, sector and subgroup sizes."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from oracle.cli import main
+from oracle.devices import parse_devices
+from oracle.errors import UsageError
+
+# Two workgroups of 64: a store to every second word of workgroup memory, a load of storage and a store to it.
+STRIDED = """\
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+var<workgroup> tile: array<u32, 128>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) i: u32) {
+    tile[2u * i] = x[id.x];
+    workgroupBarrier();
+    y[id.x] = i;
+}
+"""
+
+
+@pytest.fixture
+def shader(tmp_path):
+    path = tmp_path / "strided.wgsl"
+    path.write_text(STRIDED)
+    return path
+
+
+def bankshot(verb, shader, devices, *more):
+    data = ("--grid", "2,1,1", "--bind", "x=zeros:u32:128", "--bind", "y=zeros:u32:128")
+    no_gpu = ("--no-gpu",) if verb == "audit" else ()
+    return CliRunner().invoke(main, [verb, str(shader), "--device", devices, *data, *no_gpu, *more])
+
+
+def charged(verb, shader, devices):
+    result = bankshot(verb, shader, devices, "--json")
+    assert result.exit_code == 0, result.output
+    (case,) = json.loads(result.stdout)["cases"]
+    return case, {entry["device"]: entry for entry in case["devices"]}
+
+
+@pytest.mark.parametrize("verb", ["audit", "run"])
+def test_each_device_is_charged_by_its_own_sizes(shader, verb):
+    case, devices = charged(verb, shader, "nvidia,amd,intel")
+    assert case["device"] == "nvidia"
+    assert list(devices) == ["nvidia", "amd-rdna", "intel"]
+    # Two accesses of 128 invocations, 4 bytes each; NVIDIA's sectors have 32 bytes, the others' 64.
+    assert [d["counters"]["global_sectors"] for d in devices.values()] == [32, 16, 16]
+    assert [d["sector_bytes"] for d in devices.values()] == [1024, 1024, 1024]
+    assert [d["counters"]["global_lines"] for d in devices.values()] == [8, 8, 16]
+    # Stride 2: two to a bank, in 4 subgroups of 32 on 32 banks or in 8 of 16 on 16.
+    assert [d["counters"]["shared_wavefronts"] for d in devices.values()] == [8, 8, 16]
+    assert [d["counters"]["shared_ideal_wavefronts"] for d in devices.values()] == [4, 4, 8]
+    assert [d["counters"]["barriers"] for d in devices.values()] == [2, 2, 2]
+    issued = [d["counters"]["executions"] for d in devices.values()]
+    assert (issued[1], issued[2]) == (issued[0], 2 * issued[0])
+
+
+def test_what_is_the_same_is_not_counted_again(shader):
+    """RDNA and Apple have subgroups of 32 and round alike; Adreno has subgroups of 64, NVIDIA contracts products."""
+    _, devices = charged("run", shader, "amd,apple,adreno,nvidia")
+    assert [d["counted_anew"] for d in devices.values()] == ["all", "memory", "lanes and memory", "lanes and memory"]
+    for name in ("apple", "nvidia"):
+        assert devices[name]["counters"]["executions"] == devices["amd-rdna"]["counters"]["executions"]
+    assert devices["adreno"]["counters"]["executions"] * 2 == devices["amd-rdna"]["counters"]["executions"]
+    assert [d["counters"]["global_sectors"] for d in devices.values()] == [16, 32, 16, 32]
+
+
+def test_occupancy_is_that_of_each_device(shader):
+    """512 bytes a workgroup. NVIDIA: 2,048 threads, but 32 workgroups at most; Intel: 32 too, of 128 x 16 threads."""
+    _, devices = charged("run", shader, "nvidia,intel")
+    held = {name: d["occupancy"] for name, d in devices.items()}
+    assert [held[name]["workgroups"] for name in held] == [32, 32]
+    assert [held[name]["fraction"] for name in held] == [1.0, 1.0]
+    assert "workgroups" in held["nvidia"]["limited_by"]
+
+
+def test_the_table_has_a_column_for_each(shader):
+    out = bankshot("audit", shader, "nvidia, intel", "--listing", "none").stdout
+    heading = next(line.split() for line in out.splitlines() if "on each device" in line)
+    assert heading[-2:] == ["nvidia", "intel"]
+    row = next(line for line in out.splitlines() if "bytes of these sectors" in line)
+    assert row.split()[-2:] == ["1,024", "1,024"]
+    row = next(line for line in out.splitlines() if "lanes of a subgroup" in line)
+    assert row.split()[-2:] == ["32", "16"]
+    assert "on each device" not in bankshot("audit", shader, "nvidia", "--listing", "none").stdout
+
+
+def test_names_that_there_are_not():
+    with pytest.raises(UsageError, match="the devices are nvidia, amd-rdna, amd-cdna"):
+        parse_devices("nvidia,aple")
+    with pytest.raises(UsageError, match="amd-rdna is named twice"):
+        parse_devices("amd,amd-rdna")
+
+
+def test_devices_side_by_side_take_all_probes(shader):
+    result = bankshot("run", shader, "nvidia,amd", "--probes", "none")
+    assert (result.exit_code, "with all probes only" in result.stderr) == (2, True)
