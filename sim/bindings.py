@@ -49,7 +49,7 @@ class Bound:
             return data.tobytes()
         if isinstance(self.given, np.ndarray):
             return data.view(self.given.dtype).reshape(self.given.shape).copy()
-        kinds = {t.KIND[s] for s in _scalars(self.type)}
+        kinds = {t.KIND[s] for s in scalars(self.type)}
         return data.view(_DTYPES[kinds.pop()] if len(kinds) == 1 else np.uint8).copy()
 
 
@@ -137,7 +137,7 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
     if dtype.hasobject or dtype != dtype.newbyteorder("<"):
         what = "Python objects" if dtype.hasobject else "big-endian"
         raise fail("binding-dtype", f"{variable.name} is {what}, and a GPU's memory is little-endian", variable.span)
-    kinds = {t.KIND[s] for s in _scalars(type_)}
+    kinds = {t.KIND[s] for s in scalars(type_)}
     if dtype.names or dtype == np.uint8 or (len(kinds) > 1 and dtype == np.uint32):
         return
     if len(kinds) > 1:
@@ -159,14 +159,15 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
     )
 
 
-def _scalars(type_: t.Type) -> set[t.Scalar]:
+def scalars(type_: t.Type) -> set[t.Scalar]:
+    """The scalar types that a value of this type consists of."""
     match type_:
         case t.Scalar():
             return {type_}
         case t.Atomic(elem=elem) | t.Array(elem=elem) | t.Vec(elem=elem) | t.Mat(elem=elem):
-            return _scalars(elem)
+            return scalars(elem)
         case t.Struct(members=members):
-            return {s for m in members for s in _scalars(m.type)}
+            return {s for m in members for s in scalars(m.type)}
         case _:
             return set()
 

@@ -14,11 +14,13 @@ import numpy as np
 from .bindings import Bound, Key, bind
 from .checking import check
 from .counters import SiteCounters, site_counters, totals
+from .error_bounds import Bounds, derive_bounds
 from .explain import explain
 from .findings import Finding
 from .launch import POLICIES, Launch, Outcome
 from .models import Device, check_dispatch, get
-from .program.build import build
+from .program.bounds import Woven
+from .program.build import build, build_with_bounds
 from .program.program import Program
 from .wgsl.diagnostics import fail
 from .wgsl.typed import Module, Pipeline
@@ -55,7 +57,7 @@ def _built(pipeline: Pipeline, fused: bool, probes: frozenset[str], together: in
 
 
 @dataclass(frozen=True)
-class _Dispatch:
+class Dispatch:
     """Everything that decides a run."""
 
     pipeline: Pipeline
@@ -70,13 +72,23 @@ class _Dispatch:
         """Invocations of a workgroup."""
         return int(np.prod(self.pipeline.workgroup_size))
 
+    @property
+    def together(self) -> int:
+        """Workgroups that run side by side."""
+        if self.lanes >= _LANES_PER_BATCH // 4:
+            return 1
+        return max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
+
     def run(self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None) -> tuple[Launch, Outcome]:
-        together = 1
-        if self.lanes < _LANES_PER_BATCH // 4:
-            together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
-        program = _built(self.pipeline, self.device.fma == "fused", probes, together)
-        launch = Launch(program, self.bound, self.grid, self.device, self.policy, self.budget)
+        launch = self.launch(_built(self.pipeline, self.device.fma == "fused", probes, self.together), self.bound)
         return launch, launch.run(progress)
+
+    def launch(self, program: Program, bound: list[Bound]) -> Launch:
+        return Launch(program, bound, self.grid, self.device, self.policy, self.budget)
+
+    def build_with_bounds(self, subnormal: frozenset[str]) -> tuple[Program, Woven]:
+        fused = self.device.fma == "fused"
+        return build_with_bounds(self.pipeline, fused=fused, subnormal=subnormal, together=self.together)
 
     @cached_property
     def writers(self) -> Launch:
@@ -99,7 +111,7 @@ class Run:
     findings: list[Finding]
     program: Program
     finished: int
-    _dispatch: _Dispatch
+    _dispatch: Dispatch
 
     @property
     def device(self) -> Device:
@@ -112,6 +124,12 @@ class Run:
     @property
     def grid(self) -> tuple[int, int, int]:
         return self._dispatch.grid
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """How far other implementations may be from `outputs`. The first use runs the dispatch again, several times as
+        long."""
+        return derive_bounds(self._dispatch, self.outputs)
 
     def writer(self, key: Key, element: int) -> Writer | None:
         """Who stored to element number `element` (flat) of an output last; None where nobody did.
@@ -157,7 +175,7 @@ def simulate(
     pipeline = module.pipeline(entry, dict(overrides or {}))
     profile = _sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
-    dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, out_of_bounds, budget)
+    dispatch = Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, out_of_bounds, budget)
     launch, outcome = dispatch.run(names, progress)
     subgroups = -(-dispatch.lanes // profile.subgroup_size)
     sites = site_counters(launch.program, outcome.blocks, outcome.tallies, subgroups)
@@ -221,7 +239,7 @@ def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]
     return x, y, z
 
 
-def _totals(sites: list[SiteCounters], dispatch: _Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
+def _totals(sites: list[SiteCounters], dispatch: Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
     counters: dict[str, float] = dict(totals(sites))
     counters["workgroups"] = int(np.prod(dispatch.grid))
     counters["invocations"] = counters["workgroups"] * dispatch.lanes

@@ -6,9 +6,10 @@ import numpy as np
 
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
+from .bounds import Shadow, Woven, weave
 from .code import allocate
 from .emit import Emitter
-from .lower import lower
+from .lower import Lowered, lower
 from .program import Program
 from .uniform import analyse
 from .uses import find_uses
@@ -16,16 +17,30 @@ from .uses import find_uses
 
 def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: int) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `fused`: fma rounds once."""
-    lowered = lower(pipeline, fused=fused)
+    return _finish(pipeline, lower(pipeline, fused=fused), probes, together, [])
+
+
+def build_with_bounds(
+    pipeline: Pipeline, *, fused: bool, subnormal: frozenset[str], together: int
+) -> tuple[Program, Woven]:
+    """The same program with error bounds woven in (see `bounds`), and how to read them."""
+    lowered = lower(pipeline, fused=fused, fold_floats=False)
+    woven = weave(lowered, subnormal, int(np.prod(pipeline.workgroup_size)))
+    return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
+
+
+def _finish(
+    pipeline: Pipeline, lowered: Lowered, probes: frozenset[str], together: int, shadows: list[Shadow]
+) -> Program:
     uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
     uses = find_uses(lowered.body, uniformity)
-    emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
+    emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
     for position, label in code.jumps:
         code.instructions[position].a = label.position
     rows = allocate(code, len(emitter.inputs) + len(emitter.constants))
-    offsets, size = _shared_offsets(pipeline)
+    offsets, size = _shared_offsets(pipeline, shadows)
     return Program(
         np.array([ins.encode() for ins in code.instructions], np.int32),
         rows,
@@ -44,14 +59,13 @@ def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: 
     )
 
 
-def _shared_offsets(pipeline: Pipeline) -> tuple[dict[str, int], int]:
+def _shared_offsets(pipeline: Pipeline, shadows: list[Shadow]) -> tuple[dict[str, int], int]:
     """Byte offset of each workgroup variable, each on 16 bytes, and the size of them all."""
+    sizes = {v.name: t.size_of(pipeline.store_types[v]) for v in pipeline.globals if v.space == "workgroup"}
+    sizes |= {s.variable.name: sizes[s.of.name] * 4 // s.unit for s in shadows if s.of.space == "workgroup"}
     offsets: dict[str, int] = {}
     size = 0
-    for variable in pipeline.globals:
-        if variable.space == "workgroup":
-            type_ = pipeline.store_types[variable]
-            size = t.round_up(16, size)
-            offsets[variable.name] = size
-            size += t.size_of(type_)
-    return offsets, t.round_up(16, size)
+    for name, each in sizes.items():
+        offsets[name] = size
+        size = t.round_up(16, size + each)
+    return offsets, size

@@ -54,8 +54,8 @@ class _Ops:
 class Expressions(Memory):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
-    def __init__(self, pipeline: typed.Pipeline, fused: bool) -> None:
-        super().__init__()
+    def __init__(self, pipeline: typed.Pipeline, fused: bool, fold_floats: bool) -> None:
+        super().__init__(fold_floats)
         self.pipeline = pipeline
         self.fused = fused
         self.values: dict[Variable, list[Value]] = {}
@@ -149,7 +149,9 @@ class Expressions(Memory):
         parts = self.value(arg)
         if source == target:
             return parts
-        return [self.builder.op(f"convert_{source}_{target}", part) for part in parts]
+        converted = [self.builder.op(f"convert_{source}_{target}", part) for part in parts]
+        self.spans.update((id(value), expr.span) for value in converted)
+        return converted
 
     def _construct(self, expr: typed.Construct) -> list[Value]:
         kinds = [t.KIND[s] for s in t.flatten(expr.type)]
@@ -170,10 +172,12 @@ class Expressions(Memory):
         slot = self.builder.block(["bool"], "condition").slots[0]
         self.builder.set(slot, left)
         condition = left if is_and else self.builder.op("lnot_bool", left)
-        self.branch(condition, lambda: self.builder.set(slot, self.value(expr.right)[0]))
+        self.branch(condition, expr.span, lambda: self.builder.set(slot, self.value(expr.right)[0]))
         return self.builder.get(slot)
 
-    def branch(self, condition: Value, then: Callable[[], Any], orelse: Callable[[], Any] = lambda: None) -> None:
+    def branch(
+        self, condition: Value, span: Span, then: Callable[[], Any], orelse: Callable[[], Any] = lambda: None
+    ) -> None:
         """`then` where the condition holds, `orelse` in the other lanes."""
         builder = self.builder
         before, outer = builder.versions(), builder.here
@@ -185,7 +189,9 @@ class Expressions(Memory):
         orelse()
         after_else = builder.versions()
         builder.here = outer
-        builder.append(ir.If(condition, first, second))
+        branch = ir.If(condition, first, second)
+        self.spans[id(branch)] = span
+        builder.append(branch)
         builder.merge(before, after_then, after_else)
 
     # ---- builtins ----

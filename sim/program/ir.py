@@ -203,9 +203,11 @@ Item = Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Coll
 
 
 class Builder:
-    """Makes values and regions. `here` is the region that grows."""
+    """Makes values and regions. `here` is the region that grows. `fold_floats`: operations of floats on constants are
+    done at once, as others are."""
 
-    def __init__(self) -> None:
+    def __init__(self, fold_floats: bool = True) -> None:
+        self._fold_floats = fold_floats
         self.root = Region(None)
         self.here = self.root
         self._next = 0
@@ -230,7 +232,8 @@ class Builder:
     def op(self, name: str, *args: Value) -> Value:
         """The scalar operation `name`, folded, simplified, found again or made."""
         row = OPS[name]
-        if all(a.op == "const" for a in args):
+        floats = {"f32", "f16"}.intersection((row.result, *row.args))
+        if all(a.op == "const" for a in args) and (self._fold_floats or not floats):
             operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
             with np.errstate(all="ignore"):
                 bits = to_bits(row.result, row.fn(*operands))

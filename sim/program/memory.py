@@ -16,8 +16,8 @@ _NARROW = t.F16  # the only scalar of two bytes
 class Memory:
     """Reads and writes `View`s. Part of the lowering: see `Expressions`."""
 
-    def __init__(self) -> None:
-        self.builder = Builder()
+    def __init__(self, fold_floats: bool) -> None:
+        self.builder = Builder(fold_floats)
         self.sites = SiteTable()
         self.accesses: list[Access] = []
         self._numbers: dict[Access, int] = {}
