@@ -69,7 +69,7 @@ def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Any]) -> Bounds:
 
 
 def _has_subnormals(bound: Bound) -> bool:
-    """Whether some float in a buffer may be subnormal. A buffer that holds integers too is looked at as if it did not."""
+    """Whether some float in a buffer may be subnormal; of a buffer that holds integers too, some word."""
     kinds = scalars(bound.type)
     words, halves = bound.data.view(np.uint32), bound.data.view(np.uint16)
     small = t.F32 in kinds and bool(np.any(((words & 0x7F800000) == 0) & ((words & 0x7FFFFF) != 0)))

@@ -18,8 +18,9 @@ from .error_bounds import Bounds, derive_bounds
 from .explain import explain
 from .findings import Finding
 from .launch import POLICIES, Launch, Outcome
+from .machine.opcodes import opcode_names
 from .models import Device, check_dispatch, get
-from .program.bounds import Woven
+from .program.bounds import Woven, is_loose
 from .program.build import build, build_with_bounds
 from .program.program import Program
 from .wgsl.diagnostics import fail
@@ -130,6 +131,13 @@ class Run:
         """How far other implementations may be from `outputs`. The first use runs the dispatch again, several times as
         long."""
         return derive_bounds(self._dispatch, self.outputs)
+
+    @cached_property
+    def loose(self) -> frozenset[str]:
+        """The operations of this run of which the specification asks less than correct rounding, by name of the scalar
+        operation. Where there are none, implementations that round and fuse alike agree bit for bit."""
+        names = opcode_names()
+        return frozenset(name for code in np.unique(self.program.code[:, 0]) if is_loose(name := names[int(code)]))
 
     def writer(self, key: Key, element: int) -> Writer | None:
         """Who stored to element number `element` (flat) of an output last; None where nobody did.

@@ -73,6 +73,7 @@ class Run:
         default_factory=lambda: SimpleNamespace(subgroup_size=32, workgroup_bytes_max=20_000)
     )
     pipeline: SimpleNamespace | None = None
+    loose: frozenset = frozenset()
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"

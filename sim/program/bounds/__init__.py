@@ -19,6 +19,7 @@ Constants are exact: a constant expression is taken to be computed as every fron
 
 from __future__ import annotations
 
+from .rules import is_loose
 from .weaver import Doubt, Shadow, Woven, weave
 
-__all__ = ["Doubt", "Shadow", "Woven", "weave"]
+__all__ = ["Doubt", "Shadow", "Woven", "is_loose", "weave"]

@@ -157,6 +157,11 @@ class Real:
         return Real(self.writer, self._op("max_f32", other))
 
     @property
+    def unknown(self) -> Real:
+        """NaN of a bound that says nothing, else 0."""
+        return Real(self.writer, self._op("sub_f32", self))
+
+    @property
     def is_zero(self) -> bool:
         return _is(self.value, 0.0)
 

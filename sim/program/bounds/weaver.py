@@ -1,7 +1,7 @@
 """The walk that puts bounds into a program: values, variables, memory, and branches that a rounding could flip.
 
 Where a condition is in doubt, a lane may be elsewhere on another implementation, up to the end of the branch's extent:
-it is *astray*. What an astray lane writes has no bound; at the end of the extent nothing has that it could have written.
+it is *astray*. What an astray lane writes has no bound; at the end of the extent all that it could have written has none.
 """
 
 from __future__ import annotations
