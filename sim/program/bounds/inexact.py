@@ -9,7 +9,6 @@ Scope that these leave, with what the jumps in that leave in turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ...wgsl.typed import Variable
@@ -17,6 +16,7 @@ from .. import ir
 from ..access import Access
 from ..ir import Region, Slot, Value
 from .rules import FORMATS, is_exact
+from .shapes import items, regions
 
 Construct = ir.If | ir.Loop | ir.Scope
 Place = tuple[Variable, int]  # the words of a variable that are read and written in units of so many bytes
@@ -49,27 +49,6 @@ def find_inexact(body: Region, accesses: list[Access], subnormal: frozenset[str]
         _Walk(found, accesses, subnormal).region(body, False)
         if found.size() == before:
             return found
-
-
-def regions(item: ir.Item) -> tuple[Region, ...]:
-    """The regions inside an item, in the order in which they run."""
-    match item:
-        case ir.If(then=then, orelse=orelse):
-            return then, orelse
-        case ir.Loop(header=header, body=body, continuing=continuing):
-            return header, body, continuing
-        case ir.Scope(body=body):
-            return (body,)
-        case _:
-            return ()
-
-
-def items(item: ir.Item) -> Iterator[ir.Item]:
-    """Everything inside an item."""
-    for region in regions(item):
-        for each in region.items:
-            yield each
-            yield from items(each)
 
 
 def place(accesses: list[Access], item: ir.Load | ir.Store | ir.Atomic) -> Place:

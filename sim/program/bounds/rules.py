@@ -25,6 +25,7 @@ from ...wgsl.builtins.accuracy import UNBOUNDED, Accuracy, Bound, Range
 from ..bits import from_bits
 from ..ir import Value
 from .arithmetic import INF, Real, Truth, Writer
+from .shapes import Shapes
 
 INFLATED = 1 + 2.0**-20  # pays for the up to 15 roundings of one bound
 _EXPONENT = 0x7F800000
@@ -70,12 +71,23 @@ class Number:
         return abs(self.real) - self.bound
 
 
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Terms that are added so many times in some order: what they carry, and the sum of their magnitudes."""
+
+    carried: Real
+    size: Real
+    times: int
+
+
 class Rules:
     """`bound(result)` of a value of the program whose operands have bounds."""
 
-    def __init__(self, writer: Writer, bounds: Mapping[Value, Real]) -> None:
+    def __init__(self, writer: Writer, bounds: Mapping[Value, Real], shapes: Shapes) -> None:
         self.writer = writer
         self.bounds = bounds
+        self._shapes = shapes
+        self._sums: dict[Value, Sum] = {}
 
     def real(self, value: Value | float) -> Real:
         if isinstance(value, Value) and value.kind != "f32":
@@ -142,7 +154,41 @@ class Rules:
                     more = more + INF
         if any(row.where and row.where.outside for row in rows):  # the other row is for inside
             covered = Truth(self.writer, True)
-        return covered.choose(self.rounded(result, more, ulps), INF)
+        total = covered.choose(self.rounded(result, more, ulps), INF)
+        return self.settled(stem, result, args, total) if stem in RESIDUES else total
+
+    def settled(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
+        """The bound of a sum or product whose own rounding may be none, or may come in another order."""
+        reordered = self.reordered(stem, result, args) if stem != "mul" else None
+        if reordered is not None:
+            return reordered
+        if result not in self._shapes.delicate:
+            return total
+        sure = reduce(Truth.__and__, (is_sure(a.bound) for a in args))
+        return (sure & self.is_whole(stem, result, args)).choose(0.0, total)
+
+    def reordered(self, stem: str, result: Value, args: list[Number]) -> Real | None:
+        """The bound of a sum of three terms or more, which may be added in any order."""
+        parts = [self._sums.get(a.value) or Sum(a.bound, a.most, 0) for a in args[-2:]]
+        if stem == "fma":
+            product = self.number(result)  # a stand-in for x * y
+            size = args[0].most * args[1].most * INFLATED
+            carried = CARRY["mul"](self, product.value, args[:2])
+            parts[0] = Sum(self.power(size).times_plus(FORMATS[result.kind].ulp, carried), size, 0)
+        whole = Sum(parts[0].carried + parts[1].carried, parts[0].size + parts[1].size, 1 + sum(p.times for p in parts))
+        if result in self._shapes.terms:
+            self._sums[result] = whole
+        if whole.times == 1:
+            return None
+        return self.in_any_order(result, whole.carried, whole.size, self.real(whole.times))
+
+    def is_whole(self, stem: str, result: Value, args: list[Number]) -> Truth:
+        """Whether nothing was rounded off a result: then no implementation may have another."""
+        exact, residue = RESIDUES[stem](*(a.real for a in args))
+        size = abs(self.real(result))
+        form = FORMATS[result.kind]  # of small f32 the residue itself may be flushed
+        normal = (size >= (form.least if result.kind == "f16" else form.least / form.ulp)) | (size <= 0.0)
+        return normal & is_sure(abs(residue)) & is_sure(abs(exact - self.real(result)))
 
     def rounded(self, result: Value, carried: Real, ulps: Real | float, kind: str = "") -> Real:
         """The bound of a result that carries an error, and is `ulps` off at most.
@@ -154,7 +200,9 @@ class Rules:
         # A flush, and what underflows in here; of f16 a flush is too large to be granted where there can be none.
         carried = carried.times_plus(INFLATED, 2 * form.least if form is FORMATS["f32"] else 0.0)
         most = size.times_plus(1 + 2 * form.ulp, carried)
-        total = self.power(most).times_plus(self.real(form.ulp * INFLATED) * ulps, carried)
+        # In another order a product's factors may be just above a power of two, where the ULP weighs most.
+        unit = most if result in self._shapes.factors else self.power(most)
+        total = unit.times_plus(self.real(form.ulp * INFLATED) * ulps, carried)
         if form is FORMATS["f32"]:
             return total
         total = total + (size - carried < form.least).choose(form.least, 0.0)
@@ -164,6 +212,15 @@ class Rules:
         """The power of two that is x or next below it, of x > 0."""
         bits = self.writer.op("and_u32", self.writer.bits(x.value, "u32"), self.writer.const("u32", _EXPONENT))
         return self.real(self.writer.bits(bits, "f32"))
+
+    def in_any_order(self, result: Value, carried: Real, size: Real, times: Real) -> Real:
+        """The bound of a result of so many roundings in an order that is left open; nothing on the way is larger than
+        `size`, and ours was made in the same way."""
+        form = FORMATS[result.kind]
+        size = size * (1 + 2.0**-10)  # it was added up here with roundings too, of up to 128 lanes
+        each = self.power(size).times_plus(2 * form.ulp * INFLATED, 2 * form.least)
+        total = each.times_plus(times, carried * (1 + 2.0**-10))
+        return (size <= form.largest).choose(total, INF)
 
     def _holds(self, where: Range | None, args: list[Number]) -> tuple[Truth, Truth]:
         """Whether an accuracy may hold for some legal arguments, and whether it holds for all."""
@@ -228,6 +285,44 @@ def accuracy_of(stem: str) -> Accuracy:
 
 
 Rule = Callable[[Rules, Value, list[Number]], Real]
+
+
+def is_sure(bound: Real) -> Truth:
+    """Whether a bound is 0: all implementations agree."""
+    return bound <= 0.0
+
+
+# ---- what is rounded off -------------------------------------------------------------------------------------
+
+
+def _rounded_off_sum(x: Real, y: Real) -> tuple[Real, Real]:
+    """Knuth's: x + y as f32 has it, and exactly what that lacks."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _rounded_off_difference(x: Real, y: Real) -> tuple[Real, Real]:
+    return _rounded_off_sum(x, x.like(0.0) - y)
+
+
+def _rounded_off_product(x: Real, y: Real) -> tuple[Real, Real]:
+    product = x * y
+    return product, x.times_plus(y, x.like(0.0) - product)
+
+
+def _rounded_off_fma(x: Real, y: Real, z: Real) -> tuple[Real, Real]:
+    product, one = _rounded_off_product(x, y)
+    total, other = _rounded_off_sum(product, z)
+    return total, abs(one) + abs(other)
+
+
+RESIDUES: dict[str, Callable[..., tuple[Real, Real]]] = {
+    "add": _rounded_off_sum,
+    "sub": _rounded_off_difference,
+    "mul": _rounded_off_product,
+    "fma": _rounded_off_fma,
+}
 
 
 # ---- what functions with a slope carry -----------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The walk that puts bounds into a program: values, variables, memory, and branches that a rounding could flip.
 
 Where a condition is in doubt, a lane may be elsewhere on another implementation, up to the end of the branch's extent:
-it is *astray*. What an astray lane writes has no bound; at the end of the extent all that it could have written has none.
+it is *astray*. What an astray lane writes has no bound; at the end of the extent, nor has what it could have written.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from ..ir import Block, Region, Slot, Value
 from ..lower import Lowered
 from ..sites import Site
 from .arithmetic import INF, Real, Truth, Writer
-from .inexact import Construct, Inexact, find_inexact, is_known_in, items, place
+from .inexact import Construct, Inexact, find_inexact, is_known_in, place
 from .rules import FORMATS, Rules
+from .shapes import Shapes, items
 
 NOTES = "notes of the bounds"  # a variable of words: see `Woven`
 _NONE = Span(Source(""), 0, 0)
@@ -86,7 +87,7 @@ class _Weaver:
         self._lanes = lanes
         self._writer = Writer(lowered.body)
         self._bounds: dict[Value, Real] = {}
-        self._rules = Rules(self._writer, self._bounds)
+        self._rules = Rules(self._writer, self._bounds, Shapes(lowered.body))
         self._blocks: dict[Block, Block] = {}
         self._astray: list[_Astray] = []
 
@@ -280,8 +281,24 @@ class _Weaver:
     # ---- subgroups ----
 
     def _collective(self, item: ir.Collective) -> None:
-        for result in item.results:
-            self._bounds[result] = self._number(INF)
+        """Over lanes that may be others where some are astray, nothing is known."""
+        if self._astray:
+            bounds = [self._number(INF)] * len(item.results)
+        elif item.scalar in _REDUCTIONS:
+            bounds = [_REDUCTIONS[item.scalar](self, item)]
+        elif item.op == "shuffle":
+            lane = self._wild(item.args[1])
+            bounds = [self._fold(item, self._bound(item.args[0]), item.args[1]) + lane]
+        else:
+            bounds = [self._fold(item, self._sum(item.args), 0.0, "add_f32", "reduce")] * len(item.results)
+        self._bounds.update(zip(item.results, bounds, strict=True))
+
+    def _fold(self, like: ir.Collective, part: Real, other: Value | float, scalar: str = "", op: str = "") -> Real:
+        """`part` of the lanes of a subgroup combined as `like` does; `other`: its second operand, or to start from."""
+        result = self._writer.result("f32")
+        second = other if isinstance(other, Value) else self._number(other).value
+        self._writer.append(ir.Collective(op or like.op, [result], [part.value, second], like.site, scalar))
+        return Real(self._writer, result)
 
     # ---- branches ----
 
@@ -415,3 +432,35 @@ def _written(extent: Construct, slots: set[Slot]) -> Iterator[Slot]:
             if slot in slots and slot not in seen:
                 seen.add(slot)
                 yield slot
+
+
+# ---- reductions over a subgroup, in any order ----------------------------------------------------------------
+
+
+def _sum_of_lanes(weaver: _Weaver, item: ir.Collective) -> Real:
+    """Each of up to n - 1 additions is off by the ULP of at most the sum of magnitudes."""
+    term = weaver._rules.number(item.args[0])
+    lanes = weaver._fold(item, weaver._number(1.0), 0.0, "add_f32")
+    size = weaver._fold(item, term.most, 0.0, "add_f32")
+    error = weaver._fold(item, term.bound, 0.0, "add_f32")
+    return weaver._rules.in_any_order(item.results[0], error, size, lanes)
+
+
+def _product_of_lanes(weaver: _Weaver, item: ir.Collective) -> Real:
+    """The largest product less ours, and a ULP of it for each multiplication."""
+    rules, result = weaver._rules, item.results[0]
+    lanes = weaver._fold(item, weaver._number(1.0), 0.0, "add_f32")
+    size = weaver._fold(item, rules.number(item.args[0]).most, 1.0, "mul_f32")
+    excess = (size - abs(rules.real(result))).at_least(0.0) + size.unknown
+    return rules.in_any_order(result, excess, size, lanes)
+
+
+def _extreme_of_lanes(weaver: _Weaver, item: ir.Collective) -> Real:
+    bound = weaver._bound(item.args[0])
+    return weaver._fold(item, bound, 0.0, "max_f32") + weaver._fold(item, bound, 0.0, "add_f32").unknown
+
+
+_REDUCTIONS = {
+    **{f"{op}_{kind}": rule for kind in FORMATS for op, rule in (("add", _sum_of_lanes), ("mul", _product_of_lanes))},
+    **{f"{op}_{kind}": _extreme_of_lanes for kind in FORMATS for op in ("min", "max")},
+}

@@ -1,0 +1,106 @@
+"""How values hang together in a program: what decides, and what belongs to one sum or product."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
+
+from .. import ir
+from ..ir import Region, Slot, Value
+
+_FLOATS = ("f32", "f16")
+_SUMS, _PRODUCTS = ("add", "sub", "fma"), ("mul", "div")
+_STEPS = frozenset(("floor", "ceil", "trunc", "round", "fract", "sign", "step", "rem", "modf_fract"))
+
+
+def regions(item: ir.Item) -> tuple[Region, ...]:
+    """The regions inside an item, in the order in which they run."""
+    match item:
+        case ir.If(then=then, orelse=orelse):
+            return then, orelse
+        case ir.Loop(header=header, body=body, continuing=continuing):
+            return header, body, continuing
+        case ir.Scope(body=body):
+            return (body,)
+        case _:
+            return ()
+
+
+def items(item: ir.Item) -> Iterator[ir.Item]:
+    """Everything inside an item."""
+    for region in regions(item):
+        yield from items_of(region)
+
+
+def items_of(region: Region) -> Iterator[ir.Item]:
+    for each in region.items:
+        yield each
+        yield from items(each)
+
+
+class Shapes:
+    """`delicate`: floats that a comparison, a whole number or an integer is made of: of these it is worth knowing
+    whether they were rounded at all. What goes through memory is not followed.
+
+    `terms`: sums that are a term of one sum, and of nothing else; `factors`: products and quotients that belong to one
+    product of more. These an implementation may compute in another order. Spec: "Reassociation and Fusion".
+    """
+
+    def __init__(self, body: Region) -> None:
+        self._written: dict[Slot, list[Value]] = {}
+        self._uses: Counter[Value] = Counter()
+        values = []
+        for item in items_of(body):
+            if isinstance(item, Value):
+                values.append(item)
+            self._uses.update(_operands(item))
+            if isinstance(item, ir.Set):
+                self._written.setdefault(item.slot, []).append(item.value)
+            elif isinstance(item, ir.Put):
+                for slot in item.block.slots:
+                    self._written.setdefault(slot, []).append(item.value)
+        self.delicate = self._delicate(values)
+        self.terms = {term for _, term in self._chains(values, _SUMS)}
+        self.factors = {value for pair in self._chains(values, _PRODUCTS) for value in pair}
+
+    def _delicate(self, values: list[Value]) -> set[Value]:
+        found: set[Value] = set()
+        waiting = [a for v in values if _decides(v) for a in v.args]
+        while waiting:
+            value = waiting.pop()
+            if value in found or value.kind not in _FLOATS:
+                continue
+            found.add(value)
+            slots = [value.imm] if value.op == "get" else value.imm.block.slots if value.op == "pick" else []
+            waiting += [*value.args, *(v for slot in slots for v in self._written.get(slot, ()))]
+        return found
+
+    def _chains(self, values: list[Value], stems: tuple[str, ...]) -> Iterator[tuple[Value, Value]]:
+        """An operation and an operand of it that is such an operation too, made for it alone."""
+        for value in values:
+            if _stem(value) in stems:
+                for operand in value.args[2:] if _stem(value) == "fma" else value.args:
+                    if _stem(operand) in stems and self._uses[operand] == 1 and operand.region is value.region:
+                        yield value, operand
+
+
+def _stem(value: Value) -> str:
+    return value.op.rpartition("_")[0] if value.kind in _FLOATS else ""
+
+
+def _decides(value: Value) -> bool:
+    """Whether a result jumps where its operand hardly moves."""
+    to_word = value.kind not in _FLOATS and any(a.kind in _FLOATS for a in value.args)
+    return (to_word and value.op != "f16_to_bits_f16") or _stem(value) in _STEPS
+
+
+def _operands(item: ir.Item) -> Iterator[Value]:
+    """The values that an item takes."""
+    if isinstance(item, Value):
+        yield from item.args
+        return
+    for field in fields(item):
+        part = getattr(item, field.name)
+        if field.name not in ("result", "results"):
+            yield from (v for v in (part if isinstance(part, list) else [part]) if isinstance(v, Value))
