@@ -17,10 +17,12 @@ SHARES = ("none", "up", "down", "any", "far")
 
 
 class Legal:
-    """`share` is how errors are chosen: none, all up, all down, or for each element any, or one of the extremes."""
+    """`share` is how errors are chosen: none, all up, all down, or for each element any, or one of the extremes.
+    `reorders`: sums, and of f32 products, are computed in an order of their own (f16 would leave its range on the way).
+    """
 
-    def __init__(self, kind: str, share: str, seed: int) -> None:
-        self.kind, self.share = kind, share
+    def __init__(self, kind: str, share: str, seed: int, reorders: bool = False) -> None:
+        self.kind, self.share, self.reorders = kind, share, reorders
         self.mantissa, self.least, self.largest = FORMATS[kind]
         self.random = np.random.default_rng(seed)
         self.fuses = random.Random(seed)
@@ -125,7 +127,8 @@ class Legal:
         return np.where(x > 0, self.off(1 / np.sqrt(x), 2.0), np.nan)
 
     def sqrt(self, x):
-        return self.div(np.ones_like(x), self.inverseSqrt(x))
+        """Of 0 it is 0, as nobody doubts, although 1 / inverseSqrt(0) says nothing."""
+        return np.where(x == 0, 0.0, self.div(np.ones_like(x), self.inverseSqrt(x)))
 
     def exp(self, x):
         return self.off(np.exp(x), (3 if self.kind == "f32" else 1) + 2 * np.abs(x))
@@ -219,7 +222,54 @@ def written(tree: Tree) -> str:
 
 
 def computed(tree: Tree, arithmetic: Legal, **variables):
+    """The value of an expression, operation by operation."""
     if len(tree) == 1:
         return variables[tree[0]]
     with np.errstate(all="ignore"):
+        if arithmetic.reorders and tree[0] in ("add", "sub", "fma"):
+            return _sum(tree, arithmetic, variables)
+        if arithmetic.reorders and arithmetic.kind == "f32" and tree[0] in ("mul", "div"):
+            return _product(tree, arithmetic, variables)
         return getattr(arithmetic, tree[0])(*(computed(part, arithmetic, **variables) for part in tree[1:]))
+
+
+def _sum(tree: Tree, arithmetic: Legal, variables):
+    terms = [(sign, computed(term, arithmetic, **variables)) for sign, term in _terms(tree, 1)]
+    arithmetic.fuses.shuffle(terms)
+    total = terms[0][0] * terms[0][1]
+    for sign, term in terms[1:]:
+        total = arithmetic.add(total, sign * term)
+    return total
+
+
+def _terms(tree: Tree, sign: int):
+    match tree:
+        case ("add", left, right):
+            return [*_terms(left, sign), *_terms(right, sign)]
+        case ("sub", left, right):
+            return [*_terms(left, sign), *_terms(right, -sign)]
+        case ("fma", x, y, z):
+            return [(sign, ("mul", x, y)), *_terms(z, sign)]
+        case _:
+            return [(sign, tree)]
+
+
+def _product(tree: Tree, arithmetic: Legal, variables):
+    """A factor first, then the others and the divisors as they come."""
+    factors = [(below, computed(factor, arithmetic, **variables)) for below, factor in _factors(tree, False)]
+    arithmetic.fuses.shuffle(factors)
+    first = next(i for i, (below, _) in enumerate(factors) if not below)
+    total = factors.pop(first)[1]
+    for below, factor in factors:
+        total = arithmetic.div(total, factor) if below else arithmetic.mul(total, factor)
+    return total
+
+
+def _factors(tree: Tree, below: bool):
+    match tree:
+        case ("mul", left, right):
+            return [*_factors(left, below), *_factors(right, below)]
+        case ("div", left, right):  # x / (y / z) is a quotient of quotients, and stays one
+            return [*_factors(left, below), (not below, right)]
+        case _:
+            return [(below, tree)]

@@ -331,12 +331,17 @@ RESIDUES: dict[str, Callable[..., tuple[Real, Real]]] = {
 def _words(rules: Rules, result: Value, args: list[Number]) -> Real:
     """Of operands that are no floats nothing may be another."""
     words = [a for a in args if a.kind not in FORMATS]
-    return rules.unless(_any(rules, result, words) <= 0.0) if words else rules.real(0.0)
+    return rules.unless(is_sure(_any(rules, result, words))) if words else rules.real(0.0)
 
 
 def _product(rules: Rules, result: Value, args: list[Number]) -> Real:
     x, y = args
-    return abs(x.real).times_plus(y.bound, x.bound * y.most)
+    return _scaled_by(y.bound, abs(x.real), _scaled_by(x.bound, y.most, rules.real(0.0)))
+
+
+def _scaled_by(bound: Real, size: Real, more: Real) -> Real:
+    """bound * size + more, also where the size is 0: zero times what nobody knows is nothing that anybody knows."""
+    return bound.unknown + more if size.is_zero and not bound.is_zero else bound.times_plus(size, more)
 
 
 def _quotient(rules: Rules, result: Value, args: list[Number]) -> Real:
@@ -486,7 +491,7 @@ def _select(rules: Rules, result: Value, args: list[Number]) -> Real:
     else:
         same = Truth(rules.writer, rules.writer.op(f"eq_{result.kind}", no.value, yes.value))
         other = rules.unless(same) + no.bound + yes.bound
-    return (condition.bound <= 0.0).choose(chosen, other)
+    return is_sure(condition.bound).choose(chosen, other)
 
 
 def _logic(absorbing: int) -> Rule:
@@ -496,7 +501,7 @@ def _logic(absorbing: int) -> Rule:
         sure = Truth(rules.writer, False)
         for a in args:
             truth = Truth(rules.writer, a.value)
-            sure = sure | ((a.bound <= 0.0) & (truth if absorbing else ~truth))
+            sure = sure | (is_sure(a.bound) & (truth if absorbing else ~truth))
         return sure.choose(0.0, _any(rules, result, args))
 
     return rule
@@ -506,12 +511,12 @@ def _compare(rules: Rules, result: Value, args: list[Number]) -> Real:
     """Sure where the operands are further apart than their bounds."""
     x, y = args
     slack = (x.bound + y.bound).times_plus(INFLATED, 0.0)
-    return rules.unless(abs(x.real - y.real) - slack >= 0.0)
+    return rules.unless((abs(x.real - y.real) - slack > 0.0) | is_sure(slack))
 
 
 def _stays(x: Number, gap: Real) -> Truth:
     """No jump lies within the bound of x, from which the next one is `gap` away."""
-    return (gap > x.bound.times_plus(INFLATED, 0.0)) | (x.bound <= 0.0)
+    return (gap > x.bound.times_plus(INFLATED, 0.0)) | is_sure(x.bound)
 
 
 def _gap_floor(x: Real) -> Real:
@@ -552,18 +557,18 @@ def _sign(rules: Rules, result: Value, args: list[Number]) -> Real:
 
 
 def _step(rules: Rules, result: Value, args: list[Number]) -> Real:
-    return rules.unless(_compare(rules, result, args) <= 0.0, _any(rules, result, args).unknown + 1.0)
+    return rules.unless(is_sure(_compare(rules, result, args)), _any(rules, result, args).unknown + 1.0)
 
 
 def _fraction(rules: Rules, result: Value, args: list[Number]) -> Real:
     """frexp: the same exponent, or nothing is known."""
     (x,) = args
     scale = abs(rules.real(result)) / abs(x.real)
-    return (x.bound <= 0.0).choose(0.0, rules.unless(_same_exponent(rules, x)) + x.bound * scale)
+    return is_sure(x.bound).choose(0.0, rules.unless(_same_exponent(rules, x)) + x.bound * scale)
 
 
 def _exponent(rules: Rules, result: Value, args: list[Number]) -> Real:
-    return rules.unless(_same_exponent(rules, args[0]) | (args[0].bound <= 0.0))
+    return rules.unless(_same_exponent(rules, args[0]) | is_sure(args[0].bound))
 
 
 def _same_exponent(rules: Rules, x: Number) -> Truth:
@@ -577,13 +582,13 @@ def _scaled(rules: Rules, result: Value, args: list[Number]) -> Real:
     least, size = FORMATS[result.kind].least, abs(rules.real(result))
     error = rules.real(rules.writer.op("ldexp_f32", x.bound.value, exponent.value))
     total = error + (size - error < least).choose(2 * least, 0.0)
-    return (size + error <= FORMATS[result.kind].largest).choose(total, INF) + rules.unless(exponent.bound <= 0.0)
+    return (size + error <= FORMATS[result.kind].largest).choose(total, INF) + rules.unless(is_sure(exponent.bound))
 
 
 def _half(rules: Rules, result: Value, args: list[Number]) -> Real:
     """f32 rounded to f16, either way; exact where it is one."""
     (x,) = args
-    same = (x.bound <= 0.0) & (abs(rules.real(result) - x.real) <= 0.0)
+    same = is_sure(x.bound) & (abs(rules.real(result) - x.real) <= 0.0)
     return same.choose(x.bound, rules.rounded(result, x.bound, 1.5, "f16"))
 
 
@@ -663,11 +668,11 @@ def _from_integer(rules: Rules, result: Value, args: list[Number]) -> Real:
     (x,) = args
     form, size = FORMATS[result.kind], abs(rules.real(result))
     rounding = (size < form.whole).choose(0.0, rules.rounded(result, rules.real(0.0), 1.5))
-    return rounding + rules.unless(x.bound <= 0.0)
+    return rounding + rules.unlessis_sure(x.bound)
 
 
 def _from_bool(rules: Rules, result: Value, args: list[Number]) -> Real:
-    return rules.unless(args[0].bound <= 0.0, 1.0)
+    return rules.unless(is_sure(args[0].bound), 1.0)
 
 
 CONVERSIONS: dict[tuple[str, str], Rule] = {

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 
+from ...wgsl.typed import Variable
 from .. import ir
+from ..access import Access
 from ..ir import Region, Slot, Value
 
 _FLOATS = ("f32", "f16")
@@ -41,14 +43,15 @@ def items_of(region: Region) -> Iterator[ir.Item]:
 
 class Shapes:
     """`delicate`: floats that a comparison, a whole number or an integer is made of: of these it is worth knowing
-    whether they were rounded at all. What goes through memory is not followed.
+    whether they were rounded at all.
 
     `terms`: sums that are a term of one sum, and of nothing else; `factors`: products and quotients that belong to one
     product of more. These an implementation may compute in another order. Spec: "Reassociation and Fusion".
     """
 
-    def __init__(self, body: Region) -> None:
-        self._written: dict[Slot, list[Value]] = {}
+    def __init__(self, body: Region, accesses: list[Access]) -> None:
+        self._written: dict[Slot | Variable, list[Value]] = {}
+        self._loaded: dict[Value, Variable] = {}
         self._uses: Counter[Value] = Counter()
         values = []
         for item in items_of(body):
@@ -60,6 +63,10 @@ class Shapes:
             elif isinstance(item, ir.Put):
                 for slot in item.block.slots:
                     self._written.setdefault(slot, []).append(item.value)
+            elif isinstance(item, ir.Store):
+                self._written.setdefault(accesses[item.access].variable, []).extend(item.values)
+            elif isinstance(item, ir.Load):
+                self._loaded |= dict.fromkeys(item.results, accesses[item.access].variable)
         self.delicate = self._delicate(values)
         self.terms = {term for _, term in self._chains(values, _SUMS)}
         self.factors = {value for pair in self._chains(values, _PRODUCTS) for value in pair}
@@ -72,9 +79,14 @@ class Shapes:
             if value in found or value.kind not in _FLOATS:
                 continue
             found.add(value)
-            slots = [value.imm] if value.op == "get" else value.imm.block.slots if value.op == "pick" else []
-            waiting += [*value.args, *(v for slot in slots for v in self._written.get(slot, ()))]
+            waiting += [*value.args, *(v for place in self._places(value) for v in self._written.get(place, ()))]
         return found
+
+    def _places(self, value: Value) -> list[Slot] | list[Variable]:
+        """The variables that a value may come from."""
+        if value.op == "result":
+            return [self._loaded[value]] if value in self._loaded else []
+        return [value.imm] if value.op == "get" else value.imm.block.slots if value.op == "pick" else []
 
     def _chains(self, values: list[Value], stems: tuple[str, ...]) -> Iterator[tuple[Value, Value]]:
         """An operation and an operand of it that is such an operation too, made for it alone."""

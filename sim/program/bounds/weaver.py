@@ -87,7 +87,7 @@ class _Weaver:
         self._lanes = lanes
         self._writer = Writer(lowered.body)
         self._bounds: dict[Value, Real] = {}
-        self._rules = Rules(self._writer, self._bounds, Shapes(lowered.body))
+        self._rules = Rules(self._writer, self._bounds, Shapes(lowered.body, lowered.accesses))
         self._blocks: dict[Block, Block] = {}
         self._astray: list[_Astray] = []
 
