@@ -162,7 +162,13 @@ class Real:
         return Real(self.writer, self._op("sub_f32", self))
 
     @property
+    def is_sure(self) -> Truth:
+        """Where a bound is 0: all implementations agree."""
+        return self <= 0.0
+
+    @property
     def is_zero(self) -> bool:
+        """Whether it is 0 wherever the program runs."""
         return _is(self.value, 0.0)
 
 

@@ -164,7 +164,7 @@ class Rules:
             return reordered
         if result not in self._shapes.delicate:
             return total
-        sure = reduce(Truth.__and__, (is_sure(a.bound) for a in args))
+        sure = reduce(Truth.__and__, (a.bound.is_sure for a in args))
         return (sure & self.is_whole(stem, result, args)).choose(0.0, total)
 
     def reordered(self, stem: str, result: Value, args: list[Number]) -> Real | None:
@@ -187,8 +187,8 @@ class Rules:
         exact, residue = RESIDUES[stem](*(a.real for a in args))
         size = abs(self.real(result))
         form = FORMATS[result.kind]  # of small f32 the residue itself may be flushed
-        normal = (size >= (form.least if result.kind == "f16" else form.least / form.ulp)) | (size <= 0.0)
-        return normal & is_sure(abs(residue)) & is_sure(abs(exact - self.real(result)))
+        normal = (size >= (form.least if result.kind == "f16" else form.least / form.ulp)) | size.is_sure
+        return normal & abs(residue).is_sure & abs(exact - self.real(result)).is_sure
 
     def rounded(self, result: Value, carried: Real, ulps: Real | float, kind: str = "") -> Real:
         """The bound of a result that carries an error, and is `ulps` off at most.
@@ -287,11 +287,6 @@ def accuracy_of(stem: str) -> Accuracy:
 Rule = Callable[[Rules, Value, list[Number]], Real]
 
 
-def is_sure(bound: Real) -> Truth:
-    """Whether a bound is 0: all implementations agree."""
-    return bound <= 0.0
-
-
 # ---- what is rounded off -------------------------------------------------------------------------------------
 
 
@@ -331,7 +326,7 @@ RESIDUES: dict[str, Callable[..., tuple[Real, Real]]] = {
 def _words(rules: Rules, result: Value, args: list[Number]) -> Real:
     """Of operands that are no floats nothing may be another."""
     words = [a for a in args if a.kind not in FORMATS]
-    return rules.unless(is_sure(_any(rules, result, words))) if words else rules.real(0.0)
+    return rules.unless(_any(rules, result, words).is_sure) if words else rules.real(0.0)
 
 
 def _product(rules: Rules, result: Value, args: list[Number]) -> Real:
@@ -491,7 +486,7 @@ def _select(rules: Rules, result: Value, args: list[Number]) -> Real:
     else:
         same = Truth(rules.writer, rules.writer.op(f"eq_{result.kind}", no.value, yes.value))
         other = rules.unless(same) + no.bound + yes.bound
-    return is_sure(condition.bound).choose(chosen, other)
+    return condition.bound.is_sure.choose(chosen, other)
 
 
 def _logic(absorbing: int) -> Rule:
@@ -501,7 +496,7 @@ def _logic(absorbing: int) -> Rule:
         sure = Truth(rules.writer, False)
         for a in args:
             truth = Truth(rules.writer, a.value)
-            sure = sure | (is_sure(a.bound) & (truth if absorbing else ~truth))
+            sure = sure | (a.bound.is_sure & (truth if absorbing else ~truth))
         return sure.choose(0.0, _any(rules, result, args))
 
     return rule
@@ -511,12 +506,12 @@ def _compare(rules: Rules, result: Value, args: list[Number]) -> Real:
     """Sure where the operands are further apart than their bounds."""
     x, y = args
     slack = (x.bound + y.bound).times_plus(INFLATED, 0.0)
-    return rules.unless((abs(x.real - y.real) - slack > 0.0) | is_sure(slack))
+    return rules.unless((abs(x.real - y.real) - slack > 0.0) | slack.is_sure)
 
 
 def _stays(x: Number, gap: Real) -> Truth:
     """No jump lies within the bound of x, from which the next one is `gap` away."""
-    return (gap > x.bound.times_plus(INFLATED, 0.0)) | is_sure(x.bound)
+    return (gap > x.bound.times_plus(INFLATED, 0.0)) | x.bound.is_sure
 
 
 def _gap_floor(x: Real) -> Real:
@@ -557,18 +552,18 @@ def _sign(rules: Rules, result: Value, args: list[Number]) -> Real:
 
 
 def _step(rules: Rules, result: Value, args: list[Number]) -> Real:
-    return rules.unless(is_sure(_compare(rules, result, args)), _any(rules, result, args).unknown + 1.0)
+    return rules.unless(_compare(rules, result, args).is_sure, _any(rules, result, args).unknown + 1.0)
 
 
 def _fraction(rules: Rules, result: Value, args: list[Number]) -> Real:
     """frexp: the same exponent, or nothing is known."""
     (x,) = args
     scale = abs(rules.real(result)) / abs(x.real)
-    return is_sure(x.bound).choose(0.0, rules.unless(_same_exponent(rules, x)) + x.bound * scale)
+    return x.bound.is_sure.choose(0.0, rules.unless(_same_exponent(rules, x)) + x.bound * scale)
 
 
 def _exponent(rules: Rules, result: Value, args: list[Number]) -> Real:
-    return rules.unless(_same_exponent(rules, args[0]) | is_sure(args[0].bound))
+    return rules.unless(_same_exponent(rules, args[0]) | args[0].bound.is_sure)
 
 
 def _same_exponent(rules: Rules, x: Number) -> Truth:
@@ -582,13 +577,13 @@ def _scaled(rules: Rules, result: Value, args: list[Number]) -> Real:
     least, size = FORMATS[result.kind].least, abs(rules.real(result))
     error = rules.real(rules.writer.op("ldexp_f32", x.bound.value, exponent.value))
     total = error + (size - error < least).choose(2 * least, 0.0)
-    return (size + error <= FORMATS[result.kind].largest).choose(total, INF) + rules.unless(is_sure(exponent.bound))
+    return (size + error <= FORMATS[result.kind].largest).choose(total, INF) + rules.unless(exponent.bound.is_sure)
 
 
 def _half(rules: Rules, result: Value, args: list[Number]) -> Real:
     """f32 rounded to f16, either way; exact where it is one."""
     (x,) = args
-    same = is_sure(x.bound) & (abs(rules.real(result) - x.real) <= 0.0)
+    same = x.bound.is_sure & abs(rules.real(result) - x.real).is_sure
     return same.choose(x.bound, rules.rounded(result, x.bound, 1.5, "f16"))
 
 
@@ -668,11 +663,11 @@ def _from_integer(rules: Rules, result: Value, args: list[Number]) -> Real:
     (x,) = args
     form, size = FORMATS[result.kind], abs(rules.real(result))
     rounding = (size < form.whole).choose(0.0, rules.rounded(result, rules.real(0.0), 1.5))
-    return rounding + rules.unlessis_sure(x.bound)
+    return rounding + rules.unless(x.bound.is_sure)
 
 
 def _from_bool(rules: Rules, result: Value, args: list[Number]) -> Real:
-    return rules.unless(is_sure(args[0].bound), 1.0)
+    return rules.unless(args[0].bound.is_sure, 1.0)
 
 
 CONVERSIONS: dict[tuple[str, str], Rule] = {

@@ -113,7 +113,7 @@ class _Weaver:
     def _wild(self, address: Value | None) -> Real:
         """Infinity where an address may be another."""
         bound = self._bound(address)
-        return self._number(0.0) if bound.is_zero else (bound <= 0.0).choose(0.0, INF)
+        return self._number(0.0) if bound.is_zero else bound.is_sure.choose(0.0, INF)
 
     def _item(self, item: ir.Item) -> None:
         writer = self._writer
@@ -245,7 +245,7 @@ class _Weaver:
             inexact = self._sum(item.args) + wild + self._gone()
             unknown = [self._number(INF).value]
             store = ir.Store(unknown, self._shadow(item), item.address, item.site)
-            writer.only_where((~(inexact <= 0.0)).value, lambda: writer.append(store))
+            writer.only_where((~inexact.is_sure).value, lambda: writer.append(store))
             self._lose(item, wild)
 
     def _lost_part(self, variable: Variable) -> Real:
@@ -262,7 +262,7 @@ class _Weaver:
         note = self._note(place(self._accesses, item)[0]) if not where.is_zero else -1
         one = self._writer.const("u32", 1)
         self._writer.only_where(
-            (~(where <= 0.0)).value, lambda: self._writer.append(ir.Store([one], note, None, self._site))
+            (~where.is_sure).value, lambda: self._writer.append(ir.Store([one], note, None, self._site))
         )
 
     @property
@@ -378,7 +378,7 @@ class _Weaver:
             shadow = self._slot(slot)
             writer.append(ir.Set(shadow, (Real(writer, writer.get(shadow)) + astray).value))
         stores = [i for i in items(extent) if isinstance(i, ir.Store | ir.Atomic) and self._is_program(i)]
-        writer.only_where((~(astray <= 0.0)).value, lambda: self._forget_memory(stores))
+        writer.only_where((~astray.is_sure).value, lambda: self._forget_memory(stores))
 
     def _forget_memory(self, stores: list[ir.Store | ir.Atomic]) -> None:
         here, unknown = self._writer.here, self._number(INF)
@@ -404,7 +404,7 @@ class _Weaver:
         writer = self._writer
         number = len(self.doubts)
         self.doubts.append(Doubt(self._lowered.spans.get(id(about), _NONE), what))
-        sure = Truth(writer, (bound <= 0.0).value) | ~(self._gone() <= 0.0)
+        sure = bound.is_sure | ~self._gone().is_sure
 
         def note() -> None:
             for op, word, value in (("add_u32", 0, writer.const("u32", 1)), ("min_u32", 1, self._invocation())):
