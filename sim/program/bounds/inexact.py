@@ -140,11 +140,7 @@ class _Walk:
         inside = astray or id(item) in found.extents
         for region in regions(item):
             self.region(region, inside)
-        conditions = {
-            ir.If: lambda: (item.condition,),
-            ir.Loop: lambda: (item.condition, item.break_if),
-            ir.Scope: lambda: (),
-        }[type(item)]()
+        conditions = [getattr(item, name, None) for name in ("condition", "break_if")]
         if self._off(*conditions):
             extent, around = self._extent()
             found.doubtful[id(item)] = extent
