@@ -18,8 +18,7 @@ SHARES = ("none", "up", "down", "any", "far")
 
 class Legal:
     """`share` is how errors are chosen: none, all up, all down, or for each element any, or one of the extremes.
-    `reorders`: sums, and of f32 products, are computed in an order of their own (f16 would leave its range on the way).
-    """
+    `reorders`: sums and products are computed in an order of their own."""
 
     def __init__(self, kind: str, share: str, seed: int, reorders: bool = False) -> None:
         self.kind, self.share, self.reorders = kind, share, reorders
@@ -228,7 +227,7 @@ def computed(tree: Tree, arithmetic: Legal, **variables):
     with np.errstate(all="ignore"):
         if arithmetic.reorders and tree[0] in ("add", "sub", "fma"):
             return _sum(tree, arithmetic, variables)
-        if arithmetic.reorders and arithmetic.kind == "f32" and tree[0] in ("mul", "div"):
+        if arithmetic.reorders and tree[0] in ("mul", "div"):
             return _product(tree, arithmetic, variables)
         return getattr(arithmetic, tree[0])(*(computed(part, arithmetic, **variables) for part in tree[1:]))
 

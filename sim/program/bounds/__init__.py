@@ -15,6 +15,7 @@ another one". What no rounding can reach has no companion and costs nothing.
     weaver       the walk over the program
 
 Constants are exact: a constant expression is taken to be computed as every front end does, in float64 and rounded once.
+What is not granted: other formulas that come to the same, such as a * (b + c) for a * b + a * c.
 """
 
 from __future__ import annotations

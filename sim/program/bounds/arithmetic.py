@@ -156,6 +156,10 @@ class Real:
         """The larger of two numbers (not of two bounds: it would lose a NaN)."""
         return Real(self.writer, self._op("max_f32", other))
 
+    def at_most(self, other: Real | float) -> Real:
+        """The smaller of two numbers."""
+        return Real(self.writer, self._op("min_f32", other))
+
     @property
     def unknown(self) -> Real:
         """NaN of a bound that says nothing, else 0."""

@@ -21,7 +21,8 @@ from math import frexp
 
 from ...machine.scalar import OPS
 from ...wgsl.builtins import BUILTINS, OPERATORS
-from ...wgsl.builtins.accuracy import UNBOUNDED, Accuracy, Bound, Range
+from ...wgsl.builtins.accuracy import UNBOUNDED, Accuracy, Bound
+from ...wgsl.builtins.accuracy import Range as Domain
 from ..bits import from_bits
 from ..ir import Value
 from .arithmetic import INF, Real, Truth, Writer
@@ -42,6 +43,14 @@ class Sum:
     times: int
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What partial products, in whatever order, are at most and at least."""
+
+    high: Real
+    low: Real
+
+
 class Rules:
     """`bound(result)` of a value of the program whose operands have bounds."""
 
@@ -50,6 +59,7 @@ class Rules:
         self.bounds = bounds
         self._shapes = shapes
         self._sums: dict[Value, Sum] = {}
+        self._ranges: dict[Value, Range] = {}
 
     def real(self, value: Value | float) -> Real:
         if isinstance(value, Value) and value.kind != "f32":
@@ -119,6 +129,8 @@ class Rules:
         if stem == "mul" and any(_is_power_of_two(a.value) for a in args):
             ulps = self.real(0.0)
         total = covered.choose(self.rounded(result, more, ulps), INF)
+        if result in self._shapes.factors:
+            total = self.on_the_way(stem, result, args, total)
         return self.settled(stem, result, args, total) if stem in RESIDUES else total
 
     def settled(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
@@ -143,13 +155,27 @@ class Rules:
             return None
         return self.in_any_order(result, whole.carried, whole.size, self.real(whole.times))
 
+    def on_the_way(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
+        """The bound of a product of three factors or more, which may overflow or be flushed on another way to it."""
+        form, one = FORMATS[result.kind], self.real(1.0)
+        x, y = (self._ranges.get(a.value) or Range(a.most.at_least(1.0), a.least.at_most(1.0)) for a in args)
+        if stem == "div":
+            y = Range((one / args[1].least).at_least(1.0), (one / args[1].most).at_most(1.0))
+        whole = self._ranges[result] = Range(x.high * y.high, x.low * y.low)
+        total = total + (whole.low >= form.least).choose(0.0, abs(self.real(result)))
+        return (whole.high <= form.largest).choose(total, INF)
+
     def is_whole(self, stem: str, result: Value, args: list[Number]) -> Truth:
         """Whether nothing was rounded off a result: then no implementation may have another."""
         exact, residue = RESIDUES[stem](*(a.real for a in args))
         size = abs(self.real(result))
         form = FORMATS[result.kind]  # of small f32 the residue itself may be flushed
         normal = (size >= (form.least if result.kind == "f16" else form.least / form.ulp)) | size.is_sure
-        return normal & abs(residue).is_sure & abs(exact - self.real(result)).is_sure
+        whole = normal & abs(residue).is_sure & abs(exact - self.real(result)).is_sure
+        if stem != "fma" or result.kind == "f32":
+            return whole
+        product = args[0].real * args[1].real  # which f32 holds, and an f16 need not
+        return whole & abs(product - product.called("quantizeToF16")).is_sure
 
     def rounded(self, result: Value, carried: Real, ulps: Real | float, kind: str = "") -> Real:
         """The bound of a result that carries an error, and is `ulps` off at most.
@@ -183,7 +209,7 @@ class Rules:
         total = each.times_plus(times, carried * (1 + 2.0**-10))
         return (size <= form.largest).choose(total, INF)
 
-    def _holds(self, where: Range | None, args: list[Number]) -> tuple[Truth, Truth]:
+    def _holds(self, where: Domain | None, args: list[Number]) -> tuple[Truth, Truth]:
         """Whether an accuracy may hold for some legal arguments, and whether it holds for all."""
         if where is None:
             return Truth(self.writer, True), Truth(self.writer, True)

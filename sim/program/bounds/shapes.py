@@ -57,7 +57,8 @@ class Shapes:
         for item in items_of(body):
             if isinstance(item, Value):
                 values.append(item)
-            self._uses.update(_operands(item))
+                continue
+            self._use(item)
             if isinstance(item, ir.Set):
                 self._written.setdefault(item.slot, []).append(item.value)
             elif isinstance(item, ir.Put):
@@ -70,6 +71,15 @@ class Shapes:
         self.delicate = self._delicate(values)
         self.terms = {term for _, term in self._chains(values, _SUMS)}
         self.factors = {value for pair in self._chains(values, _PRODUCTS) for value in pair}
+
+    def _use(self, item: ir.Item) -> None:
+        """Count the uses of what an item needs: of what nothing needs, none."""
+        waiting = list(_operands(item))
+        while waiting:
+            value = waiting.pop()
+            self._uses[value] += 1
+            if self._uses[value] == 1:
+                waiting += _operands(value)
 
     def _delicate(self, values: list[Value]) -> set[Value]:
         found: set[Value] = set()
