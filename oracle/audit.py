@@ -24,6 +24,7 @@ from .manifest import Case
 from .reflect import check_module
 
 Say = Callable[[str], None]
+Truth = dict[str, references.Expected]
 
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
@@ -56,7 +57,7 @@ class CounterCheck:
     """One counter against the manifest's figure."""
 
     counter: str
-    expected: int
+    expected: float
     actual: float
 
     @property
@@ -122,17 +123,16 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     seconds: dict[str, float] = {}
     notes: list[str] = []
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all", say))
-    checks = []
+    checks, truth = [], {}
     if case.kernel.reference:
         say("computing the reference")
-        reference = references.find(case.kernel.reference)
-        expected = timed(seconds, "reference", lambda: reference(case.arrays, case.shape.dims))
-        checks += _against_reference(case, run, expected)
+        truth = timed(seconds, "reference", lambda: expected_outputs(case))
+        checks += [_against_reference(case, truth, name, run, run, "") for name in truth]
     else:
         notes.append("no reference to compare with: the manifest names none")
     adapter = None
     if options.gpu:
-        adapter, more = _against_gpu(case, run, options, say, seconds, notes)
+        adapter, more = _against_gpu(case, run, truth, options, say, seconds, notes)
         checks += more
     return Audit(
         case=case,
@@ -198,15 +198,28 @@ def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1) -> gpu.GpuRun:
     )
 
 
-def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, worst: int = 5) -> list[OutputCheck]:
-    """Every output bit for bit, or within derived bounds where the specification leaves more open than rounding. What
-    the simulator says of the writers goes with the differences."""
+def expected_outputs(case: Case) -> Truth:
+    """What the kernel's reference gives for this case, by the manifest's names."""
+    reference = references.find(case.kernel.reference or "")
+    return reference(case.arrays, case.shape.dims)
+
+
+def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5) -> list[OutputCheck]:
+    """Every output bit for bit. Where the kernel computes what no two implementations compute alike, or the manifest
+    asks for it, within derived bounds; and those whose bits are free against the reference, as the simulator's are.
+
+    What the simulator says of the writers goes with the differences.
+    """
     checks = []
-    for name, theirs in on_gpu.outputs.items():
-        derived = run.loose or case.kernel.rules.get(case.name_of(name)) == DERIVED
-        rule, bound = (DERIVED, run.bounds[name]) if derived else (EXACT, None)
-        comparison = compare(run.outputs[name], theirs, rule, bound=bound, owner=_owner(run, name), worst=worst)
-        checks.append(OutputCheck(case.name_of(name), f"wgpu on {on_gpu.adapter.name}", comparison))
+    for var, theirs in on_gpu.outputs.items():
+        name, where = case.name_of(var), f"wgpu on {on_gpu.adapter.name}"
+        if name in case.kernel.free:
+            checks.append(_against_reference(case, truth, name, on_gpu, run, f" by {where}"))
+            continue
+        derived = run.loose or case.kernel.rules.get(name) == DERIVED
+        rule, bound = (DERIVED, run.bounds[var]) if derived else (EXACT, None)
+        same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
+        checks.append(OutputCheck(name, where, same))
     return checks
 
 
@@ -224,24 +237,25 @@ def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | Non
     return tell
 
 
-def _against_reference(case: Case, run: Any, expected: dict[str, references.Expected]) -> list[OutputCheck]:
+def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any, by: str) -> OutputCheck:
+    """Output `name` of what was done, on a GPU or by the simulator, by the manifest's rule; by default, by the bound of
+    the reference, or that of the simulated run. `by` says whose output it is."""
     variables = {binding.name: binding.var for binding in case.kernel.bindings}
-    checks = []
-    for name, truth in expected.items():
-        if name not in variables:
-            known = f"reference {case.kernel.reference} gives {name}"
-            raise UsageError(f"{case.kernel.path}: {known}, which is no binding of the manifest")
-        default = DERIVED if truth.bound is None else Rule("bound")
-        rule, variable = case.kernel.rules.get(name, default), variables[name]
-        actual = run.outputs[variable].reshape(truth.value.shape)
-        bound = run.bounds[variable].reshape(truth.value.shape) if rule == DERIVED else truth.bound
-        comparison = compare(actual, truth.value, rule, bound=bound, owner=_owner(run, variable))
-        checks.append(OutputCheck(name, f"reference {case.kernel.reference}", comparison))
-    return checks
+    if name not in variables:
+        known = f"reference {case.kernel.reference} gives {name}"
+        raise UsageError(f"{case.kernel.path}: {known}, which is no binding of the manifest")
+    if name not in truth:
+        raise UsageError(f"{case.kernel.path}: `free` names {name}, which reference {case.kernel.reference} lacks")
+    expected, var = truth[name], variables[name]
+    default = DERIVED if expected.bound is None else Rule("bound")
+    rule, shape = case.kernel.rules.get(name, default), expected.value.shape
+    bound = run.bounds[var].reshape(shape) if rule == DERIVED else expected.bound
+    comparison = compare(done.outputs[var].reshape(shape), expected.value, rule, bound=bound, owner=_owner(done, var))
+    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison)
 
 
 def _against_gpu(
-    case: Case, run: Any, options: Options, say: Say, seconds: dict[str, float], notes: list[str]
+    case: Case, run: Any, truth: Truth, options: Options, say: Say, seconds: dict[str, float], notes: list[str]
 ) -> tuple[gpu.AdapterInfo | None, list[OutputCheck]]:
     try:
         adapter = gpu.require_adapter(options.adapter)
@@ -259,7 +273,7 @@ def _against_gpu(
     on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
     if profile != options.device:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
-    return adapter, gpu_checks(case, run, on_gpu)
+    return adapter, gpu_checks(case, run, on_gpu, truth)
 
 
 def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:

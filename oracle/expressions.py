@@ -34,19 +34,28 @@ def evaluate(expression: str | int, names: Mapping[str, int]) -> int:
     >>> evaluate("ceil(N / 64) + 1", {"N": 836})
     15
     """
+    value = fraction(expression, names)
+    if value != int(value):
+        raise UsageError(f"`{expression}` is {value}, not a whole number; use ceil() or floor()")
+    return int(value)
+
+
+def fraction(expression: str | int, names: Mapping[str, int]) -> int | Fraction:
+    """The same, of what need not be whole.
+
+    >>> fraction("ceil(K / 256) / 256", {"K": 1152})
+    Fraction(5, 256)
+    """
     if isinstance(expression, int):
         return expression
     try:
-        value = _value(ast.parse(expression, mode="eval").body, names)
+        return _value(ast.parse(expression, mode="eval").body, names)
     except SyntaxError:
         raise UsageError(f"`{expression}` is not arithmetic") from None
     except ZeroDivisionError:
         raise UsageError(f"`{expression}` divides by zero") from None
     except (UsageError, TypeError) as error:
         raise UsageError(f"in `{expression}`: {error}") from None
-    if value != int(value):
-        raise UsageError(f"`{expression}` is {value}, not a whole number; use ceil() or floor()")
-    return int(value)
 
 
 def names_in(expression: str | int) -> set[str]:

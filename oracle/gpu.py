@@ -126,6 +126,16 @@ def run(
         raise GpuError(f"wgpu {info.wgpu} refused the shader or its dispatch: {_plain(str(error))}") from None
 
 
+def refusal(wgsl: str, adapter: str | None = None) -> str | None:
+    """What wgpu has against the text of a module; None where it takes it. Raises `NoAdapter`."""
+    _, device = _device(adapter)
+    try:
+        device.create_shader_module(code=without_subgroups_directive(wgsl))
+    except _wgpu().GPUError as error:
+        return _plain(str(error))
+    return None
+
+
 def read_slots(wgsl: str, entry: str | None) -> list[Slot]:
     """The bindings that entry point `entry` (None: the only one) uses, as the simulator's front end sees them."""
     import sim

@@ -134,8 +134,8 @@ class Run:
 
     @cached_property
     def loose(self) -> frozenset[str]:
-        """The operations of this run of which the specification asks less than correct rounding, by name of the scalar
-        operation. Where there are none, implementations that round and fuse alike agree bit for bit."""
+        """The operations of this run in which implementations are sure to differ, such as exp_f32. Where there are
+        none, those that round to nearest and fuse alike agree bit for bit."""
         names = opcode_names()
         return frozenset(name for code in np.unique(self.program.code[:, 0]) if is_loose(name := names[int(code)]))
 
@@ -159,7 +159,7 @@ def simulate(
     wgsl: str | Path | Module,
     *,
     grid: int | Sequence[int],
-    bindings: Mapping[Key, Any] | None = None,
+    bindings: Mapping[Any, Any] | None = None,
     entry: str | None = None,
     overrides: Mapping[str | int, Any] | None = None,
     device: str | Device = "nvidia",
