@@ -6,7 +6,7 @@ sizes, dtypes and access modes are checked before anything runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .program.shadows import Shadow
 from .wgsl import types as t
 from .wgsl.diagnostics import WgslError, fail
 from .wgsl.typed import Pipeline, Variable
@@ -51,6 +52,17 @@ class Bound:
             return data.view(self.given.dtype).reshape(self.given.shape).copy()
         kinds = {t.KIND[s] for s in scalars(self.type)}
         return data.view(_DTYPES[kinds.pop()] if len(kinds) == 1 else np.uint8).copy()
+
+
+def words(variable: Variable, contents: NDArray[Any]) -> Bound:
+    """A buffer that the shader does not know of: of instrumentation."""
+    return Bound(variable, variable.type, variable.name, contents, contents.view(np.uint8))
+
+
+def hide(shadows: Iterable[Shadow], bound: list[Bound], dtype: Any) -> dict[Shadow, Bound]:
+    """A buffer, all zero, for each shadow of a buffer."""
+    sizes = {b.variable: len(b.data) for b in bound}
+    return {s: words(s.variable, np.zeros(sizes[s.of] // s.unit, dtype)) for s in shadows if s.of in sizes}
 
 
 def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bindings import Bound, Key, scalars
+from .bindings import Bound, Key, hide, scalars, words
 from .findings import Finding
-from .program.bounds import Doubt, Shadow, Woven
+from .program.bounds import Doubt, Woven
 from .wgsl import types as t
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Any]) -> Bounds:
     """Run `dispatch` with bounds. Raises `WgslError` as the run itself does."""
     subnormal = frozenset(b.variable.name for b in dispatch.bound if _has_subnormals(b))
     program, woven = dispatch.build_with_bounds(subnormal)
-    hidden = {s.variable.name: _hidden(s, dispatch.bound) for s in woven.shadows if s.of.space == "storage"}
-    notes = _words(woven.notes, _first_notes(woven))
+    hidden = hide(woven.shadows, dispatch.bound, np.float32)
+    notes = words(woven.notes, _first_notes(woven))
     launch = dispatch.launch(program, [*dispatch.bound, *hidden.values(), notes])
     launch.run()
     told = launch.output(notes)
@@ -57,8 +57,7 @@ def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Any]) -> Bounds:
     bounds = {}
     for bound in dispatch.bound:
         if bound.writable:
-            shadows = [s for s in woven.shadows if s.of is bound.variable]
-            parts = {s.unit: launch.output(hidden[s.variable.name]) for s in shadows}
+            parts = {s.unit: launch.output(hidden[s]) for s in hidden if s.of is bound.variable}
             units = _per_unit(bound, parts)
             units[_differ(bound, outputs[bound.key], launch.output(bound)) | (bound.variable in lost)] = np.inf
             bounds[bound.key] = units.reshape(_shape(bound))
@@ -74,15 +73,6 @@ def _has_subnormals(bound: Bound) -> bool:
     words, halves = bound.data.view(np.uint32), bound.data.view(np.uint16)
     small = t.F32 in kinds and bool(np.any(((words & 0x7F800000) == 0) & ((words & 0x7FFFFF) != 0)))
     return small or (t.F16 in kinds and bool(np.any(((halves & 0x7C00) == 0) & ((halves & 0x3FF) != 0))))
-
-
-def _hidden(shadow: Shadow, bound: list[Bound]) -> Bound:
-    size = next(len(b.data) for b in bound if b.variable is shadow.of)
-    return _words(shadow.variable, np.zeros(size // shadow.unit, np.float32))
-
-
-def _words(variable: Any, contents: NDArray[Any]) -> Bound:
-    return Bound(variable, variable.type, variable.name, contents, contents.view(np.uint8))
 
 
 def _first_notes(woven: Woven) -> NDArray[np.uint32]:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .bindings import Bound, Key, bind
+from .bindings import Bound, Key, bind, hide
 from .checking import check
 from .counters import SiteCounters, site_counters, totals
 from .error_bounds import Bounds, derive_bounds
@@ -21,9 +21,11 @@ from .launch import POLICIES, Launch, Outcome
 from .machine.opcodes import opcode_names
 from .models import Device, check_dispatch, get
 from .program.bounds import Woven, is_loose
-from .program.build import build, build_with_bounds
+from .program.build import build, build_with_bounds, build_with_sites
 from .program.program import Program
+from .program.shadows import Shadow
 from .wgsl.diagnostics import fail
+from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
 
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds")
@@ -35,13 +37,16 @@ BUDGET = 1 << 32
 
 @dataclass(frozen=True)
 class Writer:
-    """The invocation that stored an element last. `lane` is its local invocation index."""
+    """The invocation that stored an element last. `lane` is its local invocation index; `span` the place in the source,
+    None where workgroups race for it."""
 
     workgroup: tuple[int, int, int]
     lane: int
+    span: Span | None
 
     def __str__(self) -> str:
-        return f"workgroup {self.workgroup}, lane {self.lane}"
+        line = "" if self.span is None else f", line {self.span.line}"
+        return f"workgroup {self.workgroup}, lane {self.lane}{line}"
 
 
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
@@ -90,6 +95,23 @@ class Dispatch:
     def build_with_bounds(self, subnormal: frozenset[str]) -> tuple[Program, Woven]:
         fused = self.device.fma == "fused"
         return build_with_bounds(self.pipeline, fused=fused, subnormal=subnormal, together=self.together)
+
+    @cached_property
+    def marks(self) -> tuple[Launch, dict[Shadow, Bound]]:
+        """A launch that has left, beside each element, what stored it."""
+        fused = self.device.fma == "fused"
+        program, shadows = build_with_sites(self.pipeline, fused=fused, together=self.together)
+        hidden = hide(shadows, self.bound, np.uint32)
+        launch = self.launch(program, [*self.bound, *hidden.values()])
+        launch.run()
+        return launch, hidden
+
+    def span_of_store(self, bound: Bound, byte: int) -> Span | None:
+        """Where in the source this byte of a buffer was stored last; None where it was not."""
+        launch, hidden = self.marks
+        marks = (int(launch.output(hidden[s])[byte // s.unit]) for s in hidden if s.of is bound.variable)
+        mark = max(marks, default=0)
+        return launch.program.sites[mark - 1].span if mark else None
 
     @cached_property
     def writers(self) -> Launch:
@@ -152,7 +174,8 @@ class Run:
             return None
         index, lane = divmod(invocation, self._dispatch.lanes)
         x, y, _ = self.grid
-        return Writer((index % x, index // x % y, index // (x * y)), lane)
+        span = self._dispatch.span_of_store(bound, element * bound.item_bytes)
+        return Writer((index % x, index // x % y, index // (x * y)), lane, span)
 
 
 def simulate(

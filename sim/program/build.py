@@ -6,11 +6,12 @@ import numpy as np
 
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
-from .bounds import Shadow, Woven, weave
+from .bounds import Woven, weave
 from .code import allocate
 from .emit import Emitter
 from .lower import Lowered, lower
 from .program import Program
+from .shadows import Shadow, mark_stores
 from .uniform import analyse
 from .uses import find_uses
 
@@ -27,6 +28,13 @@ def build_with_bounds(
     lowered = lower(pipeline, fused=fused, fold_floats=False)
     woven = weave(lowered, subnormal, int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
+
+
+def build_with_sites(pipeline: Pipeline, *, fused: bool, together: int) -> tuple[Program, list[Shadow]]:
+    """The same program, which also leaves at each element of a buffer 1 + the site that stored it last."""
+    lowered = lower(pipeline, fused=fused)
+    shadows = mark_stores(lowered)
+    return _finish(pipeline, lowered, frozenset(), together, shadows), shadows
 
 
 def _finish(

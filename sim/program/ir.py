@@ -10,7 +10,7 @@ through the scalar semantics, and a value that does not depend on a loop is plac
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -200,6 +200,37 @@ class Target:
 
 
 Item = Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Collective | If | Loop | Scope | Jump
+
+
+def regions(item: Item) -> tuple[Region, ...]:
+    """The regions inside an item, in the order in which they run."""
+    match item:
+        case If(then=then, orelse=orelse):
+            return then, orelse
+        case Loop(header=header, body=body, continuing=continuing):
+            return header, body, continuing
+        case Scope(body=body):
+            return (body,)
+        case _:
+            return ()
+
+
+def items(item: Item) -> Iterator[Item]:
+    """Everything inside an item."""
+    for region in regions(item):
+        yield from items_of(region)
+
+
+def items_of(region: Region) -> Iterator[Item]:
+    """Everything in a region, and inside that."""
+    for each in region.items:
+        yield each
+        yield from items(each)
+
+
+def regions_of(body: Region) -> list[Region]:
+    """A region and all those inside it."""
+    return [body, *(region for item in items_of(body) for region in regions(item))]
 
 
 class Builder:

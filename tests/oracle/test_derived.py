@@ -169,5 +169,10 @@ def test_an_implementation_beyond_its_bounds_is_told(adapter, kernel, monkeypatc
     monkeypatch.setattr(runner, "run", wrong)
     code, output = diff(kernel)
     (worst,) = output["worst"]
-    assert (code, output["mismatches"], worst["index"], worst["owner"]) == (1, 1, [70], "workgroup (1, 0, 0), lane 6")
+    assert (code, output["mismatches"], worst["index"], worst["owner"]) == (
+        1,
+        1,
+        [70],
+        "workgroup (1, 0, 0), lane 6, line 4",
+    )
     assert worst["used"] > 10

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from ...wgsl.typed import Variable
 from .. import ir
 from ..access import Access
-from ..ir import Region, Slot, Value
+from ..ir import Region, Slot, Value, items, regions
 from .rules import FORMATS, is_exact
-from .shapes import items, regions
 
 Construct = ir.If | ir.Loop | ir.Scope
 Place = tuple[Variable, int]  # the words of a variable that are read and written in units of so many bytes

@@ -9,36 +9,11 @@ from dataclasses import fields
 from ...wgsl.typed import Variable
 from .. import ir
 from ..access import Access
-from ..ir import Region, Slot, Value
+from ..ir import Region, Slot, Value, items_of
 
 _FLOATS = ("f32", "f16")
 _SUMS, _PRODUCTS = ("add", "sub", "fma"), ("mul", "div")
 _STEPS = frozenset(("floor", "ceil", "trunc", "round", "fract", "sign", "step", "rem", "modf_fract"))
-
-
-def regions(item: ir.Item) -> tuple[Region, ...]:
-    """The regions inside an item, in the order in which they run."""
-    match item:
-        case ir.If(then=then, orelse=orelse):
-            return then, orelse
-        case ir.Loop(header=header, body=body, continuing=continuing):
-            return header, body, continuing
-        case ir.Scope(body=body):
-            return (body,)
-        case _:
-            return ()
-
-
-def items(item: ir.Item) -> Iterator[ir.Item]:
-    """Everything inside an item."""
-    for region in regions(item):
-        yield from items_of(region)
-
-
-def items_of(region: Region) -> Iterator[ir.Item]:
-    for each in region.items:
-        yield each
-        yield from items(each)
 
 
 class Shapes:

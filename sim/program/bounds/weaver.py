@@ -7,32 +7,24 @@ it is *astray*. What an astray lane writes has no bound; at the end of the exten
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...wgsl import types as t
 from ...wgsl.source import Source, Span
 from ...wgsl.typed import Variable
 from .. import ir
 from ..access import Access
-from ..ir import Block, Region, Slot, Value
+from ..ir import Block, Region, Slot, Value, items
 from ..lower import Lowered
+from ..shadows import Shadow, Shadows
 from ..sites import Site
 from .arithmetic import INF, Real, Truth, Writer
 from .inexact import Construct, Inexact, find_inexact, is_known_in, place
 from .rules import FORMATS, Rules
-from .shapes import Shapes, items
+from .shapes import Shapes
 
 NOTES = "notes of the bounds"  # a variable of words: see `Woven`
 _NONE = Span(Source(""), 0, 0)
-
-
-@dataclass(frozen=True)
-class Shadow:
-    """The bounds of `of`: an f32 for each of its units of `unit` bytes."""
-
-    variable: Variable
-    of: Variable
-    unit: int
 
 
 @dataclass(frozen=True)
@@ -61,7 +53,7 @@ def weave(lowered: Lowered, subnormal: frozenset[str], lanes: int) -> Woven:
     found = find_inexact(lowered.body, lowered.accesses, subnormal)
     weaver = _Weaver(lowered, found, subnormal, lanes)
     weaver.region(lowered.body)
-    return Woven(lowered, list(weaver.shadows.values()), weaver.notes, weaver.doubts, weaver.lost)
+    return Woven(lowered, weaver.shadows, weaver.notes, weaver.doubts, weaver.lost)
 
 
 @dataclass
@@ -75,7 +67,7 @@ class _Astray:
 
 class _Weaver:
     def __init__(self, lowered: Lowered, found: Inexact, subnormal: frozenset[str], lanes: int) -> None:
-        self.shadows: dict[tuple[Variable, int], Shadow] = {}
+        self._shadows = Shadows(lowered.accesses, "bounds")
         self.notes = Variable(NOTES, t.Array(t.U32, None), _NONE, "storage", "read_write")
         self.doubts: list[Doubt] = []
         self.lost = sorted(found.lost, key=lambda v: v.name)
@@ -90,6 +82,10 @@ class _Weaver:
         self._rules = Rules(self._writer, self._bounds, Shapes(lowered.body, lowered.accesses))
         self._blocks: dict[Block, Block] = {}
         self._astray: list[_Astray] = []
+
+    @property
+    def shadows(self) -> list[Shadow]:
+        return self._shadows.all()
 
     # ---- values ----
 
@@ -181,30 +177,13 @@ class _Weaver:
 
     # ---- memory ----
 
-    def _shadow(self, item: ir.Load | ir.Store | ir.Atomic) -> int:
-        """The number of the access to the bounds of what an item accesses."""
-        access = self._accesses[item.access]
-        which = access.variable, access.unit
-        if which not in self.shadows:
-            name = f"{access.variable.name} (bounds, {access.unit})"
-            variable = replace(access.variable, name=name, access="read_write")
-            self.shadows[which] = Shadow(variable, access.variable, access.unit)
-        wide = 4 // access.unit
-        tail = None if access.tail is None else (access.tail[0] * wide, access.tail[1] * wide)
-        return self._access(replace(access, variable=self.shadows[which].variable, unit=4, tail=tail))
-
-    def _access(self, access: Access) -> int:
-        if access not in self._accesses:
-            self._accesses.append(access)
-        return self._accesses.index(access)
-
     def _load(self, load: ir.Load) -> None:
         which = place(self._accesses, load)
         more = self._wild(load.address) + self._lost_part(which[0])
         parts = [self._number(0.0)] * len(load.results)
         if which in self._found.places:
             results = [self._writer.result("f32") for _ in load.results]
-            self._writer.append(ir.Load(results, self._shadow(load), load.address, load.site))
+            self._writer.append(ir.Load(results, self._shadows.beside(load), load.address, load.site))
             parts = [Real(self._writer, r) for r in results]
         for result, part in zip(load.results, parts, strict=True):
             self._bounds[result] = part + more + self._flush(which, result)
@@ -226,7 +205,7 @@ class _Weaver:
             return
         wild = self._wild(store.address)
         bounds = [(self._bound(v) + self._gone() + wild).value for v in store.values]
-        self._writer.append(ir.Store(bounds, self._shadow(store), store.address, store.site))
+        self._writer.append(ir.Store(bounds, self._shadows.beside(store), store.address, store.site))
         self._lose(store, wild)
 
     def _atomic(self, item: ir.Atomic) -> None:
@@ -235,7 +214,7 @@ class _Weaver:
         before = self._lost_part(which[0]) + self._wild(item.address)
         if which in self._found.places and item.results:
             old = writer.result("f32")
-            writer.append(ir.Load([old], self._shadow(item), item.address, item.site))
+            writer.append(ir.Load([old], self._shadows.beside(item), item.address, item.site))
             before = before + Real(writer, old)
         writer.append(item)
         for result in item.results:
@@ -244,7 +223,7 @@ class _Weaver:
             wild = self._wild(item.address)
             inexact = self._sum(item.args) + wild + self._gone()
             unknown = [self._number(INF).value]
-            store = ir.Store(unknown, self._shadow(item), item.address, item.site)
+            store = ir.Store(unknown, self._shadows.beside(item), item.address, item.site)
             writer.only_where((~inexact.is_sure).value, lambda: writer.append(store))
             self._lose(item, wild)
 
@@ -276,7 +255,7 @@ class _Weaver:
     def _word(self, number: int, lost: bool) -> int:
         """Access to a word of the notes. Those of lost variables come first."""
         offset = number if lost else len(self.lost) + number
-        return self._access(Access(self.notes, "storage", 4, 1, offset, writes=True))
+        return self._shadows.number(Access(self.notes, "storage", 4, 1, offset, writes=True))
 
     # ---- subgroups ----
 
@@ -385,7 +364,7 @@ class _Weaver:
         for store in stores:
             if is_known_in(here, store.address):
                 width = len(store.values) if isinstance(store, ir.Store) else 1
-                ghost = ir.Store([unknown.value] * width, self._shadow(store), store.address, store.site)
+                ghost = ir.Store([unknown.value] * width, self._shadows.beside(store), store.address, store.site)
                 self._writer.append(ghost)
             else:
                 self._lose(store, unknown)
@@ -393,7 +372,7 @@ class _Weaver:
     def _is_program(self, item: ir.Store | ir.Atomic) -> bool:
         """Whether a store is the program's, and not one of bounds or notes."""
         variable = self._accesses[item.access].variable
-        return variable is not self.notes and all(variable is not s.variable for s in self.shadows.values())
+        return variable is not self.notes and all(variable is not s.variable for s in self.shadows)
 
     # ---- doubts ----
 
