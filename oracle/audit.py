@@ -41,11 +41,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class OutputCheck:
-    """One output against one source of truth."""
+    """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
+    where bounds were derived."""
 
     output: str
     against: str
     comparison: Comparison
+    doubts: tuple[Any, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -219,7 +221,7 @@ def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: in
         derived = run.loose or case.kernel.rules.get(name) == DERIVED
         rule, bound = (DERIVED, run.bounds[var]) if derived else (EXACT, None)
         same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
-        checks.append(OutputCheck(name, where, same))
+        checks.append(OutputCheck(name, where, same, run.bounds.findings if derived else ()))
     return checks
 
 
@@ -251,7 +253,8 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     rule, shape = case.kernel.rules.get(name, default), expected.value.shape
     bound = run.bounds[var].reshape(shape) if rule == DERIVED else expected.bound
     comparison = compare(done.outputs[var].reshape(shape), expected.value, rule, bound=bound, owner=_owner(done, var))
-    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison)
+    doubts = run.bounds.findings if rule == DERIVED else ()
+    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts)
 
 
 def _against_gpu(

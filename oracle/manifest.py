@@ -9,7 +9,9 @@
     [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
                         `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
-                        leaves open, as where exp() is used: a GPU's are held against the reference, not against ours
+                        leaves open, as where exp() is used: a GPU's are held against the reference, not against ours.
+                        Rules are those of `oracle.compare`; `{ rule = "derived" }` holds an output against the error
+                        bounds that the simulator derives, and is what counts where the reference derives none
     [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
                         `kernel.name = "scale_f16"`, `bind.X.dtype = "f16"`
 

@@ -176,3 +176,17 @@ def test_an_implementation_beyond_its_bounds_is_told(adapter, kernel, monkeypatc
         "workgroup (1, 0, 0), lane 6, line 4",
     )
     assert worst["used"] > 10
+
+
+def test_what_a_rounding_decides_is_told(adapter, kernel):
+    wgsl = kernel.with_suffix(".wgsl")
+    wgsl.write_text(
+        WGSL.replace("y[id.x] =", "if exp(x[id.x]) > exp(x[(id.x + 64u) % 128u] * 0.0) { return; }\n  y[id.x] =")
+    )
+    code, output = diff(kernel)
+    assert code == 0
+    assert output["doubts"] == []
+    wgsl.write_text(WGSL.replace("y[id.x] =", "if exp(x[id.x]) >= exp(x[id.x] * 1.0) { return; }\n  y[id.x] ="))
+    code, output = diff(kernel)
+    (doubt,) = output["doubts"]
+    assert (code, output["unbounded"], doubt["code"], doubt["count"]) == (0, 128, "rounding", 128)
