@@ -19,7 +19,7 @@ from sim.models import Exceeded, check_dispatch
 from . import gpu, references
 from .cases import expected_counters
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
-from .errors import NoAdapter, UsageError
+from .errors import NoAdapter, TooLarge, UsageError
 from .manifest import Case
 from .reflect import check_module
 
@@ -207,21 +207,22 @@ def expected_outputs(case: Case) -> Truth:
 
 
 def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5) -> list[OutputCheck]:
-    """Every output bit for bit. Where the kernel computes what no two implementations compute alike, or the manifest
-    asks for it, within derived bounds; and those whose bits are free against the reference, as the simulator's are.
+    """Every output bit for bit or by the manifest's rule. Where the kernel computes what no two implementations compute
+    alike, within derived bounds; and those whose bits are free against the reference, as the simulator's are.
 
     What the simulator says of the writers goes with the differences.
     """
-    checks = []
+    checks, kernel = [], case.kernel
     for var, theirs in on_gpu.outputs.items():
         name, where = case.name_of(var), f"wgpu on {on_gpu.adapter.name}"
-        if name in case.kernel.free:
+        if name in kernel.free:
             checks.append(_against_reference(case, truth, name, on_gpu, run, f" by {where}"))
             continue
-        derived = run.loose or case.kernel.rules.get(name) == DERIVED
-        rule, bound = (DERIVED, run.bounds[var]) if derived else (EXACT, None)
+        derived = run.loose or kernel.rules.get(name) == DERIVED
+        rule = kernel.gpu_rules.get(name, DERIVED if derived else EXACT)
+        bound, doubts = (run.bounds[var], run.bounds.findings) if rule == DERIVED else (None, ())
         same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
-        checks.append(OutputCheck(name, where, same, run.bounds.findings if derived else ()))
+        checks.append(OutputCheck(name, where, same, doubts))
     return checks
 
 
@@ -273,7 +274,11 @@ def _against_gpu(
         )
     profile = adapter.profile or options.device
     say(f"running on {adapter.name}")
-    on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
+    try:
+        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
+    except TooLarge as error:
+        notes.append(f"not compared with wgpu: {error}")
+        return adapter, []
     if profile != options.device:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return adapter, gpu_checks(case, run, on_gpu, truth)

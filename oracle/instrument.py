@@ -65,7 +65,14 @@ class Instrumented:
 
 
 def instrument(pipeline: typed.Pipeline, sites: list[Site]) -> Instrumented:
-    """Probes for all `sites` of a program of `pipeline`. Raises `UsageError` where a probe has no place in the text."""
+    """Probes for all `sites` of a program of `pipeline`. Raises `UsageError` where a probe has no place in the text, or
+    texels are touched, of which nobody knows the address."""
+    texels = next((site for site in sites if site.kind in ("load", "store") and site.space == "texture"), None)
+    if texels is not None:
+        place = texels.span.place
+        raise UsageError(
+            f"{place.file}:{place.line}: {texels.name} cannot be counted on a GPU, which lays texels out its way"
+        )
     writer = _Writer(pipeline, sites)
     writer.write()
     return writer.finish()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .checking import check
 from .findings import Finding
 from .models import Device, devices
+from .samplers import Sampler
 from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __all__ = [
     "Finding",
     "Note",
     "Run",
+    "Sampler",
     "WgslError",
     "check",
     "devices",

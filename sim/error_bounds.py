@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bindings import Bound, Key, hide, scalars, words
+from .bindings import hide, words
+from .bound import Bound, Key, scalars
 from .findings import Finding
 from .program.bounds import Doubt, Woven
+from .textures import BoundTexture
 from .wgsl import types as t
 
 if TYPE_CHECKING:
@@ -56,7 +58,10 @@ def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Any]) -> Bounds:
     lost = {v for v, word in zip(woven.lost, told, strict=False) if word}
     bounds = {}
     for bound in dispatch.bound:
-        if bound.writable:
+        if isinstance(bound, BoundTexture):
+            if bound.writable:  # how a format rounds is not followed
+                bounds[bound.key] = np.full(np.shape(outputs[bound.key]), np.inf)
+        elif bound.writable:
             parts = {s.unit: launch.output(hidden[s]) for s in hidden if s.of is bound.variable}
             units = _per_unit(bound, parts)
             units[_differ(bound, outputs[bound.key], launch.output(bound)) | (bound.variable in lost)] = np.inf
@@ -69,7 +74,7 @@ def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Any]) -> Bounds:
 
 def _has_subnormals(bound: Bound) -> bool:
     """Whether some float in a buffer may be subnormal; of a buffer that holds integers too, some word."""
-    kinds = scalars(bound.type)
+    kinds = scalars(bound.type)  # none, of a texture
     words, halves = bound.data.view(np.uint32), bound.data.view(np.uint16)
     small = t.F32 in kinds and bool(np.any(((words & 0x7F800000) == 0) & ((words & 0x7FFFFF) != 0)))
     return small or (t.F16 in kinds and bool(np.any(((halves & 0x7C00) == 0) & ((halves & 0x3FF) != 0))))

@@ -23,6 +23,7 @@ from .models import Device, check_dispatch, get
 from .program.bounds import Woven, is_loose
 from .program.build import build, build_with_bounds, build_with_sites
 from .program.program import Program
+from .program.rounding import Rounding
 from .program.shadows import Shadow
 from .wgsl.diagnostics import fail
 from .wgsl.source import Span
@@ -52,13 +53,13 @@ class Writer:
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
-def _built(pipeline: Pipeline, fused: bool, probes: frozenset[str], together: int) -> Program:
+def _built(pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
     """The program of a pipeline; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, fused, probes, together)
+    key = (pipeline.entry.name, values, rounding, probes, together)
     if key not in programs:
-        programs[key] = build(pipeline, fused=fused, probes=probes, together=together)
+        programs[key] = build(pipeline, rounding=rounding, probes=probes, together=together)
     return programs[key]
 
 
@@ -85,22 +86,28 @@ class Dispatch:
             return 1
         return max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
 
+    @property
+    def rounding(self) -> Rounding:
+        return Rounding(
+            fused=self.device.fma != "separate",
+            contracts=self.device.fma == "contracted",
+            cuts_f16=self.device.texel_f16 == "zero",
+        )
+
     def run(self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None) -> tuple[Launch, Outcome]:
-        launch = self.launch(_built(self.pipeline, self.device.fma == "fused", probes, self.together), self.bound)
+        launch = self.launch(_built(self.pipeline, self.rounding, probes, self.together), self.bound)
         return launch, launch.run(progress)
 
     def launch(self, program: Program, bound: list[Bound]) -> Launch:
         return Launch(program, bound, self.grid, self.device, self.policy, self.budget)
 
     def build_with_bounds(self, subnormal: frozenset[str]) -> tuple[Program, Woven]:
-        fused = self.device.fma == "fused"
-        return build_with_bounds(self.pipeline, fused=fused, subnormal=subnormal, together=self.together)
+        return build_with_bounds(self.pipeline, rounding=self.rounding, subnormal=subnormal, together=self.together)
 
     @cached_property
     def marks(self) -> tuple[Launch, dict[Shadow, Bound]]:
         """A launch that has left, beside each element, what stored it."""
-        fused = self.device.fma == "fused"
-        program, shadows = build_with_sites(self.pipeline, fused=fused, together=self.together)
+        program, shadows = build_with_sites(self.pipeline, rounding=self.rounding, together=self.together)
         hidden = hide(shadows, self.bound, np.uint32)
         launch = self.launch(program, [*self.bound, *hidden.values()])
         launch.run()
@@ -169,12 +176,12 @@ class Run:
         bound = next((b for b in self._dispatch.bound if b.key == key and b.writable), None)
         if bound is None:
             raise KeyError(key)
-        invocation = self._dispatch.writers.writer(bound, element * bound.item_bytes)
+        invocation = self._dispatch.writers.writer(bound, bound.byte_of(element))
         if invocation is None:
             return None
         index, lane = divmod(invocation, self._dispatch.lanes)
         x, y, _ = self.grid
-        span = self._dispatch.span_of_store(bound, element * bound.item_bytes)
+        span = self._dispatch.span_of_store(bound, bound.byte_of(element))
         return Writer((index % x, index // x % y, index // (x * y)), lane, span)
 
 
@@ -195,7 +202,9 @@ def simulate(
     """Run `grid` workgroups of a compute entry point.
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
-    `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end does: clamp, zero, wrap.
+    Textures are arrays (`sim.textures` says which axes and dtypes) or lists of their levels, samplers a `sim.Sampler`.
+    `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end of an array
+    does: clamp, zero, wrap. A texel that is not there is the device's affair (`Device.texel_outside`).
     `budget`: backward jumps that a batch of workgroups may take. `progress(done, of)` is told of workgroups.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """

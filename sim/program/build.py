@@ -8,40 +8,54 @@ from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
 from .bounds import Woven, weave
 from .code import allocate
+from .contract import contract
 from .emit import Emitter
 from .lower import Lowered, lower
 from .program import Program
+from .rounding import Rounding
 from .shadows import Shadow, mark_stores
-from .uniform import analyse
-from .uses import find_uses
+from .uniform import Uniformity, analyse
+from .uses import Uses, find_uses
 
 
-def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: int) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `fused`: fma rounds once."""
-    return _finish(pipeline, lower(pipeline, fused=fused), probes, together, [])
+def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
+    return _finish(pipeline, _lowered(pipeline, rounding, together), probes, together, [])
 
 
 def build_with_bounds(
-    pipeline: Pipeline, *, fused: bool, subnormal: frozenset[str], together: int
+    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int
 ) -> tuple[Program, Woven]:
     """The same program with error bounds woven in (see `bounds`), and how to read them."""
-    lowered = lower(pipeline, fused=fused, fold_floats=False)
-    woven = weave(lowered, subnormal, int(np.prod(pipeline.workgroup_size)))
+    lowered = _lowered(pipeline, rounding, together, fold_floats=False)
+    woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
 
 
-def build_with_sites(pipeline: Pipeline, *, fused: bool, together: int) -> tuple[Program, list[Shadow]]:
+def build_with_sites(pipeline: Pipeline, *, rounding: Rounding, together: int) -> tuple[Program, list[Shadow]]:
     """The same program, which also leaves at each element of a buffer 1 + the site that stored it last."""
-    lowered = lower(pipeline, fused=fused)
+    lowered = _lowered(pipeline, rounding, together)
     shadows = mark_stores(lowered)
     return _finish(pipeline, lowered, frozenset(), together, shadows), shadows
+
+
+def _lowered(pipeline: Pipeline, rounding: Rounding, together: int, fold_floats: bool = True) -> Lowered:
+    lowered = lower(pipeline, rounding, fold_floats)
+    if rounding.contracts:
+        contract(lowered.body, _analysed(lowered, together)[1])
+    return lowered
+
+
+def _filtered(pipeline: Pipeline) -> frozenset[str]:
+    """The textures of a shader that filters: how exactly, WGSL does not say."""
+    names = (v.name for v in pipeline.globals if isinstance(v.type, t.Texture))
+    return frozenset(names if any(isinstance(v.type, t.Sampler) for v in pipeline.globals) else ())
 
 
 def _finish(
     pipeline: Pipeline, lowered: Lowered, probes: frozenset[str], together: int, shadows: list[Shadow]
 ) -> Program:
-    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
-    uses = find_uses(lowered.body, uniformity)
+    uniformity, uses = _analysed(lowered, together)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
@@ -65,6 +79,11 @@ def _finish(
         size,
         offsets,
     )
+
+
+def _analysed(lowered: Lowered, together: int) -> tuple[Uniformity, Uses]:
+    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
+    return uniformity, find_uses(lowered.body, uniformity)
 
 
 def _shared_offsets(pipeline: Pipeline, shadows: list[Shadow]) -> tuple[dict[str, int], int]:

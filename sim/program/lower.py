@@ -18,8 +18,11 @@ from . import ir
 from .access import Access
 from .expressions import Expressions
 from .ir import Block, Builder, Target, Value
+from .rounding import Rounding
 from .sites import SiteTable
 from .views import View
+
+MAX_STATEMENTS = 1 << 17  # with those of inlined calls, each as often as it is called: ours, against runaway inlining
 
 
 @dataclass
@@ -43,23 +46,24 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, *, fused: bool, fold_floats: bool = True) -> Lowered:
-    """Lower one pipeline. `fused`: the device's fma rounds once; `fold_floats`: operations on constants are done here.
+def lower(pipeline: typed.Pipeline, rounding: Rounding, fold_floats: bool = True) -> Lowered:
+    """Lower one pipeline, for a device that rounds so. `fold_floats`: operations on constants are done here.
 
     Raises `WgslError` for what cannot be run.
     """
-    lowering = _Lowering(pipeline, fused, fold_floats)
+    lowering = _Lowering(pipeline, rounding, fold_floats)
     lowering.entry()
     return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, fused: bool, fold_floats: bool) -> None:
-        super().__init__(pipeline, fused, fold_floats)
+    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, fold_floats: bool) -> None:
+        super().__init__(pipeline, rounding, fold_floats)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
         self._private: list[Block] = []
+        self._statement_count = 0
 
     def entry(self) -> None:
         for variable in self.pipeline.globals:
@@ -76,6 +80,9 @@ class _Lowering(Expressions):
     def call(self, expr: typed.Call) -> list[Value]:
         """Inline a call; its value's components."""
         function = expr.function
+        self._count(expr.span)
+        if function.result is not None:
+            self.fits(function.result, expr.span)
         arguments = [self.argument(a) for a in expr.args]
         for parameter, value in zip(function.params, arguments, strict=True):
             if isinstance(value, View):
@@ -123,7 +130,13 @@ class _Lowering(Expressions):
         """Lower in order; False where the rest cannot be reached."""
         return all(self._statement(statement) for statement in statements)
 
+    def _count(self, span: Span) -> None:
+        self._statement_count += 1
+        if self._statement_count > MAX_STATEMENTS:
+            raise fail("limit", f"inlined, the calls make more than {MAX_STATEMENTS} statements", span)
+
     def _statement(self, statement: typed.Stmt) -> bool:
+        self._count(statement.span)
         match statement:
             case typed.Block(body=body):
                 return self._statements(body)
@@ -225,7 +238,7 @@ class _Lowering(Expressions):
     def _branch(self, condition: Value, span: Span, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:
         if condition.op == "const":
             return self._statements(then if condition.imm else orelse)
-        self.branch(condition, span, lambda: self._statements(then), lambda: self._statements(orelse))
+        self.branch(condition, lambda: self._statements(then), lambda: self._statements(orelse), span)
         return True
 
     def _switch(self, statement: typed.Switch) -> None:

@@ -361,3 +361,25 @@ def test_shuffles_and_ballots_take_their_bounds_along():
     assert shuffled.bounds["y"].tolist() == straight.bounds["y"].reshape(-1, 2)[:, ::-1].reshape(-1).tolist()
     ballot = in_subgroups(f"y[i] = f32(subgroupBallot(a * 1.1f > {LIMIT}).x);", a)
     assert unbounded(ballot) == list(range(32))  # lane 5's whole subgroup
+
+
+# ---- textures ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "worst"),
+    [("textureLoad(t, vec2u(i, 0u), 0)", 0.0), ("textureSampleLevel(t, s, vec2f(f32(i) * 0.25, 0.5), 0.0)", np.inf)],
+)
+def test_a_texel_is_exact_and_how_a_sample_is_filtered_nobody_says(call, worst):
+    source = f"""
+        @group(0) @binding(0) var t: texture_2d<f32>;
+        @group(0) @binding(1) var s: sampler;
+        @group(0) @binding(2) var<storage, read_write> y: array<f32>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {{
+            y[i] = {call}.x;
+        }}
+    """
+    bindings = {"t": np.ones((1, 4), f32), "s": {}, "y": np.zeros(4, f32)}
+    used = {k: v for k, v in bindings.items() if k != "s" or "Sample" in call}
+    done = sim.simulate(source, grid=1, bindings=used)
+    assert (done.bounds["y"].max(), done.bounds.findings) == (worst, ())

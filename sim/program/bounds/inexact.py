@@ -40,12 +40,12 @@ class Inexact:
         return len(self.values) + len(self.slots) + len(self.places) + len(self.doubtful) + len(self.lost)
 
 
-def find_inexact(body: Region, accesses: list[Access], subnormal: frozenset[str]) -> Inexact:
-    """`subnormal`: variables whose contents at the start hold subnormal floats, which may be taken for zero."""
+def find_inexact(body: Region, accesses: list[Access], start: frozenset[str]) -> Inexact:
+    """`start`: variables whose floats are inexact from the start."""
     found = Inexact()
     while True:
         before = found.size()
-        _Walk(found, accesses, subnormal).region(body, False)
+        _Walk(found, accesses, start).region(body, False)
         if found.size() == before:
             return found
 
@@ -68,10 +68,10 @@ def is_known_in(region: Region, address: Value | None) -> bool:
 class _Walk:
     """One pass, which adds to `found`."""
 
-    def __init__(self, found: Inexact, accesses: list[Access], subnormal: frozenset[str]) -> None:
+    def __init__(self, found: Inexact, accesses: list[Access], start: frozenset[str]) -> None:
         self._found = found
         self._accesses = accesses
-        self._subnormal = subnormal
+        self._start = start
         self._around: list[tuple[Construct, Region]] = []
 
     def region(self, region: Region, astray: bool) -> None:
@@ -129,7 +129,7 @@ class _Walk:
             if wild:
                 found.lost.add(which[0])
         if not isinstance(item, ir.Store):
-            start = which[0].name in self._subnormal and (which[1] == 2 or item.results[0].kind in FORMATS)
+            start = which[0].name in self._start and (which[1] == 2 or item.results[0].kind in FORMATS)
             if wild or start or which in found.places or which[0] in found.lost:
                 found.values.update(item.results)
 

@@ -47,11 +47,11 @@ class Woven:
     lost: list[Variable]
 
 
-def weave(lowered: Lowered, subnormal: frozenset[str], lanes: int) -> Woven:
-    """Put bounds into `lowered`, in place. `subnormal`: variables that hold subnormal floats at the start; `lanes`:
-    invocations of a workgroup."""
-    found = find_inexact(lowered.body, lowered.accesses, subnormal)
-    weaver = _Weaver(lowered, found, subnormal, lanes)
+def weave(lowered: Lowered, subnormal: frozenset[str], filtered: frozenset[str], lanes: int) -> Woven:
+    """Put bounds into `lowered`, in place. `subnormal`: variables that hold subnormal floats at the start; `filtered`:
+    textures of whose samples nothing is known; `lanes`: invocations of a workgroup."""
+    found = find_inexact(lowered.body, lowered.accesses, subnormal | filtered)
+    weaver = _Weaver(lowered, found, subnormal, filtered, lanes)
     weaver.region(lowered.body)
     return Woven(lowered, weaver.shadows, weaver.notes, weaver.doubts, weaver.lost)
 
@@ -66,7 +66,9 @@ class _Astray:
 
 
 class _Weaver:
-    def __init__(self, lowered: Lowered, found: Inexact, subnormal: frozenset[str], lanes: int) -> None:
+    def __init__(
+        self, lowered: Lowered, found: Inexact, subnormal: frozenset[str], filtered: frozenset[str], lanes: int
+    ) -> None:
         self._shadows = Shadows(lowered.accesses, "bounds")
         self.notes = Variable(NOTES, t.Array(t.U32, None), _NONE, "storage", "read_write")
         self.doubts: list[Doubt] = []
@@ -76,6 +78,7 @@ class _Weaver:
         self._found = found
         self._extents = found.extents
         self._subnormal = subnormal
+        self._filtered = filtered
         self._lanes = lanes
         self._writer = Writer(lowered.body)
         self._bounds: dict[Value, Real] = {}
@@ -186,9 +189,12 @@ class _Weaver:
             self._writer.append(ir.Load(results, self._shadows.beside(load), load.address, load.site))
             parts = [Real(self._writer, r) for r in results]
         for result, part in zip(load.results, parts, strict=True):
-            self._bounds[result] = part + more + self._flush(which, result)
+            self._bounds[result] = part + more + self._first(which, result)
 
-    def _flush(self, which: tuple[Variable, int], result: Value) -> Real:
+    def _first(self, which: tuple[Variable, int], result: Value) -> Real:
+        """The bound of what was there at the start."""
+        if which[0].name in self._filtered and result.kind in FORMATS:
+            return self._number(INF)
         if which[0].name not in self._subnormal or (which[1] == 4 and result.kind not in FORMATS):
             return self._number(0.0)
         if which[1] == 4:
@@ -377,12 +383,13 @@ class _Weaver:
     # ---- doubts ----
 
     def _doubt(self, bound: Real, about: ir.Item, what: str) -> None:
-        """Note a doubt, in lanes that are not astray anyway."""
-        if bound.is_zero:
+        """Note a doubt, in lanes that are not astray anyway. What no text says, a builtin does on its own: no doubt."""
+        span = self._lowered.spans.get(id(about))
+        if bound.is_zero or span is None:
             return
         writer = self._writer
         number = len(self.doubts)
-        self.doubts.append(Doubt(self._lowered.spans.get(id(about), _NONE), what))
+        self.doubts.append(Doubt(span, what))
         sure = bound.is_sure | ~self._gone().is_sure
 
         def note() -> None:
