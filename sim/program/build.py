@@ -20,7 +20,7 @@ from .uses import Uses, find_uses
 
 def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
-    return _finish(pipeline, _lowered(pipeline, rounding, together), probes, together, [])
+    return _finish(pipeline, _lowered(pipeline, rounding, together, checks="bounds" in probes), probes, together, [])
 
 
 def build_with_bounds(
@@ -39,8 +39,10 @@ def build_with_sites(pipeline: Pipeline, *, rounding: Rounding, together: int) -
     return _finish(pipeline, lowered, frozenset(), together, shadows), shadows
 
 
-def _lowered(pipeline: Pipeline, rounding: Rounding, together: int, fold_floats: bool = True) -> Lowered:
-    lowered = lower(pipeline, rounding, fold_floats)
+def _lowered(
+    pipeline: Pipeline, rounding: Rounding, together: int, *, checks: bool = False, fold_floats: bool = True
+) -> Lowered:
+    lowered = lower(pipeline, rounding, checks=checks, fold_floats=fold_floats)
     if rounding.contracts:
         contract(lowered.body, _analysed(lowered, together)[1])
     return lowered

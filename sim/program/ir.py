@@ -117,6 +117,15 @@ class Load:
 
 
 @dataclass(eq=False, slots=True)
+class Check:
+    """`address` = an index that is kept inside without a word; `access` says how far it may go."""
+
+    access: int
+    address: Value | None
+    site: int
+
+
+@dataclass(eq=False, slots=True)
 class Store:
     values: list[Value]
     access: int
@@ -199,7 +208,8 @@ class Target:
     continues: int = 0
 
 
-Item = Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Collective | If | Loop | Scope | Jump
+Memory = Load | Store | Atomic | Check
+Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | If | Loop | Scope | Jump
 
 
 def regions(item: Item) -> tuple[Region, ...]:

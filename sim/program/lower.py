@@ -46,19 +46,20 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, rounding: Rounding, fold_floats: bool = True) -> Lowered:
-    """Lower one pipeline, for a device that rounds so. `fold_floats`: operations on constants are done here.
+def lower(pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool, fold_floats: bool = True) -> Lowered:
+    """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
+    `fold_floats`: operations on constants are done here.
 
     Raises `WgslError` for what cannot be run.
     """
-    lowering = _Lowering(pipeline, rounding, fold_floats)
+    lowering = _Lowering(pipeline, rounding, checks, Builder(fold_floats))
     lowering.entry()
     return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, fold_floats: bool) -> None:
-        super().__init__(pipeline, rounding, fold_floats)
+    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, builder: Builder) -> None:
+        super().__init__(pipeline, rounding, checks, builder)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
