@@ -10,7 +10,11 @@ that nothing is known. Of integers and truth values a bound is 0, or anything el
 another one". What no rounding can reach has no companion and costs nothing.
 
     arithmetic   writes operations, and lets rules be read as formulas
-    rules        how each operation carries errors on, and what it adds
+    numbers      float formats, and values with their bounds
+    shapes       what belongs to one sum, and what a branch hangs on
+    slopes       how operations carry errors on
+    jumps        operations that add none, or jump
+    rules        the bound of a result, by those and by the accuracy table
     inexact      what can be off at all, and what a flipped branch can touch
     weaver       the walk over the program
 

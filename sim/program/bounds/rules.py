@@ -3,10 +3,8 @@
 An implementation may have x' for our x, with |x' - x| <= the bound of x. Of an operation f it gets some r' within the
 spec's accuracy of f(x'); ours, r, is f(x) rounded to nearest. So |r' - r| <= |f(x') - f(x)| + accuracy + half a unit in
 the last place (ULP). The accuracy is a column of the builtin table; what it says to be inherited from a formula is
-computed by that formula. The rest stands here:
-
-    CARRY   |f(x') - f(x)| of functions that have a slope
-    EXACT   operations that add nothing: sign changes, choices, steps between whole numbers
+computed by that formula. `slopes` has the first term of functions that have a slope, `jumps` the operations that add
+nothing or jump.
 
 Spec: WGSL, "Floating Point Accuracy", "Differences from IEEE-754" (either direction of rounding, subnormal numbers).
 """
