@@ -20,7 +20,12 @@ from .uses import Uses, find_uses
 
 def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
-    return _finish(pipeline, _lowered(pipeline, rounding, together, checks="bounds" in probes), probes, together, [])
+    lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes)
+    if "nan" in probes:
+        _, uses = _analysed(lowered, together)
+        for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
+            each.active = each.result in uses.count
+    return _finish(pipeline, lowered, probes, together, [])
 
 
 def build_with_bounds(
@@ -40,9 +45,15 @@ def build_with_sites(pipeline: Pipeline, *, rounding: Rounding, together: int) -
 
 
 def _lowered(
-    pipeline: Pipeline, rounding: Rounding, together: int, *, checks: bool = False, fold_floats: bool = True
+    pipeline: Pipeline,
+    rounding: Rounding,
+    together: int,
+    *,
+    checks: bool = False,
+    inspects: bool = False,
+    fold_floats: bool = True,
 ) -> Lowered:
-    lowered = lower(pipeline, rounding, checks=checks, fold_floats=fold_floats)
+    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, fold_floats=fold_floats)
     if rounding.contracts:
         contract(lowered.body, _analysed(lowered, together)[1])
     return lowered
@@ -74,12 +85,16 @@ def _finish(
         lowered.sites.rows,
         emitter.runs,
         emitter.memory_probes,
+        emitter.watched,
+        emitter.inspected,
         emitter.loops,
         [ins.site for ins in code.instructions],
+        probes,
         together,
         pipeline.workgroup_size,
         size,
         offsets,
+        dict(pipeline.store_types),
     )
 
 

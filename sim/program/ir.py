@@ -166,6 +166,19 @@ class Collective:
 
 
 @dataclass(eq=False, slots=True)
+class Inspect:
+    """The source computes `result` here; `kind` says what could be wrong with it (see `machine.layout`).
+
+    It changes nothing about what is computed, and how: it is made `active` when that is settled.
+    """
+
+    kind: int
+    result: Value
+    site: int
+    active: bool = False
+
+
+@dataclass(eq=False, slots=True)
 class If:
     condition: Value
     then: Region
@@ -209,7 +222,7 @@ class Target:
 
 
 Memory = Load | Store | Atomic | Check
-Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | If | Loop | Scope | Jump
+Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Inspect | If | Loop | Scope | Jump
 
 
 def regions(item: Item) -> tuple[Region, ...]:

@@ -34,6 +34,7 @@ class Lowered:
     accesses: list[Access]
     sites: SiteTable
     spans: dict[int, Span]  # of loops, branches and conversions, by identity
+    inspects: list[ir.Inspect]
 
 
 @dataclass
@@ -46,20 +47,26 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool, fold_floats: bool = True) -> Lowered:
+def lower(
+    pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool, inspects: bool, fold_floats: bool = True
+) -> Lowered:
     """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
-    `fold_floats`: operations on constants are done here.
+    `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here.
 
     Raises `WgslError` for what cannot be run.
     """
-    lowering = _Lowering(pipeline, rounding, checks, Builder(fold_floats))
+    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats))
     lowering.entry()
-    return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
+    return Lowered(
+        lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans, lowering.inspects
+    )
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, builder: Builder) -> None:
-        super().__init__(pipeline, rounding, checks, builder)
+    def __init__(
+        self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool, builder: Builder
+    ) -> None:
+        super().__init__(pipeline, rounding, checks, inspects, builder)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves

@@ -26,7 +26,7 @@ from ..ir import Value
 from .arithmetic import INF, Real, Truth, Writer
 from .jumps import COMPARISONS, CONVERSIONS, EXACT, GAPS, OF_ANY, compare, of_any, reinterpreted
 from .numbers import FORMATS, INFLATED, Number
-from .shapes import Shapes
+from .shapes import Shapes, without_sign
 from .slopes import CARRY, RESIDUES, product_carried, words
 
 _EXPONENT = 0x7F800000
@@ -127,7 +127,7 @@ class Rules:
         if stem == "mul" and any(_is_power_of_two(a.value) for a in args):
             ulps = self.real(0.0)
         total = covered.choose(self.rounded(result, more, ulps), INF)
-        if result in self._shapes.factors:
+        if self.is_factor(result) and stem != "fma":
             total = self.on_the_way(stem, result, args, total)
         return self.settled(stem, result, args, total) if stem in RESIDUES else total
 
@@ -143,7 +143,7 @@ class Rules:
 
     def reordered(self, stem: str, result: Value, args: list[Number]) -> Real | None:
         """The bound of a sum of three terms or more, which may be added in any order."""
-        parts = [self._sums.get(a.value) or Sum(a.bound, a.most, 0) for a in args[-2:]]
+        parts = [self._sums.get(without_sign(a.value)) or Sum(a.bound, a.most, 0) for a in args[-2:]]
         if stem == "fma":
             parts[0] = Sum(product_carried(self, result, *args[:2]), args[0].most * args[1].most, 0)
         whole = Sum(parts[0].carried + parts[1].carried, parts[0].size + parts[1].size, 1 + sum(p.times for p in parts))
@@ -156,7 +156,9 @@ class Rules:
     def on_the_way(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
         """The bound of a product of three factors or more, which may overflow or be flushed on another way to it."""
         form, one = FORMATS[result.kind], self.real(1.0)
-        x, y = (self._ranges.get(a.value) or Range(a.most.at_least(1.0), a.least.at_most(1.0)) for a in args)
+        x, y = (
+            self._ranges.get(without_sign(a.value)) or Range(a.most.at_least(1.0), a.least.at_most(1.0)) for a in args
+        )
         if stem == "div":
             y = Range((one / args[1].least).at_least(1.0), (one / args[1].most).at_most(1.0))
         whole = self._ranges[result] = Range(x.high * y.high, x.low * y.low)
@@ -186,12 +188,16 @@ class Rules:
         carried = carried.times_plus(INFLATED, 2 * form.least if form is FORMATS["f32"] else 0.0)
         most = size.times_plus(1 + 2 * form.ulp, carried)
         # In another order a product's factors may be just above a power of two, where the ULP weighs most.
-        unit = most if result in self._shapes.factors else self.power(most)
+        unit = most if self.is_factor(result) else self.power(most)
         total = unit.times_plus(self.real(form.ulp * INFLATED) * ulps, carried)
         if form is FORMATS["f32"]:
             return total
         total = total + (size - carried < form.least).choose(form.least, 0.0)
         return (most <= form.largest).choose(total, INF)
+
+    def is_factor(self, result: Value) -> bool:
+        """Whether a product's factors may be multiplied in another order."""
+        return result in self._shapes.factors
 
     def power(self, x: Real) -> Real:
         """The power of two that is x or next below it, of x > 0."""

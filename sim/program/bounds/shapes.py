@@ -74,12 +74,25 @@ class Shapes:
         return [value.imm] if value.op == "get" else value.imm.block.slots if value.op == "pick" else []
 
     def _chains(self, values: list[Value], stems: tuple[str, ...]) -> Iterator[tuple[Value, Value]]:
-        """An operation and an operand of it that is such an operation too, made for it alone."""
+        """An operation and an operand of it that is such an operation too, perhaps negated, made for it alone."""
         for value in values:
-            if _stem(value) in stems:
-                for operand in value.args[2:] if _stem(value) == "fma" else value.args:
-                    if _stem(operand) in stems and self._uses[operand] == 1 and operand.region is value.region:
-                        yield value, operand
+            operands = value.args
+            if _stem(value) == "fma":  # a term, and the factors of a product
+                operands = value.args[2:] if "fma" in stems else value.args[:2]
+            elif _stem(value) not in stems:
+                continue
+            for each in operands:
+                operand = without_sign(each)
+                alone = self._uses[each] == self._uses[operand] == 1
+                if _stem(operand) in stems and alone and operand.region is value.region:
+                    yield value, operand
+
+
+def without_sign(value: Value) -> Value:
+    """What a negation negates."""
+    while _stem(value) == "neg":
+        value = value.args[0]
+    return value
 
 
 def _stem(value: Value) -> str:

@@ -87,7 +87,8 @@ def product_carried(rules: Rules, result: Value, x: Number, y: Number) -> Real:
     """What a product carries into a sum, where others may round it."""
     form, size = FORMATS[result.kind], x.most * y.most * INFLATED
     error = _product(rules, result, [x, y]) + form.least
-    return (size <= form.largest).choose(rules.power(size).times_plus(form.ulp, error), INF)
+    unit = size if rules.is_factor(result) else rules.power(size)
+    return (size <= form.largest).choose(unit.times_plus(form.ulp, error), INF)
 
 
 def _same(rules: Rules, result: Value, args: list[Number]) -> Real:
