@@ -9,12 +9,12 @@ from ..machine.scalar import OPS
 from ..wgsl import compositions, typed
 from ..wgsl import types as t
 from ..wgsl.builtins import Builtin
-from ..wgsl.diagnostics import Crash, WgslError, fail, first_words
+from ..wgsl.diagnostics import Crash, fail, first_words
 from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
 from . import ir
 from .inspections import RIGHT_DECIDES, inspection
-from .ir import Block, Value
+from .ir import Block, Builder, Value
 from .memory import Memory
 from .rounding import Rounding
 from .sites import Site
@@ -57,8 +57,10 @@ class _Ops:
 class Expressions(Memory):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool) -> None:
-        super().__init__(checks)
+    def __init__(
+        self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool, builder: Builder
+    ) -> None:
+        super().__init__(checks, builder)
         self.pipeline = pipeline
         self.rounding = rounding
         self.inspects: list[ir.Inspect] = []
@@ -102,8 +104,6 @@ class Expressions(Memory):
                 return self._constant(override.type, self.pipeline.values[override])
             case typed.ValueRef(var=var):
                 return self.values[var]
-            case typed.VarRef(var=var):  # a texture or a sampler, for everything else is loaded
-                raise _out_of_reach(var, expr.span)
             case typed.Load(ref=ref):
                 return self.load(self.view(ref), expr.span)
             case typed.Index(base=base, index=index):
@@ -158,7 +158,9 @@ class Expressions(Memory):
         parts = self.value(arg)
         if source == target:
             return parts
-        return [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
+        converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
+        self.spans.update((id(value), expr.span) for value in converted)
+        return converted
 
     def _construct(self, expr: typed.Construct) -> list[Value]:
         kinds = [t.KIND[s] for s in t.flatten(expr.type)]
@@ -179,10 +181,16 @@ class Expressions(Memory):
         slot = self.builder.block(["bool"], "condition").slots[0]
         self.builder.set(slot, left)
         condition = left if is_and else self.builder.op("lnot_bool", left)
-        self.branch(condition, lambda: self.builder.set(slot, self.value(expr.right)[0]))
+        self.branch(condition, lambda: self.builder.set(slot, self.value(expr.right)[0]), span=expr.span)
         return self.builder.get(slot)
 
-    def branch(self, condition: Value, then: Callable[[], Any], orelse: Callable[[], Any] = lambda: None) -> None:
+    def branch(
+        self,
+        condition: Value,
+        then: Callable[[], Any],
+        orelse: Callable[[], Any] = lambda: None,
+        span: Span | None = None,
+    ) -> None:
         """`then` where the condition holds, `orelse` in the other lanes."""
         builder = self.builder
         before, outer = builder.versions(), builder.here
@@ -194,7 +202,10 @@ class Expressions(Memory):
         orelse()
         after_else = builder.versions()
         builder.here = outer
-        builder.append(ir.If(condition, first, second))
+        branch = ir.If(condition, first, second)
+        if span is not None:
+            self.spans[id(branch)] = span
+        builder.append(branch)
         builder.merge(before, after_then, after_else)
 
     # ---- builtins ----
@@ -242,7 +253,7 @@ class Expressions(Memory):
             case typed.VarRef(var=var) | typed.ValueRef(var=var):
                 view = self.views.get(var)
                 if view is None:
-                    raise _out_of_reach(var, expr.span)
+                    raise fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", expr.span)
                 return view
             case typed.AddressOf(ref=ref):
                 return self.view(ref)
@@ -301,10 +312,6 @@ class Expressions(Memory):
 
 
 _NAMELESS = Variable("", typed.NOTHING, Span(Source(""), 0, 0))  # holds a value that is indexed
-
-
-def _out_of_reach(var: Variable, span: Span) -> WgslError:
-    return fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", span)
 
 
 def _flat(value: Any) -> list[Any]:
