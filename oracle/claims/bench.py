@@ -120,3 +120,13 @@ def total(done: Run, counter: str, kind: str, *names: str) -> int:
 def share(done: Run, kind: str, name: str, counter: str, of: str) -> float:
     """One counter of some sites per another: wavefronts per request, sectors per request."""
     return total(done, counter, kind, name) / total(done, of, kind, name)
+
+
+def idlest(done: Run) -> str:
+    """Words about the place at which most lanes of issuing subgroups idle; none where no lane does."""
+    size = done.device.subgroup_size
+    worst = max(done.sites, key=lambda site: site.executions * size - site.active_lanes)
+    if worst.executions * size == worst.active_lanes:
+        return ""
+    text, lanes = " ".join(worst.span.text.split()), worst.active_lanes / worst.executions
+    return f"; fewest lanes are active at `{text}` ({lanes:.3g} of {size})"

@@ -9,7 +9,7 @@ from math import ceil
 from sim.models import DEFAULT_LIMITS, devices
 from sim.models.occupancy import occupancy
 
-from .bench import against_reference, case, only_output, run, same_bits, share, sites, total
+from .bench import against_reference, case, only_output, run, same_bits, share, total
 from .ledger import Decision, claim, judge, not_run
 
 # ---- 1: the tile -------------------------------------------------------------------------------------
@@ -95,8 +95,8 @@ def fits_the_limit() -> Decision:
     double, single = (sum(_tile_bytes(kernel)) for kernel in ("matmul", "matmul_single"))
     return judge(
         double <= limit == 32 * KIB,
-        "the limit that every WebGPU device has is {limit:,} bytes: {double:,} are {over:,} more, so a program must ask "
-        "for a higher limit and some devices will refuse; the single-buffered twin fits with {single:,}",
+        "the limit that every WebGPU device has is {limit:,} bytes: {double:,} are {over:,} more, so that a program must "
+        "ask for a higher one and some devices will refuse; the single-buffered twin fits with {single:,}",
         limit=limit,
         double=double,
         over=double - limit,
@@ -238,8 +238,8 @@ def pads() -> Decision:
     words = "; ".join(f"{site} {', '.join(f'{value:g}' for value in values)}" for site, values in rows.items())
     return judge(
         all(value == 1 for value in by_pad[17].values()),
-        "wavefronts a request (1 is none too many) at pads {pads}: {words}. Of the pads, 17 is right for the reads of A "
-        "only: its stores keep {store:g}, and B, whose rows have no pad, is as before",
+        "wavefronts a request (1 is none too many) at pads {pads}: {words}; 17 frees the reads "
+        "of A only, whose stores keep {store:g}, and B, whose rows have no pad, is as before",
         pads=", ".join(map(str, PADS)),
         words=words,
         store=by_pad[17]["A store"],
@@ -277,7 +277,7 @@ def _four_words(groups: list[list[int]], store: bool) -> int:
 def merged_pads() -> Decision:
     """With adjacent accesses merged into wide ones, TK_PAD = 17 has the fewest wavefronts."""
     by_pad = {pad: _merged(pad) for pad in PADS}
-    # In a step an invocation stages four words of each tile, and reads 4 x 4 of A four times over, and four of B 16 times.
+    # In a step an invocation stages four words of each tile once; it reads 4 x 4 of A 4 times, and 4 of B 16 times.
     weights = {"A store": 1, "B store": 1, "A read": 4, "B read": 16}
     costs = {pad: sum(weights[site] * n for site, n in row.items()) for pad, row in by_pad.items()}
     least = min(costs.values())
@@ -316,9 +316,9 @@ def a_layout_for_b() -> Decision:
     more = swizzled.counters["workgroup_memory_bytes"] - plain.counters["workgroup_memory_bytes"]
     return judge(
         after["B store"] == after["B read"] == 1 and same_bits(only_output(plain), only_output(swizzled)),
-        "column c of row k at word (c % 4 * 16 + c / 4 + k % 2 * 16) % 64 of its row: stores of B fall from {store:g} to "
-        "{new_store:g} wavefronts a request and reads from {read:g} to {new_read:g}, for {more} bytes more; the outputs "
-        "are the same bits",
+        "column c of row k at word (c % 4 * 16 + c / 4 + k % 2 * 16) % 64 of its row: stores of B fall from {store:g} "
+        "to {new_store:g} wavefronts a request and reads from {read:g} to {new_read:g}, for {more} bytes more; the "
+        "outputs are the same bits",
         store=before["B store"],
         new_store=after["B store"],
         read=before["B read"],
@@ -422,8 +422,8 @@ def bytes_are_saved() -> Decision:
     unit = 4 * FUSED["M"] * FUSED["K"]
     return judge(
         of_a["fused"] < of_a["apart"],
-        "for A, the fused kernel asks for {fused:,} bytes ({fused_times:g} times M * K) and the two passes for {apart:,} "
-        "({apart_times:g} times): each of {tiles:g} tiles across reads GATE and UP instead of X, so the traffic falls "
+        "for A, the fused kernel asks for {fused:,} bytes ({fused_times:g} times those of A) and the two passes for "
+        "{apart:,} ({apart_times:g} times): each of {tiles:g} tiles across reads GATE and UP instead of X, so the traffic falls "
         "only as far as a cache answers all but the first",
         **of_a,
         fused_times=of_a["fused"] / unit,
@@ -434,7 +434,7 @@ def bytes_are_saved() -> Decision:
 
 @claim("000.8c", shapes=FUSED_SHAPES)
 def exps_are_repeated() -> Decision:
-    """The fusion computes silu as often as the pass that it spares."""
+    """The fusion computes no more of silu than the pass that it spares (the document does not say)."""
     mixed, _, fused = _fusion()
     once, now = (4 * total(done, "active_lanes", "op", "exp") for done in (mixed, fused))
     return judge(

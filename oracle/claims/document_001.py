@@ -75,8 +75,8 @@ def lines_unswapped() -> Decision:
     all_lines = {name: total(done, "global_lines", "load", "X") for name, done in runs.items()}
     return judge(
         max(lines["unswapped"], lines["forward"]) == 32,
-        "{unswapped:g} where neighbours load vec4s down a column, as a tile is only 16 rows deep, and {forward:g} where "
-        "each takes four words down a column as in the forward kernel, but then in four times the loads: lines of all "
+        "{unswapped:g} where neighbours load vec4s down a column, as a tile is only 16 rows deep, and {forward:g} "
+        "where each takes four words down a column as in the forward kernel, but then in four times the loads: lines of all "
         "loads {all_swapped} swapped, {all_unswapped} and {all_forward} not; sectors a load {sectors_words}",
         **lines,
         all_swapped=all_lines["swapped"],
@@ -121,15 +121,16 @@ def accumulates() -> Decision:
     """The kernels named `_acc` add to what the output holds."""
     sizes = {"M": 70, "K": 36, "N": 68}
     differing = 0
-    pairs = [("matmul_t_acc", "matmul_t"), ("matmul_at_acc", "matmul_at"), ("matmul_at_acc_swiglu_a", "matmul_at_swiglu_a")]  # fmt: skip
-    for accumulating, plain in pairs:
-        made = case(accumulating, **sizes)
+    accumulating = ("matmul_t_acc", "matmul_t_acc_w16", "matmul_at_acc", "matmul_at_acc_swiglu_a")
+    for kernel in accumulating:
+        made = case(kernel, **sizes)
+        plain = kernel.replace("_acc", "")
         expected = made.arrays["Y"] + only_output(run(plain, **sizes))
         differing += int((only_output(run(made)) != expected).sum())
     return judge(
         differing == 0,
         "of {kernels} kernels {differing} outputs differ from what was there plus the product, bit for bit",
-        kernels=len(pairs),
+        kernels=len(accumulating),
         differing=differing,
     )
 
@@ -158,7 +159,8 @@ def f16_gradients_are_noisy() -> Decision:
     errors = _errors_of_accumulation()
     return judge(
         errors["f16"] > 100 * errors["f32"],
-        "kept in f16 between batches the sum is off by {f16:.1e} of its size, in f32 by {f32:.1e}: {ratio:,.0f} times less",
+        "kept in f16 between batches the sum is off by {f16:.1e} of its size, in f32 by {f32:.1e}, {ratio:,.0f} times "
+        "less",
         ratio=round(errors["f16"] / errors["f32"], -2),
         **errors,
     )
@@ -185,7 +187,7 @@ LAYER = {"M": 70, "K": 36, "N": 68}
 
 
 def _difference_quotient(array: str, gradient: np.ndarray, error: np.ndarray, g: np.ndarray) -> tuple[float, float]:
-    """How far the forward kernel's loss sum(G * Y) moves from what `gradient`, which may hold `error`, says it does, and
+    """How far the forward kernel's loss sum(G * Y) moves from what `gradient`, which may be off by `error`, says, and
     how far roundings allow it to.
 
     The layer is linear in each array, so the quotient is exact whatever the step.
@@ -221,8 +223,8 @@ def gradients() -> Decision:
         figures |= {f"outside_{array}": compared.share, f"off_{array}": off, f"allowed_{array}": allowed}
     return judge(
         holds,
-        "dX has {outside_X:.0%} of its elements outside of the bound against float64, dW {outside_W:.0%}; the loss moves "
-        "along a direction as they say, but for {off_X:.1g} (roundings may make {allowed_X:.1g}) and {off_W:.1g} (may "
+        "dX has {outside_X:.0%} of its elements outside of the bound against float64, dW {outside_W:.0%}; the loss "
+        "moves along a direction as they say, but for {off_X:.1g} (roundings may make {allowed_X:.1g}) and {off_W:.1g} (may "
         "make {allowed_W:.1g})",
         **figures,
     )

@@ -4,7 +4,7 @@
     def barriers() -> Decision:
         \"""Double-buffering halves the barriers in the loop.\"""
         double, single = ...
-        return judge(2 * double == single, "{double} barriers in the loop against {single}", double=double, single=single)
+        return judge(2 * double == single, "{double} in the loop against {single}", double=double, single=single)
 
 The docstring is the claim, in our words. The finding is one sentence made of the figures, so that it says what is true
 whichever way the verdict goes. An id is the document's number, the claim's, and a letter where one claim says several
@@ -86,7 +86,8 @@ def claim(id: str, *, shapes: str) -> Callable[[Callable[[], Decision]], Callabl
     """Register the function that decides claim `id`; its docstring is the claim."""
 
     def register(decide: Callable[[], Decision]) -> Callable[[], Decision]:
-        assert _ID.fullmatch(id) and id not in _claims, id
+        assert _ID.fullmatch(id), id
+        assert id not in _claims, id
         statement = " ".join((decide.__doc__ or "").split())
         _claims[id] = Claim(id, statement, shapes, decide)
         return decide
