@@ -26,6 +26,7 @@ from .reflect import check_module
 Say = Callable[[str], None]
 Truth = dict[str, references.Expected]
 
+EVERYTHING = ("all", "redundant")  # probes
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
@@ -122,7 +123,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
     seconds: dict[str, float] = {}
     notes: list[str] = []
-    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all", say))
+    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say))
     checks, truth = [], {}
     if case.kernel.reference:
         say("computing the reference")
@@ -153,7 +154,7 @@ def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = la
     import sim
 
     kernel = case.kernel
-    what = f"simulating as {device}{' with all counters' if probes == 'all' else ''}"
+    what = f"simulating as {device}{' with all counters' if 'all' in probes else ''}"
     say(what)
     return sim.simulate(
         check_module(kernel),

@@ -18,9 +18,13 @@ from .uses import Uses, find_uses
 
 def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
-    lowered = lower(pipeline, rounding)
+    lowered = lower(pipeline, rounding, checks="bounds" in probes, inspects="nan" in probes)
     uniformity, uses = _analysed(lowered, together)
     if rounding.contracts and contract(lowered.body, uses):
+        uniformity, uses = _analysed(lowered, together)
+    if "nan" in probes:
+        for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
+            each.active = each.result in uses.count
         uniformity, uses = _analysed(lowered, together)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
     emitter.program(lowered.body)
@@ -38,12 +42,16 @@ def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], tog
         lowered.sites.rows,
         emitter.runs,
         emitter.memory_probes,
+        emitter.watched,
+        emitter.inspected,
         emitter.loops,
         [ins.site for ins in code.instructions],
+        probes,
         together,
         pipeline.workgroup_size,
         size,
         offsets,
+        dict(pipeline.store_types),
     )
 
 

@@ -117,6 +117,15 @@ class Load:
 
 
 @dataclass(eq=False, slots=True)
+class Check:
+    """`address` = an index that is kept inside without a word; `access` says how far it may go."""
+
+    access: int
+    address: Value | None
+    site: int
+
+
+@dataclass(eq=False, slots=True)
 class Store:
     values: list[Value]
     access: int
@@ -154,6 +163,19 @@ class Collective:
     args: list[Value]
     site: int
     scalar: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Inspect:
+    """The source computes `result` here; `kind` says what could be wrong with it (see `machine.layout`).
+
+    It changes nothing about what is computed, and how: it is made `active` when that is settled.
+    """
+
+    kind: int
+    result: Value
+    site: int
+    active: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -199,7 +221,8 @@ class Target:
     continues: int = 0
 
 
-Item = Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Collective | If | Loop | Scope | Jump
+Memory = Load | Store | Atomic | Check
+Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Inspect | If | Loop | Scope | Jump
 
 
 class Builder:

@@ -34,6 +34,7 @@ class Lowered:
     accesses: list[Access]
     sites: SiteTable
     loop_spans: dict[int, Span]
+    inspects: list[ir.Inspect]
 
 
 @dataclass
@@ -46,16 +47,22 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, rounding: Rounding) -> Lowered:
-    """Lower one pipeline, for a device that rounds so. Raises `WgslError` for what cannot be run."""
-    lowering = _Lowering(pipeline, rounding)
+def lower(pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool, inspects: bool) -> Lowered:
+    """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
+    `inspects`: and every operation that can go wrong.
+
+    Raises `WgslError` for what cannot be run.
+    """
+    lowering = _Lowering(pipeline, rounding, checks, inspects)
     lowering.entry()
-    return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
+    return Lowered(
+        lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans, lowering.inspects
+    )
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding) -> None:
-        super().__init__(pipeline, rounding)
+    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool) -> None:
+        super().__init__(pipeline, rounding, checks, inspects)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
