@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 
+COUNTERS = ("lanes", "banks", "sectors", "barriers", "flops")
+
 Edits = Sequence[tuple[str, str]]
 
 
@@ -36,35 +38,38 @@ def kernels() -> dict[str, Kernel]:
     return {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}
 
 
-def case(kernel: str, given: Mapping[str, np.ndarray] | None = None, **dims: int) -> Case:
+def case(kernel: str, sizes: Mapping[str, int], given: Mapping[str, np.ndarray] | None = None) -> Case:
     """A kernel at these sizes, with some arrays replaced."""
     found = kernels()[kernel]
-    made = found.case(found.shape(dims))
+    made = found.case(found.shape(sizes))
     return replace(made, arrays={**made.arrays, **(given or {})})
 
 
-def run(
-    kernel: str | Case,
+def run(kernel: str, sizes: Mapping[str, int], *, given: Mapping[str, np.ndarray] | None = None, **options: Any) -> Run:
+    """Simulate a kernel at these sizes, with some arrays replaced; the options are those of `run_case`."""
+    return run_case(case(kernel, sizes, given), **options)
+
+
+def run_case(
+    made: Case,
     *,
-    given: Mapping[str, np.ndarray] | None = None,
     edits: Edits = (),
     overrides: Mapping[str, Any] | None = None,
-    probes: str | Sequence[str] = "all",
+    probes: str | Sequence[str] = COUNTERS,
     device: str = "nvidia",
     out_of_bounds: str = "clamp",
-    **dims: int,
 ) -> Run:
-    """Simulate a kernel at these sizes (or a case), with each of `edits` made wherever it fits."""
+    """Simulate a case, with each of `edits` made wherever it fits. It counts, and looks for nothing to report unless
+    `probes` says so."""
     import sim
 
-    made = case(kernel, given, **dims) if isinstance(kernel, str) else kernel
     module = check_module(made.kernel)
     return sim.simulate(
         edited(module.source.text, edits) if edits else module,
         entry=made.kernel.entry,
         grid=made.grid,
         bindings=made.bindings,
-        overrides={**made.kernel.overrides, **(overrides or {})},
+        overrides=made.kernel.overrides | dict(overrides or {}),
         device=device,
         probes=probes,
         out_of_bounds=out_of_bounds,
@@ -125,7 +130,8 @@ def share(done: Run, kind: str, name: str, counter: str, of: str) -> float:
 def idlest(done: Run) -> str:
     """Words about the place at which most lanes of issuing subgroups idle; none where no lane does."""
     size = done.device.subgroup_size
-    worst = max(done.sites, key=lambda site: site.executions * size - site.active_lanes)
+    places = [site for site in done.sites if site.space != "uniform"]
+    worst = max(places, key=lambda site: site.executions * size - site.active_lanes)
     if worst.executions * size == worst.active_lanes:
         return ""
     text, lanes = " ".join(worst.span.text.split()), worst.active_lanes / worst.executions

@@ -9,7 +9,7 @@ from math import ceil
 from sim.models import DEFAULT_LIMITS, devices
 from sim.models.occupancy import occupancy
 
-from .bench import against_reference, case, only_output, run, same_bits, share, total
+from .bench import against_reference, case, only_output, run, run_case, same_bits, share, total
 from .ledger import Decision, claim, judge, not_run
 
 # ---- 1: the tile -------------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ def tile() -> Decision:
     """A workgroup of 16 x 16 makes a 64 x 64 tile, an invocation a 4 x 4 patch of it, in steps of 16 along K, on a grid
     of ceil(N/64), ceil(M/64)."""
     m, n, k = 128, 192, 64
-    done = run("matmul", M=m, N=n, K=k)
+    done = run("matmul", dict(M=m, N=n, K=k))
     writers = [done.writer("Y", element) for element in range(m * n)]
     groups = Counter(writer.workgroup for writer in writers if writer)
     patches = Counter((w.workgroup, w.lane, i // n // 4, i % n // 4) for i, w in enumerate(writers) if w)
@@ -54,7 +54,7 @@ KIB = 1024
 
 def _tile_bytes(kernel: str) -> tuple[int, int]:
     """Bytes of the tile of A, and of that of B."""
-    done = run(kernel, M=64, N=64, K=16, probes="none")
+    done = run(kernel, dict(M=64, N=64, K=16), probes="none")
     a, b = (done.program.shared_offsets[name] for name in ("a_tile", "b_tile"))
     assert a < b
     return b - a, int(done.counters["workgroup_memory_bytes"]) - b
@@ -95,8 +95,8 @@ def fits_the_limit() -> Decision:
     double, single = (sum(_tile_bytes(kernel)) for kernel in ("matmul", "matmul_single"))
     return judge(
         double <= limit == 32 * KIB,
-        "the limit that every WebGPU device has is {limit:,} bytes: {double:,} are {over:,} more, so that a program must "
-        "ask for a higher one and some devices will refuse; the single-buffered twin fits with {single:,}",
+        "the limit that every WebGPU device has is {limit:,} bytes: {double:,} are {over:,} more, so that a program "
+        "must ask for a higher one and some devices will refuse; the single-buffered twin fits with {single:,}",
         limit=limit,
         double=double,
         over=double - limit,
@@ -142,7 +142,7 @@ SCALAR_LOADS = [
 @claim("000.3a", shapes="M 64, N 64, K 64; requests scale with the number of tiles and steps")
 def vec4_load_instructions() -> Decision:
     """Loads of vec4 are 75% fewer load instructions than loads of scalars."""
-    wide, narrow = (run("matmul", M=64, N=64, K=64, edits=edits) for edits in ((), SCALAR_LOADS))
+    wide, narrow = (run("matmul", dict(M=64, N=64, K=64), edits=edits) for edits in ((), SCALAR_LOADS))
     assert same_bits(only_output(wide), only_output(narrow))
     fours, ones = (total(done, "global_requests", "load", "X", "W") for done in (wide, narrow))
     shared = total(wide, "shared_requests", "load", "a_tile", "b_tile")
@@ -160,7 +160,7 @@ def vec4_load_instructions() -> Decision:
 @claim("000.3b", shapes="M 64, N 64, K 64; bytes scale with the number of tiles and steps")
 def vec4_bus() -> Decision:
     """Loads of vec4 lighten the load on the memory bus by 75%."""
-    wide, narrow = (run("matmul", M=64, N=64, K=64, edits=edits) for edits in ((), SCALAR_LOADS))
+    wide, narrow = (run("matmul", dict(M=64, N=64, K=64), edits=edits) for edits in ((), SCALAR_LOADS))
     bytes_wide, bytes_narrow = (total(done, "global_bytes", "load", "X", "W") for done in (wide, narrow))
     sectors_wide, sectors_narrow = (total(done, "global_sectors", "load", "X", "W") for done in (wide, narrow))
     return judge(
@@ -180,7 +180,7 @@ def vec4_bus() -> Decision:
 @claim("000.4", shapes="M 64, N 64, K 768; barriers scale with the number of tiles")
 def barriers() -> Decision:
     """Double-buffering halves the barriers in the loop, against a single-buffered twin."""
-    done = [run("matmul", M=64, N=64, K=768), run("matmul_single", M=64, N=64, K=768)]
+    done = [run("matmul", dict(M=64, N=64, K=768)), run("matmul_single", dict(M=64, N=64, K=768))]
     (prologue, in_loop), in_twin = ([site.barriers for site in d.sites if site.kind == "barrier"] for d in done)
     return judge(
         2 * in_loop == sum(in_twin) and same_bits(*map(only_output, done)),
@@ -199,12 +199,18 @@ def race_free() -> Decision:
     if "races" not in sim.PROBES:
         return not_run("this simulator has no probe for races")
     counts = [
-        len([f for f in run("matmul", M=64, N=64, K=48, edits=edits, probes=("races",)).findings if f.code == "race"])
+        len(
+            [
+                f
+                for f in run("matmul", dict(M=64, N=64, K=48), edits=edits, probes=("races",)).findings
+                if f.code == "race"
+            ]
+        )
         for edits in ((), [("        }\n        workgroupBarrier();\n", "        }\n")])
     ]
     return judge(
         counts[0] == 0 < counts[1],
-        "{kept} races as written, {without} places in a race where the barrier of the loop is left out",
+        "{kept} races as written, {without} where the barrier of the loop is left out",
         kept=counts[0],
         without=counts[1],
     )
@@ -223,7 +229,7 @@ BANK_SITES = {
 
 def _wavefronts(pad: int, edits=()) -> dict[str, float]:
     """Wavefronts per request at each of the four sites."""
-    done = run("matmul", M=64, N=64, K=32, overrides={"TK_PAD": pad}, probes=("banks",), edits=edits)
+    done = run("matmul", dict(M=64, N=64, K=32), overrides={"TK_PAD": pad}, probes=("banks",), edits=edits)
     return {
         site: share(done, kind, name, "shared_wavefronts", "shared_requests")
         for site, (kind, name) in BANK_SITES.items()
@@ -312,7 +318,7 @@ def a_layout_for_b() -> Decision:
     """There is a layout of B that is free of conflicts as written (ours: the document leaves B as it is)."""
     sizes = {"M": 64, "N": 64, "K": 32}
     before, after = _wavefronts(17), _wavefronts(17, SWIZZLED_B)
-    plain, swizzled = (run("matmul", edits=edits, **sizes) for edits in ((), SWIZZLED_B))
+    plain, swizzled = (run("matmul", sizes, edits=edits) for edits in ((), SWIZZLED_B))
     more = swizzled.counters["workgroup_memory_bytes"] - plain.counters["workgroup_memory_bytes"]
     return judge(
         after["B store"] == after["B read"] == 1 and same_bits(only_output(plain), only_output(swizzled)),
@@ -338,7 +344,7 @@ def harmless_reads() -> Decision:
     """Reads out of bounds that are issued all the same do no harm: `select` masks them out."""
     outside, moved = {}, 0
     for m, n, k in EDGES:
-        made = [run("matmul", M=m, N=n, K=k, probes=("bounds",), out_of_bounds=policy) for policy in POLICIES]
+        made = [run("matmul", dict(M=m, N=n, K=k), probes=("bounds",), out_of_bounds=policy) for policy in POLICIES]
         moved += sum(not same_bits(only_output(made[0]), only_output(other)) for other in made[1:])
         by_name = Counter()
         for finding in made[0].findings:
@@ -364,7 +370,7 @@ UNMASKED = [("return select(vec4<f32>(), v, vec4<bool>(inside) & within);", "ret
 @claim("000.7b", shapes="M 64, N 64, K 64: wholly inside")
 def masks_cost_nothing() -> Decision:
     """Where M, N and K are multiples of the tile, masking costs nothing."""
-    masked, bare = (run("matmul", M=64, N=64, K=64, edits=edits, probes="none") for edits in ((), UNMASKED))
+    masked, bare = (run("matmul", dict(M=64, N=64, K=64), edits=edits, probes="none") for edits in ((), UNMASKED))
     assert same_bits(only_output(masked), only_output(bare))
     with_masks, without = (len(done.program.code) for done in (masked, bare))
     return judge(
@@ -385,9 +391,9 @@ FUSED_SHAPES = "M 64, N 768, K 64; bytes and calls scale with M * K, and with th
 
 def _fusion():
     """The pass that mixes, the multiplication of what it wrote, and both in one."""
-    mixed = run("swiglu", M=FUSED["M"], K=FUSED["K"])
-    apart = run("matmul_residual", given={"X": only_output(mixed)}, **FUSED)
-    fused = run("matmul_residual_swiglu_a", **FUSED)
+    mixed = run("swiglu", dict(M=FUSED["M"], K=FUSED["K"]))
+    apart = run("matmul_residual", FUSED, given={"X": only_output(mixed)})
+    fused = run("matmul_residual_swiglu_a", FUSED)
     assert same_bits(only_output(apart), only_output(fused))
     return mixed, apart, fused
 
@@ -423,8 +429,8 @@ def bytes_are_saved() -> Decision:
     return judge(
         of_a["fused"] < of_a["apart"],
         "for A, the fused kernel asks for {fused:,} bytes ({fused_times:g} times those of A) and the two passes for "
-        "{apart:,} ({apart_times:g} times): each of {tiles:g} tiles across reads GATE and UP instead of X, so the traffic falls "
-        "only as far as a cache answers all but the first",
+        "{apart:,} ({apart_times:g} times): each of {tiles:g} tiles across reads GATE and UP instead of X, so the "
+        "traffic falls only as far as a cache answers all but the first",
         **of_a,
         fused_times=of_a["fused"] / unit,
         apart_times=of_a["apart"] / unit,
@@ -451,8 +457,8 @@ def exps_are_repeated() -> Decision:
 
 def _wrong(**sizes: int):
     """How much of the output is wrong, and the codes of what the run reports."""
-    made = case("matmul", **sizes)
-    done = run(made)
+    made = case("matmul", sizes)
+    done = run_case(made, probes="all")
     return against_reference(made, only_output(done)).share, sorted({f.code for f in done.findings})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .bench import against_reference, bound_of, case, only_output, run, same_bits, share, total
+from .bench import against_reference, bound_of, case, only_output, run, run_case, same_bits, share, total
 from .ledger import Decision, claim, judge
 
 # ---- 1: order of the sizes ---------------------------------------------------------------------------
@@ -14,8 +14,8 @@ from .ledger import Decision, claim, judge
 def order_of_sizes() -> Decision:
     """`matmul_at` takes its sizes as (K, N, M) and writes [K x N] on a grid of ceil(N/64), ceil(K/64)."""
     sizes = {"K": 128, "N": 192, "M": 48}
-    made = case("matmul_at", **sizes)
-    done = run(made)
+    made = case("matmul_at", sizes)
+    done = run_case(made)
     compared = against_reference(made, only_output(done))
     shape, dims = list(only_output(done).shape), made.arrays["dims"].tolist()
     return judge(
@@ -46,7 +46,7 @@ MAPPED_SHAPES = "K 128, N 64, M 32, whole tiles; figures per request are the sam
 
 def _mapped():
     """A run of each mapping; all write the same bits."""
-    runs = {name: run(kernel, edits=edits, **MAPPED) for name, (kernel, edits) in MAPPINGS.items()}
+    runs = {name: run(kernel, MAPPED, edits=edits) for name, (kernel, edits) in MAPPINGS.items()}
     outputs = [only_output(done) for done in runs.values()]
     assert all(same_bits(outputs[0], other) for other in outputs[1:])
     return runs
@@ -76,8 +76,9 @@ def lines_unswapped() -> Decision:
     return judge(
         max(lines["unswapped"], lines["forward"]) == 32,
         "{unswapped:g} where neighbours load vec4s down a column, as a tile is only 16 rows deep, and {forward:g} "
-        "where each takes four words down a column as in the forward kernel, but then in four times the loads: lines of all "
-        "loads {all_swapped} swapped, {all_unswapped} and {all_forward} not; sectors a load {sectors_words}",
+        "where each takes four words down a column as in the forward kernel, but then in four times the loads: "
+        "lines of all loads {all_swapped} swapped, {all_unswapped} and {all_forward} not; sectors a load "
+        "{sectors_words}",
         **lines,
         all_swapped=all_lines["swapped"],
         all_unswapped=all_lines["unswapped"],
@@ -93,10 +94,10 @@ def transposed_store() -> Decision:
     store = {
         name: share(done, "store", "a_tile", "shared_wavefronts", "shared_requests") for name, done in _mapped().items()
     }
-    read = share(run("matmul_at", **MAPPED), "load", "a_tile", "shared_wavefronts", "shared_requests")
+    read = share(run("matmul_at", MAPPED), "load", "a_tile", "shared_wavefronts", "shared_requests")
     by_pad = {
         pad: share(
-            run("matmul_at", overrides={"TK_PAD": pad}, **MAPPED),
+            run("matmul_at", MAPPED, overrides={"TK_PAD": pad}),
             "store", "a_tile", "shared_wavefronts", "shared_requests",
         )
         for pad in (16, 17, 20, 33)
@@ -123,10 +124,10 @@ def accumulates() -> Decision:
     differing = 0
     accumulating = ("matmul_t_acc", "matmul_t_acc_w16", "matmul_at_acc", "matmul_at_acc_swiglu_a")
     for kernel in accumulating:
-        made = case(kernel, **sizes)
+        made = case(kernel, sizes)
         plain = kernel.replace("_acc", "")
-        expected = made.arrays["Y"] + only_output(run(plain, **sizes))
-        differing += int((only_output(run(made)) != expected).sum())
+        expected = made.arrays["Y"] + only_output(run(plain, sizes))
+        differing += int((only_output(run_case(made)) != expected).sum())
     return judge(
         differing == 0,
         "of {kernels} kernels {differing} outputs differ from what was there plus the product, bit for bit",
@@ -148,7 +149,7 @@ def _errors_of_accumulation() -> dict[str, float]:
         x, g = (rng.standard_normal((sizes["M"], 64)).astype(np.float32) for _ in range(2))
         truth += x.T.astype(np.float64) @ g
         for name in kept:
-            made = only_output(run("matmul_at_acc", given={"X": x, "B": g, "Y": kept[name]}, probes="none", **sizes))
+            made = only_output(run("matmul_at_acc", sizes, given={"X": x, "B": g, "Y": kept[name]}, probes="none"))
             kept[name] = made.astype(np.float16).astype(np.float32) if name == "f16" else made
     return {name: float(np.linalg.norm(made - truth) / np.linalg.norm(truth)) for name, made in kept.items()}
 
@@ -169,14 +170,14 @@ def f16_gradients_are_noisy() -> Decision:
 @claim("001.4c", shapes="as 001.4b, with gradients scaled down")
 def f16_gradients_break_training() -> Decision:
     """Gradients in f16 would break the stability of training."""
-    gradient = only_output(run("matmul_at", K=64, N=64, M=64, probes="none"))
+    gradient = only_output(run("matmul_at", dict(K=64, N=64, M=64), probes="none"))
     lost = {scale: float((np.float16(gradient * np.float32(2.0**-scale)) == 0).mean()) for scale in (20, 24, 28)}
     return judge(
         None,
-        "{words}; what that does to the moments of an optimizer over thousands of steps is not in one run",
-        needs="training runs of the model with f16 and with f32 gradients, and their losses",
-        words="in f16 become 0, of a gradient scaled by "
-        + ", ".join(f"2^-{scale} {part:.1%}" for scale, part in lost.items()),
+        "of a gradient f16 makes 0 {words}; what that does to the moments of an optimizer over thousands of steps "
+        "is not in one run",
+        "training runs of the model with f16 and with f32 gradients, and their losses",
+        words=", ".join(f"{part:.1%} where it is scaled by 2^-{scale}" for scale, part in lost.items()),
         lost=lost,
     )
 
@@ -192,13 +193,13 @@ def _difference_quotient(array: str, gradient: np.ndarray, error: np.ndarray, g:
 
     The layer is linear in each array, so the quotient is exact whatever the step.
     """
-    start = case("matmul", **LAYER).arrays[array]
+    start = case("matmul", LAYER).arrays[array]
     direction = np.random.default_rng(3).choice([-1.0, 1.0], start.shape)
     ends = [(start + sign * direction).astype(np.float32) for sign in (1, -1)]
     losses, allowed = [], 0.0
     for end in ends:
-        made = case("matmul", {array: end}, **LAYER)
-        losses.append(np.sum(g * only_output(run(made, probes="none")).astype(np.float64)))
+        made = case("matmul", LAYER, {array: end})
+        losses.append(np.sum(g * only_output(run_case(made, probes="none")).astype(np.float64)))
         allowed += float(np.sum(np.abs(g) * bound_of(made)))
     step = ends[0].astype(np.float64) - ends[1]
     off = abs(losses[0] - losses[1] - np.sum(gradient * step))
@@ -209,22 +210,22 @@ def _difference_quotient(array: str, gradient: np.ndarray, error: np.ndarray, g:
 def gradients() -> Decision:
     """The gradients are right: of X against NumPy and the forward kernel's differences, and of W too."""
     g = np.random.default_rng(2).standard_normal((LAYER["M"], LAYER["N"])).astype(np.float32)
-    layer = case("matmul", **LAYER).arrays
+    layer = case("matmul", LAYER).arrays
     kernels = {
-        "X": case("matmul_t", {"X": g, "W": layer["W"]}, M=LAYER["M"], N=LAYER["K"], K=LAYER["N"]),
-        "W": case("matmul_at", {"X": layer["X"], "B": g}, K=LAYER["K"], N=LAYER["N"], M=LAYER["M"]),
+        "X": case("matmul_t", dict(M=LAYER["M"], N=LAYER["K"], K=LAYER["N"]), {"X": g, "W": layer["W"]}),
+        "W": case("matmul_at", dict(K=LAYER["K"], N=LAYER["N"], M=LAYER["M"]), {"X": layer["X"], "B": g}),
     }
     holds, figures = True, {}
     for array, made in kernels.items():
-        gradient = only_output(run(made, probes="none"))
+        gradient = only_output(run_case(made, probes="none"))
         compared = against_reference(made, gradient)
         off, allowed = _difference_quotient(array, gradient.astype(np.float64), bound_of(made), g)
         holds = holds and compared.ok and off <= allowed
         figures |= {f"outside_{array}": compared.share, f"off_{array}": off, f"allowed_{array}": allowed}
     return judge(
         holds,
-        "dX has {outside_X:.0%} of its elements outside of the bound against float64, dW {outside_W:.0%}; the loss "
-        "moves along a direction as they say, but for {off_X:.1g} (roundings may make {allowed_X:.1g}) and {off_W:.1g} (may "
-        "make {allowed_W:.1g})",
+        "outside of the bound against float64 are {outside_X:.0%} of dX and {outside_W:.0%} of dW; the loss "
+        "moves along a direction as they say, but for {off_X:.1g} (roundings may make {allowed_X:.1g}) and "
+        "{off_W:.1g} (may make {allowed_W:.1g})",
         **figures,
     )

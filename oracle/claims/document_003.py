@@ -1,4 +1,4 @@
-"""Document 003: products with f16, INT8, NF4 and Q8_0 weights, and six ideas for them, each a kernel beside its before."""
+"""Document 003: products with f16, INT8, NF4 and Q8_0 weights, and six ideas for them, each beside its before."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 import sim
 
-from .bench import against_reference, case, only_output, run, same_bits, total
+from .bench import against_reference, case, only_output, run, run_case, same_bits, total
 from .ledger import Decision, Verdict, claim, judge
 
 FORMATS = ("fp16", "int8", "nf4", "q8_0")
@@ -15,23 +15,28 @@ TOKEN = {"M": 1, "N": 64, "K": 2048}
 BATCH_SHAPES = "M 64, N 64, K 256; figures scale with M * N * K"
 TOKEN_SHAPES = "M 1, N 64, K 2048; figures scale with N * K"
 
+
+def _words(sizes: list[tuple[int, ...]]) -> str:
+    return " or ".join(" x ".join(map(str, size)) for size in sizes)
+
+
 # ---- 1: as it is -------------------------------------------------------------------------------------
 
 
 @claim("003.1a", shapes=f"{BATCH_SHAPES}, and {TOKEN_SHAPES}")
 def without_workgroup_memory() -> Decision:
     """Kernels for one token have 128 threads, those for many 8 x 8 and no workgroup memory."""
-    many = [run(f"matmul_mat_{format_}", probes="none", **BATCH) for format_ in FORMATS]
-    one = [run(f"matmul_vec_{format_}", probes="none", **TOKEN) for format_ in FORMATS]
+    many = [run(f"matmul_mat_{format_}", BATCH, probes="none") for format_ in FORMATS]
+    one = [run(f"matmul_vec_{format_}", TOKEN, probes="none") for format_ in FORMATS]
     bytes_ = sum(done.counters["workgroup_memory_bytes"] for done in many)
-    sizes = {shape: sorted({done.pipeline.workgroup_size for done in runs}) for shape, runs in (("many", many), ("one", one))}  # fmt: skip
+    sizes = [sorted({done.pipeline.workgroup_size for done in runs}) for runs in (many, one)]
     return judge(
-        bytes_ == 0 and sizes == {"many": [(8, 8, 1)], "one": [(128, 1, 1)]},
-        "in {formats} formats the workgroups for many tokens are {many} with {bytes:g} bytes of workgroup memory, those "
-        "for one {one} with {one_bytes:g}, for their sums",
+        bytes_ == 0 and sizes == [[(8, 8, 1)], [(128, 1, 1)]],
+        "in {formats} formats the workgroups for many tokens are {many} with {bytes:g} bytes of workgroup memory, "
+        "those for one {one} with {one_bytes:g}, for their sums",
         formats=len(FORMATS),
-        many=sizes["many"],
-        one=sizes["one"],
+        many=_words(sizes[0]),
+        one=_words(sizes[1]),
         bytes=bytes_,
         one_bytes=one[0].counters["workgroup_memory_bytes"],
     )
@@ -42,18 +47,18 @@ def repeated_loads() -> Decision:
     """Kernels for many tokens load the same rows and columns several times from global memory."""
     times = {}
     for format_ in FORMATS:
-        made = case(f"matmul_mat_{format_}", **BATCH)
-        done = run(made)
+        made = case(f"matmul_mat_{format_}", BATCH)
+        done = run_case(made)
         times[format_] = [total(done, "global_bytes", "load", name) / made.arrays[name].nbytes for name in ("W", "X")]
-    fp16 = run("matmul_mat_fp16", **BATCH)
+    fp16 = run("matmul_mat_fp16", BATCH)
     sectors = [
         total(fp16, "global_sectors", "load", name) / total(fp16, "global_requests", "load", name)
         for name in ("W", "X")
     ]
     return judge(
         min(min(pair) for pair in times.values()) > 1,
-        "each byte of W / of X is asked for {words} times; with f16 a request touches {w:g} / {x:g} sectors, of 8 rows of W "
-        "and 4 tokens that neighbouring threads take",
+        "each byte of W / of X is asked for {words} times; with f16 a request touches {w:g} / {x:g} sectors, of 8 "
+        "rows of W and 4 tokens that neighbouring threads take",
         words=", ".join(f"{name} {w:.4g} / {x:.4g}" for name, (w, x) in times.items()),
         w=sectors[0],
         x=sectors[1],
@@ -68,8 +73,8 @@ def _pair(before: str, after: str, sizes: dict[str, int]):
     """Runs before and after, whose outputs are right."""
     runs = []
     for kernel in (before, after):
-        made = case(kernel, **sizes)
-        runs.append(run(made))
+        made = case(kernel, sizes)
+        runs.append(run_case(made))
         assert against_reference(made, only_output(runs[-1])).ok, kernel
     return runs
 
@@ -87,8 +92,8 @@ def idea_1() -> Decision:
         after.counters["global_sectors"] < before.counters["global_sectors"]
         and same_bits(only_output(before), only_output(after)),
         "{bytes_before:,} bytes asked for become {bytes_after:,}, {sectors_before:,} sectors {sectors_after:,}, for "
-        "{wavefronts:,} wavefronts of workgroup memory ({ideal:,} without conflicts) and {barriers:g} barriers; the same "
-        "bits",
+        "{wavefronts:,} wavefronts of workgroup memory ({ideal:,} without conflicts) and {barriers:g} barriers; the "
+        "same bits",
         bytes_before=before.counters["global_bytes"],
         bytes_after=after.counters["global_bytes"],
         sectors_before=before.counters["global_sectors"],
@@ -125,9 +130,9 @@ def idea_3() -> Decision:
     """Idea 3: adding up within subgroups takes less than through workgroup memory."""
     before, after = _pair("matmul_vec_fp16", "matmul_vec_fp16_subgroup", TOKEN)
     groups = before.counters["workgroups"]
-    made = case("matmul_vec_fp16_subgroup", **TOKEN)
+    made = case("matmul_vec_fp16_subgroup", TOKEN)
     devices = {"lavapipe": 8, "intel": 16, "nvidia": 32, "amd-cdna": 64}
-    right = [against_reference(made, only_output(run(made, device=name, probes="none"))).ok for name in devices]
+    right = [against_reference(made, only_output(run_case(made, device=name, probes="none"))).ok for name in devices]
     names = ("barriers", "shared_wavefronts")
     figures = {
         f"{name}_{when}": done.counters[name] / groups
@@ -153,9 +158,9 @@ def idea_4() -> Decision:
         equal.append([buffer.counters[name] == texture.counters[name] for name in names])
     return judge(
         None if all(map(all, equal)) else False,
-        "requests, bytes and sectors are as many as from a buffer ({sectors:,} sectors of nf4), texels taken to lie row by "
-        "row; how a GPU tiles them and what its texture cache holds is not told",
-        needs="hit rates of the texture cache, from a profiler of the device",
+        "requests, bytes and sectors are as many as from a buffer ({sectors:,} sectors of nf4), texels taken to lie "
+        "row by row; how a GPU tiles them and what its texture cache holds is not told",
+        "hit rates of the texture cache, from a profiler of the device",
         sectors=texture.counters["global_sectors"],
     )
 
@@ -169,8 +174,9 @@ def idea_5() -> Decision:
         2 * in_loop == before.counters["barriers"]
         and before.counters["global_bytes"] == after.counters["global_bytes"]
         and same_bits(only_output(before), only_output(after)),
-        "{in_loop:g} barriers in the loop instead of {before:g}, and {all:g} in all; {bytes_after:,} bytes of workgroup "
-        "memory instead of {bytes_before:,}, for {global_bytes:,} bytes of global memory as before: what it hides is time",
+        "{in_loop:g} barriers in the loop instead of {before:g}, and {all:g} in all; {bytes_after:,} bytes of "
+        "workgroup memory instead of {bytes_before:,}, for {global_bytes:,} bytes of global memory as before: what "
+        "it hides is time",
         in_loop=in_loop,
         before=before.counters["barriers"],
         all=after.counters["barriers"],
@@ -188,9 +194,9 @@ def idea_6() -> Decision:
     w = [total(done, "global_bytes", "load", "W") for done in (before, after)]
     return judge(
         4 * x[1] == x[0] and w[0] == w[1],
-        "{x_after:,} bytes of the token instead of {x_before:,}, the weights ({w:,}) as before; {lanes_after:.0%} of the "
-        "lanes issued are active instead of {lanes_before:.0%}, and {barriers_after:g} barriers are passed instead of "
-        "{barriers_before:g}",
+        "{x_after:,} bytes of the token instead of {x_before:,}, the weights ({w:,}) as before; {lanes_after:.0%} "
+        "of the lanes issued are active instead of {lanes_before:.0%}, and {barriers_after:g} barriers are passed "
+        "instead of {barriers_before:g}",
         x_before=x[0],
         x_after=x[1],
         w=w[1],
@@ -210,6 +216,7 @@ def _is_wgsl(text: str) -> Decision:
         sim.check(text)
     except sim.WgslError as error:
         first = error.diagnostics[0]
+        assert first.span is not None
         words = " ".join(first.span.text.split())
         said = {"line": first.span.line, "code": first.code, "words": words, "message": first.message}
         return judge(False, "the front end says at `{words}`, line {line}: {message} ({code})", **said)
@@ -321,8 +328,8 @@ def snippet_6() -> Decision:
     sums = sim.simulate(ROWS, grid=1, bindings=bindings).outputs["y"][:, 0]
     return judge(
         accepted.verdict is Verdict.CONFIRMED and np.array_equal(sums, matrix.sum(axis=0)),
-        "{accepted}, but `w[r][k]` is component k of vector r, and a vector has no more than 4: of 64 columns {right} get "
-        "the sum of a matrix of 4 rows, and from the fifth on WGSL leaves open what is read",
+        "{accepted}, but `w[r][k]` is component k of vector r, and a vector has no more than 4: of 64 columns "
+        "{right} get the sum of a matrix of 4 rows, and from the fifth on WGSL leaves open what is read",
         accepted=accepted.finding,
         right=int((sums == matrix.sum(axis=0)).sum()),
     )
@@ -356,8 +363,8 @@ def _estimate(gain: float, *pairs: tuple[str, str, dict[str, int]]) -> Decision:
     contradicts = max(ratios) <= 1 and min(ratios) < 1
     return judge(
         True if supports else False if contradicts else None,
-        "before per after: {words}",
-        needs="a timer on the device",
+        "costs before per after, above 1 a gain: {words}",
+        "a timer on the device",
         words="; ".join(f"{name} {', '.join(f'{ratio:.2f}' for ratio in each)}" for name, each in times.items()),
         times=times,
     )
@@ -398,11 +405,11 @@ def subgroups_for_a_token() -> Decision:
 @claim("003.4f", shapes=BATCH_SHAPES)
 def subgroups_for_a_batch() -> Decision:
     """Counts support that sums within subgroups gain 5% for a batch."""
-    counters = run("matmul_mat_fp16", **BATCH).counters
+    counters = run("matmul_mat_fp16", BATCH).counters
     return judge(
         counters["barriers"] + counters["shared_requests"] > 0,
-        "the kernels for many tokens pass {barriers:g} barriers and make {requests:g} accesses to workgroup memory: each "
-        "thread has an output of its own, and there is no sum across threads to speed up",
+        "the kernels for many tokens pass {barriers:g} barriers and make {requests:g} accesses to workgroup memory: "
+        "each thread has an output of its own, and there is no sum across threads to speed up",
         barriers=counters["barriers"],
         requests=counters["shared_requests"],
     )
@@ -411,7 +418,8 @@ def subgroups_for_a_batch() -> Decision:
 @claim("003.4g", shapes=f"{BATCH_SHAPES}, and {TOKEN_SHAPES}; INT8 and NF4")
 def textures() -> Decision:
     """Counts support that weights in textures gain 5 to 20%."""
-    kernels = [(f"matmul_{shape}_{form}", sizes) for shape, sizes in (("mat", BATCH), ("vec", TOKEN)) for form in ("int8", "nf4")]  # fmt: skip
+    shapes = {"mat": BATCH, "vec": TOKEN}
+    kernels = [(f"matmul_{shape}_{format_}", shapes[shape]) for shape in shapes for format_ in ("int8", "nf4")]
     return _estimate(0.05, *((f"{kernel}_vector", f"{kernel}_texture", sizes) for kernel, sizes in kernels))
 
 

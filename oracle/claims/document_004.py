@@ -10,7 +10,7 @@ import numpy as np
 from sim.models import DEFAULT_LIMITS, check_dispatch, roofline
 
 from .. import selection
-from .bench import case, kernels, only_output, run, same_bits, share, total
+from .bench import case, kernels, only_output, run, run_case, same_bits, share, total
 from .ledger import Decision, claim, judge
 
 # In the order of the document.
@@ -73,7 +73,13 @@ def largest_of_one_thread() -> Decision:
 def largest_of_256_threads() -> Decision:
     """With 256 threads in one dimension (kernel 2) 4096 x 4096 is still out of reach."""
     largest = _largest_square("ladder_flat")
-    return judge(largest < 4096, "the largest square is {largest:,}, by a single row and column", largest=largest)
+    return judge(
+        largest < 4096,
+        "the largest square is {largest:,}: one more row and column take {over:,} workgroups, {limit:,} being allowed",
+        largest=largest,
+        over=-(-((largest + 1) ** 2) // 256),
+        limit=DEFAULT_LIMITS["maxComputeWorkgroupsPerDimension"],
+    )
 
 
 @claim("004.1c", shapes="grids of squares, by bisection, and one binding of 128 MiB")
@@ -92,8 +98,8 @@ def largest_of_8_by_8() -> Decision:
 @claim("004.1d", shapes="M 64, K 4, N 64; the share is the same at every multiple of 16")
 def grid_for_16_by_16() -> Decision:
     """The printed dispatch, ceil(size / 16) workgroups each way, fits the printed workgroup of 8 x 8."""
-    made = case("ladder_row_from_y", M=64, K=4, N=64)
-    whole, part = run(made), run(replace(made, grid=(64 // 16, 64 // 16, 1)))
+    made = case("ladder_row_from_y", dict(M=64, K=4, N=64))
+    whole, part = run_case(made), run_case(replace(made, grid=(64 // 16, 64 // 16, 1)))
     left = float(np.isnan(only_output(part)).mean())
     return judge(
         left == 0,
@@ -112,13 +118,16 @@ def row_from_y() -> Decision:
     """With the row from y instead of x the threads of a subgroup share more of A, and memory is asked for less."""
     figures = {}
     for kernel in ("ladder_row_from_x", "ladder_row_from_y"):
-        done = run(kernel, **SQUARE)
+        done = run(kernel, SQUARE)
         for kind, name in (("load", "A"), ("load", "B"), ("store", "C")):
             sectors, lines = (
                 share(done, kind, name, counter, "global_requests") for counter in ("global_sectors", "global_lines")
             )
             figures[f"{kernel[-1]}_{name}"] = [sectors, lines]
-    words = {axis: ", ".join(f"{n} {figures[f'{axis}_{n}'][0]:g}/{figures[f'{axis}_{n}'][1]:g}" for n in "ABC") for axis in "xy"}  # fmt: skip
+    words = {
+        axis: ", ".join(f"{name} {{{axis}_{name}[0]:g}}/{{{axis}_{name}[1]:g}}" for name in "ABC").format(**figures)
+        for axis in "xy"
+    }
     fewer = all(figures[f"y_{n}"][0] <= figures[f"x_{n}"][0] for n in "ABC")
     return judge(
         fewer and figures["y_A"][0] < figures["x_A"][0],
@@ -132,12 +141,13 @@ def row_from_y() -> Decision:
 @claim("004.2b", shapes=SQUARE_SHAPES)
 def row_from_x_is_slower_than_flat() -> Decision:
     """With the row from x, kernel 3 is slower than the kernel with 256 threads in one dimension."""
-    sectors = {name: run(f"ladder_{name}", **SQUARE).counters["global_sectors"] for name in ("flat", "row_from_x", "row_from_y")}  # fmt: skip
+    rungs = ("flat", "row_from_x", "row_from_y")
+    sectors = {rung: run(f"ladder_{rung}", SQUARE).counters["global_sectors"] for rung in rungs}
     return judge(
         None if sectors["row_from_x"] > sectors["flat"] else False,
-        "the sectors that are asked for support it, {row_from_x:,} against {flat:,} (and {row_from_y:,} with the row from "
-        "y); how much slower, counts do not tell",
-        needs="a timer on the device, at 4096 x 4096",
+        "the sectors that are asked for support it, {row_from_x:,} against {flat:,} (and {row_from_y:,} with the "
+        "row from y); how much slower, counts do not tell",
+        "a timer on the device, at 4096 x 4096",
         **sectors,
     )
 
@@ -151,8 +161,8 @@ ROOF_SHAPES = "M, K, N 64 with a residual; FLOPs scale as 2 MNK + MN, bytes as t
 
 def _of_4092() -> dict[str, float]:
     """FLOPs and bytes of Y = X @ W + R at the document's size, each matrix read once or written once."""
-    made = case("matmul_residual", M=64, K=64, N=64)
-    done = run(made)
+    made = case("matmul_residual", dict(M=64, K=64, N=64))
+    done = run_case(made)
     products, sums = total(done, "flops", "op", "fma"), total(done, "flops", "op", "+")
     assert (products, sums) == (2 * 64**3, 64**2)
     grown = SIZE / 64
@@ -197,8 +207,8 @@ def bound_by_compute() -> Decision:
     factor = place.intensity / place.ridge
     return judge(
         place.bound == "compute" and round(factor) == 16,
-        "it is bound by {bound}, by {factor:.2f}: {intensity:.0f} FLOP a byte over a ridge of {ridge:g}; 16 comes of the "
-        "22 ms rounded down",
+        "it is bound by {bound}, by {factor:.2f}: {intensity:.0f} FLOP a byte over a ridge of {ridge:g}; 16 comes "
+        "of the 22 ms rounded down",
         bound=place.bound,
         factor=factor,
         intensity=place.intensity,
@@ -211,12 +221,12 @@ def roofline_of_rungs() -> Decision:
     """The kernels, too, are bound by compute."""
     places = {}
     for kernel in LADDER:
-        counters = run(kernel, **SQUARE).counters
+        counters = run(kernel, SQUARE).counters
         places[_short(kernel)] = roofline.place(counters["flops"], counters["global_bytes"], PEAK_FLOPS, PEAK_BANDWIDTH)
     return judge(
         all(place.bound == "compute" for place in places.values()),
-        "by the bytes that they ask for none is where it would have to be, at {ridge:g} FLOP a byte: {words}; only as far "
-        "as caches answer are they more than {most:,.0f} GFLOP/s",
+        "by the bytes that they ask for none is where it would have to be, at {ridge:g} FLOP a byte: {words}; only "
+        "as far as caches answer are they more than {most:,.0f} GFLOP/s",
         ridge=PEAK_FLOPS / PEAK_BANDWIDTH,
         words=", ".join(f"{name} {place.intensity:.2f} ({place.bound})" for name, place in places.items()),
         most=max(place.attainable for place in places.values()) / 1e9,
@@ -229,19 +239,20 @@ def roofline_of_rungs() -> Decision:
 
 def _loads(kernel: str) -> float:
     """Loads of a thread for each product that it adds."""
-    done = run(kernel, **SQUARE)
+    done = run(kernel, SQUARE)
     return total(done, "active_lanes", "load", "A", "B") / (SQUARE["M"] * SQUARE["N"] * SQUARE["K"])
 
 
 @claim("004.4a", shapes=SQUARE_SHAPES)
 def loop_is_all() -> Decision:
     """What makes the looped 4x4 slower than the unrolled one is the loop: its counter, its branch, its order."""
-    looped, unrolled = _loads("ladder_4x4"), _loads("ladder_unrolled_4x4")
-    same = same_bits(*(only_output(run(kernel, probes="none", **SQUARE)) for kernel in ("ladder_4x4", "ladder_unrolled_4x4")))  # fmt: skip
+    kernels = ("ladder_4x4", "ladder_unrolled_4x4")
+    looped, unrolled = map(_loads, kernels)
+    same = same_bits(*(only_output(run(kernel, SQUARE, probes="none")) for kernel in kernels))
     return judge(
         same and looped == unrolled,
-        "for the same bits it also makes {looped:g} loads a product where the unrolled one makes {unrolled:g}, {times:g} "
-        "times as many: inside the loop over rows each thread loads its four of B for every row again",
+        "for the same bits it also makes {looped:g} loads a product where the unrolled one makes {unrolled:g}, "
+        "{times:g} times as many: inside the loop over rows each thread loads its four of B for every row again",
         looped=looped,
         unrolled=unrolled,
         times=looped / unrolled,
@@ -254,9 +265,9 @@ def looped_is_slower_than_1x4() -> Decision:
     loads = {_short(kernel): _loads(kernel) for kernel in ("ladder_row_from_y", "ladder_1x4", "ladder_4x4")}
     return judge(
         None if loads["4x4"] >= loads["1x4"] else False,
-        "it makes {looped:g} loads a product, no fewer than 1x4 with {flat:g}, so there is no gain to pay for its loops; "
-        "yet one output a thread, with {single:g}, makes more, and is faster in the document too",
-        needs="the compiled code and a timer on the device: what the loops cost is not in the text",
+        "it makes {looped:g} loads a product, no fewer than 1x4 with {flat:g}, so there is no gain to pay for its "
+        "loops; yet one output a thread, with {single:g}, makes more, and is faster in the document too",
+        "the compiled code and a timer on the device: what the loops cost is not in the text",
         looped=loads["4x4"],
         flat=loads["1x4"],
         single=loads["row_from_y"],
@@ -269,9 +280,9 @@ def unrolled_8x8() -> Decision:
     looped, unrolled = _loads("ladder_4x4"), _loads("ladder_unrolled_8x8")
     return judge(
         None if looped > unrolled else False,
-        "it makes {unrolled:g} loads a product instead of {looped:g}, {times:g} times fewer: a gain of 3 is in reach of "
-        "the counts, and they do not tell the time",
-        needs="a timer on the device",
+        "it makes {unrolled:g} loads a product instead of {looped:g}, {times:g} times fewer: a gain of 3 is in "
+        "reach of the counts, and they do not tell the time",
+        "a timer on the device",
         looped=looped,
         unrolled=unrolled,
         times=looped / unrolled,
@@ -294,7 +305,7 @@ def _rungs(values: dict[str, float]) -> str:
 @claim("004.5a", shapes=SQUARE_SHAPES)
 def intensity_rises() -> Decision:
     """Arithmetic intensity never falls and in all rises up the ladder: FLOP a byte asked for, and FLOP a load."""
-    runs = {_short(kernel): run(kernel, **SQUARE) for kernel in LADDER}
+    runs = {_short(kernel): run(kernel, SQUARE) for kernel in LADDER}
     per_byte = {name: done.counters["flops"] / done.counters["global_bytes"] for name, done in runs.items()}
     per_load = {
         name: done.counters["flops"] / total(done, "active_lanes", "load", "A", "B") for name, done in runs.items()
@@ -314,12 +325,13 @@ def sectors_rise() -> Decision:
     """So it does by what subgroups ask of memory: FLOP a byte of the sectors touched."""
     per_byte = {}
     for kernel in LADDER:
-        counters = run(kernel, **SQUARE).counters
+        counters = run(kernel, SQUARE).counters
         per_byte[_short(kernel)] = counters["flops"] / (32 * counters["global_sectors"])
     falls = [after for (_, a), (after, b) in pairwise(per_byte.items()) if b < a]
     return judge(
         _rising(list(per_byte.values())),
-        "FLOP a byte of sectors: {words}; it falls at {falls}, for threads that are neighbours no longer load neighbours",
+        "FLOP a byte of sectors: {words}; it falls at {falls}, for threads that are neighbours no longer load "
+        "neighbours",
         words=", ".join(f"{name} {value:.2f}" for name, value in per_byte.items()),
         falls=" and ".join(falls) or "no rung",
         per_byte=per_byte,

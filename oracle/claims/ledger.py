@@ -95,8 +95,9 @@ def claim(id: str, *, shapes: str) -> Callable[[Callable[[], Decision]], Callabl
     return register
 
 
-def judge(holds: Any, finding: str, *, needs: str = "", **figures: Any) -> Decision:
-    """Confirmed where `holds`, refuted where not; where it is None, nothing that was counted decides.
+def judge(holds: Any, finding: str, needs: str = "", /, **figures: Any) -> Decision:
+    """Confirmed where `holds`, refuted where not; where it is None, nothing that was counted decides, and `needs` says
+    what would.
 
     `finding` is a format string over the figures.
     """

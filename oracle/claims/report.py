@@ -60,7 +60,7 @@ def _lines(claim: Claim, decision: Decision) -> Iterator[str]:
     yield f"found  {sentence(decision.finding)}"
     if decision.needs:
         yield f"needs  {sentence(decision.needs)}"
-    yield f"at     {claim.shapes}"
+    yield f"shapes {claim.shapes}"
 
 
 def tally(decided: Iterable[Decided]) -> str:
@@ -89,7 +89,7 @@ def section(claim: Claim, decision: Decision) -> str:
         sentence(decision.finding),
         *([f"What would decide it: {decision.needs}."] if decision.needs else []),
         "",
-        f"*At {claim.shapes}.*",
+        f"*Shapes: {claim.shapes}.*",
         "",
     ]
     return "\n".join(lines)

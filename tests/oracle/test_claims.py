@@ -48,7 +48,7 @@ def test_a_claim_is_one_sentence(claim):
     ("holds", "verdict"), [(True, "confirmed"), (False, "refuted"), (None, "not decidable by a simulator")]
 )
 def test_a_verdict_is_what_the_figures_say(holds, verdict):
-    decision = ledger.judge(holds, "{n:,} of them", needs="a clock", n=1000)
+    decision = ledger.judge(holds, "{n:,} of them", "a clock", n=1000)
     assert (decision.verdict, decision.finding, decision.figures) == (verdict, "1,000 of them", {"n": 1000})
     assert decision.needs == ("a clock" if holds is None else "")
 
@@ -72,14 +72,14 @@ def test_what_there_is_not_is_named(asked):
 def test_the_command_shows_one_claim_and_gives_its_figures():
     shown = CliRunner().invoke(main, ["claims", "--claim", "000.4"])
     assert shown.exit_code == 0
-    assert "000.4  confirmed" in shown.output
-    assert "48 barriers in the loop against 96" in shown.output
-    (entry,) = json.loads(CliRunner().invoke(main, ["claims", "--claim", "000.4", "--json"]).output)["cases"]
+    assert "000.4  confirmed" in shown.stdout
+    assert "48 barriers in the loop against 96" in shown.stdout
+    (entry,) = json.loads(CliRunner().invoke(main, ["claims", "--claim", "000.4", "--json"]).stdout)["cases"]
     assert (entry["verdict"], entry["figures"]["in_loop"], entry["figures"]["twin"]) == ("confirmed", 48, 96)
     assert entry["decided_by"] == "oracle.claims.document_000.barriers"
 
 
 def test_the_command_writes_the_page(tmp_path):
     done = CliRunner().invoke(main, ["claims", "--claim", "000.4", "--page", str(tmp_path / "page.md")])
-    assert (done.exit_code, done.output) == (0, "claims: 1 confirmed\n")
+    assert (done.exit_code, done.stdout) == (0, "claims: 1 confirmed\n")
     assert SECTIONS["000.4"].strip() in (tmp_path / "page.md").read_text(encoding="utf-8")
