@@ -51,7 +51,7 @@ class Emitter:
     sites: list[Site]
     uniformity: Uniformity
     uses: Uses
-    loop_spans: dict[int, Span]
+    spans: dict[int, Span]
     probes: frozenset[str]
     together: int
     code: Code = field(default_factory=Code)
@@ -484,7 +484,7 @@ class Emitter:
             self._stay_unless(loop.break_if, around)
         self._jump(Ins(op.JUMP, e=len(self.loops)), top)
         self.code.loops.append((start, self.code.here - 1))
-        self.loops.append(self.loop_spans[id(loop)])
+        self.loops.append(self.spans[id(loop)])
         self._place(around.exit)
         self._around.pop()
         self._mask = outer
