@@ -1,4 +1,4 @@
-"""The command `bankshot`: check, run, audit, diff.
+"""The command `bankshot`: check, run, audit, diff, corpus, claims.
 
 Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, data that does not fit, a missing file),
 70 an internal error. Reports go to stdout, everything else to stderr.
@@ -261,6 +261,36 @@ def corpus(folders: tuple[Path, ...], embedded: bool, fills: tuple[str, ...], jo
     else:
         show_corpus(console(), found, everything=everything)
     sys.exit(CLEAN if ok else FOUND)
+
+
+@main.command()
+@click.option("--document", metavar="NUMBER", help="Only the claims of one document: 000 to 004.")
+@click.option("--claim", "id", metavar="ID", help="Only one claim, such as 000.6, or one part of it, 000.6a.")
+@click.option(
+    "--page", type=click.Path(path_type=Path, dir_okay=False), help="Write the ledger to this file, in Markdown."
+)
+@JSON
+def claims(document: str | None, id: str | None, page: Path | None, as_json: bool) -> None:
+    """Decide by running what five documents say about the kernels in shaders/."""
+    from .claims import ledger, report
+    from .report_json import document as json_document
+    from .report_text import console
+
+    asked = ledger.claims(document, id)
+    decided: list[report.Decided] = []
+    with meter(len(asked)) as progress:
+        for claim in asked:
+            progress.stage(claim.id, "deciding")
+            decided.append((claim, claim.decide()))
+            with progress.finish():
+                if not as_json and page is None:
+                    report.show(console(), *decided[-1])
+    if page is not None:
+        page.write_text(report.page(decided), encoding="utf-8")
+    if as_json:
+        click.echo(json_document("claims", [report.entry(*each) for each in decided], ok=True))
+    else:
+        click.echo(f"claims: {report.tally(decided)}")
 
 
 # ---- what the commands share -------------------------------------------------------------------------

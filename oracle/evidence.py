@@ -23,6 +23,7 @@ from .errors import GpuError
 from .invented import HALF, SINGLE, STEP, Recipe
 from .reflect import builtin_names, has_float_arithmetic, inexact_builtins
 
+ORDERS = ("reversed", "subgroup-serial", "random(1)")  # schedules, beside the usual one
 RERUNS = 2  # on wgpu, to see whether it agrees with itself
 
 # Largest error / largest magnitude in the binding (of normalized formats: steps) that is put down to rounding. WGSL
@@ -127,12 +128,16 @@ def _unsteady(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | N
 
 def _races(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
     """Invocations reach for the same place, and nothing orders them."""
-    from sim import PROBES
-
-    if "races" not in PROBES:
-        return None
     races = [f for f in entry.simulate(ours.given, probes=("races",)).findings if f.code == "race"]
     return place(races[0]) if races else None
+
+
+def _order(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """Another order of invocations gives other outputs here, too."""
+    for schedule in ORDERS:
+        if entry.differences(ours.recipe, entry.simulate(ours.given, schedule=schedule).outputs, ours.result.outputs):
+            return f"the order of invocations decides: {schedule} gives other outputs here, too"
+    return None
 
 
 # Builtins that read another invocation of the subgroup.
@@ -236,5 +241,6 @@ EVIDENCE: tuple[tuple[str, Callable[[Tried, Run, Outputs, Found], str | None]], 
     ("explained", _not_zeroed),
     ("explained", _unsteady),
     ("explained", _races),
+    ("explained", _order),
     ("explained", _amplified),
 )

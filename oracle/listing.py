@@ -13,6 +13,10 @@ from typing import Any
 
 # Counters of a place in the source that add up over a line.
 ADDED = (
+    "idle_guard",
+    "idle_overhang",
+    "idle_divergence",
+    "idle_skipped",
     "shared_requests",
     "shared_wavefronts",
     "shared_ideal_wavefronts",

@@ -112,7 +112,8 @@ def case_entry(case: Case) -> dict[str, Any]:
 
 
 def output_entry(check: OutputCheck) -> dict[str, Any]:
-    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison)}
+    doubts = [_finding_entry(finding, allowed=True) for finding in check.doubts]
+    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison), "doubts": doubts}
 
 
 def comparison_entry(c: Comparison) -> dict[str, Any]:

@@ -43,6 +43,13 @@ TOTALS = (
     ("atomics", "atomic operations", ""),
 )
 
+# Why lanes of subgroups that issue are idle, and how it is said.
+IDLE = (
+    ("idle_guard", "behind a guard"),
+    ("idle_overhang", "past the workgroup"),
+    ("idle_divergence", "diverged"),
+)
+
 # A pair of counters: what was charged against what the access width needs.
 CHARGES = (
     ("shared_wavefronts", "shared_ideal_wavefronts", "workgroup memory wavefronts"),
@@ -198,6 +205,8 @@ def show_output_check(out: Console, check: OutputCheck) -> None:
     _say(out, _verdict(check.ok).append(words))
     if check.comparison.worst:
         out.print(_differences(check.comparison.worst))
+    for finding in check.doubts:
+        _say(out, f"  {_in_short(finding)}")
 
 
 def _verdict(ok: bool) -> Text:
@@ -215,6 +224,8 @@ def comparison_words(c: Comparison) -> str:
     if c.ok and c.rule.name == "exact":
         return f"bit for bit, {c.elements:,} elements"
     score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
+    if c.unbounded:
+        score += f", {c.unbounded:,} without a bound"
     if c.ok:
         return f"{c.elements:,} elements, rule {c.rule}{score}"
     ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,} ULP apart"
@@ -224,14 +235,16 @@ def comparison_words(c: Comparison) -> str:
 
 def _differences(worst: Sequence[Difference]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
-    headings = ("index", "ours", "theirs", "our bits", "their bits", "ULP")
-    owners = any(d.owner for d in worst)
-    for heading in (*headings, *(["written by"] if owners else [])):
+    headings = ["index", "ours", "theirs", "our bits", "their bits", "ULP"]
+    owners, bounds = any(d.owner for d in worst), any(d.bound is not None for d in worst)
+    for heading in (*headings, *(["bound", "used"] if bounds else []), *(["written by"] if owners else [])):
         table.add_column(heading, justify="left" if heading == "written by" else "right", no_wrap=True)
     for d in worst:
         ulp = "NaN" if d.ulp is None else f"{d.ulp:,}"
         index = ", ".join(map(str, d.index))
         cells = (f"[{index}]", f"{d.actual:.9g}", f"{d.expected:.9g}", d.actual_bits, d.expected_bits, ulp)
+        if bounds and d.bound is not None and d.used is not None:
+            cells += (f"{d.bound:.3g}", f"{d.used:.3g}")
         table.add_row(*(Text(cell) for cell in cells), *([Text(d.owner or "")] if owners else []))
     return table
 
@@ -244,6 +257,11 @@ def _totals(counters: Any) -> Table:
     for name, label, unit in TOTALS:
         if name in values:  # shares of lanes are counted by a probe
             table.add_row(f"  {label}", _amount(values[name], unit))
+    idle = sum(values[name] for name, _ in IDLE)
+    if idle:
+        issued = idle + values["active_lanes"]
+        causes = ", ".join(f"{values[name] / issued:.1%} {words}" for name, words in IDLE if values[name])
+        table.add_row("  idle lanes, of those issued", causes)
     for actual, ideal, label in CHARGES:
         words = f"{values[actual]:,}"
         if values[actual] != values[ideal]:

@@ -22,12 +22,27 @@ class Counters:
     `global_lines` of storage and textures; `global_bytes`: bytes that active lanes asked for. `barriers`: workgroups
     that passed one. `flops`: floating-point operations of active lanes, fma counted as 2.
 
+    Lanes that an execution leaves idle, by cause; with `active_lanes` they make up `executions` x the subgroup size:
+
+    - `idle_overhang`: lanes that no invocation has, in the last subgroup of a workgroup that does not fill it.
+    - `idle_guard`: invocations that were gone when the outermost statement that holds the place began: they had
+      returned, or an `if` around all that the entry point does keeps them out (`program.guards` says what that is).
+    - `idle_divergence`: the others: they take another branch or turn of that statement, wait for its end, or have
+      returned in it.
+
+    `idle_skipped`: invocations in whole subgroups that do not come here while another of their workgroup does, each
+    time that it does. They hold a place on the core, but take no issue slot.
+
     Texels are taken to lie row by row, layer by layer and level by level, as their format packs them: real GPUs tile
     them in ways that they do not tell. A filtered sample is an access for each texel that it reads.
     """
 
     executions: int = 0
     active_lanes: int = 0
+    idle_guard: int = 0
+    idle_overhang: int = 0
+    idle_divergence: int = 0
+    idle_skipped: int = 0
     shared_requests: int = 0
     shared_wavefronts: int = 0
     shared_ideal_wavefronts: int = 0
@@ -83,23 +98,33 @@ class SiteCounters(Counters):
 
 
 def site_counters(
-    program: Program, blocks: NDArray[np.int64], tallies: NDArray[np.int64], workgroups_of: int
+    program: Program, blocks: NDArray[np.int64], tallies: NDArray[np.int64], lanes: int, subgroup_size: int
 ) -> list[SiteCounters]:
-    """Counters of every site. `workgroups_of`: subgroups per workgroup, to turn barrier executions into workgroups."""
+    """Counters of every site. `blocks` and `tallies`: see `machine.layout`; `lanes`: invocations of a workgroup."""
     rows = [SiteCounters(site=site) for site in program.sites]
-    for run, (executions, active) in zip(program.runs, blocks, strict=False):
+    subgroups = -(-lanes // subgroup_size)
+    for run, block in zip(program.runs, blocks.tolist(), strict=False):
         for number in run:
             row, site = rows[number], program.sites[number]
-            row.executions += int(executions)
-            row.active_lanes += int(active)
-            row.flops += int(active) * site.flops
+            _count(row, block, subgroup_size)
+            row.flops += block[at.ACTIVE] * site.flops
             if site.kind == "atomic":
-                row.atomics += int(active)
+                row.atomics += block[at.ACTIVE]
             elif site.kind == "barrier":
-                row.barriers += int(executions) // workgroups_of
+                row.barriers += block[at.EXECUTIONS] // subgroups
     for probe, tally in zip(program.probes, tallies, strict=False):
         _charge(rows[probe.site], probe.kind, tally)
     return [row for row in rows if row.site.kind != "index"]
+
+
+def _count(row: Counters, block: list[int], subgroup_size: int) -> None:
+    executions, active, stayed, present, launched = block
+    row.executions += executions
+    row.active_lanes += active
+    row.idle_divergence += stayed - active
+    row.idle_guard += present - stayed
+    row.idle_overhang += executions * subgroup_size - present
+    row.idle_skipped += launched - present
 
 
 def _charge(row: Counters, kind: str, tally: NDArray[np.int64]) -> None:

@@ -14,18 +14,23 @@ import numpy as np
 from . import schedules
 from .allow import silence
 from .barriers import find_redundant
-from .bindings import Bound, Key, bind
+from .bindings import Bound, Key, bind, hide
 from .checking import check
 from .counters import SiteCounters, site_counters, totals
+from .error_bounds import Bounds, derive_bounds
 from .explain import explain
 from .findings import Finding
 from .launch import POLICIES, How, Launch, Outcome
+from .machine.opcodes import opcode_names
 from .models import Device, check_dispatch, get
-from .program.build import build
+from .program.bounds import Woven, is_loose
+from .program.build import build, build_with_bounds, build_with_sites
 from .program.program import Program
 from .program.rounding import Rounding
+from .program.shadows import Shadow
 from .replay import Judge
 from .wgsl.diagnostics import fail
+from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
 
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "redundant")
@@ -37,13 +42,16 @@ BUDGET = 1 << 32
 
 @dataclass(frozen=True)
 class Writer:
-    """The invocation that stored an element last. `lane` is its local invocation index."""
+    """The invocation that stored an element last. `lane` is its local invocation index; `span` the place in the source,
+    None where workgroups race for it."""
 
     workgroup: tuple[int, int, int]
     lane: int
+    span: Span | None
 
     def __str__(self) -> str:
-        return f"workgroup {self.workgroup}, lane {self.lane}"
+        line = "" if self.span is None else f", line {self.span.line}"
+        return f"workgroup {self.workgroup}, lane {self.lane}{line}"
 
 
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
@@ -60,7 +68,7 @@ def _built(pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], toget
 
 
 @dataclass(frozen=True)
-class _Dispatch:
+class Dispatch:
     """Everything that decides a run."""
 
     pipeline: Pipeline
@@ -74,26 +82,56 @@ class _Dispatch:
         """Invocations of a workgroup."""
         return int(np.prod(self.pipeline.workgroup_size))
 
+    def together(self, how: How) -> int:
+        """Workgroups that run side by side."""
+        if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.alone != "workgroup" or how.ignored is not None:
+            return 1
+        return max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
+
+    @property
+    def rounding(self) -> Rounding:
+        return Rounding(
+            fused=self.device.fma != "separate",
+            contracts=self.device.fma == "contracted",
+            cuts_f16=self.device.texel_f16 == "zero",
+        )
+
     def run(
         self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, **changes: Any
     ) -> tuple[Launch, Outcome]:
         """Run it as it is to be run, or with some `changes` to `how`."""
         how = replace(self.how, **changes)
-        together = 1
-        if self.lanes < _LANES_PER_BATCH // 4 and how.schedule.alone == "workgroup" and how.ignored is None:
-            together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
-        rounding = Rounding(
-            fused=self.device.fma != "separate",
-            contracts=self.device.fma == "contracted",
-            cuts_f16=self.device.texel_f16 == "zero",
-        )
-        program = _built(self.pipeline, rounding, probes, together)
+        program = _built(self.pipeline, self.rounding, probes, self.together(how))
         launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome
+
+    def launch(self, program: Program, bound: list[Bound]) -> Launch:
+        return Launch(program, bound, self.grid, self.device, self.how)
+
+    def build_with_bounds(self, subnormal: frozenset[str]) -> tuple[Program, Woven]:
+        return build_with_bounds(
+            self.pipeline, rounding=self.rounding, subnormal=subnormal, together=self.together(self.how)
+        )
+
+    @cached_property
+    def marks(self) -> tuple[Launch, dict[Shadow, Bound]]:
+        """A launch that has left, beside each element, what stored it."""
+        program, shadows = build_with_sites(self.pipeline, rounding=self.rounding, together=self.together(self.how))
+        hidden = hide(shadows, self.bound, np.uint32)
+        launch = self.launch(program, [*self.bound, *hidden.values()])
+        launch.run()
+        return launch, hidden
+
+    def span_of_store(self, bound: Bound, byte: int) -> Span | None:
+        """Where in the source this byte of a buffer was stored last; None where it was not."""
+        launch, hidden = self.marks
+        marks = (int(launch.output(hidden[s])[byte // s.unit]) for s in hidden if s.of is bound.variable)
+        mark = max(marks, default=0)
+        return launch.program.sites[mark - 1].span if mark else None
 
     @cached_property
     def writers(self) -> Launch:
@@ -118,7 +156,7 @@ class Run:
     silenced: list[Finding]
     program: Program
     finished: int
-    _dispatch: _Dispatch
+    _dispatch: Dispatch
 
     @property
     def device(self) -> Device:
@@ -131,6 +169,19 @@ class Run:
     @property
     def grid(self) -> tuple[int, int, int]:
         return self._dispatch.grid
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """How far other implementations may be from `outputs`. The first use runs the dispatch again, several times as
+        long."""
+        return derive_bounds(self._dispatch, self.outputs)
+
+    @cached_property
+    def loose(self) -> frozenset[str]:
+        """The operations of this run in which implementations are sure to differ, such as exp_f32. Where there are
+        none, those that round to nearest and fuse alike agree bit for bit."""
+        names = opcode_names()
+        return frozenset(name for code in np.unique(self.program.code[:, 0]) if is_loose(name := names[int(code)]))
 
     def writer(self, key: Key, element: int) -> Writer | None:
         """Who stored to element number `element` (flat) of an output last; None where nobody did.
@@ -145,7 +196,8 @@ class Run:
             return None
         index, lane = divmod(invocation, self._dispatch.lanes)
         x, y, _ = self.grid
-        return Writer((index % x, index // x % y, index // (x * y)), lane)
+        span = self._dispatch.span_of_store(bound, bound.byte_of(element))
+        return Writer((index % x, index // x % y, index // (x * y)), lane, span)
 
 
 def simulate(
@@ -183,11 +235,10 @@ def simulate(
     profile = sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
     how = How(policy=out_of_bounds, budget=budget)
-    dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
+    dispatch = Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
     launch, outcome = dispatch.run(names, progress)
     findings = _findings(dispatch, launch, outcome, names, replay)
-    subgroups = -(-dispatch.lanes // profile.subgroup_size)
-    sites = site_counters(launch.program, outcome.blocks, outcome.tallies, subgroups)
+    sites = site_counters(launch.program, outcome.blocks, outcome.tallies, dispatch.lanes, profile.subgroup_size)
     last, finished = launch, outcome.finished
     if order != schedules.LOCKSTEP:
         last, again = dispatch.run(frozenset(), schedule=order)
@@ -208,7 +259,7 @@ def simulate(
 
 
 def _findings(
-    dispatch: _Dispatch, launch: Launch, outcome: Outcome, probes: frozenset[str], replay: bool
+    dispatch: Dispatch, launch: Launch, outcome: Outcome, probes: frozenset[str], replay: bool
 ) -> list[Finding]:
     """What was found, and, of a run that came to its end, whether it matters."""
     findings = explain(launch, outcome)
@@ -267,7 +318,7 @@ def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]
     return x, y, z
 
 
-def _totals(sites: list[SiteCounters], dispatch: _Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
+def _totals(sites: list[SiteCounters], dispatch: Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
     counters: dict[str, float] = dict(totals(sites))
     counters["workgroups"] = int(np.prod(dispatch.grid))
     counters["invocations"] = counters["workgroups"] * dispatch.lanes

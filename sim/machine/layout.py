@@ -1,7 +1,7 @@
 """The arrays that Python hands to the machine, and what stands where in them.
 
 `config` (int64): sizes of the launch. `access` (int64[n, 8]): one row per way of touching memory. `blocks`
-(int64[n, 2]): executions and active lanes of each straight run. `tallies` (int64[n, 6]): counters of each memory probe.
+(int64[n, 5]): executions and lanes of each straight run. `tallies` (int64[n, 6]): counters of each memory probe.
 `bounds` (int64[n, 4]): out-of-bounds accesses of each site. `events` (int64[n, 8]): what went wrong, in order.
 """
 
@@ -55,6 +55,11 @@ RULE_SIZE = 6
 # tallies: one row per memory probe
 REQUESTS, CHARGED, IDEAL, LINES, BYTES = 0, 1, 2, 3, 4
 TALLY_SIZE = 5
+
+# blocks: one row per straight run. Subgroups that came to it; their active lanes, those that guards had let through,
+# and all invocations in them; invocations of the workgroups of which some subgroup came
+EXECUTIONS, ACTIVE, STAYED, PRESENT, LAUNCHED = range(5)
+BLOCK_SIZE = 5
 
 # bounds: how many accesses were outside, and the first
 OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3

@@ -19,7 +19,7 @@ from . import layout as at
 from . import opcodes as op
 from .checks import check
 from .jit import compiled, inlined, part
-from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD, WORDS
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD
 from .memory import highest_of, shared_part
 from .ordering import watch_order
 from .shadow import watch_read, watch_write
@@ -32,7 +32,7 @@ _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
 class Probes(NamedTuple):
     """What the probes of one run write to and look up; `n` memory probes, `w` lanes per row."""
 
-    blocks: NDArray[np.int64]  # [runs, 2] executions, active lanes
+    blocks: NDArray[np.int64]  # [runs, BLOCK_SIZE]
     working: NDArray[np.uint32]  # [w] lanes that have touched storage or workgroup memory in this batch
     worked: NDArray[np.int64]  # [2] whether all lanes have; invocations of all batches so far that did
     rules: NDArray[np.int64]  # [n, RULE_SIZE]
@@ -63,7 +63,7 @@ def make_probes(probes: int, lanes: int, runs: int, checks: int, writers: NDArra
 
     count = max(1, probes)
     return Probes(
-        blocks=numbers(max(1, runs), 2),
+        blocks=numbers(max(1, runs), at.BLOCK_SIZE),
         working=lanes_of(),
         worked=numbers(2),
         rules=numbers(count, at.RULE_SIZE),
@@ -87,30 +87,41 @@ PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64)))
 
 @inlined
 def count(regs, row, config, together, p):
-    """Executions (subgroups with an active lane) and active lanes of one straight run; X: it touches memory."""
+    """Executions (subgroups with an active lane) and lanes of one straight run. B: lanes that guards have let through; X:
+    it touches memory."""
     if row[6] < 0:
         size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
-        tally[0] += together * ((size + subgroup - 1) // subgroup)
-        tally[1] += together * size
+        tally[at.EXECUTIONS] += together * ((size + subgroup - 1) // subgroup)
+        for column in range(at.ACTIVE, at.BLOCK_SIZE):
+            tally[column] += together * size
         p.worked[0] |= row[7] == 1
     else:
-        count_some(regs[row[6]], row, config, together, p)
+        count_some(regs, row, config, together, p)
 
 
-@part(WORDS, INSTRUCTION, NUMBERS, LONG, PROBES)
-def count_some(mask, row, config, together, p):
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, PROBES)
+def count_some(regs, row, config, together, p):
     """The same under a mask."""
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
+    mask, through = regs[row[6]], p.ones if row[3] < 0 else regs[row[3]]
     if row[7] == 1 and p.worked[0] == 0:
         for lane in range(together * size):
             p.working[lane] |= mask[lane]
     for w in range(together):
+        present = 0
         for start in range(w * size, (w + 1) * size, subgroup):
-            active = 0
-            for lane in range(start, min(start + subgroup, (w + 1) * size)):
+            end = min(start + subgroup, (w + 1) * size)
+            active = stayed = 0
+            for lane in range(start, end):
                 active += np.int64(mask[lane])
-            tally[0] += active > 0
-            tally[1] += active
+                stayed += np.int64(through[lane])
+            if active > 0:
+                tally[at.EXECUTIONS] += 1
+                tally[at.ACTIVE] += active
+                tally[at.STAYED] += stayed
+                present += end - start
+        tally[at.PRESENT] += present
+        tally[at.LAUNCHED] += size * (present > 0)
 
 
 @compiled

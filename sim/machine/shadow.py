@@ -43,9 +43,7 @@ class Shadow(NamedTuple):
     """Columns of one entry per grain: the last writer, and two readers."""
 
     stamps: NDArray[np.int64]  # [WRITER to OTHER, n]; 0 for nobody
-    words: NDArray[
-        np.uint32
-    ]  # [WRITER to OTHER, n] their workgroups (all 0 in workgroup memory); [VALUE] what was stored
+    words: NDArray[np.uint32]  # [WRITER to OTHER, n] their workgroups, 0 in workgroup memory; [VALUE] what was stored
 
 
 class Watch(NamedTuple):

@@ -15,6 +15,7 @@ from ..wgsl.source import Span
 from . import ir
 from .access import UNITS_PER_ACCESS, Access
 from .code import Code, Field, Ins, Label, Reg
+from .guards import bodies
 from .ir import Region, Slot, Value
 from .program import Inspected, MemoryProbe
 from .sites import Site
@@ -51,7 +52,7 @@ class Emitter:
     sites: list[Site]
     uniformity: Uniformity
     uses: Uses
-    loop_spans: dict[int, Span]
+    spans: dict[int, Span]
     probes: frozenset[str]
     together: int
     code: Code = field(default_factory=Code)
@@ -74,10 +75,15 @@ class Emitter:
         self._learnt: set[Value] = set()
         self._written = {access.variable for access in self.accesses if access.writes}
         self._straight = 0  # where the present straight run of instructions began
+        self._bodies: set[int] = set()
+        self._in_body = False  # whether this is what `guards` calls the entry point's body, and no construct in it
+        self._through: Reg | None = None  # lanes that were there when the outermost construct in it began
         for name in _GROUP_ROWS:
             self._input(name)
 
     def program(self, body: Region) -> None:
+        if "lanes" in self.probes:
+            self._bodies = bodies(body, self.sites)
         self.region(body)
         self._add(Ins(op.HALT))
 
@@ -165,10 +171,14 @@ class Emitter:
     # ---- items ----
 
     def region(self, region: Region) -> None:
+        outer, self._in_body = self._in_body, id(region) in self._bodies
         for item in region.items:
+            if self._in_body and isinstance(item, ir.If | ir.Loop | ir.Scope):
+                self._through = None if self._mask is None else self._everyone()
             self._item(item)
             if id(item) in self.uniformity.leaving:
                 self._without_those_gone()
+        self._in_body = outer
 
     def _without_those_gone(self) -> None:
         """Some lanes have left what is around: the mask here is what is still in the innermost of it."""
@@ -194,7 +204,9 @@ class Emitter:
             case ir.Count(sites=sites):
                 if "lanes" in self.probes:
                     work = any(self.sites[s].is_work for s in sites)
-                    self._add(Ins(op.COUNT, a=len(self.runs), m=self._mask_field(), x=int(work)))
+                    through = self._mask if self._in_body else self._through
+                    mask, through = self._mask_field(), -1 if through is None else through
+                    self._add(Ins(op.COUNT, a=len(self.runs), b=through, m=mask, x=int(work)))
                     self.runs.append(sites)
             case ir.Set():
                 self._set(item)
@@ -484,7 +496,7 @@ class Emitter:
             self._stay_unless(loop.break_if, around)
         self._jump(Ins(op.JUMP, e=len(self.loops)), top)
         self.code.loops.append((start, self.code.here - 1))
-        self.loops.append(self.loop_spans[id(loop)])
+        self.loops.append(self.spans[id(loop)])
         self._place(around.exit)
         self._around.pop()
         self._mask = outer

@@ -14,7 +14,7 @@ from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
 from . import ir
 from .inspections import RIGHT_DECIDES, inspection
-from .ir import Block, Value
+from .ir import Block, Builder, Value
 from .memory import Memory
 from .rounding import Rounding
 from .sites import Site
@@ -57,8 +57,10 @@ class _Ops:
 class Expressions(Memory):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool) -> None:
-        super().__init__(checks)
+    def __init__(
+        self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool, builder: Builder
+    ) -> None:
+        super().__init__(checks, builder)
         self.pipeline = pipeline
         self.rounding = rounding
         self.inspects: list[ir.Inspect] = []
@@ -156,7 +158,9 @@ class Expressions(Memory):
         parts = self.value(arg)
         if source == target:
             return parts
-        return [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
+        converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
+        self.spans.update((id(value), expr.span) for value in converted)
+        return converted
 
     def _construct(self, expr: typed.Construct) -> list[Value]:
         kinds = [t.KIND[s] for s in t.flatten(expr.type)]
@@ -177,10 +181,16 @@ class Expressions(Memory):
         slot = self.builder.block(["bool"], "condition").slots[0]
         self.builder.set(slot, left)
         condition = left if is_and else self.builder.op("lnot_bool", left)
-        self.branch(condition, lambda: self.builder.set(slot, self.value(expr.right)[0]))
+        self.branch(condition, lambda: self.builder.set(slot, self.value(expr.right)[0]), span=expr.span)
         return self.builder.get(slot)
 
-    def branch(self, condition: Value, then: Callable[[], Any], orelse: Callable[[], Any] = lambda: None) -> None:
+    def branch(
+        self,
+        condition: Value,
+        then: Callable[[], Any],
+        orelse: Callable[[], Any] = lambda: None,
+        span: Span | None = None,
+    ) -> None:
         """`then` where the condition holds, `orelse` in the other lanes."""
         builder = self.builder
         before, outer = builder.versions(), builder.here
@@ -192,7 +202,10 @@ class Expressions(Memory):
         orelse()
         after_else = builder.versions()
         builder.here = outer
-        builder.append(ir.If(condition, first, second))
+        branch = ir.If(condition, first, second)
+        if span is not None:
+            self.spans[id(branch)] = span
+        builder.append(branch)
         builder.merge(before, after_then, after_else)
 
     # ---- builtins ----

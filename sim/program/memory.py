@@ -19,8 +19,8 @@ _NARROW = t.F16  # the only scalar of two bytes
 class Memory:
     """Reads and writes `View`s. Part of the lowering: see `Expressions`."""
 
-    def __init__(self, checks: bool) -> None:
-        self.builder = Builder()
+    def __init__(self, checks: bool, builder: Builder) -> None:
+        self.builder = builder
         self.checks = checks
         self._checked: set[tuple[Value, Span, ir.Region]] = set()
         self.sites = SiteTable()

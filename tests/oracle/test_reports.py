@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import sim
-from oracle import gpu, references
+from oracle import audit, diff, gpu, references  # all before one is patched, which others import from
 from oracle.audit import EVERYTHING
 from oracle.cli import main
 from oracle.errors import TooLarge
@@ -76,6 +76,7 @@ class Run:
         default_factory=lambda: SimpleNamespace(subgroup_size=32, workgroup_bytes_max=20_000)
     )
     pipeline: SimpleNamespace | None = None
+    loose: frozenset = frozenset()
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"
@@ -144,11 +145,11 @@ def world(monkeypatch, tmp_path):
         return {"y": Expected(value, np.zeros_like(value))}
 
     monkeypatch.setattr(sim, "simulate", simulate)
-    monkeypatch.setattr("oracle.audit.check_module", lambda kernel: None)
-    monkeypatch.setattr("oracle.audit.run_on_gpu", run_on_gpu)
-    monkeypatch.setattr("oracle.diff.run_on_gpu", run_on_gpu)
+    monkeypatch.setattr(audit, "check_module", lambda kernel: None)
+    monkeypatch.setattr(audit, "run_on_gpu", run_on_gpu)
+    monkeypatch.setattr(diff, "run_on_gpu", run_on_gpu)
     monkeypatch.setattr(gpu, "require_adapter", require_adapter)
-    monkeypatch.setattr("oracle.diff.require_adapter", require_adapter)
+    monkeypatch.setattr(diff, "require_adapter", require_adapter)
     monkeypatch.setitem(references._references, "twice", twice)
     monkeypatch.delenv("BANKSHOT_REQUIRE_GPU", raising=False)
     return knobs
