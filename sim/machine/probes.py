@@ -87,8 +87,10 @@ PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64)))
 
 @inlined
 def count(regs, row, config, together, p):
-    """Executions (subgroups with an active lane) and lanes of one straight run. B: lanes that guards have let through; X:
-    it touches memory."""
+    """Executions (subgroups with an active lane) and lanes of one straight run.
+
+    B: the lanes that guards have let through; X: it touches memory.
+    """
     if row[6] < 0:
         size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
         tally[at.EXECUTIONS] += together * ((size + subgroup - 1) // subgroup)
