@@ -29,6 +29,9 @@ class Request:
     grid: tuple[int, ...] | None = None
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    defines: Mapping[str, Any] = field(default_factory=dict)
+    include_dirs: tuple[Path, ...] = ()
+    preprocess: str | None = None
     quick: bool = False
     sweep: bool = True  # every shape of a manifest; else its default sizes only
 
@@ -92,7 +95,7 @@ def _plan(path: Path, request: Request) -> Plan:
     if path.suffix != ".toml":
         return _bare(path, request)
     kernel = manifest.load(path)
-    kernel = replace(kernel, entry=request.entry or kernel.entry, overrides={**kernel.overrides, **request.overrides})
+    kernel = _with(kernel, request)
     known = {name for binding in kernel.bindings for name in (binding.name, binding.var)}
     for name in request.arrays.keys() - known:
         raise UsageError(f"{path}: no binding is named {name}; there are {', '.join(sorted(known))}")
@@ -101,6 +104,18 @@ def _plan(path: Path, request: Request) -> Plan:
     else:
         shapes = tuple(shape for shape in kernel.shapes if not request.quick or shape.cost == "quick")
     return Plan(kernel, shapes, request)
+
+
+def _with(kernel: Kernel, request: Request) -> Kernel:
+    """The kernel with what the command line says of it, which comes before what the manifest says."""
+    return replace(
+        kernel,
+        entry=request.entry or kernel.entry,
+        overrides={**kernel.overrides, **request.overrides},
+        defines={**kernel.defines, **request.defines},
+        include_dirs=(*request.include_dirs, *kernel.include_dirs),
+        preprocess=request.preprocess or kernel.preprocess,
+    )
 
 
 # ---- shaders without a manifest ----------------------------------------------------------------------
@@ -113,13 +128,13 @@ def _bare(path: Path, request: Request) -> Plan:
         path=path,
         name=path.stem,
         source=path,
-        entry=request.entry,
+        entry=None,
         dims={},
         dispatch=request.grid or (1, 1, 1),
         bindings=(),
         shapes=(Shape({}),),
-        overrides=dict(request.overrides),
     )
+    kernel = _with(kernel, request)
     module = check_module(kernel)
     entry = entry_point(module, request.entry)
     arrays, assumed = _infer(entry, request, path)

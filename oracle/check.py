@@ -14,9 +14,9 @@ from sim.wgsl.diagnostics import WgslError
 from .errors import UsageError
 
 
-def check_files(files: Sequence[Path], as_json: bool) -> int:
-    """Check every file and report; the number of those that are wrong."""
-    entries = [_check(file) for file in files]
+def check_files(files: Sequence[Path], as_json: bool, **preprocessing: Any) -> int:
+    """Check every file and report; the number of those that are wrong. `preprocessing`: see `sim.check`."""
+    entries = [_check(file, preprocessing) for file in files]
     if as_json:
         click.echo(json.dumps({"tool": "bankshot", "schema": 1, "verb": "check", "files": entries}, indent=2))
     else:
@@ -28,14 +28,14 @@ def check_files(files: Sequence[Path], as_json: bool) -> int:
     return sum(not entry["ok"] for entry in entries)
 
 
-def _check(file: Path) -> dict[str, Any]:
+def _check(file: Path, preprocessing: dict[str, Any]) -> dict[str, Any]:
     import sim
 
     if not file.is_file():
         raise UsageError(f"{file}: there is no such file")
     entry: dict[str, Any] = {"file": str(file), "ok": True, "entry_points": [], "diagnostics": []}
     try:
-        module = sim.check(file)
+        module = sim.check(file, **preprocessing)
     except WgslError as error:
         return {**entry, "ok": False, "diagnostics": [d.render() for d in error.diagnostics]}
     points = [{"name": f.name, "stage": f.stage} for f in module.entry_points]

@@ -63,8 +63,28 @@ JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document o
 ADAPTER = click.option("--adapter", metavar="NAME", help="Part of the wgpu adapter's name: llvmpipe, nvidia, ...")
 
 
+def _preprocessing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """-D, -I and --preprocess, named as the parameters of `sim.check`."""
+    options = (
+        click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro; no value: 1."),
+        click.option("-I", "include_dirs", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+                     help="Look here for #include."),
+        click.option("--preprocess", metavar="CMD", help="Put shaders through a command first, from its stdin to its "
+                     "stdout, like 'cpp -w {includes} {defines}'."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _defines(given: Sequence[str]) -> dict[str, str]:
+    """`-D TILE=8 -D PAD`, as the compilers of C read it."""
+    split = (text.partition("=") for text in given)
+    return {name: value if equals else "1" for name, equals, value in split}
+
+
 def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--set, --bind, --grid, --entry and --override, which together make a `Request`."""
+    """--set, --bind, --grid, --entry, --override and those of the preprocessor, which together make a `Request`."""
     options = (
         click.option("--set", "sets", multiple=True, metavar="DIM=N", help="A size in the manifest's dims."),
         click.option("--bind", "binds", multiple=True, metavar="NAME=DATA", help="Contents of a binding: FILE.npy, "
@@ -75,10 +95,11 @@ def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
-    return command
+    return _preprocessing_options(command)
 
 
 def _request(sets: Sequence[str], binds: Sequence[str], grid: str | None, entry: str | None, overrides: Sequence[str],
+             defines: Sequence[str], include_dirs: tuple[Path, ...], preprocess: str | None,
              *, quick: bool = False, sweep: bool = True) -> Request:  # fmt: skip
     return Request(
         dims={name: inputs.parse_ints("--set", value)[0] for name, value in map(_pair("--set"), sets)},
@@ -86,6 +107,9 @@ def _request(sets: Sequence[str], binds: Sequence[str], grid: str | None, entry:
         grid=None if grid is None else inputs.parse_grid(grid),
         entry=entry,
         overrides={name: _override(value) for name, value in map(_pair("--override"), overrides)},
+        defines=_defines(defines),
+        include_dirs=include_dirs,
+        preprocess=preprocess,
         quick=quick,
         sweep=sweep,
     )
@@ -116,12 +140,13 @@ def _override(text: str) -> bool | int | float:
 
 @main.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.wgsl...")
+@_preprocessing_options
 @JSON
-def check(files: tuple[Path, ...], as_json: bool) -> None:
+def check(files: tuple[Path, ...], as_json: bool, defines: Sequence[str], **given: Any) -> None:
     """Check shaders as a WebGPU implementation would, and say what they hold."""
     from .check import check_files
 
-    sys.exit(WRONG_USE if check_files(files, as_json) else CLEAN)
+    sys.exit(WRONG_USE if check_files(files, as_json, defines=_defines(defines), **given) else CLEAN)
 
 
 @main.command()

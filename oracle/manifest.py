@@ -1,7 +1,8 @@
 """A kernel's manifest: which WGSL, on which data, in which shapes, and what is to come out.
 
     [kernel]            source, entry, dims (default sizes), dispatch (workgroups in x, y, z), and optionally name,
-                        reference (a name in `oracle.references`), overrides, defines, include_dirs
+                        reference (a name in `oracle.references`), overrides, defines, include_dirs, preprocess (a
+                        command that the source goes through first, see `sim.wgsl.outside`)
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; optionally `var`, the WGSL variable where it is
                         not called NAME, and `seed`
@@ -32,7 +33,9 @@ from .toml import Table
 Expression = str | int
 
 COSTS = ("quick", "heavy")
-KERNEL_KEYS = ("source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs")
+KERNEL_KEYS = (
+    "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess"
+)  # fmt: skip
 BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "seed")
 SOURCES = ("init", "file", "values", "struct")  # of a binding's contents
 
@@ -108,6 +111,7 @@ class Kernel:
     overrides: dict[Any, Any] = field(default_factory=dict)  # by name or id
     defines: dict[str, Any] = field(default_factory=dict)
     include_dirs: tuple[Path, ...] = ()
+    preprocess: str | None = None
     rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against the reference
     counters: dict[str, Expression] = field(default_factory=dict)
     allow: frozenset[str] = frozenset()
@@ -183,6 +187,7 @@ def load(path: Path) -> Kernel:
         overrides=table.take("overrides", dict, default={}),
         defines=table.take("defines", dict, default={}),
         include_dirs=tuple(path.parent / d for d in table.take("include_dirs", list, default=[])),
+        preprocess=table.take("preprocess", str, default=None),
         rules=rules,
         counters=counters,
         allow=allow,

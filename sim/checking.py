@@ -15,22 +15,31 @@ def check(
     name: str | None = None,
     defines: Mapping[str, str | int | float | bool] | None = None,
     include_dirs: Sequence[str | Path] = (),
+    preprocess: str | None = None,
     uniformity: str = "error",
 ) -> Module:
     """Read and check a module: text, or the path of a file. `name` is what messages call it.
 
-    `defines` and `include_dirs` are for the preprocessor. `uniformity` says what a barrier is that some invocations may
-    miss: an "error", a "warning" of the module, or "off"; `simulate` takes such a module and finds what really happens.
+    `defines` and `include_dirs` are for the preprocessor. `preprocess` is a command that the text goes through before,
+    see `wgsl.outside`. `uniformity` says what a barrier is that some invocations may miss: an "error", a "warning" of
+    the module, or "off"; `simulate` takes such a module and finds what really happens.
     Raises `WgslError`.
     """
     from .wgsl.check import check as check_source
-    from .wgsl.preprocess import preprocess
+    from .wgsl.preprocess import preprocess as preprocessed
 
     text, called, folder = wgsl, name or "shader.wgsl", None
     if isinstance(wgsl, Path):
         text, called, folder = _read(wgsl), name or str(wgsl), wgsl.parent
     assert isinstance(text, str)
-    source = preprocess(text, called, defines=defines, include_dirs=[Path(d) for d in include_dirs], base_dir=folder)
+    folders = [Path(d) for d in include_dirs]
+    if preprocess is not None:
+        from .wgsl.outside import filtered
+
+        text, called = filtered(
+            text, called, preprocess, defines=defines or {}, include_dirs=folders, folder=folder or Path()
+        )
+    source = preprocessed(text, called, defines=defines, include_dirs=folders, base_dir=folder)
     return check_source(source, uniformity=uniformity)
 
 

@@ -55,8 +55,8 @@ flops = "N"
 ADAPTER = gpu.AdapterInfo("llvmpipe (LLVM 15)", "CPU", "Vulkan", "llvmpipe", "Mesa 22.3.6", "0.32.0")
 
 
-def site(kind, start, line, **counters):
-    source = Source(WGSL, "twice.wgsl")
+def site(kind, start, line, file="twice.wgsl", **counters):
+    source = Source(WGSL, str(file))
     offset = source.line_start(line - 1) + start
     zero = dict.fromkeys((*ADDED, "executions", "active_lanes"), 0)
     facts = {"kind": kind, "space": "storage", "name": "x", "bytes_per_lane": 4, "line": line}
@@ -114,10 +114,10 @@ def world(monkeypatch, tmp_path):
             "shared_ideal_wavefronts": 2 * groups,
         }  # fmt: skip
         sites = [
-            site("load", 12, 5, executions=groups, active_lanes=16 * groups, global_sectors=8 * groups,
-                 global_ideal_sectors=4 * groups),
-            site("store", 4, 6, executions=groups, active_lanes=32 * groups, global_sectors=4 * groups,
-                 global_ideal_sectors=4 * groups),
+            site("load", 12, 5, module.source.name, executions=groups, active_lanes=16 * groups,
+                 global_sectors=8 * groups, global_ideal_sectors=4 * groups),
+            site("store", 4, 6, module.source.name, executions=groups, active_lanes=32 * groups,
+                 global_sectors=4 * groups, global_ideal_sectors=4 * groups),
         ]  # fmt: skip
         progress(groups, groups)
         pipeline = SimpleNamespace(globals=[], workgroup_size=(32, 1, 1), workgroup_bytes=knobs.workgroup_bytes)
