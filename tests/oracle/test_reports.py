@@ -114,9 +114,9 @@ def world(monkeypatch, tmp_path):
             "shared_ideal_wavefronts": 2 * groups,
         }  # fmt: skip
         sites = [
-            site("load", 12, 5, module.source.name, executions=groups, active_lanes=16 * groups,
+            site("load", 12, 5, tmp_path / "twice.wgsl", executions=groups, active_lanes=16 * groups,
                  global_sectors=8 * groups, global_ideal_sectors=4 * groups),
-            site("store", 4, 6, module.source.name, executions=groups, active_lanes=32 * groups,
+            site("store", 4, 6, tmp_path / "twice.wgsl", executions=groups, active_lanes=32 * groups,
                  global_sectors=4 * groups, global_ideal_sectors=4 * groups),
         ]  # fmt: skip
         progress(groups, groups)
