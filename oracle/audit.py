@@ -121,11 +121,11 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
     seconds: dict[str, float] = {}
     notes: list[str] = []
+    reference = _reference(case)
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all", say))
     checks = []
-    if case.kernel.reference:
+    if reference is not None:
         say("computing the reference")
-        reference = references.find(case.kernel.reference)
         expected = timed(seconds, "reference", lambda: reference(case.arrays, case.shape.dims))
         checks += _against_reference(case, run, expected)
     else:
@@ -224,9 +224,21 @@ def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | Non
     return tell
 
 
+def _reference(case: Case) -> references.Reference | None:
+    if case.kernel.reference is None:
+        return None
+    try:
+        return references.find(case.kernel.reference)
+    except UsageError as error:
+        raise UsageError(f"{case.kernel.path}: {error}") from None
+
+
 def _against_reference(case: Case, run: Any, expected: dict[str, references.Expected]) -> list[OutputCheck]:
     variables = {binding.name: binding.var for binding in case.kernel.bindings}
     checks = []
+    for name in case.kernel.rules.keys() - expected.keys():
+        known = f"reference {case.kernel.reference} gives {', '.join(expected)}"
+        raise UsageError(f"{case.kernel.path}: [expect] has a rule for {name}, and {known}")
     for name, truth in expected.items():
         if name not in variables:
             known = f"reference {case.kernel.reference} gives {name}"

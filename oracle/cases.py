@@ -60,6 +60,7 @@ def _fitted(name: str, array: np.ndarray, like: np.ndarray | None) -> np.ndarray
     """`array` in the shape that the manifest has for it (None: as it is)."""
     if like is None:
         return array
+    array = inputs.as_numbers(array, like.dtype)
     if array.dtype != like.dtype or array.size != like.size:
         ours, theirs = (f"{a.dtype}{list(a.shape)}" for a in (array, like))
         raise UsageError(f"--bind {name}: {ours} does not fit the manifest's {theirs}")
@@ -197,4 +198,7 @@ def _described(variable: Any) -> str:
 
 def expected_counters(case: Case) -> dict[str, int]:
     """The manifest's figures for counters at this shape."""
-    return {name: evaluate(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
+    try:
+        return {name: evaluate(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
+    except UsageError as error:
+        raise UsageError(f"{case.kernel.path}: at {case.shape}: {error}") from None

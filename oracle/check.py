@@ -11,8 +11,6 @@ import click
 
 from sim.wgsl.diagnostics import WgslError
 
-from .errors import UsageError
-
 
 def check_files(files: Sequence[Path], as_json: bool, **preprocessing: Any) -> int:
     """Check every file and report; the number of those that are wrong. `preprocessing`: see `sim.check`."""
@@ -31,8 +29,6 @@ def check_files(files: Sequence[Path], as_json: bool, **preprocessing: Any) -> i
 def _check(file: Path, preprocessing: dict[str, Any]) -> dict[str, Any]:
     import sim
 
-    if not file.is_file():
-        raise UsageError(f"{file}: there is no such file")
     entry: dict[str, Any] = {"file": str(file), "ok": True, "entry_points": [], "diagnostics": []}
     try:
         module = sim.check(file, **preprocessing)

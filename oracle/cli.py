@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,9 @@ class Guarded(click.Group):
             return super().invoke(ctx)
         except (UsageError, WgslError) as error:
             click.echo(str(error) if isinstance(error, WgslError) else f"error: {error}", err=True)
+            ctx.exit(WRONG_USE)
+        except MemoryError as error:
+            click.echo(f"error: there is not enough memory ({str(error) or 'none is left'})", err=True)
             ctx.exit(WRONG_USE)
         except BrokenPipeError:  # the reader of a pipe has seen enough
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
@@ -102,11 +106,11 @@ def _request(sets: Sequence[str], binds: Sequence[str], grid: str | None, entry:
              defines: Sequence[str], include_dirs: tuple[Path, ...], preprocess: str | None,
              *, quick: bool = False, sweep: bool = True) -> Request:  # fmt: skip
     return Request(
-        dims={name: inputs.parse_ints("--set", value)[0] for name, value in map(_pair("--set"), sets)},
-        arrays=dict(map(inputs.parse_bind, binds)),
+        dims=_once("--set", [(name, inputs.parse_int("--set", value)) for name, value in map(_pair("--set"), sets)]),
+        arrays=_once("--bind", [inputs.parse_bind(bind) for bind in binds]),
         grid=None if grid is None else inputs.parse_grid(grid),
         entry=entry,
-        overrides={name: _override(value) for name, value in map(_pair("--override"), overrides)},
+        overrides=_once("--override", [(n, _override(value)) for n, value in map(_pair("--override"), overrides)]),
         defines=_defines(defines),
         include_dirs=include_dirs,
         preprocess=preprocess,
@@ -123,6 +127,14 @@ def _pair(option: str) -> Callable[[str], tuple[str, str]]:
         return name, value
 
     return split
+
+
+def _once(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs by name; two of one name are a mistake."""
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise UsageError(f"{option}: {name} is given {count} times")
+    return dict(pairs)
 
 
 def _override(text: str) -> bool | int | float:
@@ -162,10 +174,13 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     from .report_json import run_entry
     from .report_text import show_run
 
-    targets = {name: Path(value) for name, value in map(_pair("--save"), saves)}
+    targets = _once("--save", [(name, Path(value)) for name, value in map(_pair("--save"), saves)])
+    work = plans(paths, _request(**given, sweep=False))
+    if targets and len(work) > 1:
+        raise UsageError(f"--save: writes what one kernel leaves, and {len(work)} are to run")
     _each(
         "run",
-        plans(paths, _request(**given, sweep=False)),
+        work,
         as_json,
         compute=lambda case, plan, say: room.run(case, device, probes, targets, say),
         show=show_run,
@@ -215,7 +230,7 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
 @click.option("--device", help="Device profile; left out, the one that rounds as the adapter does.")
 @ADAPTER
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, not only its default sizes.")
-@click.option("--worst", default=10, show_default=True, help="How many differing elements to show.")
+@click.option("--worst", type=click.IntRange(min=0), default=10, show_default=True, help="How many differing elements.")
 @JSON
 def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, as_json: bool,
          **given: Any) -> None:  # fmt: skip
@@ -251,16 +266,21 @@ def _each(
     from .report_text import console
 
     good, entries, total = 0, [], sum(len(plan.shapes) for plan in work)
-    with meter(total) as progress:
-        for plan in work:
-            for case in plan.cases():
-                title = f"{plan.kernel.name} {case.shape}".strip()
-                result = compute(case, plan, lambda what, title=title: progress.stage(title, what))
-                good += result.ok
-                with progress.finish():
-                    if as_json:
-                        entries.append(entry(result))
-                    else:
-                        show(console(), result)
+    try:
+        with meter(total) as progress:
+            for plan in work:
+                for case in plan.cases():
+                    title = f"{plan.kernel.name} {case.shape}".strip()
+                    result = compute(case, plan, lambda what, title=title: progress.stage(title, what))
+                    good += result.ok
+                    with progress.finish():
+                        if as_json:
+                            entries.append(entry(result))
+                        else:
+                            show(console(), result)
+    except (UsageError, WgslError, MemoryError) as error:
+        if as_json:
+            click.echo(document(verb, entries, False, str(error)))
+        raise
     click.echo(document(verb, entries, good == total) if as_json else f"{verb}: {good} of {total} cases clean")
     sys.exit(CLEAN if good == total else FOUND)

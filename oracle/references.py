@@ -47,6 +47,7 @@ def reference(name: str) -> Callable[[Reference], Reference]:
 
 
 def find(name: str) -> Reference:
+    """The reference of that name. Raises `UsageError`."""
     if name not in _references:
         close = difflib.get_close_matches(name, _references, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(_references))}"

@@ -21,9 +21,11 @@ SCHEMA = 1
 SITE = ("executions", "active_lanes", *ADDED)
 
 
-def document(verb: str, entries: Sequence[dict[str, Any]], ok: bool) -> str:
-    """The whole report of one command."""
+def document(verb: str, entries: Sequence[dict[str, Any]], ok: bool, error: str | None = None) -> str:
+    """The whole report of one command. `error` is what ended it before its last case."""
     whole = {"tool": "bankshot", "schema": SCHEMA, "verb": verb, "ok": ok, "cases": list(entries)}
+    if error is not None:
+        whole["error"] = error
     return json.dumps(_finite(whole), indent=2)
 
 

@@ -48,5 +48,7 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise fail("not-text", f"{path} is not UTF-8 text (byte {error.start})", None) from None
-    except OSError as error:
-        raise fail("unreadable", f"cannot read {path}: {error.strerror}", None) from None
+    except FileNotFoundError:
+        raise fail("unreadable", f"{path}: there is no such file", None) from None
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        raise fail("unreadable", f"cannot read {path}: {getattr(error, 'strerror', None) or error}", None) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,6 +29,7 @@ _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction a
 _LANES_PER_BATCH = 512
 _SCHEDULES = ("lockstep",)
 BUDGET = 1 << 32
+_MOST_INVOCATIONS = 1 << 32  # global_invocation_index counts them in a u32
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,10 @@ def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]
     for problem in check_dispatch(sizes, pipeline.workgroup_size):
         if problem.limit == "maxComputeWorkgroupsPerDimension":
             raise fail("grid", str(problem), pipeline.entry.span)
+    invocations = prod(map(int, sizes)) * prod(pipeline.workgroup_size)
+    if invocations > _MOST_INVOCATIONS:
+        message = f"the grid has {invocations:,} invocations, and the simulator runs at most {_MOST_INVOCATIONS:,}"
+        raise fail("grid", message, pipeline.entry.span)
     x, y, z = (*map(int, sizes), 1, 1)[:3]
     return x, y, z
 
