@@ -312,7 +312,7 @@ def test_run_summarizes_and_saves(world):
     whole = json.loads(bankshot("run", world.folder, "--bind", "x=ones:f32:64", "--json").stdout)
     assert whole["cases"][0]["outputs"]["y"]["max"] == 2.0
     result = bankshot("run", world.folder, "--save", "z=a.npy")
-    assert (result.exit_code, "no binding is named z; there are y" in result.stderr) == (2, True)
+    assert (result.exit_code, "no output is named z; there are y" in result.stderr) == (2, True)
 
 
 # ---- failures ----------------------------------------------------------------------------------------
