@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.conformance import data
 
 ROOT = Path(__file__).parent.parent
 FILES = Path(__file__).parent / "files"
@@ -36,13 +35,10 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, Path], None]:
 @pytest.fixture(scope="session")
 def conformance() -> Callable[[str], Iterator[dict[str, Any]]]:
     """`conformance("valid")`: the records of one file of the conformance data; skips where there is none."""
-    folder = Path(os.environ.get("BANKSHOT_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
 
-    def records(name: str) -> Iterator[dict[str, Any]]:
-        path = folder / f"{name}.dev.jsonl.gz"
-        if not path.is_file():
-            pytest.skip(f"CONFORMANCE DATA ABSENT: no {path}; set BANKSHOT_CONFORMANCE to its folder")
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            yield from map(json.loads, lines)
+    def records(kind: str) -> Iterator[dict[str, Any]]:
+        if not data.path(kind).is_file():
+            pytest.skip(f"CONFORMANCE DATA ABSENT: no {data.path(kind)}; set BANKSHOT_CONFORMANCE to its folder")
+        return data.records(kind)
 
     return records

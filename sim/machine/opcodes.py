@@ -19,7 +19,7 @@ ATOMICS = (
     *("and_u32", "or_u32", "xor_u32", "exchange", "compare"),
 )
 
-COLLECTIVES = ("reduce", "inclusive", "exclusive", "shuffle", "first", "ballot")
+COLLECTIVES = ("reduce", "inclusive", "exclusive", "shuffle", "shuffle_last", "first", "ballot")
 COLLECTIVE_ROWS = 5  # D and those after it: first the results, then the operands, then room to work in
 
 MACHINE_OPS = (

@@ -17,7 +17,7 @@ from .layout import LANES, SUBGROUP
 from .opcodes import COLLECTIVES, FIRST_COLLECTIVE, families, scalar_opcodes
 
 _HALF, _INTEGER = (scalar_opcodes()[families()[f][0]] for f in ("half", "integer"))
-_REDUCE, _INCLUSIVE, _EXCLUSIVE, _SHUFFLE, _FIRST, _BALLOT = range(len(COLLECTIVES))
+_REDUCE, _INCLUSIVE, _EXCLUSIVE, _SHUFFLE, _SHUFFLE_LAST, _FIRST, _BALLOT = range(len(COLLECTIVES))
 _NONE = np.int32(-1)
 
 
@@ -77,12 +77,13 @@ def fold(regs, how, d, code, mask, size, width, together):
 
 
 @inlined
-def shuffle(regs, d, mask, start, end):
-    """D = D+1 of the lane that D+2 names; 0 where that lane is not active or not there."""
+def shuffle(regs, d, start, end, clamped):
+    """D = D+1 of the lane that D+2 names, active or not; past the last lane it is 0, or clamped the last lane's."""
     for lane in range(start, end):
         source = start + np.int64(regs[d + 2, lane])
-        there = source < end and active(regs, mask, source)
-        regs[d, lane] = regs[d + 1, source] if there else np.uint32(0)
+        if clamped:
+            source = min(source, end - 1)
+        regs[d, lane] = regs[d + 1, source] if source < end else np.uint32(0)
 
 
 @inlined
@@ -124,8 +125,8 @@ def exchange(regs, what, d, mask, size, width, together):
     for w in range(together):
         for start in range(w * size, (w + 1) * size, width):
             end = min(start + width, (w + 1) * size)
-            if what == _SHUFFLE:
-                shuffle(regs, d, mask, start, end)
+            if what <= _SHUFFLE_LAST:
+                shuffle(regs, d, start, end, what == _SHUFFLE_LAST)
             elif what == _FIRST:
                 first(regs, d, mask, start, end)
             else:

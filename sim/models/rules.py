@@ -7,7 +7,8 @@ A subgroup is the lanes `lo <= lane < hi` of `addresses` and `mask` (0 or 1), at
 words, or in any other unit that all arguments share, and count from 0; an access is aligned to its width. `scratch` is
 `new_scratch()`.
 
-The bank rule has no mismatch against the counters of an NVIDIA H200 in 1,788 cases, of all widths and many masks:
+Against the counters of an NVIDIA H200 the bank rule has no mismatch in 2,769 cases, the sector rule none in 979, of all
+widths and many masks (`tests/hardware`). Of the banks:
 
 - The banks side by side make *columns* as wide as the access. As many lanes as there are columns are served together,
   in `order`; each such group is counted alone, and the counts are added.

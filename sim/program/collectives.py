@@ -1,7 +1,8 @@
 """Subgroup and quad builtins, as rows: each is a fold, a shuffle or a question about the active lanes.
 
 Spec: "Subgroup Built-in Functions" and "Quad Operations". Vectors go component by component. Where the spec leaves the
-value indeterminate (the source lane is not active, or not there), a shuffle gives 0. A quad is four lanes in a row.
+value indeterminate, a shuffle does as SwiftShader does: it reads a lane that is not active as it reads any other, an
+`id` past the last lane is the last lane, and a lane that another shuffle misses is 0. A quad is four lanes in a row.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _fold(stem: str, how: str = "reduce") -> Effect:
     return lower
 
 
-def _shuffle(source: Source) -> Effect:
+def _shuffle(source: Source, how: str = "shuffle") -> Effect:
     """Each lane's value from another lane; `source(builder, lane, argument)` says which."""
 
     def lower(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
@@ -56,13 +57,13 @@ def _shuffle(source: Source) -> Effect:
         parts = lowering.value(call.args[0])
         lane = builder.input("subgroup_lane")
         argument = builder.reinterpret("u32", lowering.value(call.args[1])[0]) if len(call.args) > 1 else lane
-        return _read(lowering, _site(lowering, call), parts, source(builder, lane, argument))
+        return _read(lowering, _site(lowering, call), parts, source(builder, lane, argument), how)
 
     return lower
 
 
-def _read(lowering: Expressions, site: int, parts: list[Value], source: Value) -> list[Value]:
-    return [v for part in parts for v in _collective(lowering, site, "shuffle", [part.kind], [part, source])]
+def _read(lowering: Expressions, site: int, parts: list[Value], source: Value, how: str = "shuffle") -> list[Value]:
+    return [v for part in parts for v in _collective(lowering, site, how, [part.kind], [part, source])]
 
 
 def _first(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
@@ -121,7 +122,7 @@ COLLECTIVES: dict[str, Effect] = {
     "subgroupElect": _elect,
     "subgroupBroadcastFirst": _first,
     "subgroupBroadcast": _shuffle(lambda builder, lane, argument: argument),
-    "subgroupShuffle": _shuffle(lambda builder, lane, argument: argument),
+    "subgroupShuffle": _shuffle(lambda builder, lane, argument: argument, "shuffle_last"),
     "subgroupShuffleXor": _shuffle(lambda builder, lane, argument: builder.op("xor_u32", lane, argument)),
     "subgroupShuffleUp": _shuffle(lambda builder, lane, argument: builder.op("sub_u32", lane, argument)),
     "subgroupShuffleDown": _shuffle(lambda builder, lane, argument: builder.op("add_u32", lane, argument)),

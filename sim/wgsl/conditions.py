@@ -63,7 +63,7 @@ def evaluate(text: str, span: Span) -> int:
     condition = _Condition(text, span)
     value = condition.binary(0, live=True)
     if condition.token:
-        raise condition.wrong(f"‘{condition.token}’ cannot stand here")
+        raise condition.wrong(f"'{condition.token}' cannot stand here")
     return value
 
 
@@ -117,7 +117,7 @@ class _Condition:
         if token == "(":
             value = self.binary(0, live)
             if self.token != ")":
-                raise self.wrong("expected ‘)’")
+                raise self.wrong("expected ')'")
             self.tokens.pop(0)
             return value
         if token in ("true", "false"):
@@ -127,6 +127,6 @@ class _Condition:
             return int(digits, 16 if digits[:2] in ("0x", "0X") else 10)
         if token.isidentifier():
             if live:
-                raise self.wrong(f"‘{token}’ is not defined")
+                raise self.wrong(f"'{token}' is not defined")
             return 0
-        raise self.wrong(f"‘{token}’ is no integer, name or operator")
+        raise self.wrong(f"'{token}' is no integer, name or operator")

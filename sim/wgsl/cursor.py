@@ -21,7 +21,7 @@ T = TypeVar("T")
 MAX_NESTING = 512
 _FRAMES_PER_LEVEL = 24
 
-_SHOWN = {TEMPLATE_START: "‘<’", TEMPLATE_END: "‘>’", END: "the end of the file", IDENTIFIER: "a name"}
+_SHOWN = {TEMPLATE_START: "'<'", TEMPLATE_END: "'>'", END: "the end of the file", IDENTIFIER: "a name"}
 _CLOSING = frozenset([";", ",", ")", "]", "}", TEMPLATE_END])
 
 
@@ -35,7 +35,7 @@ def make_room_to_recurse() -> None:
 
 def shown(kind: str) -> str:
     """A kind of token as messages call it."""
-    return _SHOWN.get(kind, f"‘{kind}’")
+    return _SHOWN.get(kind, f"'{kind}'")
 
 
 class Cursor:
@@ -76,7 +76,7 @@ class Cursor:
         if self.token.kind == IDENTIFIER:
             return self.advance()
         if self.token.kind == "_":
-            raise fail("expected", f"‘_’ cannot be the name of {what}", self.span_of(self.token))
+            raise fail("expected", f"'_' cannot be the name of {what}", self.span_of(self.token))
         raise self.expected(f"the name of {what}")
 
     def split(self) -> None:
@@ -92,8 +92,8 @@ class Cursor:
         while len(items) < least or self.token.kind != close:
             items.append(item())
             if self.token.kind != close and not self.accept(","):
-                hint = "the separator here is ‘,’" if self.token.kind == ";" and close != ";" else None
-                raise self.expected(f"‘,’ or {shown(close)}", f"after {what}", after_previous=True, hint=hint)
+                hint = "the separator here is ','" if self.token.kind == ";" and close != ";" else None
+                raise self.expected(f"',' or {shown(close)}", f"after {what}", after_previous=True, hint=hint)
         self.advance()
         return items
 
@@ -122,7 +122,7 @@ class Cursor:
 
     def found(self) -> str:
         """The current token as messages call it."""
-        return shown(END) if self.token.kind == END else f"‘{self.token.text}’"
+        return shown(END) if self.token.kind == END else f"'{self.token.text}'"
 
     def expected(
         self, what: str, context: str = "", *notes: Note, after_previous: bool = False, hint: str | None = None

@@ -119,7 +119,7 @@ def lex(source: Source) -> list[Token]:
             kind = NUMBER
             if glued := _GLUED.match(text, position):
                 written = Span(source, start, glued.end())
-                raise fail("malformed-number", f"‘{written.text[:40]}’ is not a number", written)
+                raise fail("malformed-number", f"'{written.text[:40]}' is not a number", written)
         elif group == "comment":
             position = _comment_end(source, start)
             continue
@@ -182,12 +182,12 @@ def _word_kind(word: str, span: Span) -> str:
     if word in KEYWORDS or word == "_":
         return word
     if word in RESERVED_WORDS:
-        raise fail("reserved-word", f"‘{word}’ is a reserved word", span, hint="give it another name")
-    if not word.isidentifier():  # Python's identifiers are XID_Start or ‘_’, then XID_Continue: just as WGSL's
+        raise fail("reserved-word", f"'{word}' is a reserved word", span, hint="give it another name")
+    if not word.isidentifier():  # Python's identifiers are XID_Start or '_', then XID_Continue: just as WGSL's
         end = next(i for i in range(1, len(word) + 1) if not word[:i].isidentifier())
         raise _illegal(span.source, span.start + end - 1)
     if word.startswith("__"):
-        raise fail("reserved-name", f"the name ‘{word}’ starts with two underscores", span)
+        raise fail("reserved-name", f"the name '{word}' starts with two underscores", span)
     return IDENTIFIER
 
 
@@ -209,7 +209,7 @@ def _refuse_null(source: Source) -> None:
 
 def _illegal(source: Source, at: int) -> WgslError:
     character = source.text[at]
-    shown = f"‘{character}’ " if character.isprintable() else ""
+    shown = f"'{character}' " if character.isprintable() else ""
     name = unicodedata.name(character, "unnamed").lower()
     message = f"character {shown}(U+{ord(character):04X}, {name}) cannot stand here"
     return fail("illegal-character", message, Span(source, at, at + 1))

@@ -69,4 +69,4 @@ def _words(
 def _failure(command: str, what: str, stderr: bytes | None = None) -> WgslError:
     said = (stderr or b"").decode(errors="replace").strip()[:_MOST_STDERR]
     notes = (Note(f"it says: {said}"),) if said else ()
-    return fail("preprocess", f"the preprocessor ‘{first_words(command)}’ {what}", None, *notes)
+    return fail("preprocess", f"the preprocessor '{first_words(command)}' {what}", None, *notes)

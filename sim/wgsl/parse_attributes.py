@@ -53,20 +53,20 @@ class AttributeParser(ExpressionParser):
         """
         start = self.advance().start
         if self.token.kind not in (IDENTIFIER, "const", "diagnostic"):
-            raise self.expected("the name of an attribute", "after ‘@’")
+            raise self.expected("the name of an attribute", "after '@'")
         name = self.advance()
         if name.text not in _PARAMETERS:
-            message = f"there is no attribute ‘{name.text}’"
+            message = f"there is no attribute '{name.text}'"
             similar = get_close_matches(name.text, _PARAMETERS, n=1)
-            hint = f"did you mean ‘{similar[0]}’?" if similar else None
+            hint = f"did you mean '{similar[0]}'?" if similar else None
             raise fail("unknown-attribute", message, self.span_of(name), hint=hint)
         if name.text == "diagnostic":
             args: list[syntax.Expr] = [
-                syntax.Ident(span, text, None, span) for text, span in self.diagnostic_control("‘@diagnostic’")
+                syntax.Ident(span, text, None, span) for text, span in self.diagnostic_control("'@diagnostic'")
             ]
         elif _PARAMETERS[name.text][1] and self.token.kind == "(":
             self.advance()
-            args = self.comma_list(self.expression, ")", f"the parameter of ‘@{name.text}’")
+            args = self.comma_list(self.expression, ")", f"the parameter of '@{name.text}'")
         else:
             args = []
         self.check_count(name, len(args))
@@ -76,7 +76,7 @@ class AttributeParser(ExpressionParser):
         least, most = _PARAMETERS[name.text]
         if not least <= count <= most:
             wanted = f"{least}" if least == most else f"{least} to {most}"
-            message = f"‘@{name.text}’ takes {wanted} parameter{'s' if most > 1 else ''}, {count} given"
+            message = f"'@{name.text}' takes {wanted} parameter{'s' if most > 1 else ''}, {count} given"
             raise fail("wrong-parameter-count", message, self.span_of(name))
 
     def diagnostic_control(self, what: str) -> list[tuple[str, Span]]:
@@ -86,7 +86,7 @@ class AttributeParser(ExpressionParser):
         self.expect("(", f"after {what}")
         severity = self.name("a severity")
         if severity.text not in _SEVERITIES:
-            message = f"there is no severity ‘{severity.text}’"
+            message = f"there is no severity '{severity.text}'"
             raise fail("unknown-severity", message, self.span_of(severity), hint="one of " + ", ".join(_SEVERITIES))
         self.expect(",", "after the severity")
         rule = self.name("a diagnostic rule")
@@ -106,4 +106,4 @@ class AttributeParser(ExpressionParser):
         """The `}` that ends `what`; without it the error shows where the block was opened."""
         if not self.accept("}"):
             opening = Note("opened here", self.span_of(opened))
-            raise self.expected("‘}’", f"at the end of {what}", opening, hint=hint)
+            raise self.expected("'}'", f"at the end of {what}", opening, hint=hint)

@@ -180,7 +180,7 @@ class ExpressionParser(Cursor):
         if last.op in _COMPARISONS and self.token.kind in _COMPARISONS:
             both = f"{first_words(last.span.text)} && {first_words(last.right.span.text)} {self.token.text} …"
             return fail("mixed-operators", "comparisons cannot be chained", here, hint=f"write {both}")
-        message = f"‘{last.op}’ and ‘{self.token.text}’ cannot be mixed without parentheses"
+        message = f"'{last.op}' and '{self.token.text}' cannot be mixed without parentheses"
         hint = f"write ({first_words(last.span.text)}) {self.token.text} …"
         return fail("mixed-operators", message, here, hint=hint)
 

@@ -60,7 +60,7 @@ class StatementParser(AttributeParser):
             if ending is None and (statement := self.statement()) is not None:
                 body.append(statement)
         self.leave()
-        hint = None if ending is None else "nothing can follow ‘continuing’ or ‘break if’"
+        hint = None if ending is None else "nothing can follow 'continuing' or 'break if'"
         self.close_brace(opened, what, hint)
         return body, ending
 
@@ -71,11 +71,11 @@ class StatementParser(AttributeParser):
         start = self.start_of(attributes)
         self.advance()
         condition = self.expression()
-        then = self.block("the body of the ‘if’")
+        then = self.block("the body of the 'if'")
         orelse = None
         if self.accept("else"):
             self.enter()
-            orelse = self.if_statement([]) if self.token.kind == "if" else self.block("the body of the ‘else’")
+            orelse = self.if_statement([]) if self.token.kind == "if" else self.block("the body of the 'else'")
             self.leave()
         return syntax.If(self.span_from(start), attributes, condition, then, orelse)
 
@@ -85,11 +85,11 @@ class StatementParser(AttributeParser):
         self.advance()
         selector = self.expression()
         body_attributes = self.attributes()
-        opened = self.expect("{", "before the clauses of the ‘switch’")
+        opened = self.expect("{", "before the clauses of the 'switch'")
         cases = [self.switch_clause()]
         while self.token.kind not in ("}", END):
             cases.append(self.switch_clause())
-        self.close_brace(opened, "the ‘switch’", None)
+        self.close_brace(opened, "the 'switch'", None)
         return syntax.Switch(self.span_from(start), attributes, selector, body_attributes, cases)
 
     def switch_clause(self) -> syntax.Case:
@@ -103,7 +103,7 @@ class StatementParser(AttributeParser):
             while self.accept(",") and self.token.kind not in (":", "{", "@"):
                 selectors.append(self.case_selector())
         elif not self.accept("default"):
-            raise self.expected("‘case’ or ‘default’")
+            raise self.expected("'case' or 'default'")
         self.accept(":")
         body = self.block("the body of the clause")
         return syntax.Case(self.span_from(start), selectors, body)
@@ -129,7 +129,7 @@ class StatementParser(AttributeParser):
             return None
         attributes = self.attributes()
         start = self.start_of(attributes)
-        body, break_if = self.braced("the ‘continuing’ block", self.break_if_statement)
+        body, break_if = self.braced("the 'continuing' block", self.break_if_statement)
         return syntax.Block(self.span_from(start), attributes, body), break_if
 
     def break_if_statement(self) -> syntax.Expr | None:
@@ -139,14 +139,14 @@ class StatementParser(AttributeParser):
         self.advance()
         self.advance()
         condition = self.expression()
-        self.expect(";", "after the ‘break if’ condition")
+        self.expect(";", "after the 'break if' condition")
         return condition
 
     def for_statement(self, attributes: list[syntax.Attribute]) -> syntax.For:
         """for_statement : attribute * 'for' '(' for_init ? ';' expression ? ';' for_update ? ')' compound_statement"""
         start = self.start_of(attributes)
         self.advance()
-        self.expect("(", "after ‘for’")
+        self.expect("(", "after 'for'")
         init = None if self.token.kind == ";" else self.for_part(_FOR_INIT, "an initializer of the loop")
         self.expect(";", "after the initializer of the loop")
         condition = None if self.token.kind == ";" else self.expression()
@@ -181,11 +181,11 @@ class StatementParser(AttributeParser):
         """
         keyword = self.advance()
         template = self.template_list() if keyword.kind == "var" else None
-        name = self.name(f"the ‘{keyword.kind}’")
-        type_ = self.type_specifier(f"‘{name.text}’") if self.accept(":") else None
+        name = self.name(f"the '{keyword.kind}'")
+        type_ = self.type_specifier(f"'{name.text}'") if self.accept(":") else None
         init = None
         if keyword.kind in ("let", "const") and self.token.kind != "=":
-            raise self.expected("‘=’", f"and a value for ‘{keyword.kind} {name.text}’", after_previous=True)
+            raise self.expected("'='", f"and a value for '{keyword.kind} {name.text}'", after_previous=True)
         if self.accept("="):
             init = self.expression()
         span = self.span_from(keyword.start)
@@ -210,12 +210,12 @@ class StatementParser(AttributeParser):
             return syntax.Increment(self.span_from(start), target, operator.kind)
         if isinstance(target, syntax.Call):
             return syntax.CallStmt(target.span, target)
-        raise self.expected("an assignment, ‘++’ or ‘--’", f"after ‘{target.span.text[:40]}’", after_previous=True)
+        raise self.expected("an assignment, '++' or '--'", f"after '{target.span.text[:40]}'", after_previous=True)
 
     def phony_assignment(self) -> syntax.Assign:
         """assignment_statement : '_' '=' expression"""
         start = self.advance().start
-        operator = self.expect("=", "after ‘_’")
+        operator = self.expect("=", "after '_'")
         value = self.expression()
         return syntax.Assign(self.span_from(start), None, "=", value, self.span_of(operator))
 
@@ -242,7 +242,7 @@ class StatementParser(AttributeParser):
         """break_statement : 'break'"""
         node = self.simple(syntax.Break)
         if self.token.kind == "if":
-            raise fail("misplaced-break-if", "‘break if’ can only end a ‘continuing’ block", self.span_of(self.token))
+            raise fail("misplaced-break-if", "'break if' can only end a 'continuing' block", self.span_of(self.token))
         return node
 
     def return_statement(self) -> syntax.Return:
@@ -258,7 +258,7 @@ class StatementParser(AttributeParser):
         return syntax.ConstAssert(self.span_from(start), condition)
 
     def misplaced_continuing(self) -> syntax.Stmt:
-        raise fail("misplaced-continuing", "‘continuing’ can only end a ‘loop’", self.span_of(self.token))
+        raise fail("misplaced-continuing", "'continuing' can only end a 'loop'", self.span_of(self.token))
 
 
 class _Row(NamedTuple):
@@ -283,18 +283,18 @@ _COMPOUND: dict[str, Callable[[StatementParser, list[syntax.Attribute]], syntax.
 # … and these a semicolon and no attributes.
 _SIMPLE: dict[str, _Row] = {
     "var": _Row("the variable declaration", StatementParser.local_declaration),
-    "let": _Row("the ‘let’ declaration", StatementParser.local_declaration),
-    "const": _Row("the ‘const’ declaration", StatementParser.local_declaration),
+    "let": _Row("the 'let' declaration", StatementParser.local_declaration),
+    "const": _Row("the 'const' declaration", StatementParser.local_declaration),
     IDENTIFIER: _UPDATE,
     "*": _UPDATE,
     "&": _UPDATE,
     "&&": _UPDATE,
     "(": _UPDATE,
     "_": _Row("the assignment", StatementParser.phony_assignment),
-    "break": _Row("‘break’", StatementParser.break_statement),
-    "continue": _Row("‘continue’", lambda parser: parser.simple(syntax.Continue)),
-    "discard": _Row("‘discard’", lambda parser: parser.simple(syntax.Discard)),
-    "return": _Row("‘return’", StatementParser.return_statement),
+    "break": _Row("'break'", StatementParser.break_statement),
+    "continue": _Row("'continue'", lambda parser: parser.simple(syntax.Continue)),
+    "discard": _Row("'discard'", lambda parser: parser.simple(syntax.Discard)),
+    "return": _Row("'return'", StatementParser.return_statement),
     "const_assert": _Row("the assertion", StatementParser.const_assert),
     "continuing": _Row("", StatementParser.misplaced_continuing),
 }

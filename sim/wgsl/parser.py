@@ -41,10 +41,10 @@ class _Parser(StatementParser):
         """
         keyword = self.advance()
         if keyword.kind == "diagnostic":
-            names = self.diagnostic_control("‘diagnostic’")
-            self.expect(";", "after the ‘diagnostic’ directive")
+            names = self.diagnostic_control("'diagnostic'")
+            self.expect(";", "after the 'diagnostic' directive")
         else:
-            names = self.comma_list(self.extension_name, ";", f"the name in ‘{keyword.kind}’", least=1)
+            names = self.comma_list(self.extension_name, ";", f"the name in '{keyword.kind}'", least=1)
         return syntax.Directive(self.span_from(keyword.start), keyword.kind, names)
 
     def extension_name(self) -> tuple[str, Span]:
@@ -63,7 +63,7 @@ class _Parser(StatementParser):
         if kind in ("var", "override"):
             return self.global_declaration(attributes)
         if attributes:
-            raise self.expected("‘fn’, ‘var’ or ‘override’", "after attributes")
+            raise self.expected("'fn', 'var' or 'override'", "after attributes")
         if kind == "const":
             return self.global_declaration([])
         if kind == "struct":
@@ -75,9 +75,9 @@ class _Parser(StatementParser):
             self.expect(";", "after the assertion")
             return assertion
         if kind in _DIRECTIVES:
-            message = f"the directive ‘{kind}’ must come before all declarations"
+            message = f"the directive '{kind}' must come before all declarations"
             raise fail("misplaced-directive", message, self.span_of(self.token))
-        hint = "declare it with ‘const’ or ‘override’" if kind == "let" else None
+        hint = "declare it with 'const' or 'override'" if kind == "let" else None
         raise self.expected("a declaration", hint=hint)
 
     def global_declaration(self, attributes: list[syntax.Attribute]) -> syntax.GlobalDecl:
@@ -88,7 +88,7 @@ class _Parser(StatementParser):
         start = self.start_of(attributes)
         local = self.local_declaration()
         span = self.span_from(start)
-        self.expect(";", f"after the ‘{local.keyword}’ declaration")
+        self.expect(";", f"after the '{local.keyword}' declaration")
         return syntax.GlobalDecl(
             span, local.keyword, attributes, local.template, local.name, local.name_span, local.type, local.init
         )
@@ -98,7 +98,7 @@ class _Parser(StatementParser):
         start = self.advance().start
         name = self.name("the alias")
         self.expect("=", "after the name of the alias")
-        type_ = self.type_specifier(f"‘{name.text}’")
+        type_ = self.type_specifier(f"'{name.text}'")
         span = self.span_from(start)
         self.expect(";", "after the alias")
         return syntax.Alias(span, name.text, self.span_of(name), type_)
@@ -107,7 +107,7 @@ class _Parser(StatementParser):
         """struct_decl : 'struct' ident '{' struct_member ( ',' struct_member ) * ',' ? '}'"""
         start = self.advance().start
         name = self.name("the structure")
-        self.expect("{", f"after ‘struct {name.text}’")
+        self.expect("{", f"after 'struct {name.text}'")
         members = self.comma_list(self.struct_member, "}", "the member", least=1)
         return syntax.Struct(self.span_from(start), name.text, self.span_of(name), members)
 
@@ -125,7 +125,7 @@ class _Parser(StatementParser):
         start = self.start_of(attributes)
         self.advance()
         name = self.name("the function")
-        self.expect("(", f"after ‘fn {name.text}’")
+        self.expect("(", f"after 'fn {name.text}'")
         params = self.comma_list(self.param, ")", "the parameter")
         result_attributes, result = [], None
         if self.accept("->"):
@@ -146,5 +146,5 @@ class _Parser(StatementParser):
     def typed_name(self, what: str) -> tuple[Token, syntax.Ident]:
         """ident ':' type_specifier"""
         name = self.name(what)
-        self.expect(":", f"and a type after {what} ‘{name.text}’")
-        return name, self.type_specifier(f"{what} ‘{name.text}’")
+        self.expect(":", f"and a type after {what} '{name.text}'")
+        return name, self.type_specifier(f"{what} '{name.text}'")

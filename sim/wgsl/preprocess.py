@@ -27,7 +27,7 @@ _MOST_NESTED_MACROS = 64
 _MOST_OPEN_FILES = 64
 
 _INSTEAD_OF_PARAMETERS = (
-    "put a blank before the ‘(’, write a function, or let a C preprocessor expand it: "
+    "put a blank before the '(', write a function, or let a C preprocessor expand it: "
     "--preprocess 'cpp -w {includes} {defines}', also `preprocess` in a manifest and in sim.check"
 )
 
@@ -65,10 +65,10 @@ def macro_text(name: str, value: str | int | float | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):
-        raise fail("bad-define", f"the value {value} of ‘{name}’ cannot be written in WGSL", None)
+        raise fail("bad-define", f"the value {value} of '{name}' cannot be written in WGSL", None)
     text = str(value)
     if any(c in text for c in LINE_BREAKS):
-        raise fail("bad-define", f"the value of ‘{name}’ is more than one line", None)
+        raise fail("bad-define", f"the value of '{name}' is more than one line", None)
     return text
 
 
@@ -89,7 +89,7 @@ class _Preprocessor:
         self.macros: dict[str, str] = {}
         for name, value in defines.items():
             if not name.isidentifier():
-                raise fail("bad-define", f"‘{name}’ is not a name that can be defined", None)
+                raise fail("bad-define", f"'{name}' is not a name that can be defined", None)
             self.macros[name] = macro_text(name, value)
         self.include_dirs = include_dirs
         self.output: list[str] = []
@@ -115,7 +115,7 @@ class _Preprocessor:
             self.group(group, source, start)
             start += sum(map(len, group))
         if self.conditionals:
-            raise fail("unterminated-if", "this conditional has no ‘#endif’", self.conditionals[-1].opened)
+            raise fail("unterminated-if", "this conditional has no '#endif'", self.conditionals[-1].opened)
         if self.comment_depth and path is not None:
             end = Span(source, start, start)
             raise fail("unterminated-comment", "the included file ends within a block comment", end)
@@ -213,7 +213,7 @@ class _Preprocessor:
                 return word
             result = self.expand(value, span, hidden | {word}) if len(hidden) < _MOST_NESTED_MACROS else None
             if result is None or len(result) > _MOST_EXPANSION:
-                raise fail("too-large", f"the macro ‘{word}’ expands to too much", span)
+                raise fail("too-large", f"the macro '{word}' expands to too much", span)
             return result
 
         return _WORD_OR_NUMBER.sub(replaced, text)
@@ -226,18 +226,18 @@ class _Preprocessor:
         elif kept:
             if word not in _DIRECTIVES:
                 known = ", ".join(f"#{each}" for each in [*_DIRECTIVES, *_CONDITIONALS])
-                raise fail("unknown-directive", f"there is no directive ‘#{word}’", span, hint=f"known are {known}")
+                raise fail("unknown-directive", f"there is no directive '#{word}'", span, hint=f"known are {known}")
             _DIRECTIVES[word](self, rest, span)
 
     def define(self, rest: str, span: Span) -> None:
         name, value = self.leading_name("define", rest, span)
         if value.startswith("("):
-            message = f"‘{name}’ is a macro with parameters, which are not supported"
+            message = f"'{name}' is a macro with parameters, which are not supported"
             raise fail("unsupported-macro", message, span, hint=_INSTEAD_OF_PARAMETERS)
         value = value.strip()
         if self.macros.get(name, value) != value:
-            message = f"‘{name}’ is defined already, as ‘{self.macros[name]}’"
-            raise fail("macro-redefined", message, span, hint=f"put it between ‘#ifndef {name}’ and ‘#endif’")
+            message = f"'{name}' is defined already, as '{self.macros[name]}'"
+            raise fail("macro-redefined", message, span, hint=f"put it between '#ifndef {name}' and '#endif'")
         self.macros[name] = value
 
     def undef(self, rest: str, span: Span) -> None:
@@ -248,27 +248,28 @@ class _Preprocessor:
         raise fail("error-directive", rest or "#error", span)
 
     def bad_marker(self, rest: str, span: Span) -> None:
-        raise fail("bad-directive", '‘#line’ takes a line number, and a file name in quotes: #line 7 "file.wgsl"', span)
+        message = "'#line' takes a line number, and a file name in quotes"
+        raise fail("bad-directive", message, span, hint='write #line 7 "file.wgsl"')
 
     def include(self, rest: str, span: Span) -> None:
         if len(rest) < 3 or (rest[0], rest[-1]) != ('"', '"'):
-            raise fail("bad-directive", '‘#include’ takes a file name in quotes: #include "file.wgsl"', span)
+            raise fail("bad-directive", "'#include' takes a file name in quotes: #include \"file.wgsl\"", span)
         if self.comment_depth:
-            raise fail("bad-directive", "the comment after ‘#include’ must end on its line", span)
+            raise fail("bad-directive", "the comment after '#include' must end on its line", span)
         wanted = rest[1:-1]
         directory = self.open_files[-1][1]
         folders = ([] if directory is None else [directory]) + self.include_dirs
         path = next((folder / wanted for folder in folders if (folder / wanted).is_file()), None)
         if path is None:
-            looked = ", ".join(f"‘{folder}’" for folder in folders) or "no folder, for none was given"
-            raise fail("include-not-found", f"there is no file ‘{wanted}’", span, hint=f"looked in {looked}")
+            looked = ", ".join(f"'{folder}'" for folder in folders) or "no folder, for none was given"
+            raise fail("include-not-found", f"there is no file '{wanted}'", span, hint=f"looked in {looked}")
         resolved = path.resolve()
         if any(resolved == open_path for open_path, _ in self.open_files):
-            raise fail("include-cycle", f"‘{wanted}’ includes itself", span)
+            raise fail("include-cycle", f"'{wanted}' includes itself", span)
         try:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as problem:
-            raise fail("include-unreadable", f"‘{wanted}’ cannot be read: {problem}", span) from None
+            raise fail("include-unreadable", f"'{wanted}' cannot be read: {problem}", span) from None
         if len(self.open_files) > _MOST_OPEN_FILES:
             raise fail("include-too-deep", f"more than {_MOST_OPEN_FILES} files include each other", span)
         # The next line of the including file must begin on a line of its own.
@@ -305,22 +306,22 @@ class _Preprocessor:
 
     def innermost(self, word: str, span: Span) -> _Conditional:
         if not self.conditionals:
-            raise fail("unmatched-directive", f"‘#{word}’ without ‘#if’", span)
+            raise fail("unmatched-directive", f"'#{word}' without '#if'", span)
         current = self.conditionals[-1]
         if current.in_else and word != "endif":
             note = Note("the conditional begins here", current.opened)
-            raise fail("unmatched-directive", f"‘#{word}’ after ‘#else’", span, note)
+            raise fail("unmatched-directive", f"'#{word}' after '#else'", span, note)
         return current
 
     def holds(self, word: str, rest: str, span: Span) -> bool:
         """Whether the condition of an `#if` or `#elif` is true."""
         if not rest:
-            raise fail("bad-directive", f"‘#{word}’ takes a condition", span)
+            raise fail("bad-directive", f"'#{word}' takes a condition", span)
 
         def answer(match: re.Match[str]) -> str:
             name = match.group(1) or match.group(2)
             if name is None:
-                raise fail("bad-condition", "‘defined’ takes a name", span)
+                raise fail("bad-condition", "'defined' takes a name", span)
             return " 1 " if name in self.macros else " 0 "
 
         return evaluate(self.expand(_DEFINED.sub(answer, rest), span), span) != 0
@@ -329,7 +330,7 @@ class _Preprocessor:
         """The name a directive starts with, and what follows it."""
         found = _WORD_OR_NUMBER.match(rest)
         if found is None or found.lastgroup != "word" or (alone and found.end() != len(rest)):
-            raise fail("bad-directive", f"‘#{word}’ takes a name", span)
+            raise fail("bad-directive", f"'#{word}' takes a name", span)
         return found.group(), rest[found.end() :]
 
 

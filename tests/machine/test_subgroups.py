@@ -17,12 +17,18 @@ DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint3
 SHAPES = [(4, 50, 3), (8, 50, 3), (32, 50, 3), (64, 150, 2), (128, 150, 2), (128, 50, 3)]
 HEADER = "enable subgroups; enable f16; diagnostic(off, subgroup_uniformity);\n"
 
-Lanes = dict[int, Any]  # active lane -> value
-Model = Callable[[Lanes, int, int], Any]  # the value that one active lane gets; the last is its argument
-
 
 def device(size: int) -> sim.Device:
     return get("nvidia").with_(subgroup_size=size)
+
+
+class Lanes(dict[int, Any]):
+    """Active lane -> value; `every` holds those of the lanes that are not active too."""
+
+    every: dict[int, Any]
+
+
+Model = Callable[[Lanes, int, int], Any]  # the value that one active lane gets; the last is its argument
 
 
 def fold(combine: Callable[[Any, Any], Any], lanes: Lanes, below: int) -> Any:
@@ -48,8 +54,13 @@ def exclusive(combine: Callable[[Any, Any], Any], first: int) -> Model:
 
 
 def source(choose: Callable[[int, int], int]) -> Model:
-    """The value of a chosen lane; our choice for the indeterminate value is 0."""
-    return lambda lanes, lane, argument: lanes.get(choose(lane, argument), 0)
+    """The value of a chosen lane, active or not; our choice where there is no such lane is 0."""
+    return lambda lanes, lane, argument: lanes.every.get(choose(lane, argument), 0)
+
+
+def source_or_last(choose: Callable[[int, int], int]) -> Model:
+    """The value of a chosen lane, active or not; our choice where there is no such lane is the last one."""
+    return lambda lanes, lane, argument: lanes.every.get(choose(lane, argument), lanes.every[max(lanes.every)])
 
 
 ARITHMETIC: dict[str, Model] = {
@@ -64,8 +75,8 @@ ARITHMETIC: dict[str, Model] = {
     "subgroupBroadcast(x, 3)": source(lambda lane, argument: 3),
     "subgroupBroadcast(x, 40)": source(lambda lane, argument: 40),
     "subgroupBroadcastFirst(x)": lambda lanes, lane, argument: lanes[min(lanes)],
-    "subgroupShuffle(x, y)": source(lambda lane, argument: argument),
-    "subgroupShuffle(x, i32(y) - 2)": source(lambda lane, argument: argument - 2),
+    "subgroupShuffle(x, y)": source_or_last(lambda lane, argument: argument),
+    "subgroupShuffle(x, i32(y) - 2)": source_or_last(lambda lane, argument: argument - 2),
     "subgroupShuffleUp(x, 5)": source(lambda lane, argument: lane - 5),
     "subgroupShuffleDown(x, 3)": source(lambda lane, argument: lane + 3),
     "subgroupShuffleXor(x, 6)": source(lambda lane, argument: lane ^ 6),
@@ -87,7 +98,8 @@ def expected(model: Model, x: Any, y: Any, active: Any, size: int, workgroup: in
     for start in range(0, len(x), workgroup):
         for first in range(start, start + workgroup, size):
             last = min(first + size, start + workgroup)
-            lanes = {i - first: x[i] for i in range(first, last) if active[i]}
+            lanes = Lanes({i - first: x[i] for i in range(first, last) if active[i]})
+            lanes.every = dict(enumerate(x[first:last]))
             for lane in lanes:
                 with np.errstate(all="ignore"):
                     out[first + lane] = model(lanes, lane, int(y[first + lane]))

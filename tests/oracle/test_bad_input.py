@@ -258,7 +258,7 @@ def test_options(options, message):
         ("[kernel]", "[kernel]\noverrides = { WG = 8 }", "error: the module has no override 'WG'"),
         ("[kernel]", "[kernel]\noverrides = { WG = [1] }", "scale.toml:2: `overrides` holds [1], which is not"),
         ("[kernel]", "[kernel]\ndefines = { A = [1] }", "scale.toml:2: `defines` holds [1], which is not"),
-        ("[kernel]", '[kernel]\ndefines = { "a b" = 1 }', "error: ‘a b’ is not a name that can be defined"),
+        ("[kernel]", '[kernel]\ndefines = { "a b" = 1 }', "error: 'a b' is not a name that can be defined"),
         ("[kernel]", "[kernel]\ninclude_dirs = [3]", "scale.toml:2: `include_dirs` holds 3, which is not a string"),
         ("[kernel]", '[kernel]\ninclude_dirs = ["no"]', "scale.toml:2: `include_dirs`: there is no folder no"),
         ("[kernel]", "[kernel]\npreprocess = []", "scale.toml:2: `preprocess` is to be a string, not []"),

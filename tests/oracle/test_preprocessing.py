@@ -58,11 +58,11 @@ def test_every_verb_takes_them(folder, verb):
     assert bankshot(verb, "scale.wgsl", "-I", "lib", "-DSTEP=1.5").exit_code == 0
     for given, message in {
         ("-I", "lib"): "scale.wgsl:3:1: error: STEP is to be given\n#error STEP is to be given\n",
-        ("-DSTEP=1",): "scale.wgsl:1:1: error: there is no file ‘add.inc’\n",
+        ("-DSTEP=1",): "scale.wgsl:1:1: error: there is no file 'add.inc'\n",
         ("-I", "lib", "-DSTEP=1u"): "scale.wgsl:8:28: error: ",
         ("-I", "lib", "-D", "STEP="): "scale.wgsl:8:",
-        ("-I", "lib", "-D", "9=8"): "error: ‘9’ is not a name that can be defined\n",
-        ("--preprocess", "no-such-program"): "error: the preprocessor ‘no-such-program’ cannot be started: ",
+        ("-I", "lib", "-D", "9=8"): "error: '9' is not a name that can be defined\n",
+        ("--preprocess", "no-such-program"): "error: the preprocessor 'no-such-program' cannot be started: ",
     }.items():
         result = bankshot(verb, "scale.wgsl", *given)
         assert result.exit_code == 2, result.output

@@ -61,10 +61,10 @@ def test_lines_that_may_have_moved_are_not_called_the_shaders():
     [
         ("", "the command of an outside preprocessor is empty"),
         ("  ", "the command of an outside preprocessor is empty"),
-        ("no-such-program -x", "the preprocessor ‘no-such-program -x’ cannot be started: No such file or directory"),
-        (".", "the preprocessor ‘.’ cannot be started: Permission denied"),
+        ("no-such-program -x", "the preprocessor 'no-such-program -x' cannot be started: No such file or directory"),
+        (".", "the preprocessor '.' cannot be started: Permission denied"),
         ("x\0y", "cannot be started: embedded null byte"),
-        ("cat 'x", "the preprocessor ‘cat 'x’ cannot be read: no closing quotation"),
+        ("cat 'x", "the preprocessor 'cat 'x' cannot be read: no closing quotation"),
         (f'{PYTHON} "import sys; sys.exit(3)"', "failed with exit code 3"),
         (
             f"{PYTHON} \"import sys; sys.exit('line 4 is bad')\"",

@@ -1,8 +1,9 @@
-"""The bank rule against the counters of a real GPU: one warp, one instruction a row, no mismatch allowed.
+"""Bank and sector rules against the counters of a real GPU: one warp, one instruction a row, no mismatch allowed.
 
-A table has the columns access, bytes_per_lane, wavefronts and lane_word_addresses (32 words, `-` for an inactive lane),
-and may have bank_conflicts. `h200_partial_masks.csv` is ours, measured with the profiler's shared-memory wavefront
-counters; others are read from the folder `hardware` beside the conformance data, where there is one.
+Tables of shared memory have the columns access, bytes_per_lane, wavefronts and lane_word_addresses (32 words, `-` for
+an inactive lane), and may have bank_conflicts. `h200_partial_masks.csv` is ours; others are read from the folder
+`hardware` beside the conformance data, where there is one. `h200_accesses.csv` has shared and global memory, in byte
+addresses, as `measure_accesses.py` says.
 """
 
 import csv
@@ -54,4 +55,35 @@ def test_wavefronts_past_the_ideal_are_the_bank_conflicts_that_the_gpu_counted(r
         for lanes, conflicts in counted
         if NVIDIA.shared_wavefronts(*lanes) - NVIDIA.ideal_shared_wavefronts(*lanes) != conflicts
     ]
+    assert not wrong
+
+
+# ---- both memories, all widths -----------------------------------------------------------------------
+
+with Path(__file__).with_name("h200_accesses.csv").open() as opened:
+    ACCESSES = list(csv.DictReader(opened))
+
+
+def lanes(row):
+    words = row["lane_byte_addresses"].split()
+    active = [word != "-" for word in words]
+    return [int(word) if on else 0 for word, on in zip(words, active, strict=True)], active
+
+
+@pytest.mark.parametrize("memory", ["shared", "global"])
+@pytest.mark.parametrize("access", ["load", "store"])
+@pytest.mark.parametrize("width", [2, 4, 8, 16])
+def test_loads_and_stores_cost_what_the_gpu_counted(memory, access, width):
+    kind = (memory, access, str(width))
+    rows = [row for row in ACCESSES if (row["memory"], row["access"], row["bytes_per_lane"]) == kind]
+    wrong = []
+    for row in rows:
+        addresses, active = lanes(row)
+        if memory == "shared":
+            cost, counted = NVIDIA.shared_wavefronts(addresses, width, active, access == "store"), row["wavefronts"]
+        else:
+            cost, counted = NVIDIA.global_sectors(addresses, width, active), row["sectors"]
+        if cost != int(counted):
+            wrong.append((cost, row))
+    assert len(rows) >= 90
     assert not wrong

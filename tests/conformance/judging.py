@@ -1,0 +1,43 @@
+"""How one record of the conformance data goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sim
+
+from . import data, execution, validation
+
+OUTCOMES = ("passed", "listed", "failed", "unsupported", "crashed")
+GOOD = ("passed", "listed")
+_JUDGES = {"expr": execution.expr_failures, "exec": execution.exec_failures, "valid": validation.failures}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one record went: one of `OUTCOMES`, and what there is to say about it."""
+
+    outcome: str
+    said: str = ""
+
+
+def judge(kind: str, record: data.Record) -> Verdict:
+    """Run one record. One that is listed must fail: a list of what is no longer so helps nobody."""
+    verdict = _judge(kind, record)
+    reason = data.listed().get(record["id"])
+    if reason is None:
+        return verdict
+    if verdict.outcome == "failed":
+        return Verdict("listed", reason)
+    return Verdict("failed", f"is in listed.toml and {verdict.outcome}: {reason}\n{verdict.said}")
+
+
+def _judge(kind: str, record: data.Record) -> Verdict:
+    try:
+        wrong = _JUDGES[kind](record)
+    except sim.WgslError as error:
+        first = error.diagnostics[0]
+        return Verdict("unsupported" if first.code == "unsupported" else "failed", first.render())
+    except Exception as error:
+        return Verdict("crashed", f"{type(error).__name__}: {error}")
+    return Verdict("failed", "\n".join(wrong)) if wrong else Verdict("passed")
