@@ -153,12 +153,19 @@ def _override(text: str) -> bool | int | float:
 @main.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.wgsl...")
 @_preprocessing_options
+@click.option(
+    "--portability", is_flag=True, help="Also say what other implementations refuse, or have to be asked for."
+)
 @JSON
 def check(files: tuple[Path, ...], as_json: bool, defines: Sequence[str], **given: Any) -> None:
-    """Check shaders as a WebGPU implementation would, and say what they hold."""
+    """Check shaders as a WebGPU implementation would, and say what they hold.
+
+    With --portability a warning (what wgpu refuses) makes the exit code 1; what a host must ask for is information.
+    """
     from .check import check_files
 
-    sys.exit(WRONG_USE if check_files(files, as_json, defines=_defines(defines), **given) else CLEAN)
+    tally = check_files(files, as_json, defines=_defines(defines), **given)
+    sys.exit(WRONG_USE if tally.wrong else FOUND if tally.noted else CLEAN)
 
 
 @main.command()

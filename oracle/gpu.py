@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from sim.models.limits import DEFAULT_LIMITS
+
 from .errors import GpuError, NoAdapter, UsageError
 from .reflect import entry_point
 
@@ -126,6 +128,20 @@ def run(
         raise GpuError(f"wgpu {info.wgpu} refused the shader or its dispatch: {_plain(str(error))}") from None
 
 
+def refusal(wgsl: str, entry: str | None = None, *, default_limits: bool = False) -> str | None:
+    """What wgpu says against a shader and its pipeline, text as it stands; None where it takes them.
+
+    `default_limits`: on a device that was asked for nothing, neither features nor limits. Raises `NoAdapter`.
+    """
+    device = _modest_device() if default_limits else _device(None)[1]
+    try:
+        module = device.create_shader_module(code=wgsl)
+        device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": entry})
+    except _wgpu().GPUError as error:
+        return _plain(str(error))
+    return None
+
+
 def read_slots(wgsl: str, entry: str | None) -> list[Slot]:
     """The bindings that entry point `entry` (None: the only one) uses, as the simulator's front end sees them."""
     import sim
@@ -227,6 +243,14 @@ def _device(wanted: str | None) -> tuple[AdapterInfo, Any]:
     info, adapter = _choose(wanted)
     features = [name for name in FEATURES if name in adapter.features]
     return info, adapter.request_device_sync(required_features=features, required_limits=adapter.limits)
+
+
+@cache
+def _modest_device() -> Any:
+    """A device with no features and WebGPU's default limits."""
+    adapter = _choose(None)[1]
+    limits = {re.sub("[A-Z]", lambda c: f"-{c[0].lower()}", name): most for name, most in DEFAULT_LIMITS.items()}
+    return adapter.request_device_sync(required_limits={n: most for n, most in limits.items() if n in adapter.limits})
 
 
 def _run(

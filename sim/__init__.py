@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .checking import check
+from .checking import check, portability
 from .findings import Finding
 from .models import Device, devices
 from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
@@ -29,6 +29,7 @@ __all__ = [
     "WgslError",
     "check",
     "devices",
+    "portability",
     "simulate",
 ]
 

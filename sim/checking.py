@@ -1,11 +1,12 @@
-"""`check`: from text to a typed module."""
+"""`check`: from text to a typed module; `portability`: what that module runs into elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .wgsl.diagnostics import fail
+from .models.limits import DEFAULT_LIMITS
+from .wgsl.diagnostics import Diagnostic, fail
 from .wgsl.typed import Module
 
 
@@ -41,6 +42,15 @@ def check(
         )
     source = preprocessed(text, called, defines=defines, include_dirs=folders, base_dir=folder)
     return check_source(source, uniformity=uniformity)
+
+
+def portability(module: Module) -> list[Diagnostic]:
+    """Notes on a checked module: "warning" for what wgpu refuses though it is valid WGSL, "info" for what a host must
+    ask for (features, limits). `wgsl.portability` has the table.
+    """
+    from .wgsl.portability import notes
+
+    return notes(module, DEFAULT_LIMITS)
 
 
 def _read(path: Path) -> str:
