@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from sim.models.limits import DEFAULT_LIMITS
+from sim.wgsl.portability import FATAL
 
+from .directives import without_directives
 from .errors import GpuError, NoAdapter, UsageError
 from .reflect import entry_point
 
@@ -122,8 +124,9 @@ def run(
     contents = _match(slots, bindings)
     info, device = _device(adapter)
     wgpu = _wgpu()
+    _refuse_fatal(wgsl, info.wgpu)
     try:
-        return _run(device, info, without_subgroups_directive(wgsl), entry, grid, contents, overrides, repeats)
+        return _run(device, info, for_wgpu(wgsl), entry, grid, contents, overrides, repeats)
     except wgpu.GPUError as error:
         raise GpuError(f"wgpu {info.wgpu} refused the shader or its dispatch: {_plain(str(error))}") from None
 
@@ -166,20 +169,31 @@ def _kind(name: str, space: str | None, access: str | None) -> str:
     raise UsageError(f"binding {name} is a texture or sampler, which cannot be bound yet")
 
 
-def without_subgroups_directive(wgsl: str) -> str:
-    """`enable subgroups;` blanked out: WGSL demands the directive, wgpu does not know it but offers the functions.
+def for_wgpu(wgsl: str) -> str:
+    """The text without the directives that this wgpu refuses although it offers what they name; lines stay in place."""
+    return without_directives(wgsl, lambda kind, name: not _takes(f"{kind} {name};"))
 
-    Every character keeps its place, so messages still point right.
-    """
 
-    def blank(match: re.Match[str]) -> str:
-        return re.sub(r"\S", " ", match[0])
+@cache
+def _takes(wgsl: str) -> bool:
+    try:
+        _device(None)[1].create_shader_module(code=wgsl)
+    except _wgpu().GPUError:
+        return False
+    return True
 
-    def drop(match: re.Match[str]) -> str:
-        alone = match[1].strip() == "subgroups"
-        return blank(match) if alone else re.sub(r"\bsubgroups\s*,|,\s*subgroups\b", blank, match[0])
 
-    return re.sub(r"(?m)^[ \t]*enable\s+([^;]*\bsubgroups\b[^;]*);", drop, wgsl)
+def _refuse_fatal(wgsl: str, version: str) -> None:
+    """What wgpu would abort the whole process on, and everything with it, it is not given."""
+    import sim
+
+    try:
+        notes = sim.portability(sim.check(wgsl, uniformity="off"))
+    except sim.WgslError:
+        return  # wgpu has its own words for it
+    for note in notes:
+        if note.code in FATAL:
+            raise GpuError(f"wgpu {version} would not survive this shader:\n{note.render()}")
 
 
 def _match(slots: Sequence[Slot], bindings: Mapping[Any, Data]) -> list[tuple[Slot, Key, Data]]:

@@ -45,6 +45,9 @@ U32_LANES = frozenset(("subgroupBroadcast", "subgroupShuffle", "quadBroadcast"))
 FEATURES = {"f16": "shader-f16", "subgroups": "subgroups", "subgroup_size_control": "subgroup-size-control"}
 
 
+FATAL = frozenset(("pointer-argument",))  # codes of what does not end in an error, but in the end of the process
+
+
 @dataclass(frozen=True)
 class Subject:
     """A checked module, with what rows look for in it."""

@@ -44,11 +44,6 @@ def codes(text, severity="warning"):
     return [note.code for note in sim.portability(sim.check(text)) if note.severity == severity]
 
 
-def portable(text):
-    """As it is given to wgpu: a row about something else must not be refused for its directive."""
-    return gpu.without_subgroups_directive(text)
-
-
 @dataclass(frozen=True)
 class Case:
     """`wrong` earns the note; `right` says the same, and earns none."""
@@ -148,9 +143,9 @@ FATAL = [
 @pytest.mark.usefixtures("adapter")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_what_wgpu_refuses_is_noted(case):
-    given = case.wrong if case.code == "enable-directive" else portable(case.wrong)
+    given = case.wrong if case.code.endswith("-directive") else gpu.for_wgpu(case.wrong)
     assert case.said in (gpu.refusal(given) or "accepted")
-    assert gpu.refusal(portable(case.right)) is None
+    assert gpu.refusal(gpu.for_wgpu(case.right)) is None
     known = {"enable-directive"} if case.wrong.startswith(SUBGROUPS) else set()
     assert set(codes(case.wrong)) - known == {case.code} - known
     assert set(codes(case.right)) <= known
@@ -232,7 +227,7 @@ def test_builtin_values(name):
     whole = "subgroup" in name or name.endswith("_index")
     type_ = "u32" if whole else "vec3<u32>"
     text = shader(head=SUBGROUPS, inputs=f"@builtin({name}) v: {type_}")
-    assert (gpu.refusal(portable(text)) is not None) == (name in UNKNOWN_BUILTIN_VALUES)
+    assert (gpu.refusal(gpu.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTIN_VALUES)
     assert ("builtin-value" in codes(text)) == (name in UNKNOWN_BUILTIN_VALUES)
 
 
@@ -243,7 +238,7 @@ def test_subgroup_builtins(name):
     value = "i > 3" if takes.startswith("(bool") else "i"
     arguments = "" if takes.startswith("()") else f"{value}, 1u" if takes.startswith("(T, ") else value
     text = shader(f"let v = {name}({arguments});", head=SUBGROUPS)
-    assert (gpu.refusal(portable(text)) is not None) == (name in UNKNOWN_BUILTINS)
+    assert (gpu.refusal(gpu.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTINS)
     assert ("builtin-function" in codes(text)) == (name in UNKNOWN_BUILTINS)
 
 
@@ -267,7 +262,7 @@ ACCEPTS = [
 @pytest.mark.usefixtures("adapter")
 @pytest.mark.parametrize(("code", "text"), ACCEPTS)
 def test_what_wgpu_accepts_is_said_beside_our_error(tmp_path, code, text):
-    assert gpu.refusal(portable(text)) is None
+    assert gpu.refusal(gpu.for_wgpu(text)) is None
     with pytest.raises(sim.WgslError) as caught:
         sim.check(text)
     assert caught.value.diagnostics[0].code == code
