@@ -3,10 +3,13 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit test check lint types test-all bench clean
+.PHONY: audit audit-all test check lint types test-all bench clean
 
-audit: $(READY) ## run every kernel in every shape, and judge it
+audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
+
+audit-all: $(READY) ## in the heavy shapes too: many minutes
+	.venv/bin/bankshot audit shaders --sweep
 
 test: $(READY)
 	$(PY) -m pytest

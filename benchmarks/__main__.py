@@ -42,16 +42,17 @@ RATIOS = (
 @click.option(
     "--manifest", type=click.Path(path_type=Path), default=ROOT / "shaders" / "matmul.toml", show_default=True
 )
+@click.option("--kernel", default="matmul", show_default=True, metavar="NAME", help="Which kernel of the manifest.")
 @click.option("--shape", default="512,768,768", show_default=True, metavar="M,K,N")
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--adapter", default="llvmpipe", show_default=True, help="Part of the wgpu adapter's name.")
-def main(manifest: Path, shape: str, rounds: int, adapter: str) -> None:
+def main(manifest: Path, kernel: str, shape: str, rounds: int, adapter: str) -> None:
     """Time a matmul kernel."""
     sizes = parse_ints("--shape", shape)
     if len(sizes) != 3:
         raise UsageError(f"--shape: `{shape}` is to be three sizes, M,K,N")
     m, k, n = sizes
-    (plan,) = plans([manifest], Request(dims={"M": m, "K": k, "N": n}))
+    (plan,) = plans([manifest], Request(kernel=kernel, dims={"M": m, "K": k, "N": n}))
     case = plan.case(plan.shapes[0])
     info = gpu.require_adapter(adapter)
     profile = info.profile or "lavapipe"

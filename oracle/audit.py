@@ -24,6 +24,7 @@ from .manifest import Case
 from .reflect import check_module
 
 Say = Callable[[str], None]
+Truth = dict[str, references.Expected]
 
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
@@ -56,7 +57,7 @@ class CounterCheck:
     """One counter against the manifest's figure."""
 
     counter: str
-    expected: int
+    expected: float
     actual: float
 
     @property
@@ -121,18 +122,19 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
     seconds: dict[str, float] = {}
     notes: list[str] = []
-    reference = _reference(case)
+    if case.kernel.reference is not None:
+        _reference(case)  # before the run, which may be long
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all", say))
-    checks = []
-    if reference is not None:
+    checks, truth = [], {}
+    if case.kernel.reference is not None:
         say("computing the reference")
-        expected = timed(seconds, "reference", lambda: reference(case.arrays, case.shape.dims))
-        checks += _against_reference(case, run, expected)
+        truth = timed(seconds, "reference", lambda: expected_outputs(case))
+        checks += [_against_reference(case, truth, name, run, "") for name in truth]
     else:
         notes.append("no reference to compare with: the manifest names none")
     adapter = None
     if options.gpu:
-        adapter, more = _against_gpu(case, run, options, say, seconds, notes)
+        adapter, more = _against_gpu(case, run, truth, options, say, seconds, notes)
         checks += more
     return Audit(
         case=case,
@@ -198,16 +200,36 @@ def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1) -> gpu.GpuRun:
     )
 
 
-def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, worst: int = 5) -> list[OutputCheck]:
-    """Every output bit for bit. What the simulator says of the writers goes with the differences."""
-    return [
-        OutputCheck(
-            case.name_of(name),
-            f"wgpu on {on_gpu.adapter.name}",
-            compare(run.outputs[name], theirs, EXACT, owner=_owner(run, name), worst=worst),
-        )
-        for name, theirs in on_gpu.outputs.items()
-    ]
+def expected_outputs(case: Case) -> Truth:
+    """What the kernel's reference gives for this case, by the manifest's names."""
+    expected = _reference(case)(case.arrays, case.shape.dims)
+    for name in case.kernel.rules.keys() - expected.keys():
+        known = f"reference {case.kernel.reference} gives {', '.join(expected)}"
+        raise UsageError(f"{case.kernel.path}: [expect] has a rule for {name}, and {known}")
+    return expected
+
+
+def _reference(case: Case) -> references.Reference:
+    try:
+        return references.find(case.kernel.reference or "")
+    except UsageError as error:
+        raise UsageError(f"{case.kernel.path}: {error}") from None
+
+
+def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5) -> list[OutputCheck]:
+    """Every output bit for bit, but those whose bits are free against the reference, as the simulator's are.
+
+    What the simulator says of the writers goes with the differences.
+    """
+    checks = []
+    for var, theirs in on_gpu.outputs.items():
+        name = case.name_of(var)
+        if name in case.kernel.free:
+            checks.append(_against_reference(case, truth, name, on_gpu, f" by wgpu on {on_gpu.adapter.name}"))
+        else:
+            same = compare(run.outputs[var], theirs, EXACT, owner=_owner(run, var), worst=worst)
+            checks.append(OutputCheck(name, f"wgpu on {on_gpu.adapter.name}", same))
+    return checks
 
 
 def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | None:
@@ -224,35 +246,24 @@ def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | Non
     return tell
 
 
-def _reference(case: Case) -> references.Reference | None:
-    if case.kernel.reference is None:
-        return None
-    try:
-        return references.find(case.kernel.reference)
-    except UsageError as error:
-        raise UsageError(f"{case.kernel.path}: {error}") from None
-
-
-def _against_reference(case: Case, run: Any, expected: dict[str, references.Expected]) -> list[OutputCheck]:
+def _against_reference(case: Case, truth: Truth, name: str, run: Any, by: str) -> OutputCheck:
+    """Output `name` of a run, simulated or not, by the manifest's rule. `by` says whose it is."""
     variables = {binding.name: binding.var for binding in case.kernel.bindings}
-    checks = []
-    for name in case.kernel.rules.keys() - expected.keys():
-        known = f"reference {case.kernel.reference} gives {', '.join(expected)}"
-        raise UsageError(f"{case.kernel.path}: [expect] has a rule for {name}, and {known}")
-    for name, truth in expected.items():
-        if name not in variables:
-            known = f"reference {case.kernel.reference} gives {name}"
-            raise UsageError(f"{case.kernel.path}: {known}, which is no binding of the manifest")
-        default = Rule("close") if truth.bound is None else Rule("bound")
-        rule = case.kernel.rules.get(name, default)
-        actual = run.outputs[variables[name]].reshape(truth.value.shape)
-        comparison = compare(actual, truth.value, rule, bound=truth.bound, owner=_owner(run, variables[name]))
-        checks.append(OutputCheck(name, f"reference {case.kernel.reference}", comparison))
-    return checks
+    if name not in variables:
+        known = f"reference {case.kernel.reference} gives {name}"
+        raise UsageError(f"{case.kernel.path}: {known}, which is no binding of the manifest")
+    if name not in truth:
+        raise UsageError(f"{case.kernel.path}: `free` names {name}, which reference {case.kernel.reference} lacks")
+    expected, var = truth[name], variables[name]
+    default = Rule("close") if expected.bound is None else Rule("bound")
+    rule = case.kernel.rules.get(name, default)
+    actual = run.outputs[var].reshape(expected.value.shape)
+    comparison = compare(actual, expected.value, rule, bound=expected.bound, owner=_owner(run, var))
+    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison)
 
 
 def _against_gpu(
-    case: Case, run: Any, options: Options, say: Say, seconds: dict[str, float], notes: list[str]
+    case: Case, run: Any, truth: Truth, options: Options, say: Say, seconds: dict[str, float], notes: list[str]
 ) -> tuple[gpu.AdapterInfo | None, list[OutputCheck]]:
     try:
         adapter = gpu.require_adapter(options.adapter)
@@ -270,7 +281,7 @@ def _against_gpu(
     on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
     if profile != options.device:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
-    return adapter, gpu_checks(case, run, on_gpu)
+    return adapter, gpu_checks(case, run, on_gpu, truth)
 
 
 def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:

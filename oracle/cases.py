@@ -15,18 +15,19 @@ import numpy as np
 
 from . import inputs, manifest
 from .errors import UsageError
-from .expressions import evaluate
+from .expressions import fraction
 from .manifest import Case, Kernel, Shape
 from .reflect import check_module, entry_point
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line adds to files. `quick` leaves heavy shapes out."""
+    """What the command line adds to files. `kernel` picks one of a family; `quick` leaves heavy shapes out."""
 
     dims: Mapping[str, int] = field(default_factory=dict)
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     grid: tuple[int, ...] | None = None
+    kernel: str | None = None
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     defines: Mapping[str, Any] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class Plan:
     shapes: tuple[Shape, ...]
     request: Request
     assumed: tuple[str, ...] = ()  # what was inferred, in words
+    left_out: int = 0  # shapes that are heavy, where only quick ones were asked for
 
     def cases(self) -> Iterator[Case]:
         for shape in self.shapes:
@@ -69,7 +71,12 @@ def _fitted(name: str, array: np.ndarray, like: np.ndarray | None) -> np.ndarray
 
 def plans(paths: Sequence[Path], request: Request) -> list[Plan]:
     """A plan for every kernel that `paths` name, in order. Raises `UsageError`."""
-    return [_plan(file, request) for path in paths for file in _files(path)]
+    files = [file for path in paths for file in _files(path)]
+    found = [plan for file in files for plan in _plans(file, request)]
+    if not found:
+        names = [kernel.name for file in files for kernel in manifest.load_all(file)]
+        raise UsageError(f"no kernel is named {request.kernel}; there are {', '.join(names)}")
+    return found
 
 
 def _files(path: Path) -> list[Path]:
@@ -92,10 +99,14 @@ def _is_manifest(file: Path) -> bool:
         return False
 
 
-def _plan(path: Path, request: Request) -> Plan:
+def _plans(path: Path, request: Request) -> list[Plan]:
     if path.suffix != ".toml":
-        return _bare(path, request)
-    kernel = manifest.load(path)
+        return [_bare(path, request)]
+    kernels = manifest.load_all(path)
+    return [_plan(path, kernel, request) for kernel in kernels if request.kernel in (None, kernel.name)]
+
+
+def _plan(path: Path, kernel: Kernel, request: Request) -> Plan:
     kernel = _with(kernel, request)
     known = {name for binding in kernel.bindings for name in (binding.name, binding.var)}
     for name in request.arrays.keys() - known:
@@ -104,6 +115,7 @@ def _plan(path: Path, request: Request) -> Plan:
         shapes = (kernel.shape(request.dims),)
     else:
         shapes = tuple(shape for shape in kernel.shapes if not request.quick or shape.cost == "quick")
+        return Plan(kernel, shapes, request, left_out=len(kernel.shapes) - len(shapes))
     return Plan(kernel, shapes, request)
 
 
@@ -196,9 +208,10 @@ def _described(variable: Any) -> str:
     return f"{variable.type}, {variable.space}{access}"
 
 
-def expected_counters(case: Case) -> dict[str, int]:
-    """The manifest's figures for counters at this shape."""
+def expected_counters(case: Case) -> dict[str, int | float]:
+    """The manifest's figures for counters at this shape: whole numbers, or shares such as 5 / 256 rounded once."""
     try:
-        return {name: evaluate(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
+        exact = {name: fraction(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
     except UsageError as error:
         raise UsageError(f"{case.kernel.path}: at {case.shape}: {error}") from None
+    return {name: int(value) if value.denominator == 1 else float(value) for name, value in exact.items()}

@@ -88,8 +88,9 @@ def _defines(given: Sequence[str]) -> dict[str, str]:
 
 
 def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--set, --bind, --grid, --entry, --override and those of the preprocessor, which together make a `Request`."""
+    """What makes a `Request`: --kernel, --set, --bind, --grid, --entry, --override, and those of the preprocessor."""
     options = (
+        click.option("--kernel", metavar="NAME", help="One kernel of a manifest that holds several."),
         click.option("--set", "sets", multiple=True, metavar="DIM=N", help="A size in the manifest's dims."),
         click.option("--bind", "binds", multiple=True, metavar="NAME=DATA", help="Contents of a binding: FILE.npy, "
                      "u32:1,2,3 or normal:f32:512,768."),
@@ -102,10 +103,11 @@ def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _preprocessing_options(command)
 
 
-def _request(sets: Sequence[str], binds: Sequence[str], grid: str | None, entry: str | None, overrides: Sequence[str],
-             defines: Sequence[str], include_dirs: tuple[Path, ...], preprocess: str | None,
+def _request(kernel: str | None, sets: Sequence[str], binds: Sequence[str], grid: str | None, entry: str | None,
+             overrides: Sequence[str], defines: Sequence[str], include_dirs: tuple[Path, ...], preprocess: str | None,
              *, quick: bool = False, sweep: bool = True) -> Request:  # fmt: skip
     return Request(
+        kernel=kernel,
         dims=_once("--set", [(name, inputs.parse_int("--set", value)) for name, value in map(_pair("--set"), sets)]),
         arrays=_once("--bind", [inputs.parse_bind(bind) for bind in binds]),
         grid=None if grid is None else inputs.parse_grid(grid),
@@ -184,7 +186,8 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     targets = _once("--save", [(name, Path(value)) for name, value in map(_pair("--save"), saves)])
     work = plans(paths, _request(**given, sweep=False))
     if targets and len(work) > 1:
-        raise UsageError(f"--save: writes what one kernel leaves, and {len(work)} are to run")
+        names = ", ".join(plan.kernel.name for plan in work)
+        raise UsageError(f"--save: several kernels would write to the same file; choose one with --kernel: {names}")
     _each(
         "run",
         work,
@@ -201,7 +204,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
 @click.option("--device", default="nvidia", show_default=True, help="Device profile that is charged for.")
 @ADAPTER
 @click.option("--gpu/--no-gpu", default=True, show_default=True, help="Compare with wgpu, bit for bit.")
-@click.option("--quick", is_flag=True, help="Leave out shapes that manifests call heavy.")
+@click.option("--sweep", is_flag=True, help="Every shape of the manifest, those that it calls heavy too.")
 @click.option(
     "--listing",
     type=click.Choice(["auto", "full", "counted", "none"]),
@@ -210,9 +213,9 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     help="The source with counters: all of it, only lines that were charged; auto: all of it once per kernel.",
 )
 @JSON
-def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, quick: bool, listing: str,
+def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, sweep: bool, listing: str,
           as_json: bool, **given: Any) -> None:  # fmt: skip
-    """Run kernels in every shape of their manifests and judge them: outputs, counters per line, findings."""
+    """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings."""
     from . import audit as room
     from .report_json import audit_entry
     from .report_text import show_audit
@@ -228,7 +231,8 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
         show_audit(out, result, listing if listing != "auto" else "counted" if name in listed else "full")
         listed.add(name)
 
-    _each("audit", plans(paths, _request(**given, quick=quick)), as_json, compute=compute, show=show, entry=audit_entry)
+    work = plans(paths, _request(**given, quick=not sweep))
+    _each("audit", work, as_json, compute=compute, show=show, entry=audit_entry)
 
 
 @main.command()
@@ -238,9 +242,12 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
 @ADAPTER
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, not only its default sizes.")
 @click.option("--worst", type=click.IntRange(min=0), default=10, show_default=True, help="How many differing elements.")
+@click.option(
+    "--counters", is_flag=True, help="Compare counters too: the shader runs again with probes written into it."
+)
 @JSON
-def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, as_json: bool,
-         **given: Any) -> None:  # fmt: skip
+def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, counters: bool,
+         as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run the same WGSL in the simulator and through wgpu, and show every difference in bits."""
     from . import diff as room
     from .report_json import diff_entry
@@ -250,10 +257,43 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
         "diff",
         plans(paths, _request(**given, sweep=sweep)),
         as_json,
-        compute=lambda case, plan, say: room.diff(case, device, adapter, worst, say),
+        compute=lambda case, plan, say: room.diff(case, device, adapter, worst, counters, say),
         show=show_diff,
         entry=diff_entry,
     )
+
+
+@main.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FOLDER...")
+@click.option("--embedded", is_flag=True, help="Look into string literals of JS, TS, HTML, C++, Rust and Python too.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes; left out, one for each processor.")
+@click.option("--limit", default=60.0, show_default=True, help="Seconds for one stage of one entry point.")
+@click.option("--list", "everything", is_flag=True, help="Show every trial, not only what is not as it should be.")
+@ADAPTER
+@JSON
+def corpus(folders: tuple[Path, ...], embedded: bool, jobs: int | None, limit: float, everything: bool,
+           adapter: str | None, as_json: bool) -> None:  # fmt: skip
+    """Try every shader in FOLDERs on made-up data, here and through wgpu, and say what came of each."""
+    from . import corpus as room
+    from .report_corpus import corpus_json, show_corpus
+    from .report_text import console
+
+    found = room.collect(folders, embedded)
+    options = room.Options(jobs or os.cpu_count() or 1, limit, adapter)
+    with meter(sum(len(collection.shaders) for collection in found)) as progress:
+
+        def done(shader: Any) -> None:
+            progress.stage(shader.name, "tried")
+            with progress.finish():
+                pass
+
+        room.corpus(found, options, done)
+    ok = all(room.good(trial) for collection in found for trial in collection.trials)
+    if as_json:
+        click.echo(corpus_json(found, ok))
+    else:
+        show_corpus(console(), found, everything=everything)
+    sys.exit(CLEAN if ok else FOUND)
 
 
 # ---- what the commands share -------------------------------------------------------------------------
@@ -289,5 +329,7 @@ def _each(
         if as_json:
             click.echo(document(verb, entries, False, str(error)))
         raise
-    click.echo(document(verb, entries, good == total) if as_json else f"{verb}: {good} of {total} cases clean")
+    left_out = sum(plan.left_out for plan in work)
+    more = f"; {left_out} heavy left out, --sweep runs all" if left_out else ""
+    click.echo(document(verb, entries, good == total) if as_json else f"{verb}: {good} of {total} cases clean{more}")
     sys.exit(CLEAN if good == total else FOUND)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 
 from sim.wgsl import syntax
 from sim.wgsl.diagnostics import WgslError
@@ -10,18 +11,25 @@ from sim.wgsl.parser import parse
 from sim.wgsl.source import LINE_BREAKS, Source
 
 # Without these in its directives a shader still means the same, where an implementation has what they stand for.
-NAMED_ONLY = {"enable": ("subgroups", "subgroup_size_control"), "requires": None}  # None: every name
+NAMED_ONLY: Mapping[str, tuple[str, ...] | None] = {
+    "enable": ("subgroups", "subgroup_size_control"),
+    "requires": None,
+}  # None: every name
+
+# The directives come first; what follows may be anything.
+_HEAD = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/|(?:enable|requires|diagnostic)\b[^;{}]*;)*", re.DOTALL)
 
 
 def without_directives(wgsl: str, refused: Callable[[str, str], bool]) -> str:
     """`wgsl` with blanks for every name of `NAMED_ONLY` of which `refused(kind, name)` holds.
 
-    Every character that stays keeps its place, so that messages still point right. Text that is no WGSL is not changed.
+    Every character that stays keeps its place, so that messages still point right.
     """
+    head = _HEAD.match(wgsl)
     try:
-        directives = parse(Source(wgsl)).directives
+        directives = parse(Source(head[0] if head else "")).directives
     except WgslError:
-        return wgsl
+        return wgsl  # whoever is given it will say why
     for directive in directives:
         names = [name for name, _ in directive.names if _may_go(directive.kind, name) and refused(directive.kind, name)]
         if names:

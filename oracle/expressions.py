@@ -37,10 +37,22 @@ def evaluate(expression: str | int, names: Mapping[str, int]) -> int:
     >>> evaluate("ceil(N / 64) + 1", {"N": 836})
     15
     """
+    value = fraction(expression, names)
+    if value != int(value):
+        raise UsageError(f"`{expression}` is {value}, not a whole number; use ceil() or floor()")
+    return int(value)
+
+
+def fraction(expression: str | int, names: Mapping[str, int]) -> int | Fraction:
+    """The same, of what need not be whole.
+
+    >>> fraction("ceil(K / 256) / 256", {"K": 1152})
+    Fraction(5, 256)
+    """
     if isinstance(expression, int):
         return expression
     try:
-        value = _value(ast.parse(expression, mode="eval").body, names)
+        return _value(ast.parse(expression, mode="eval").body, names)
     except _UNREADABLE:
         raise UsageError(f"`{expression}` is not arithmetic") from None
     except ZeroDivisionError:
@@ -49,9 +61,6 @@ def evaluate(expression: str | int, names: Mapping[str, int]) -> int:
         raise UsageError(f"in `{expression}` a function has the wrong number of operands") from None
     except UsageError as error:
         raise UsageError(f"in `{expression}`: {error}") from None
-    if value != int(value):
-        raise UsageError(f"`{expression}` is {value}, not a whole number; use ceil() or floor()")
-    return int(value)
 
 
 def names_in(expression: str | int) -> set[str]:

@@ -131,15 +131,19 @@ def run(
         raise GpuError(f"wgpu {info.wgpu} refused the shader or its dispatch: {_plain(str(error))}") from None
 
 
-def refusal(wgsl: str, entry: str | None = None, *, default_limits: bool = False) -> str | None:
-    """What wgpu says against a shader and its pipeline, text as it stands; None where it takes them.
+def refusal(
+    wgsl: str, adapter: str | None = None, *, pipeline: bool = False, default_limits: bool = False
+) -> str | None:
+    """What wgpu has against the text of a module, as it stands; None where it takes it. Raises `NoAdapter`.
 
-    `default_limits`: on a device that was asked for nothing, neither features nor limits. Raises `NoAdapter`.
+    `pipeline`: against that of its only entry point, too. `default_limits`: on a device that was asked for nothing,
+    neither features nor limits.
     """
-    device = _modest_device() if default_limits else _device(None)[1]
+    device = _modest_device(adapter) if default_limits else _device(adapter)[1]
     try:
         module = device.create_shader_module(code=wgsl)
-        device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": entry})
+        if pipeline:
+            device.create_compute_pipeline(layout="auto", compute={"module": module})
     except _wgpu().GPUError as error:
         return _plain(str(error))
     return None
@@ -260,9 +264,9 @@ def _device(wanted: str | None) -> tuple[AdapterInfo, Any]:
 
 
 @cache
-def _modest_device() -> Any:
+def _modest_device(wanted: str | None) -> Any:
     """A device with no features and WebGPU's default limits."""
-    adapter = _choose(None)[1]
+    adapter = _choose(wanted)[1]
     limits = {re.sub("[A-Z]", lambda c: f"-{c[0].lower()}", name): most for name, most in DEFAULT_LIMITS.items()}
     return adapter.request_device_sync(required_limits={n: most for n, most in limits.items() if n in adapter.limits})
 

@@ -1,7 +1,7 @@
 """Contents of bindings: seeded generators, and what people type on the command line.
 
 An array is a function of its binding's name, its shape, its dtype and a seed, and of nothing else: the same on every
-machine and in every run.
+machine and in every run. Of packed weights the shape is that of the matrix, and the array is flat.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from . import quant
 from .errors import UsageError
 
 MOST_BYTES = (1 << 32) - 4  # of one binding: its bytes have 32-bit addresses
@@ -45,9 +46,23 @@ GENERATORS: dict[str, Generator] = {
     ),
 }
 
+# Normal weights, packed: `q4_k`, `nf4` and so on, and `nf4.absmax` for what else is bound beside them.
+PACKED = {
+    f"{name}.{part}".rstrip("."): (name, part) for name, each in quant.FORMATS.items() for part in each.parts
+}  # fmt: skip
+
+KINDS = (*GENERATORS, *PACKED)
+
+
+def dtypes_of(kind: str) -> tuple[str, ...]:
+    """The types that an array of this kind can have."""
+    name, part = PACKED.get(kind, ("", ""))
+    return (quant.FORMATS[name].parts[part],) if name else tuple(DTYPES)
+
 
 def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> np.ndarray:
-    """An array of `kind` for the binding called `name`. Raises `UsageError` on one that no binding could hold."""
+    """An array of `kind` for the binding called `name`. Raises `UsageError` where the kind does not come so, and on one
+    that no binding could hold."""
     if min(shape, default=1) < 1:
         sizes = ", ".join(map(str, shape))
         raise UsageError(f"binding {name} would have the shape [{sizes}], and each size is to be at least 1")
@@ -56,8 +71,19 @@ def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int =
     if (size := math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize) > MOST_BYTES:
         raise UsageError(f"binding {name} would have {size:,} bytes, and no binding holds more than {MOST_BYTES:,}")
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    if kind in PACKED:
+        return _packed(kind, rng, shape, dtype)
     target = np.dtype(DTYPES[dtype])
     return GENERATORS[kind](rng, tuple(shape), target).astype(target)
+
+
+def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndarray:
+    """All parts of one matrix come from the same weights, so those of bindings with one name and seed fit together."""
+    name, part = PACKED[kind]
+    if len(shape) != 2 or dtype not in dtypes_of(kind):
+        wanted = " or ".join(dtypes_of(kind))
+        raise UsageError(f"{kind} packs a matrix of two sizes into {wanted}, not {dtype}{list(shape)}")
+    return quant.FORMATS[name].pack(rng.standard_normal(tuple(shape)))[part]
 
 
 def load(path: Path) -> np.ndarray:
@@ -95,7 +121,7 @@ def parse_bind(text: str) -> tuple[str, np.ndarray]:
         raise UsageError(f"--bind {text}: write NAME=FILE.npy, NAME=u32:1,2,3 or NAME=normal:f32:512,768")
     if colon and head in DTYPES:
         return name, _listed(name, rest, head)
-    if colon and head in GENERATORS:
+    if colon and head in KINDS:
         dtype, _, shape = rest.partition(":")
         if dtype not in DTYPES:
             raise UsageError(f"--bind {text}: {dtype or 'nothing'} is no type; there are {', '.join(DTYPES)}")

@@ -5,16 +5,21 @@
                         command that the source goes through first, see `sim.wgsl.outside`)
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; optionally `var`, the WGSL variable where it is
-                        not called NAME, and `seed`
+                        not called NAME, `seed`, and `of`: the binding whose random numbers it shares (packed weights
+                        and their scales are bindings of one matrix)
     [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
-                        `allow`, the codes of findings that are known and accepted
+                        `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
+                        leaves open, as where exp() is used: a GPU's are held against the reference, not against ours
+    [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
+                        `kernel.name = "scale_f16"`, `bind.X.dtype = "f16"`
 
 Sizes, dispatch, values and counters are arithmetic on the dims (`oracle.expressions`).
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +41,7 @@ COSTS = ("quick", "heavy")
 KERNEL_KEYS = (
     "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess"
 )  # fmt: skip
-BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "seed")
+BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "seed", "of")
 SOURCES = ("init", "file", "values", "struct")  # of a binding's contents
 
 
@@ -53,6 +58,7 @@ class Binding:
     values: tuple[Expression | float, ...] | None = None
     struct: dict[str, Expression | float] | None = None
     seed: int = 0
+    of: str | None = None
 
     def make(self, dims: Mapping[str, int], kernel: Kernel) -> np.ndarray:
         if self.struct is not None:
@@ -63,7 +69,7 @@ class Binding:
             return inputs.numbers(self.name, [_number(v, dims) for v in self.values], dtype)
         shape = tuple(evaluate(s, dims) for s in self.shape or ())
         if self.init is not None:
-            return inputs.generate(self.init, self.name, shape, self.dtype, self.seed)
+            return inputs.generate(self.init, self.of or self.name, shape, self.dtype, self.seed)
         assert self.file is not None
         wanted = np.dtype(inputs.DTYPES[self.dtype])
         array = inputs.as_numbers(inputs.load(self.file), wanted)
@@ -117,6 +123,7 @@ class Kernel:
     rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against the reference
     counters: dict[str, Expression] = field(default_factory=dict)
     allow: frozenset[str] = frozenset()
+    free: frozenset[str] = frozenset()
 
     def shape(self, given: Mapping[str, int]) -> Shape:
         """The default sizes with those of `given` put in. Raises `UsageError` on a dim that the manifest lacks."""
@@ -159,9 +166,49 @@ class Case:
         return next((b.name for b in self.kernel.bindings if b.var == var), var)
 
 
-def load(path: Path) -> Kernel:
-    """Read and check a manifest. Raises `UsageError` with file, line and what to change."""
+def load(path: Path, name: str | None = None) -> Kernel:
+    """The kernel called `name` in a manifest; left out, the only one, or the one that is called as the file is."""
+    kernels = load_all(path)
+    wanted = [kernel for kernel in kernels if kernel.name == (name or path.stem)]
+    if name is None and len(kernels) == 1:
+        return kernels[0]
+    if not wanted:
+        names = ", ".join(kernel.name for kernel in kernels)
+        raise UsageError(f"{path}: no kernel is named {name or path.stem}; there are {names}")
+    return wanted[0]
+
+
+def load_all(path: Path) -> tuple[Kernel, ...]:
+    """Read and check a manifest: one kernel, or one per variant. Raises `UsageError`: file, line, what to change."""
     top = Table.load(path)
+    variants = top.tables("variant")
+    if not variants:
+        return (_kernel(top),)
+    kernels: dict[str, Kernel] = {}
+    for number, variant in enumerate(variants, 1):
+        data = _laid_over(top.data, variant.data)
+        name = data.get("kernel", {}).get("name", f"number {number}")
+        try:
+            kernel = _kernel(Table(path, top.text, data))
+        except UsageError as error:
+            raise UsageError(f"{error} (in variant {name})") from None
+        if kernel.name in kernels:
+            variant.fail(f"two variants are named {kernel.name}; give each its own `kernel.name`")
+        kernels[kernel.name] = kernel
+    return tuple(kernels.values())
+
+
+def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """A copy of `below` with `above` put in: tables are joined key by key, anything else is replaced."""
+    joined = copy.deepcopy(below)
+    for key, value in copy.deepcopy(above).items():
+        both = isinstance(value, dict) and isinstance(joined.get(key), dict)
+        joined[key] = _laid_over(joined[key], value) if both else value
+    return joined
+
+
+def _kernel(top: Table) -> Kernel:
+    path = top.path
     table = top.table("kernel", required=True)
     dims = {name: _dim(table, name, value) for name, value in table.take("dims", dict, default={}).items()}
     bindings = _bindings(top.table("bind"), dims)
@@ -169,29 +216,22 @@ def load(path: Path) -> Kernel:
     expect = top.table("expect")
     rules = {b.name: _rule(expect, b.name) for b in bindings if b.name in expect.data}
     allow = frozenset(expect.take("allow", list, of=(str,), default=[]))
+    free = _outputs(expect, "free", bindings)
     for name, value in expect.data.items():
         if isinstance(value, dict):
-            expect.fail(
-                f"`{name}` is no binding of this manifest; there are {', '.join(b.name for b in bindings)}", name
-            )
+            known = ", ".join(b.name for b in bindings) or "none"
+            expect.fail(f"`{name}` is no binding of this manifest; there are {known}", name)
     counters = {name: expect.take(name, int, str) for name in list(expect.data)}
     for name, expression in counters.items():
         _check_names(expect, [expression], dims, name)
-    source = path.parent / table.take("source", str)
-    if not source.is_file():
-        table.fail(f"source {source} does not exist", "source")
-    dispatch = tuple(table.take("dispatch", list, of=(int, str)))
-    if not 1 <= len(dispatch) <= 3:
-        table.fail(f"`dispatch` is to be one to three numbers or expressions, not {len(dispatch)}", "dispatch")
-    _check_names(table, dispatch, dims, "dispatch")
     folders = table.take("include_dirs", list, of=(str,), default=[])
     kernel = Kernel(
         path=path,
         name=table.take("name", str, default=path.stem),
-        source=source,
+        source=_source(table),
         entry=table.take("entry", str, default=None),
         dims=dims,
-        dispatch=dispatch,
+        dispatch=_dispatch(table, dims),
         bindings=bindings,
         shapes=shapes,
         reference=table.take("reference", str, default=None),
@@ -202,10 +242,36 @@ def load(path: Path) -> Kernel:
         rules=rules,
         counters=counters,
         allow=allow,
+        free=free,
     )
+    if free and kernel.reference is None:
+        expect.fail("outputs that are `free` need a reference to be held against", "free")
     table.done(KERNEL_KEYS)
-    top.done(("kernel", "bind", "sweep", "expect"))
+    top.done(("kernel", "bind", "sweep", "expect", "variant"))
     return kernel
+
+
+def _source(table: Table) -> Path:
+    source = table.path.parent / table.take("source", str)
+    if not source.is_file():
+        table.fail(f"source {source} does not exist", "source")
+    return source
+
+
+def _dispatch(table: Table, dims: Mapping[str, int]) -> tuple[Expression, ...]:
+    dispatch = tuple(table.take("dispatch", list, of=(int, str)))
+    if not 1 <= len(dispatch) <= 3:
+        table.fail(f"`dispatch` is to be one to three numbers or expressions, not {len(dispatch)}", "dispatch")
+    _check_names(table, dispatch, dims, "dispatch")
+    return dispatch
+
+
+def _outputs(expect: Table, key: str, bindings: tuple[Binding, ...]) -> frozenset[str]:
+    """A list of names of bindings."""
+    names = frozenset(expect.take(key, list, of=(str,), default=[]))
+    for name in sorted(names - {binding.name for binding in bindings}):
+        expect.fail(f"`{key}` names {name}, which is no binding", key)
+    return names
 
 
 def _folder(table: Table, folder: Path) -> Path:
@@ -250,8 +316,10 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
     if dtype is not None and dtype not in inputs.DTYPES:
         table.fail(f"`dtype` is to be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
     shape = None if init is None and file is None else table.take("shape", list, of=(int, str))
-    if init is not None and init not in inputs.GENERATORS:
-        table.fail(f"`init` is to be one of {', '.join(inputs.GENERATORS)}, not {init!r}", "init")
+    if init is not None and init not in inputs.KINDS:
+        table.fail(f"`init` is to be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
+    if init is not None and dtype is not None and dtype not in inputs.dtypes_of(init):
+        table.fail(f"`{init}` makes {' or '.join(inputs.dtypes_of(init))}, not {dtype}", "dtype")
     _check_names(table, shape or (), dims, "shape")
     _check_names(table, values or (), dims, "values")
     _check_names(table, (struct or {}).values(), dims, "struct")
@@ -265,6 +333,7 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         values=None if values is None else tuple(values),
         struct=struct,
         seed=table.take("seed", int, default=0),
+        of=table.take("of", str, default=None),
     )
     if binding.seed < 0:
         table.fail(f"`seed` is to be 0 or more, not {binding.seed}")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sim.wgsl import typed
 from sim.wgsl import types as t
 
 from .errors import UsageError
 
 if TYPE_CHECKING:
+    from sim.wgsl.builtins import Builtin
+
     from .manifest import Kernel
 
 SCALARS = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
@@ -67,3 +71,33 @@ def dtype_of(type_: t.Type) -> np.dtype[Any]:
                 }
             )
     raise UsageError(f"a {type_} has no NumPy layout; give its bytes as u32 words")
+
+
+def inexact_builtins(entry: typed.Function) -> list[str]:
+    """Names of the builtins and operators, reached from a function, whose floating point results WGSL leaves open."""
+    from sim.wgsl.builtins.accuracy import CORRECT
+
+    return sorted({row.name for row in _float_builtins(entry) if row.accuracy not in (None, CORRECT)})
+
+
+def has_float_arithmetic(entry: typed.Function) -> bool:
+    """Whether floating point numbers are added or multiplied somewhere, in an order that WGSL leaves open."""
+    return any(row.name in ("+", "-", "*") for row in _float_builtins(entry))
+
+
+def _float_builtins(entry: typed.Function) -> Iterator[Builtin]:
+    """The builtins and operators, reached from a function, that give floating point numbers."""
+    for function in typed.reached(entry):
+        assert function.body is not None
+        for part in typed.every_expression(function):
+            if isinstance(part, typed.BuiltinCall) and _holds_float(part.type):
+                yield part.builtin
+        for statement in typed.statements(function.body):
+            if isinstance(statement, typed.CompoundAssign) and _holds_float(statement.result):
+                yield statement.builtin
+
+
+def _holds_float(type_: t.Type) -> bool:
+    return isinstance(type_, t.Struct) or (
+        isinstance(type_, t.Scalar | t.Vec | t.Mat) and t.is_float(t.element_of(type_))
+    )

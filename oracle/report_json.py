@@ -12,6 +12,7 @@ from .audit import Audit, CounterCheck, LimitCheck, OutputCheck
 from .compare import Comparison
 from .diff import Diff
 from .gpu import AdapterInfo
+from .gpu_counters import CounterDiff
 from .listing import ADDED
 from .manifest import Case
 from .run import RunResult
@@ -53,7 +54,32 @@ def diff_entry(diff: Diff) -> dict[str, Any]:
         "ok": diff.ok,
         "gpu": adapter_entry(diff.adapter),
         "outputs": [output_entry(check) for check in diff.outputs],
+        "counters": None if diff.counters is None else _counter_diff_entry(diff.counters),
         "seconds": diff.seconds,
+    }
+
+
+def _counter_diff_entry(diff: CounterDiff) -> dict[str, Any]:
+    return {
+        "ok": diff.ok,
+        "grid": list(diff.grid),
+        "cut": diff.cut,
+        "rows": diff.rows,
+        "passes": diff.passes,
+        "compared": diff.compared,
+        "outputs_equal": diff.outputs_equal,
+        "differences": [
+            {
+                "file": each.site.span.place.file,
+                "line": each.site.line,
+                "kind": each.site.kind,
+                "name": each.site.variable or each.site.name,
+                "counter": each.counter,
+                "simulated": each.simulated,
+                "counted": each.counted,
+            }
+            for each in diff.differences
+        ],
     }
 
 

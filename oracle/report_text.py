@@ -15,10 +15,12 @@ from rich.text import Text
 from .audit import Audit, CounterCheck, OutputCheck, with_derived
 from .compare import Comparison, Difference
 from .diff import Diff
+from .gpu_counters import CounterDiff
 from .listing import Line, against_ideal, compact, listings
 from .manifest import Case
 from .run import RunResult
 
+MOST_DIFFERENCES = 20  # of counters that are shown
 WIDTH = 120  # of a report that goes to no terminal
 
 GUTTER = "{:>5} {:>6} {:>5} {:>11} {:>11}  {}"
@@ -83,7 +85,23 @@ def show_diff(out: Console, diff: Diff) -> None:
     _say(out, f"  GPU: {diff.adapter}")
     for check in diff.outputs:
         show_output_check(out, check)
+    if diff.counters is not None:
+        _counter_diff(out, diff.counters)
     _took(out, diff.seconds)
+
+
+def _counter_diff(out: Console, diff: CounterDiff) -> None:
+    ran = "the whole grid" if not diff.cut else f"cut to a grid of {' x '.join(map(str, diff.grid))}"
+    counted = f"{diff.compared:,} counters of {diff.rows:,} recorded events, {ran}"
+    verdict = "all equal" if not diff.differences else f"{len(diff.differences):,} differ"
+    _say(out, _verdict(not diff.differences).append(f"counters as {diff.device}: {counted}: {verdict}"))
+    if not diff.outputs_equal:
+        _say(out, _verdict(False).append("the probes changed the outputs, so the counters are those of another run"))
+    for each in diff.differences[:MOST_DIFFERENCES]:
+        place = each.site.span.place
+        what = f"{each.site.kind} of {each.site.variable}" if each.site.variable else each.site.name or each.site.kind
+        at = f"{place.file}:{place.line}:{place.column}"
+        _say(out, f"           {at}: {what}: {each.counter} {each.simulated:,} simulated, {each.counted:,} counted")
 
 
 def show_run(out: Console, result: RunResult) -> None:

@@ -55,9 +55,9 @@ class Bound:
 
 def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
     """Match what is given with what the entry point uses. Raises `WgslError` naming the binding."""
-    wanted = [v for v in pipeline.globals if v.binding is not None]
+    wanted = [v for v in pipeline.globals if _bindable(v)]
     by_key: dict[Key, Variable] = {v.name: v for v in wanted} | {v.binding: v for v in wanted if v.binding}
-    bindable = [v for v in pipeline.module.globals if v.binding is not None]
+    bindable = [v for v in pipeline.module.globals if _bindable(v)]
     declared = {v.name for v in bindable} | {v.binding for v in bindable}
     for key in given:
         if key not in by_key and key not in declared:
@@ -73,6 +73,11 @@ def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
     return bound
 
 
+def _bindable(variable: Variable) -> bool:
+    """Whether it is given from outside: a binding, or immediate data, which has a name only."""
+    return variable.binding is not None or variable.space == "immediate"
+
+
 def _unknown(key: Key, wanted: list[Variable]) -> WgslError:
     names = ", ".join(v.name for v in wanted) or "none"
     close = get_close_matches(key, [v.name for v in wanted], 1) if isinstance(key, str) else []
@@ -81,17 +86,20 @@ def _unknown(key: Key, wanted: list[Variable]) -> WgslError:
 
 
 def _missing(variable: Variable, type_: t.Type) -> WgslError:
-    group, binding = variable.binding or (0, 0)
+    place, otherwise = "", ""
+    if variable.binding is not None:
+        group, binding = variable.binding
+        place, otherwise = f"@group({group}) @binding({binding}), ", f", or as ({group}, {binding})"
     return fail(
         "missing-binding",
-        f"nothing is bound to {variable.name}, which is @group({group}) @binding({binding}), {variable.space}, {type_}",
+        f"nothing is bound to {variable.name}, which is {place}{variable.space}, {type_}",
         variable.span,
-        hint=f"give it by name, {variable.name}=…, or as ({group}, {binding})",
+        hint=f"give it by name, {variable.name}=…{otherwise}",
     )
 
 
 def _bound(variable: Variable, type_: t.Type, key: Key, value: Any) -> Bound:
-    if variable.space not in ("storage", "uniform"):
+    if variable.space not in ("storage", "uniform", "immediate"):
         raise fail("unsupported", f"the simulator cannot bind {variable.name} ({type_}) yet", variable.span)
     data = _as_bytes(variable, type_, value)
     least = t.min_binding_size(type_)

@@ -30,6 +30,18 @@ def run(bindings=None, source=SOURCE, **options):
     return sim.simulate(source, bindings=given() if bindings is None else bindings, **{"grid": 1, **options})
 
 
+def test_immediate_data_is_given_by_name():
+    source = """
+    requires immediate_address_space;
+    var<immediate> scale: f32;
+    @group(0) @binding(0) var<storage, read_write> y: array<f32>;
+    @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[i] = scale * f32(i); }
+    """
+    assert run({"scale": 0.5, "y": np.zeros(4, np.float32)}, source).outputs["y"].tolist() == [0, 0.5, 1, 1.5]
+    with pytest.raises(sim.WgslError, match="nothing is bound to scale, which is immediate, f32"):
+        run({"y": np.zeros(4, np.float32)}, source)
+
+
 def holds(type_, value, access="uniform"):
     """What a shader reads of a binding of this type, word by word."""
     source = f"""

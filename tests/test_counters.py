@@ -53,6 +53,12 @@ def test_a_guard_leaves_most_invocations_without_work(early):
     assert run(entry(early, size=256)).counters["thread_utilization"] == 5 / 256
 
 
+def test_to_wait_at_a_barrier_is_no_work():
+    body = "if i < 5u { part[i] = i; } workgroupBarrier(); if i == 0u { y[0] = part[4]; }"
+    source = f"var<workgroup> part: array<u32, 8>; {entry(body, size=256)}"
+    assert run(source).counters["thread_utilization"] == 5 / 256
+
+
 def test_a_loop_counts_every_turn_of_every_lane():
     done = run(entry("for (var k = 0u; k < i; k++) { y[i] += 1u; }", size=32))
     loads, stores = site(done, "load", "y"), site(done, "store", "y")

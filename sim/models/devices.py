@@ -225,8 +225,12 @@ DEVICES: dict[str, Device] = {
 
 
 def get(name: str) -> Device:
-    """The profile of this name, in any case, with `_` or `-`. Raises ValueError that lists the names there are."""
-    device = DEVICES.get(name.lower().replace("_", "-"))
+    """The profile of this name, in any case, with `_` or `-`; of a maker with several (amd), the first.
+
+    Raises ValueError that lists the names there are.
+    """
+    wanted = name.lower().replace("_", "-")
+    device = DEVICES.get(wanted) or next((d for known, d in DEVICES.items() if known.startswith(f"{wanted}-")), None)
     if device is None:
         hint = near_miss(name.lower(), list(DEVICES))
         raise ValueError(f"there is no device {name!r}{hint}; the devices are {', '.join(DEVICES)}")

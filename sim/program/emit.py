@@ -189,8 +189,8 @@ class Emitter:
                 self._value(item)
             case ir.Count(sites=sites):
                 if "lanes" in self.probes:
-                    touches = any(self.sites[s].space in ("storage", "workgroup") for s in sites)
-                    self._add(Ins(op.COUNT, a=len(self.runs), m=self._mask_field(), x=int(touches)))
+                    work = any(self.sites[s].is_work for s in sites)
+                    self._add(Ins(op.COUNT, a=len(self.runs), m=self._mask_field(), x=int(work)))
                     self.runs.append(sites)
             case ir.Set():
                 self._set(item)

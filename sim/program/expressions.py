@@ -80,8 +80,10 @@ class Expressions(Memory):
         return self.view(expr) if isinstance(expr.type, t.Pointer) else self.value(expr)
 
     def evaluate(self, expr: typed.Expr) -> None:
-        """For its effects."""
-        if isinstance(expr.type, t.Reference | t.Pointer):
+        """For its effects. Of a composite that is only loaded, no value is made."""
+        if isinstance(expr, typed.Load) and isinstance(expr.type, t.Array | t.Struct):
+            self.view(expr.ref)
+        elif isinstance(expr.type, t.Reference | t.Pointer):
             self.view(expr)
         else:
             self.value(expr)

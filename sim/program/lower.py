@@ -155,6 +155,7 @@ class _Lowering(Expressions):
 
     def _declare(self, var: Variable, type_: t.Type, init: typed.Expr | None) -> None:
         builder = self.builder
+        self.fits(type_, var.span)
         kinds = [t.KIND[s] for s in t.flatten(type_)]
         initial = self.value(init) if init is not None else [builder.const(kind, 0) for kind in kinds]
         block = builder.block(kinds, var.name)
@@ -269,15 +270,15 @@ class _Lowering(Expressions):
         self._loops.append(target)
         self._breaks.append(target)
         known = builder.versions()
-        self._statements(statement.body.body)
+        goes_on = self._statements(statement.body.body) or target.continues > 0
         after_body = builder.versions()
         continuing = builder.here = builder.region(parent=body)
         continuing.hidden_after = first_of_body if target.continues else None
         builder.changed([s for s in after_body if after_body[s] != known.get(s)])
         self._loops.pop()
-        if statement.continuing:
+        if statement.continuing and goes_on:
             self._statements(statement.continuing.body)
-        break_if = self.value(statement.break_if)[0] if statement.break_if else None
+        break_if = self.value(statement.break_if)[0] if statement.break_if and goes_on else None
         self._breaks.pop()
         builder.here = outer
         loop = ir.Loop(header, condition, body, continuing, break_if)

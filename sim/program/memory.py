@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..wgsl import types as t
+from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from . import ir
 from .access import Access
@@ -10,6 +11,7 @@ from .ir import Builder, Value
 from .sites import Site, SiteTable
 from .views import Step, Sum, View, leaves
 
+MOST_COMPONENTS = 1 << 16  # of a value
 _NARROW = t.F16  # the only scalar of two bytes
 
 
@@ -33,6 +35,7 @@ class Memory:
 
     def load(self, view: View, span: Span) -> list[Value]:
         """The components of the value at `view`."""
+        self.fits(view.type, span)
         if view.block:
             return self._load_slots(view)
         components = []
@@ -49,6 +52,11 @@ class Memory:
         for part, (leaf, offset) in enumerate(leaves(view.type)):
             width = t.components(leaf)
             self._store_leaf(view, leaf, offset, [next(rest) for _ in range(width)], span, part)
+
+    def fits(self, type_: t.Type, span: Span) -> None:
+        """Raise `WgslError` for a value that is too large to be held component by component."""
+        if (count := t.components(type_)) > MOST_COMPONENTS:
+            raise fail("unsupported", f"the simulator cannot make a value of {count:,} components", span)
 
     # ---- function and private variables ----
 

@@ -31,6 +31,11 @@ class Site:
     def line(self) -> int:
         return self.span.line
 
+    @property
+    def is_work(self) -> bool:
+        """Whether an invocation that comes here does something for the result: reads or writes what others can see."""
+        return self.kind in ("load", "store", "atomic") and self.space in ("storage", "workgroup")
+
 
 NO_SITE = Site("none", Span(Source(""), 0, 0))
 

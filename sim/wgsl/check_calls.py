@@ -19,7 +19,7 @@ from .source import Span
 if TYPE_CHECKING:
     from .check_expressions import Expressions
 
-MAX_ARRAY_CONSTRUCTOR = 2047  # spec, "Limits"
+MAX_ARRAY_CONSTRUCTOR = 65535  # spec, "Limits", asks for 2047 at least; tables of 2048 entries are in use
 
 _UNARY_ROWS = {"-": "unary -", "!": "!", "~": "~"}
 _INFERRING = ("vec", "mat", "array")  # generators whose template arguments a constructor finds by itself

@@ -150,7 +150,8 @@ class Statements:
 
     def _phony(self, stmt: syntax.Assign) -> typed.Stmt:
         value = self.expressions.value(stmt.value)
-        value = fold.concrete(value) if t.is_constructible(value.type) else value
+        if not isinstance(value, typed.Const):  # a constant may stay abstract, whatever its size: nothing is made of it
+            value = fold.concrete(value) if t.is_constructible(value.type) else value
         if not (t.is_constructible(value.type) or isinstance(value.type, t.Pointer | t.Texture | t.Sampler)):
             raise fail("not-constructible", f"a value of type {value.type} cannot be evaluated here", stmt.value.span)
         return typed.Eval(stmt.span, value)
@@ -158,7 +159,8 @@ class Statements:
     def _target(self, expr: syntax.Expr, span: Span, *, update: bool) -> typed.Expr:
         target = self.expressions.check(expr, target=True)
         if not isinstance(target.type, t.Reference):
-            raise fail("not-assignable", "only a variable, or a part of one, can be assigned to", expr.span)
+            hint = "write '*' before it to assign to what it points to" if isinstance(target.type, t.Pointer) else None
+            raise fail("not-assignable", "only a variable, or a part of one, can be assigned to", expr.span, hint=hint)
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:
             self._check_swizzle_target(target, expr, update)
         if target.type.access == "read" or (update and target.type.access != "read_write"):

@@ -193,7 +193,8 @@ def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None
     rule, wanted = _STORE_RULES[space]
     if not rule(store):
         message = f"a variable in the {space} address space cannot have type {store}: it must be {wanted}"
-        raise fail("store-type", message, span)
+        hint = "name it with 'let'" if isinstance(store, t.Pointer) else None
+        raise fail("store-type", message, span, hint=hint)
     if access == "read" and t.contains_atomic(store):
         raise fail("store-type", f"{store} holds an atomic, so its storage buffer must be read_write", span)
 

@@ -391,6 +391,14 @@ def expressions(expr: Expr) -> Iterator[Expr]:
     yield expr
 
 
+def every_expression(function: Function) -> Iterator[Expr]:
+    """Every expression in the body of a function."""
+    assert function.body is not None
+    for stmt in statements(function.body):
+        for operand in operands(stmt):
+            yield from expressions(operand)
+
+
 # ---- the module --------------------------------------------------------------------------------------
 
 

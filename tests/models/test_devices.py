@@ -37,6 +37,7 @@ def test_names_are_found():
     assert get("AMD_CDNA") is AMD_CDNA
     with pytest.raises(ValueError, match="there is no device 'nvidea', did you mean 'nvidia'"):
         get("nvidea")
+    assert get("amd") is get("amd_rdna")
     with pytest.raises(ValueError, match="the devices are nvidia, amd-rdna"):
         get("abacus")
 

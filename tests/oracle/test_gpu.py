@@ -98,7 +98,8 @@ def test_the_subgroups_directive_does_not_stop_wgpu():
         ("requires subgroup_id;\nrequires\r\nno, yes;", "                     \nrequires\r\n    yes;"),
         ("// enable subgroups;", "// enable subgroups;"),
         ("enable f16;", "enable f16;"),
-        ("enable subgroups; fn (", "enable subgroups; fn ("),
+        ("enable subgroups; fn (", "                  fn ("),
+        ("enable subgroups /*;*/; @", "enable subgroups /*;*/; @"),
         ("diagnostic(off, subgroups);", "diagnostic(off, subgroups);"),
     ],
 )
@@ -111,7 +112,7 @@ def test_blanking_directives_keeps_everything_else_in_its_place(before, after):
 def test_only_what_wgpu_refuses_is_taken_out():
     text = "requires pointer_composite_access, subgroup_id;\nenable f16, subgroups;\n"
     assert gpu.for_wgpu(text) == "requires pointer_composite_access             ;\nenable f16           ;\n"
-    assert gpu.refusal(gpu.for_wgpu(text + "@compute @workgroup_size(1) fn f() {}")) is None
+    assert gpu.refusal(gpu.for_wgpu(text + "@compute @workgroup_size(1) fn f() {}"), pipeline=True) is None
 
 
 def test_what_wgpu_would_not_survive_it_is_not_given(adapter):
@@ -119,9 +120,7 @@ def test_what_wgpu_would_not_survive_it_is_not_given(adapter):
 fn f(p: ptr<function, u32>) { *p = 1; }
 @compute @workgroup_size(1) fn main() { var a: array<u32, 2>; f(&a[1]); }
 """
-    with pytest.raises(
-        GpuError, match=r"not survive this shader:\nshader.wgsl:3:65: warning: wgpu aborts"
-    ) as caught:
+    with pytest.raises(GpuError, match=r"not survive this shader:\nshader.wgsl:3:65: warning: wgpu aborts") as caught:
         gpu.run(wgsl, "main", (1, 1, 1), {}, slots=[])
     assert adapter.wgpu in str(caught.value)
 

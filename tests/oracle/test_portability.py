@@ -44,6 +44,11 @@ def codes(text, severity="warning"):
     return [note.code for note in sim.portability(sim.check(text)) if note.severity == severity]
 
 
+def refusal(text, **options):
+    """What wgpu says against the shader's pipeline."""
+    return gpu.refusal(text, pipeline=True, **options)
+
+
 @dataclass(frozen=True)
 class Case:
     """`wrong` earns the note; `right` says the same, and earns none."""
@@ -144,15 +149,15 @@ FATAL = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_what_wgpu_refuses_is_noted(case):
     given = case.wrong if case.code.endswith("-directive") else gpu.for_wgpu(case.wrong)
-    assert case.said in (gpu.refusal(given) or "accepted")
-    assert gpu.refusal(gpu.for_wgpu(case.right)) is None
+    assert case.said in (refusal(given) or "accepted")
+    assert refusal(gpu.for_wgpu(case.right)) is None
     known = {"enable-directive"} if case.wrong.startswith(SUBGROUPS) else set()
     assert set(codes(case.wrong)) - known == {case.code} - known
     assert set(codes(case.right)) <= known
 
 
 def in_another_process(text):
-    code = "import sys; from oracle import gpu; print(gpu.refusal(sys.stdin.read()))"
+    code = "import sys; from oracle import gpu; print(gpu.refusal(sys.stdin.read(), pipeline=True))"
     return subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, check=False)
 
 
@@ -162,13 +167,13 @@ def test_what_wgpu_does_not_survive_is_noted(wrong, right):
     assert codes(shader(wrong, POINT)) == ["pointer-argument"]
     assert codes(shader(right, POINT)) == []
     assert in_another_process(shader(wrong, POINT)).returncode < 0
-    assert gpu.refusal(shader(right, POINT)) is None
+    assert refusal(shader(right, POINT)) is None
 
 
 @pytest.mark.usefixtures("adapter")
 def test_a_pointer_that_is_handed_on_whole_is_fine():
     text = shader("var a: u32; twice(&a);", POINT + "fn twice(p: ptr<function, u32>) { assign(p); assign(&*p); }\n")
-    assert (codes(text), gpu.refusal(text)) == ([], None)
+    assert (codes(text), refusal(text)) == ([], None)
 
 
 # ---- the sets of names -------------------------------------------------------------------------------
@@ -199,10 +204,10 @@ def constant(name):
 @pytest.mark.parametrize("name", [name for name, row in BUILTINS.items() if row.const])
 def test_builtins_in_constants(name):
     text = shader(before=f"const c = {constant(name)};\n")
-    assert (gpu.refusal(text) is not None) == (name in NOT_CONST)
+    assert (refusal(text) is not None) == (name in NOT_CONST)
     assert codes(text) == ["const-builtin"] * (name in NOT_CONST)
     runtime = shader(f"let c = {constant(name)};")
-    assert (gpu.refusal(runtime), codes(runtime)) == (None, [])
+    assert (refusal(runtime), codes(runtime)) == (None, [])
 
 
 @pytest.mark.usefixtures("adapter")
@@ -211,7 +216,7 @@ def test_builtins_in_constants(name):
 def test_directives(kind, name):
     text = shader(head=f"{kind} {name};\n")
     refused = name not in KNOWN_ENABLES | KNOWN_REQUIRES
-    assert (gpu.refusal(text) is not None) == refused
+    assert (refusal(text) is not None) == refused
     assert codes(text) == [f"{kind}-directive"] * refused
 
 
@@ -227,7 +232,7 @@ def test_builtin_values(name):
     whole = "subgroup" in name or name.endswith("_index")
     type_ = "u32" if whole else "vec3<u32>"
     text = shader(head=SUBGROUPS, inputs=f"@builtin({name}) v: {type_}")
-    assert (gpu.refusal(gpu.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTIN_VALUES)
+    assert (refusal(gpu.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTIN_VALUES)
     assert ("builtin-value" in codes(text)) == (name in UNKNOWN_BUILTIN_VALUES)
 
 
@@ -238,7 +243,7 @@ def test_subgroup_builtins(name):
     value = "i > 3" if takes.startswith("(bool") else "i"
     arguments = "" if takes.startswith("()") else f"{value}, 1u" if takes.startswith("(T, ") else value
     text = shader(f"let v = {name}({arguments});", head=SUBGROUPS)
-    assert (gpu.refusal(gpu.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTINS)
+    assert (refusal(gpu.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTINS)
     assert ("builtin-function" in codes(text)) == (name in UNKNOWN_BUILTINS)
 
 
@@ -262,7 +267,7 @@ ACCEPTS = [
 @pytest.mark.usefixtures("adapter")
 @pytest.mark.parametrize(("code", "text"), ACCEPTS)
 def test_what_wgpu_accepts_is_said_beside_our_error(tmp_path, code, text):
-    assert gpu.refusal(gpu.for_wgpu(text)) is None
+    assert refusal(gpu.for_wgpu(text)) is None
     with pytest.raises(sim.WgslError) as caught:
         sim.check(text)
     assert caught.value.diagnostics[0].code == code
@@ -304,9 +309,9 @@ HUNGRY = [
 def test_limits(limit, much, little):
     """On a device that was asked for nothing wgpu refuses what is noted; only workgroup memory it does not count."""
     too_much, enough = (shader(**pieces) for pieces in (much, little))
-    refused = gpu.refusal(too_much, default_limits=True) is not None
+    refused = refusal(too_much, default_limits=True) is not None
     assert refused == (limit != "maxComputeWorkgroupStorageSize")
-    assert gpu.refusal(enough, default_limits=True) is None
+    assert refusal(enough, default_limits=True) is None
     notes = [note.message for note in sim.portability(sim.check(too_much))]
     assert any(f"{limit} of " in note and f"(the default is {DEFAULT_LIMITS[limit]:,})" in note for note in notes)
     assert codes(enough, "info") == []
@@ -316,8 +321,8 @@ def test_limits(limit, much, little):
 def test_features():
     text = shader("out[i] = u32(f16(i));", head="enable f16;\n")
     assert codes(text, "info") == ["feature"]
-    assert "f16" in (gpu.refusal(text, default_limits=True) or "")
-    assert gpu.refusal(text) is None
+    assert "f16" in (refusal(text, default_limits=True) or "")
+    assert refusal(text) is None
     assert codes(shader(head="enable subgroups;\n"), "info") == ["feature"]
     assert {"f16", "subgroups"} <= set(FEATURES)
 

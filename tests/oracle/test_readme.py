@@ -36,7 +36,9 @@ def test_the_manifest_example_loads(tmp_path):
 
 def test_the_audit_example_is_real(monkeypatch):
     monkeypatch.chdir(ROOT)
-    result = CliRunner().invoke(main, ["audit", "shaders/matmul.toml", "--set", "M=512", "--no-gpu"])
+    result = CliRunner().invoke(
+        main, ["audit", "shaders/matmul.toml", "--kernel", "matmul", "--set", "M=512", "--no-gpu"]
+    )
     assert result.exit_code == 0
     printed = {" ".join(line.split()) for line in result.stdout.splitlines()}
     shown = [" ".join(line.split()) for line in block("text").splitlines() if "wgpu" not in line]

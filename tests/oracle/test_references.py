@@ -28,6 +28,54 @@ def test_matmul_value_and_bound(m, k, n, seed):
             assert abs(float(rounded) - float(truth)) <= y.bound[i, j]
 
 
+# Each reference of a product, as a formula over its arrays; silu and the rest are spelt out below.
+PRODUCTS = {
+    "product": ("C", lambda a: a["A"] @ a["B"]),
+    "matmul_residual": ("Y", lambda a: a["X"] @ a["W"] + a["R"]),
+    "matmul_residual_swiglu_a": ("Y", lambda a: mixed(a) @ a["W"] + a["R"]),
+    "matmul_t": ("Y", lambda a: a["X"] @ a["W"].T),
+    "matmul_t_acc": ("Y", lambda a: a["X"] @ a["W"].T + a["Y"]),
+    "matmul_at": ("Y", lambda a: a["X"].T @ a["B"]),
+    "matmul_at_acc": ("Y", lambda a: a["X"].T @ a["B"] + a["Y"]),
+    "matmul_at_swiglu_a": ("Y", lambda a: mixed(a).T @ a["B"]),
+    "matmul_at_acc_swiglu_a": ("Y", lambda a: mixed(a).T @ a["B"] + a["Y"]),
+    "swiglu": ("H", lambda a: mixed(a)),
+}
+
+
+def mixed(arrays):
+    return arrays["GATE"] / (1 + np.exp(-arrays["GATE"])) * arrays["UP"]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_and_that_float32_keeps_to_their_bounds(name):
+    """The formula in float64 is the value; the formula in float32, each operation rounded, is within the bound."""
+    rng = np.random.default_rng(3)
+    names = ("A", "B", "X", "W", "R", "Y", "GATE", "UP")
+    arrays = {key: 3 * rng.standard_normal((9, 9)).astype(np.float32) for key in names}
+    output, formula = PRODUCTS[name]
+    found = find(name)(arrays, {})[output]
+    np.testing.assert_allclose(found.value, formula({k: a.astype(np.float64) for k, a in arrays.items()}), rtol=1e-12)
+    error = np.abs(formula(arrays).astype(np.float64) - found.value)
+    assert formula(arrays).dtype == np.float32
+    assert error.any()
+    assert (error <= found.bound).all()
+    assert np.median(found.bound / np.abs(found.value)) < 1e-4
+
+
+@pytest.mark.parametrize("gate", [0.0, 1.0, -1.0, 20.0, -20.0, 80.0, -87.0])
+def test_the_bound_of_silu_holds_what_wgsl_allows(gate):
+    """exp() moved by the ULP that WGSL allows it, and the quotient by 2.5 more, up and down."""
+    up = np.float32(1.5)
+    found = find("swiglu")({"GATE": np.float32([gate]), "UP": np.float32([up])}, {})["H"]
+    for ways in (-1, 1):
+        exact = np.exp(-gate)
+        moved = exact + ways * (3 + 2 * abs(gate)) * np.spacing(np.float32(exact))
+        quotient = gate / (1 + moved)
+        worst = (quotient + ways * 2.5 * np.spacing(np.float32(quotient))) * up
+        assert abs(worst - found.value[0]) <= found.bound[0]
+
+
 def test_the_bound_notices_a_missing_product():
     rng = np.random.default_rng(1)
     x, w = rng.standard_normal((8, 768)).astype(np.float32), rng.standard_normal((768, 8)).astype(np.float32)

@@ -156,7 +156,7 @@ def bankshot(*arguments):
 
 
 def test_a_clean_audit(world):
-    result = bankshot("audit", world.folder)
+    result = bankshot("audit", world.folder, "--sweep")
     assert result.exit_code == 0, result.output
     assert "audit: 3 of 3 cases clean" in result.stdout
     assert "y against reference twice: 32 elements, rule bound, share of the bound used 0 (limit 1)" in result.stdout
@@ -192,8 +192,9 @@ def test_the_listing_stands_beside_the_source(world):
     assert "let a" not in bankshot("audit", world.folder, "--set", "N=64", "--listing", "none").stdout
 
 
-def test_quick_leaves_heavy_shapes_out(world):
-    assert "2 of 2 cases clean" in bankshot("audit", world.folder, "--quick").stdout
+def test_heavy_shapes_are_left_out_unless_asked_for(world):
+    assert "2 of 2 cases clean; 1 heavy left out, --sweep runs all" in bankshot("audit", world.folder).stdout
+    assert bankshot("audit", world.folder, "--sweep").stdout.endswith("3 of 3 cases clean\n")
 
 
 def test_a_gpu_that_disagrees(world):
@@ -203,6 +204,39 @@ def test_a_gpu_that_disagrees(world):
     assert "1 of 64 elements (1.56%), rule exact, up to " in result.stdout
     assert re.search(r"\[0\] .* 0x[0-9a-f]{8} +0x[0-9a-f]{8} .* workgroup \(0, 0, 0\) lane 0", result.stdout)
     assert "audit: 0 of 1 cases clean" in result.stdout
+
+
+def test_free_outputs_of_a_gpu_are_held_against_the_reference(world):
+    """One bit off is no matter; a wrong number is."""
+    (world.folder / "twice.toml").write_text(MANIFEST + 'y = { rule = "ulp", max = 4 }\nfree = ["y"]\n')
+    world.gpu_error = 1e-7
+    for verb in ("audit", "diff"):
+        result = bankshot(verb, world.folder, "--set", "N=64")
+        assert result.exit_code == 0, result.output
+        assert (
+            "ok       y against reference twice by wgpu on llvmpipe (LLVM 15): 64 elements, rule ulp" in result.stdout
+        )
+    world.gpu_error = 1.0
+    for verb in ("audit", "diff"):
+        result = bankshot(verb, world.folder, "--set", "N=64")
+        assert result.exit_code == 1
+        assert "y against reference twice by wgpu on llvmpipe (LLVM 15): 1 of 64 elements" in result.stdout
+
+
+def test_one_kernel_of_a_family(world):
+    family = MANIFEST + '[[variant]]\nkernel.name = "one"\n[[variant]]\nkernel.name = "two"\n'
+    (world.folder / "twice.toml").write_text(family)
+    assert "audit: 2 of 2 cases clean" in bankshot("audit", world.folder, "--set", "N=64").stdout
+    result = bankshot("audit", world.folder, "--set", "N=64", "--kernel", "two")
+    assert "two  N=64" in result.stdout
+    assert "audit: 1 of 1 cases clean" in result.stdout
+    result = bankshot("audit", world.folder, "--kernel", "three")
+    assert (result.exit_code, "no kernel is named three; there are one, two" in result.stderr) == (2, True)
+    target = world.folder / "y.npy"
+    result = bankshot("run", world.folder, "--save", f"y={target}")
+    assert (result.exit_code, "choose one with --kernel: one, two" in result.stderr) == (2, True)
+    assert bankshot("run", world.folder, "--kernel", "one", "--save", f"y={target}").exit_code == 0
+    assert target.exists()
 
 
 def test_a_simulator_that_misses_the_reference(world):
@@ -227,20 +261,20 @@ def test_a_counter_that_misses_the_manifest(world):
 
 def test_findings_fail_an_audit_unless_the_manifest_accepts_them(world):
     world.findings = [Finding()]
-    result = bankshot("audit", world.folder, "--quick")
+    result = bankshot("audit", world.folder)
     assert result.exit_code == 1
     assert "twice.wgsl:5:13: warning: reads past the end of x" in result.stdout
     (world.folder / "twice.toml").write_text(MANIFEST + 'allow = ["out-of-bounds"]\n')
-    result = bankshot("audit", world.folder, "--quick")
+    result = bankshot("audit", world.folder)
     assert result.exit_code == 0
     assert "accepted by the manifest: out-of-bounds, 7 times: reads past" in result.stdout
     world.findings = [Finding(code="other", severity="info")]
-    assert bankshot("audit", world.folder, "--quick").exit_code == 0
+    assert bankshot("audit", world.folder).exit_code == 0
 
 
 def test_limits_of_webgpu_and_of_the_device(world):
     world.workgroup_bytes = 16_896
-    result = bankshot("audit", world.folder, "--quick")
+    result = bankshot("audit", world.folder)
     assert result.exit_code == 0
     words = "bytes of workgroup memory: 16,896 is over maxComputeWorkgroupStorageSize, which is 16,384"
     assert f"note: beyond WebGPU's defaults, {words}" in result.stdout
@@ -255,11 +289,11 @@ def test_limits_of_webgpu_and_of_the_device(world):
 
 def test_without_an_adapter_the_report_says_so(world, monkeypatch):
     world.no_adapter = True
-    result = bankshot("audit", world.folder, "--quick")
+    result = bankshot("audit", world.folder)
     assert result.exit_code == 0
     assert "note: not compared with wgpu: wgpu finds no adapter; apt-get install it" in result.stdout
     monkeypatch.setenv("BANKSHOT_REQUIRE_GPU", "1")
-    result = bankshot("audit", world.folder, "--quick")
+    result = bankshot("audit", world.folder)
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (
         2,
         "error: wgpu finds no adapter; apt-get install it",

@@ -16,6 +16,18 @@ def test_a_branch_may_change_its_own_condition():
     assert values(body) == [12, 12, 21, 21]
 
 
+def test_a_continuing_that_is_never_reached():
+    body = """
+        loop {
+            if true { break; } else { break; }
+            let again = vec2(true, false);
+            continuing { break if again.x; }
+        }
+        y[i] = i;
+    """
+    assert values(body) == [0, 1, 2, 3]
+
+
 def test_the_first_half_of_a_branch_keeps_its_lanes_when_its_condition_changes():
     body = """
         var inside = i < 2u;

@@ -1,0 +1,129 @@
+"""WGSL as people keep it: in .wgsl files, and in the string literals of programs.
+
+`shaders(file)` gives every WGSL module that a file holds. In another language's source a module is a literal that has
+an entry point in it; text that the program puts together when it runs is taken as it stands, and will not be WGSL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+
+LARGEST = 4 << 20  # bytes; no shader is larger, and generated programs are not worth searching
+
+_ENTRY_POINT = re.compile(r"@\s*(compute|vertex|fragment)\b[^`]*?\bfn\s+\w+\s*\(", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Shader:
+    """The text of one module, and where it starts: `line`, from 1, in `file`."""
+
+    file: Path
+    line: int
+    text: str
+
+    @property
+    def name(self) -> str:
+        return str(self.file) if self.file.suffix == ".wgsl" else f"{self.file}:{self.line}"
+
+
+def files(folder: Path, embedded: bool) -> list[Path]:
+    """The files under `folder` (or the file itself) that may hold WGSL, in order."""
+    if folder.is_file():
+        return [folder]
+    suffixes = {".wgsl", *(LITERALS if embedded else ())}
+    return sorted(f for f in folder.rglob("*") if f.suffix.lower() in suffixes and f.is_file())
+
+
+def shaders(file: Path) -> list[Shader]:
+    """The modules in a file. Bytes that are not UTF-8 are kept as replacement characters, for the checker to refuse."""
+    if file.stat().st_size > LARGEST:
+        return []
+    text = file.read_bytes().decode("utf-8", errors="replace")
+    if file.suffix.lower() == ".wgsl":
+        return [Shader(file, 1, text)]
+    found = []
+    for literals in LITERALS.get(file.suffix.lower(), ()):
+        for start, literal in literals(text):
+            if _ENTRY_POINT.search(literal):
+                found.append(Shader(file, text.count("\n", 0, start) + 1, literal))
+    return sorted(found, key=lambda shader: shader.line)
+
+
+# ---- literals by language: each gives (where the contents start, the contents) -----------------------------
+
+Literals = Callable[[str], Iterator[tuple[int, str]]]
+
+
+def _matches(pattern: str, flags: re.RegexFlag = re.S, decode: Callable[[str], str] = str) -> Literals:
+    """Every match of a pattern whose group `text` is the contents."""
+    compiled = re.compile(pattern, flags)
+
+    def literals(text: str) -> Iterator[tuple[int, str]]:
+        for match in compiled.finditer(text):
+            yield match.start("text"), decode(match["text"])
+
+    return literals
+
+
+_SKIPPED = re.compile(r"//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"", re.S)
+_ESCAPE = re.compile(r"\\([`$\\])")
+
+
+def _templates(text: str) -> Iterator[tuple[int, str]]:
+    """JavaScript's template literals, outermost first. `${…}` stays in the text."""
+    at = 0
+    while at < len(text):
+        if text[at] == "`":
+            end = _template_end(text, at + 1)
+            yield at + 1, _ESCAPE.sub(r"\1", text[at + 1 : end])
+            at = end + 1
+        elif skipped := _SKIPPED.match(text, at):
+            at = skipped.end()
+        else:
+            at += 1
+
+
+def _template_end(text: str, at: int) -> int:
+    """The backtick that closes the template whose contents start at `at`."""
+    while at < len(text) and text[at] != "`":
+        if text[at] == "\\":
+            at += 1
+        elif text.startswith("${", at):
+            at = _substitution_end(text, at + 2)
+        at += 1
+    return at
+
+
+def _substitution_end(text: str, at: int) -> int:
+    """The brace that closes the `${` whose contents start at `at`; it may hold templates of its own."""
+    depth = 0
+    while at < len(text):
+        if text[at] == "`":
+            at = _template_end(text, at + 1)
+        elif text[at] == "}":
+            if depth == 0:
+                return at
+            depth -= 1
+        elif text[at] == "{":
+            depth += 1
+        at += 1
+    return at
+
+
+_CPP_RAW = _matches(r'R"(?P<mark>[^()\\\s]{0,16})\((?P<text>.*?)\)(?P=mark)"')
+_RUST_RAW = _matches(r'\br(?P<mark>#*)"(?P<text>.*?)"(?P=mark)')
+_RUST_PLAIN = _matches(r'(?<![r#\\])"(?P<text>\s*\n(?:[^"\\]|\\.)*)"')
+_PYTHON = _matches(r'(?P<mark>"""|\'\'\')(?P<text>.*?)(?P=mark)')
+_SCRIPT = _matches(r"<script\b[^>]*(?:wgsl|x-shader)[^>]*>(?P<text>.*?)</script", re.S | re.I, decode=unescape)
+
+LITERALS: dict[str, tuple[Literals, ...]] = {
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"), (_templates,)),
+    **dict.fromkeys((".html", ".htm"), (_SCRIPT, _templates)),
+    **dict.fromkeys((".cpp", ".cc", ".cxx", ".h", ".hpp", ".hh"), (_CPP_RAW,)),
+    ".rs": (_RUST_RAW, _RUST_PLAIN),
+    ".py": (_PYTHON,),
+}

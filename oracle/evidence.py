@@ -1,0 +1,188 @@
+"""Why outputs of the simulator and of wgpu may differ: each reason with a run, or a fact of the text, that shows it.
+
+`EVIDENCE` are the reasons in the order in which they are looked for. Each gives words, or None where it does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from sim.wgsl import typed
+from sim.wgsl import types as t
+
+from . import invented
+from .difference import Difference
+from .errors import GpuError
+from .invented import HALF, SINGLE, Recipe
+from .reflect import has_float_arithmetic, inexact_builtins
+
+RERUNS = 2  # on wgpu, to see whether it agrees with itself
+
+# Largest error / largest magnitude in the binding that is put down to rounding. WGSL lets implementations reassociate
+# and fuse any arithmetic; its builtins may be as far off as it allows `sin` and `cos`.
+ARITHMETIC = {SINGLE: 2.0**-18, HALF: 2.0**-8}
+BUILTINS = {SINGLE: 2.0**-11, HALF: 2.0**-7}
+
+NUDGE = 2.0**-18  # relative change of floating point inputs that tells how much they are amplified
+LIKE = 16.0  # an amplified nudge this many times smaller than the difference still explains it
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run here: on what, and what it left."""
+
+    recipe: Recipe
+    given: Mapping[Any, np.ndarray]
+    result: Any  # sim.Run
+
+    def findings(self, code: str) -> list[Any]:
+        return [f for f in self.result.findings if f.code == code]
+
+    @property
+    def clean(self) -> bool:
+        return not (self.findings("out-of-bounds") or self.findings("endless-loop"))
+
+    @property
+    def busy(self) -> bool:
+        """Whether an output changed."""
+        return any(after.tobytes() != self.given[name].tobytes() for name, after in self.result.outputs.items())
+
+
+class Tried(Protocol):
+    """An entry point that can be run again."""
+
+    function: typed.Function
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def pipeline(self) -> typed.Pipeline: ...
+
+    def simulate(self, given: Mapping[Any, np.ndarray], **options: Any) -> Any: ...
+
+    def on_wgpu(self, given: Mapping[Any, np.ndarray], text: str | None = None) -> dict[str, np.ndarray]: ...
+
+    def differences(self, recipe: Recipe, ours: Any, theirs: Any) -> list[Difference]: ...
+
+
+def place(finding: Any) -> str:
+    line = f"line {finding.span.line}: " if finding.span else ""
+    return f"{finding.code}, {line}{finding.message}"
+
+
+Outputs = dict[str, np.ndarray]
+Found = Sequence[Difference]
+
+
+def _finding(code: str) -> Callable[[Tried, Run, Outputs, Found], str | None]:
+    """The run had such a finding."""
+
+    def look(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+        reasons = ours.findings(code)
+        return place(reasons[0]) if reasons else None
+
+    return look
+
+
+def _rounding(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """All differences are small, and what computes them may round as it likes."""
+    open_ = inexact_builtins(entry.function)
+    if open_ and _within(found, BUILTINS):
+        return f"uses {', '.join(open_)}"
+    if has_float_arithmetic(entry.function) and _within(found, ARITHMETIC):
+        return "arithmetic may be reassociated and fused"
+    return None
+
+
+def _within(found: Found, tolerance: dict[int, float]) -> bool:
+    return all(d.error <= tolerance.get(d.code, 0.0) for d in found)
+
+
+def _unsteady(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    for _ in range(RERUNS):
+        if entry.differences(ours.recipe, entry.on_wgpu(ours.given), theirs):
+            return "wgpu does not agree with itself from run to run (a race)"
+    return None
+
+
+def _races(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """Invocations reach for the same place, and nothing orders them."""
+    from sim import PROBES
+
+    if "races" not in PROBES:
+        return None
+    races = [f for f in entry.simulate(ours.given, probes=("races",)).findings if f.code == "race"]
+    return place(races[0]) if races else None
+
+
+def _not_zeroed(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """wgpu agrees once the shader zeroes its workgroup memory itself, as WGSL says an implementation does."""
+    shared = {v: type_ for v, type_ in entry.pipeline.store_types.items() if v.space == "workgroup"}
+    body = entry.function.body
+    if not shared or body is None:
+        return None
+    zeroing = " ".join(_zero(v.name, type_) for v, type_ in shared.items())
+    at = body.span.start + 1
+    try:
+        mended = entry.on_wgpu(ours.given, f"{entry.text[:at]} {zeroing} workgroupBarrier(); {entry.text[at:]}")
+    except GpuError:
+        return None
+    if entry.differences(ours.recipe, ours.result.outputs, mended):
+        return None
+    return "wgpu left workgroup memory as it was; it agrees where the shader zeroes it"
+
+
+def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
+    """A statement that zeroes a variable."""
+    match type_:
+        case t.Atomic():
+            return f"atomicStore(&{path}, 0);"
+        case t.Struct() if t.contains_atomic(type_):
+            return " ".join(_zero(f"{path}.{m.name}", m.type, depth) for m in type_.members)
+        case t.Array(elem=elem, count=count) if t.contains_atomic(type_):
+            i = f"zeroed_{depth}"
+            return f"for (var {i} = 0u; {i} < {count}u; {i}++) {{ {_zero(f'{path}[{i}]', elem, depth + 1)} }}"
+    return f"{path} = {type_}();"
+
+
+def _amplified(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """Rounding grows on the way: inputs that are hardly different give outputs that differ as much."""
+    if not (inexact_builtins(entry.function) or has_float_arithmetic(entry.function)):
+        return None
+    nudged = entry.simulate(_nudged(entry, ours)).outputs
+    moved = {(d.binding, d.code): d for d in entry.differences(ours.recipe, ours.result.outputs, nudged)}
+    for difference in found:
+        own = moved.get((difference.binding, difference.code))
+        if own is None or own.error * LIKE < difference.error or own.count * LIKE < difference.count:
+            return None
+    return f"rounding grows: inputs changed by {NUDGE:.1g} of themselves change the outputs here as much"
+
+
+def _nudged(entry: Tried, run: Run) -> dict[str, np.ndarray]:
+    types = {v.name: type_ for v, type_ in entry.pipeline.store_types.items()}
+    rng = np.random.default_rng(0)
+    made = {}
+    for name, bytes_ in run.given.items():
+        halves = bytes_.view(np.uint16).copy()
+        chosen = invented.layout(types[name], run.recipe) == SINGLE
+        numbers = halves[chosen].view(np.float32)
+        factors = 1 + NUDGE * rng.choice(np.array([-1, 1], np.float32), numbers.size)
+        halves[chosen] = (numbers * factors.astype(np.float32)).view(np.uint16)
+        made[name] = halves.view(np.uint8)
+    return made
+
+
+EVIDENCE: tuple[tuple[str, Callable[[Tried, Run, Outputs, Found], str | None]], ...] = (
+    ("explained", _finding("out-of-bounds")),
+    ("explained", _finding("barrier-divergence")),
+    ("within", _rounding),
+    ("explained", _not_zeroed),
+    ("explained", _unsteady),
+    ("explained", _races),
+    ("explained", _amplified),
+)

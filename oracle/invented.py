@@ -1,0 +1,187 @@
+"""Something to run a stranger's shader on: grid, override values and buffer contents made up from its declarations.
+
+`RECIPES` are tried in order until one keeps every access in bounds and every loop short, and gives the shader something
+to do: sizes and indices read from buffers have to be small for that, while packed numbers want all their bits. Contents
+depend on nothing but the name and type of the binding and the recipe.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sim.wgsl import typed
+from sim.wgsl import types as t
+from sim.wgsl.typed import Pipeline
+
+from .errors import UsageError
+
+# Workgroups along the axes by which invocations tell themselves apart: along another one they would all do the same,
+# and race for it.
+GRIDS = {0: (), 1: (6,), 2: (3, 2), 3: (3, 2, 2)}
+LARGEST = 32 << 20  # bytes of one binding
+
+# What half a word of a buffer belongs to.
+PADDING, WHOLE, SINGLE, HALF, COUNTER = range(5)
+_CODES = {t.F32: SINGLE, t.F16: HALF, t.I32: WHOLE, t.U32: WHOLE}
+
+_OVERRIDES = {t.BOOL: True, t.F32: 0.5, t.F16: 0.5}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """`sizes`: integers in uniform buffers; `whole`: those in storage are below it; `tail`: elements of an array that
+    the shader leaves open."""
+
+    name: str
+    sizes: tuple[int, ...]
+    whole: int
+    tail: int
+
+
+RECIPES = (
+    Recipe("any bits, sizes to 512", (128, 256, 512), 1 << 32, 1 << 18),
+    Recipe("any bits, sizes to 16", (4, 8, 16), 1 << 32, 4096),
+    Recipe("integers to 15, sizes to 8", (4, 8), 16, 8192),
+    Recipe("integers to 3, sizes to 4", (2, 4), 4, 32768),
+    Recipe("integers to 1, sizes of 1", (1,), 2, 32768),
+)
+
+
+def grid(entry: typed.Function) -> tuple[int, int, int]:
+    """Workgroups to dispatch: several along each axis that the entry point looks at."""
+    axes = sorted(_axes(entry))
+    sizes = dict(zip(axes, GRIDS[len(axes)], strict=True))
+    return sizes.get(0, 1), sizes.get(1, 1), sizes.get(2, 1)
+
+
+# Built-in values that differ between workgroups, with the axes that a use of all of it looks at.
+_IDS = {
+    "global_invocation_id": {0, 1, 2},
+    "workgroup_id": {0, 1, 2},
+    "global_invocation_index": {0},
+    "workgroup_index": {0},
+}
+
+
+def _axes(entry: typed.Function) -> set[int]:
+    found: set[int] = set()
+    ids = {id(expr): name for expr in typed.every_expression(entry) if (name := _id_of(expr))}
+    narrowed = set()
+    for expr in typed.every_expression(entry):
+        if isinstance(expr, typed.Swizzle) and id(expr.base) in ids:
+            narrowed.add(id(expr.base))
+            found.update(expr.components)
+    for number, name in ids.items():
+        if number not in narrowed:
+            found |= _IDS[name]
+    return found
+
+
+def _id_of(expr: typed.Expr) -> str | None:
+    """The name of the built-in value of `_IDS` that an expression is: a parameter, or a member of one."""
+    name = None
+    if isinstance(expr, typed.ValueRef):
+        name = expr.var.builtin
+    elif isinstance(expr, typed.Member) and isinstance(expr.base, typed.ValueRef):
+        struct = expr.base.type
+        assert isinstance(struct, t.Struct)
+        name = dict(struct.members[expr.index].attrs).get("builtin")
+    return name if name in _IDS else None
+
+
+def override_values(entry: typed.Function) -> dict[str, Any]:
+    """A value for every override that has none, of those that an entry point uses."""
+    missing = [o for o in entry.overrides if o.init is None]
+    return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, 4) for o in missing}
+
+
+def buffers(pipeline: Pipeline, recipe: Recipe) -> dict[str, np.ndarray]:
+    """The bytes of every buffer that the entry point uses, by name. Raises `UsageError` for what is no buffer."""
+    made = {}
+    for variable in pipeline.globals:
+        if variable.binding is None and variable.space != "immediate":
+            continue
+        if variable.space not in ("storage", "uniform", "immediate"):
+            raise UsageError(f"{variable.name} is a {variable.type}")
+        made[variable.name] = _contents(
+            variable.name, layout(pipeline.store_types[variable], recipe), recipe, variable.space
+        )
+    return made
+
+
+def layout(type_: t.Type, recipe: Recipe) -> np.ndarray:
+    """What each two bytes of a binding belong to: `PADDING`, `WHOLE`, `SINGLE`, `HALF` or `COUNTER`."""
+    size = _size(type_, recipe)
+    if size > LARGEST:
+        raise UsageError(f"a {type_} takes {size:,} bytes")
+    codes = np.zeros(t.round_up(4, size) // 2, np.uint8)
+    _fill(codes, type_, recipe.tail)
+    return codes
+
+
+def _size(type_: t.Type, recipe: Recipe) -> int:
+    least = t.min_binding_size(type_)
+    tail = _tail(type_)
+    return least if tail is None else least + (recipe.tail - 1) * t.stride_of(tail)
+
+
+def _tail(type_: t.Type) -> t.Array | None:
+    """The array without a size that a type is, or ends with."""
+    if isinstance(type_, t.Struct) and type_.members:
+        return _tail(type_.members[-1].type)
+    return type_ if isinstance(type_, t.Array) and type_.count is None else None
+
+
+def _fill(codes: np.ndarray, type_: t.Type, tail: int) -> None:
+    """Write the codes of `type_` into the start of `codes`."""
+    match type_:
+        case t.Scalar():
+            codes[: t.size_of(type_) // 2] = _CODES[type_]
+        case t.Atomic():
+            codes[:2] = COUNTER
+        case t.Struct():
+            for member in type_.members:
+                _fill(codes[member.offset // 2 :], member.type, tail)
+        case t.Vec() | t.Mat() | t.Array():
+            elem, count = _parts(type_, tail)
+            stride, size = t.stride_of(type_) // 2, t.size_of(elem) // 2
+            one = np.zeros(stride, np.uint8)
+            _fill(one[:size], elem, tail)
+            whole = np.tile(one, count)[: len(codes)]
+            codes[: len(whole)] = whole
+
+
+def _parts(type_: t.Vec | t.Mat | t.Array, tail: int) -> tuple[t.Type, int]:
+    match type_:
+        case t.Vec():
+            return type_.elem, type_.size
+        case t.Mat():
+            return t.Vec(type_.rows, type_.elem), type_.cols
+        case _:
+            assert not isinstance(type_.count, t.OverrideCount)
+            return type_.elem, tail if type_.count is None else type_.count
+
+
+def _contents(name: str, codes: np.ndarray, recipe: Recipe, space: str) -> np.ndarray:
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    halves, words = len(codes), len(codes) // 2
+    low = -1.0 if space == "storage" else 0.0  # a step, a scale or an epsilon is seldom negative
+    if space != "storage":
+        whole = rng.choice(np.array(recipe.sizes, np.uint32), words)
+    else:
+        whole = rng.integers(0, recipe.whole, words, np.uint32)
+    by_code: Mapping[int, np.ndarray] = {
+        WHOLE: whole.view(np.uint16),
+        SINGLE: rng.uniform(low, 1.0, words).astype(np.float32).view(np.uint16),
+        HALF: rng.uniform(low, 1.0, halves).astype(np.float16).view(np.uint16),
+    }
+    made = np.zeros(halves, np.uint16)  # padding, and atomics, which count from zero
+    for code, values in by_code.items():
+        chosen = codes == code
+        made[chosen] = values[chosen]
+    return made.view(np.uint8)

@@ -1,0 +1,198 @@
+"""Counters that a real run counts for itself, against the simulator's: control flow, calls, pointers, odd shapes."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from oracle import cases, gpu_counters
+from oracle.cli import main
+from oracle.errors import UsageError
+from oracle.gpu_counters import diff_counters
+from oracle.instrument import instrument
+
+# Every way in which control can part, and every kind of access: subgroups issue the same things at the same time only
+# where the path to them is the same.
+BRANCHY = """\
+struct P { n: u32, m: array<vec2<f32>, 5>, v: vec3<f32> }
+@group(1) @binding(3) var<storage, read_write> out: array<f32>;
+@group(1) @binding(0) var<storage, read> ps: array<P>;
+@group(0) @binding(0) var<uniform> dims: vec4<u32>;
+@group(1) @binding(4) var<storage, read_write> hist: array<atomic<u32>>;
+override SIZE = 48u;
+var<workgroup> tile: array<vec4<f32>, SIZE>;
+var<workgroup> count: atomic<u32>;
+var<workgroup> total: f32;
+var<workgroup> grid: array<array<f32, 3>, 7>;
+var<private> seen: u32;
+
+fn weight(i: u32, scale: f32) -> f32 {
+    if i % 3u == 0u { return scale * 2.0; }
+    var sum = 0.0;
+    for (var k = 0u; k < i % 4u; k++) {
+        sum += ps[(i + k) % 3u].m[k % 5u].y;
+        if sum > 100.0 { return sum; }
+    }
+    return sum + fract(scale);
+}
+
+fn note(i: u32) {
+    if i > 20u { return; }
+    atomicAdd(&hist[i % 7u], 1u);
+}
+
+@compute @workgroup_size(SIZE)
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) wg: vec3<u32>) {
+    let p = &tile[(lane * 5u) % SIZE];
+    *p = vec4<f32>(f32(lane), 1.0, 2.0, f32(wg.x));
+    (*p).y = f32(wg.y);
+    if lane == 0u { total = 0.0; atomicStore(&count, 0u); }
+    grid[lane % 7u][lane % 3u] = 1.0;
+    workgroupBarrier();
+    var acc = 0.0;
+    var i = lane;
+    while i < 60u && weight(i, acc) < 1e6 {
+        i += 7u + lane % 5u;
+        if i % 11u == 0u { continue; }
+        acc += tile[i % SIZE].x * weight(i, acc);
+    }
+    loop {
+        seen += 1u;
+        if seen > lane % 6u { break; }
+        switch seen % 3u {
+            case 0u: { acc += grid[seen % 7u][1]; }
+            case 1u: { note(lane + seen); }
+            default: { if lane % 2u == 0u { break; } acc *= 1.5; }
+        }
+        continuing { acc += tile[seen].z; }
+    }
+    let was = atomicAdd(&count, 1u);
+    atomicMax(&hist[8], was);
+    let swap = atomicCompareExchangeWeak(&hist[9], 0u, 5u);
+    workgroupBarrier();
+    let n = atomicLoad(&count);
+    let whole = workgroupUniformLoad(&total);
+    if dims.x > 3u || weight(lane, 0.5) > 0.1 {
+        tile[lane].w += acc + whole;
+    }
+    let t = tile[lane];
+    let at = (wg.y * dims.y + wg.x) * SIZE + lane;
+    out[at] = acc + f32(n) + t.w + ps[lane % 4u].v.z;
+    note(lane / 2u);
+}
+"""
+
+
+def case_of(tmp_path, source, arrays, grid, overrides=None):
+    path = tmp_path / "kernel.wgsl"
+    path.write_text(source)
+    request = cases.Request(arrays=arrays, grid=grid, overrides=overrides or {})
+    (plan,) = cases.plans([path], request)
+    (case,) = plan.cases()
+    return case
+
+
+@pytest.fixture
+def branchy(tmp_path):
+    arrays = {
+        "ps": np.random.default_rng(0).random(64).astype(np.float32).view(np.uint32),
+        "dims": np.array([2, 3, 0, 0], np.uint32),
+        "hist": np.zeros(16, np.uint32),
+        "out": np.zeros(3 * 2 * 48, np.float32),
+    }
+    return case_of(tmp_path, BRANCHY, arrays, (3, 2, 1))
+
+
+def told(diff):
+    return [(d.site.line, d.site.kind, d.counter, d.simulated, d.counted) for d in diff.differences]
+
+
+@pytest.mark.parametrize("device", ["lavapipe", "nvidia", "amd-cdna"])  # subgroups of 8, 32 and 64
+def test_a_real_run_counts_what_the_simulator_counts(adapter, branchy, device):
+    diff = diff_counters(branchy, device, None)
+    assert told(diff) == []
+    assert diff.outputs_equal
+    assert diff.compared > 400
+    assert diff.rows > 20_000
+
+
+def test_many_passes_count_what_one_does(adapter, branchy, monkeypatch):
+    monkeypatch.setattr(gpu_counters, "ROWS_PER_PASS", 12_000)
+    diff = diff_counters(branchy, "nvidia", None)
+    assert diff.passes > 2
+    assert told(diff) == []
+
+
+def test_a_grid_whose_log_would_be_too_long_is_cut(adapter, branchy, monkeypatch):
+    monkeypatch.setattr(gpu_counters, "ROWS_IN_ALL", 12_000)
+    diff = diff_counters(branchy, "nvidia", None)
+    assert diff.cut
+    assert diff.grid == (1, 2, 1)  # 3 x 2 workgroups have some 23,000 rows; the longest axis is halved until they fit
+    assert told(diff) == []
+
+
+PAD = """\
+override PAD: u32 = 33;
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+var<workgroup> tile: array<f32, 32u * PAD>;
+struct Where { @builtin(local_invocation_id) at: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32> }
+@compute @workgroup_size(32, 8)
+fn main(in: Where) {
+    let at = in.at;
+    for (var row = at.y; row < 32u; row += 8u) { tile[row * PAD + at.x] = y[row * 32u + at.x]; }
+    workgroupBarrier();
+    for (var row = at.y; row < 32u; row += 8u) { y[row * 32u + at.x] = tile[at.x * PAD + row]; }
+}
+"""
+
+
+def test_a_schedule_that_is_not_the_simulated_one_shows(adapter, tmp_path):
+    y = {"y": np.arange(1024, dtype=np.float32)}
+    padded = case_of(tmp_path, PAD, y, (1, 1, 1))
+    bare = replace(padded, kernel=replace(padded.kernel, overrides={"PAD": 32}))
+    _, run, _ = gpu_counters._fitting(padded, "nvidia", lambda stage: None)
+    _, other, _ = gpu_counters._fitting(bare, "nvidia", lambda stage: None)
+    probed = instrument(other.pipeline, other.program.sites)
+    rows, _, _ = gpu_counters._record(bare, other, probed, None, lambda stage: None)
+    counted = gpu_counters.charge(probed.probes, run.program.sites, rows, run.device, 256)
+    differences, _ = gpu_counters.compare(run.sites, counted)
+    # The transposed read is the one access that the padding is for: 32 requests of 1 wavefront, or of 32.
+    assert [(d.site.line, d.counter, d.simulated, d.counted) for d in differences] == [
+        (10, "shared_wavefronts", 32, 1024)
+    ]
+
+
+def test_probes_keep_lines_where_they_are(branchy):
+    _, run, _ = gpu_counters._fitting(branchy, "nvidia", lambda stage: None)
+    text = instrument(run.pipeline, run.program.sites).text.splitlines()
+    for written, line in zip(BRANCHY.splitlines(), text, strict=False):
+        rest = iter(line)
+        assert all(character in rest for character in written), (written, line)
+
+
+def test_a_store_in_the_header_of_a_loop_is_refused_by_place(tmp_path):
+    source = """\
+    @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+    @compute @workgroup_size(1)
+    fn main() {
+        for (y[0] = 0u; y[0] < 3u; y[0]++) { y[1] += 1u; }
+    }
+    """
+    case = case_of(tmp_path, source, {"y": np.zeros(2, np.uint32)}, (1, 1, 1))
+    _, run, _ = gpu_counters._fitting(case, "nvidia", lambda stage: None)
+    with pytest.raises(UsageError, match=r"kernel.wgsl:4: no probe fits into the header"):
+        instrument(run.pipeline, run.program.sites)
+
+
+def test_the_command_says_so(adapter, tmp_path):
+    (tmp_path / "pad.wgsl").write_text(PAD)
+    arguments = ["diff", str(tmp_path / "pad.wgsl"), "--bind", "y=zeros:f32:1024", "--counters"]
+    out = CliRunner().invoke(main, arguments)
+    assert out.exit_code == 0, out.output
+    assert "all equal" in out.output
+    entry = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)["cases"][0]
+    assert entry["counters"]["ok"]
+    assert entry["counters"]["differences"] == []
+    assert entry["counters"]["compared"] > 50

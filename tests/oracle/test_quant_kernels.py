@@ -1,0 +1,250 @@
+"""Kernels of quantized weights held against each other: what an idea changes in the counts, and that no bit changes.
+
+`test_end_to_end` audits every kernel in every quick shape; this is about pairs of them.
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sim
+from oracle import manifest, references
+from oracle.audit import run_on_gpu, simulate
+from oracle.compare import Rule, compare
+
+SHADERS = Path(__file__).parents[2] / "shaders"
+FOLDERS = ("q4_k", "gemv", "ffn", "rwkv")
+KERNELS = {
+    kernel.name: kernel
+    for folder in FOLDERS
+    for path in sorted((SHADERS / folder).glob("*.toml"))
+    for kernel in manifest.load_all(path)
+}
+
+
+def case_of(name, sizes, **given):
+    """The kernel's case with some arrays replaced."""
+    case = KERNELS[name].case(KERNELS[name].shape(sizes))
+    case.arrays.update(given)
+    return case
+
+
+def run(name, sizes, device="nvidia", **given):
+    return simulate(case_of(name, sizes, **given), device, "all")
+
+
+def same_bits(a, b):
+    return a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def by_line(run, kind, name):
+    """The sites of accesses to a variable."""
+    return [site for site in run.sites if (site.kind, site.name) == (kind, name)]
+
+
+# ---- Q4_K --------------------------------------------------------------------------------------------
+
+# Share of the invocations that work on rows of 1152 weights, 64 columns and one row of X.
+UTILIZATION = {
+    "q4_fused": 5 / 256,
+    "q4_fused_loop": 5 / 256,
+    "q4_fused_split": 1,
+    "q4_fused_2d": 1,
+    "q4_fused_multicol": 1,
+    "q4_fused_small_k": 64 / 256,
+    "q4_fused_batched": 64 / 256,
+}
+
+
+@pytest.mark.parametrize("name", UTILIZATION)
+def test_who_works_on_a_row_of_1152(name):
+    counters = run(name, {"M": 1, "N": 64, "K": 1152}).counters
+    assert counters["thread_utilization"] == UTILIZATION[name]
+
+
+def test_the_guard_is_what_leaves_invocations_idle():
+    """In `q4_fused` one subgroup of each workgroup unpacks weights, with five lanes; eight wait at the barrier."""
+    done = run("q4_fused", {"M": 1, "N": 64, "K": 1152})
+    (waits,) = (site for site in done.sites if site.kind == "barrier")
+    (stores,) = by_line(done, "store", "partials")
+    assert (waits.executions, waits.active_lanes) == (64 * 8, 64 * 256)
+    assert (stores.executions, stores.active_lanes) == (64, 64 * 5)
+
+
+def test_a_loop_over_blocks_helps_once_there_are_as_many_as_invocations():
+    sizes = {"M": 1, "N": 1, "K": 257 * 256}
+    assert run("q4_fused_loop", sizes).counters["thread_utilization"] == 1
+
+
+def test_dequantizing_first_gives_what_fused_kernels_see():
+    """Up to what f16 rounds off: a product with the unpacked weights is that of the fused kernel."""
+    sizes = {"N": 33, "K": 260}
+    fused = case_of("q4_fused_multicol", {"M": 1, **sizes})
+    unpacked = run("dequant_q4k", sizes, W=fused.arrays["W"]).outputs["Y"]
+    y = run("gemv_subgroup_multicol", sizes, W=unpacked, X=fused.arrays["X"]).outputs["Y"].astype(np.float64)
+    truth = simulate(fused, "nvidia", "none").outputs["Y"].astype(np.float64)
+    moved = 2.0**-11 * (np.abs(fused.arrays["X"]).astype(np.float64) @ np.abs(unpacked.astype(np.float64)).T)
+    assert (np.abs(y - truth) <= 1.01 * moved).all()
+    assert not same_bits(y, truth)
+
+
+# ---- f16 GEMV ----------------------------------------------------------------------------------------
+
+
+def test_a_vocabulary_needs_a_second_dimension_with_four_columns_a_workgroup():
+    """65,536 workgroups are one more than WebGPU has to allow in a dimension; with 32 columns 8,192 do."""
+    four, many = (KERNELS[name] for name in ("gemv_subgroup", "gemv_subgroup_multicol"))
+    shape = {"N": 262144}
+    grids = [[manifest.evaluate(size, {**kernel.dims, **shape}) for size in kernel.dispatch] for kernel in (four, many)]
+    assert grids == [[32768, 2], [8192, 1]]
+    case = case_of("gemv_subgroup", {"N": 4, "K": 4})
+    with pytest.raises(sim.WgslError, match="65,536 is over maxComputeWorkgroupsPerDimension, which is 65,535"):
+        sim.simulate(four.source, entry=four.entry, grid=65536, bindings=case.bindings, probes="none")
+
+
+def test_both_dimensions_of_the_grid_are_used():
+    """A grid that is folded after two workgroups instead of 32,768 writes the same."""
+    case = case_of("gemv_subgroup", {"N": 33, "K": 20})
+    flat, folded = (
+        sim.simulate(case.kernel.source, entry="gemv_subgroup", grid=grid, bindings=case.bindings, probes="none")
+        for grid in ((9, 1), (2, 5))
+    )
+    assert same_bits(flat.outputs["Y"], folded.outputs["Y"])
+
+
+@pytest.mark.usefixtures("adapter")
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("gemv_subgroup", {"N": 33, "K": 260}), ("matmul_vec_fp16_subgroup", {"N": 5, "K": 264})]
+)
+def test_subgroups_add_in_the_order_of_the_adapter(name, sizes):
+    """The spec leaves the order open; the profile of lavapipe has lavapipe's."""
+    case = case_of(name, sizes)
+    ours, theirs = simulate(case, "lavapipe", "none"), run_on_gpu(case, "llvmpipe")
+    assert same_bits(ours.outputs["Y"], theirs.outputs["Y"])
+
+
+# ---- the feed-forward layer --------------------------------------------------------------------------
+
+
+def test_two_passes_make_what_three_do_with_fewer_bytes():
+    sizes = {"M": 17, "D": 35, "F": 50}
+    both = case_of("ffn_gate_up", sizes).arrays
+    gate = run("ffn_project", sizes, X=both["X"], W=both["W"])
+    up = run("ffn_project", sizes, X=both["X"], W=both["C"])
+    gate_up = run("ffn_gate_up", sizes)
+    halves = gate.outputs["Y"], up.outputs["Y"]
+    assert same_bits(gate_up.outputs["Y"], np.concatenate(halves, axis=1))
+    down = run("ffn_down", sizes, GATE=halves[0], UP=halves[1])
+    split = run("ffn_down_split", sizes, GATE_UP=gate_up.outputs["Y"], W=case_of("ffn_down", sizes).arrays["W"])
+    assert same_bits(down.outputs["Y"], split.outputs["Y"])
+    three, two = (sum(r.counters["global_bytes"] for r in runs) for runs in ((gate, up, down), (gate_up, split)))
+    tiles_across = 4  # each of which reads X
+    assert three - two == 4 * tiles_across * 17 * 35
+    three, two = (sum(r.counters["barriers"] for r in runs) for runs in ((gate, up, down), (gate_up, split)))
+    assert three > two
+
+
+# ---- the ideas, each beside its before ---------------------------------------------------------------
+
+VEC, MAT = {"M": 2, "N": 9, "K": 392}, {"M": 20, "N": 19, "K": 136}
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "sizes"),
+    [
+        ("matmul_vec_int8_vector", "matmul_vec_int8", VEC),
+        ("matmul_vec_nf4_vector", "matmul_vec_nf4", VEC),
+        ("matmul_mat_int8_vector", "matmul_mat_int8", MAT),
+        ("matmul_mat_nf4_vector", "matmul_mat_nf4", MAT),
+        ("matmul_mat_fp16_tiled", "matmul_mat_fp16", MAT),
+        ("matmul_mat_fp16_double", "matmul_mat_fp16_tiled", MAT),
+    ],
+)
+def test_an_idea_changes_no_bit(after, before, sizes):
+    assert same_bits(run(after, sizes).outputs["Y"], run(before, sizes).outputs["Y"])
+
+
+# Bytes of storage that eight weights take, one by one and at a time. One by one each reads its word and its scale; at a
+# time there is one scale, and two words (int8) or one (nf4). The levels of nf4 lie in a uniform buffer.
+BYTES = {"int8": (8 * (4 + 4), 2 * 4 + 4), "nf4": (8 * (4 + 4), 4 + 4)}
+
+
+@pytest.mark.parametrize("form", BYTES)
+@pytest.mark.parametrize("shape", ["vec", "mat"])
+def test_unpacking_several_weights_at_a_time_reads_less(form, shape):
+    eighths, outputs = 8 * 8 * 1024 // 8, 8 * 8 * 4
+    for end, weights in zip(("", "_vector"), BYTES[form], strict=True):
+        counters = run(f"matmul_{shape}_{form}{end}", {"M": 8, "N": 8, "K": 1024}).counters
+        assert counters["global_bytes"] == eighths * (weights + 32) + outputs
+
+
+def test_tiles_take_loads_from_global_memory():
+    """Eight neighbours read a row each of W and X; of a tile sixteen read what one has loaded."""
+    sizes = {"M": 64, "N": 64, "K": 256}
+    plain, tiled, double = (run(f"matmul_mat_fp16{end}", sizes).counters for end in ("", "_tiled", "_double"))
+    outputs, rows = 64 * 64 * 4, 64 * 256
+    assert plain["global_bytes"] == 64 * rows * (2 + 4) + outputs
+    assert tiled["global_bytes"] == double["global_bytes"] == 64 // 16 * rows * (2 + 4) + outputs
+    assert plain["global_sectors"] > 3 * tiled["global_sectors"]
+    assert (plain["barriers"], tiled["barriers"], double["barriers"]) == (0, 16 * 8, 16 * 5)
+    assert tiled["flops"] == double["flops"] == plain["flops"]
+
+
+def test_sums_of_subgroups_spare_barriers():
+    sizes = {"M": 1, "N": 64, "K": 1024}
+    tree, subgroups = (run(f"matmul_vec_fp16{end}", sizes).counters for end in ("", "_subgroup"))
+    assert (tree["barriers"], subgroups["barriers"]) == (7 * 64, 64)
+    assert tree["shared_wavefronts"] > 3 * subgroups["shared_wavefronts"]
+    assert tree["global_bytes"] == subgroups["global_bytes"]
+
+
+def test_four_rows_share_what_is_read_of_one_token():
+    sizes = {"M": 1, "N": 64, "K": 2048}
+    alone, single = (run(f"matmul_vec_fp16{end}", sizes).counters for end in ("", "_single"))
+    weights, token, outputs = 64 * 2048 * 2, 2048 * 4, 64 * 4
+    assert alone["global_bytes"] == weights + 64 * token + outputs
+    assert single["global_bytes"] == weights + 64 // 4 * token + outputs
+
+
+# ---- whether the references would notice -------------------------------------------------------------
+
+# One word of weights among so many: the last of a block, or one in the middle of every other block.
+LOST = {
+    "q4_fused_multicol": (36, 35),
+    "matmul_vec_q8_0": (17, 4),
+    "matmul_vec_int8": (32, 31),
+    "matmul_vec_nf4": (8, 7),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_kernel_that_loses_a_word_of_each_block_does_not_pass(name):
+    every, word = LOST[name]
+    sizes = {"M": 1, "N": 64, "K": 1024}
+    case = case_of(name, sizes)
+    truth = references.find(case.kernel.reference)(case.arrays, case.shape.dims)["Y"]
+    lost = case.arrays["W"].copy()
+    lost[word::every] = 0
+    result = compare(run(name, sizes, W=lost).outputs["Y"], truth.value, Rule("bound"), bound=truth.bound)
+    assert result.share > 0.9
+
+
+# ---- rmsnorm and silu --------------------------------------------------------------------------------
+
+
+def test_rmsnorm_in_plain_words():
+    case = case_of("rmsnorm", {"M": 2, "N": 300})
+    y = simulate(case, "nvidia", "none").outputs["Y"]
+    for row, made in zip(case.arrays["X"].tolist(), y.tolist(), strict=True):
+        mean = math.fsum(v * v for v in row) / 300
+        expected = [v / math.sqrt(mean + 1e-6) * w for v, w in zip(row, case.arrays["W"].tolist(), strict=True)]
+        assert made == pytest.approx(expected, rel=1e-6)
+
+
+def test_silu_in_plain_words():
+    x = np.array([-100, -20, -1, -0.0, 0, 1e-30, 1, 20, 100], np.float32)
+    y = run("silu", {"N": 9}, X=x).outputs["Y"]
+    expected = [float(v) / (1 + math.exp(-float(v))) for v in x]
+    assert y.tolist() == pytest.approx(expected, rel=1e-6, abs=1e-37)

@@ -1,0 +1,163 @@
+"""Choosing kernels: rules, grids within WebGPU's limits, and the table for our own kernels."""
+
+from pathlib import Path
+
+import pytest
+
+from oracle import manifest, selection
+from oracle.cases import Request, plans
+from oracle.errors import UsageError
+
+SHADERS = Path(__file__).parents[2] / "shaders"
+RULES = selection.load(SHADERS / "selection.toml")
+KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}
+
+TABLE = """\
+[[rule]]
+kernel = "wide"
+because = "many columns"
+traits = { format = "f16" }
+sizes = { M = 1, N = { above = 8192 } }
+
+[[rule]]
+kernel = "narrow"
+because = "few columns"
+sizes = { M = 1, K = { multiple_of = 4, at_most = 64 } }
+
+[[rule]]
+kernel = "wide"
+because = "anything else"
+"""
+
+FAMILY = """\
+[kernel]
+source = "k.wgsl"
+dims = { M = 1, N = 1, K = 1 }
+
+[[variant]]
+kernel = { name = "wide", dispatch = ["ceil(N / 32)", "M"] }
+
+[[variant]]
+kernel = { name = "narrow", dispatch = ["ceil(N / 4)"] }
+"""
+
+
+@pytest.fixture
+def world(tmp_path):
+    """`world(M=…, N=…, K=…, format=…)`: what the rules above choose."""
+    (tmp_path / "k.wgsl").write_text("")
+    (tmp_path / "k.toml").write_text(FAMILY)
+    (tmp_path / "selection.toml").write_text(TABLE)
+    rules, kernels = selection.load(tmp_path / "selection.toml"), manifest.load_all(tmp_path / "k.toml")
+
+    def choose(m, n, k, **traits):
+        return selection.choose(rules, kernels, {"M": m, "N": n, "K": k}, traits)
+
+    return choose
+
+
+@pytest.mark.parametrize(
+    ("sizes", "traits", "kernel", "grid", "because"),
+    [
+        ((1, 8193, 6), {"format": "f16"}, "wide", (257, 1, 1), "many columns"),
+        ((1, 8193, 6), {"format": "f32"}, "wide", (257, 1, 1), "anything else"),
+        ((1, 8193, 6), {}, "wide", (257, 1, 1), "anything else"),
+        ((1, 8192, 64), {"format": "f16"}, "narrow", (2048, 1, 1), "few columns"),
+        ((1, 8192, 68), {"format": "f16"}, "wide", (256, 1, 1), "anything else"),
+        ((2, 64, 4), {}, "wide", (2, 2, 1), "anything else"),
+    ],
+)
+def test_the_first_rule_that_fits(world, sizes, traits, kernel, grid, because):
+    choice = world(*sizes, **traits)
+    assert (choice.kernel.name, choice.grid, choice.because) == (kernel, grid, because)
+    assert choice.passed_over == ()
+
+
+def test_a_grid_beyond_the_limit_is_passed_over(world):
+    """65,535 workgroups are the most in a dimension: 4 columns a workgroup do for 262,140 columns."""
+    assert world(1, 262_140, 4).kernel.name == "narrow"
+    choice = world(1, 262_141, 4)
+    assert (choice.kernel.name, choice.grid) == ("wide", (8192, 1, 1))
+    ((rule, exceeded),) = choice.passed_over
+    assert (rule.kernel, exceeded.limit) == ("narrow", "maxComputeWorkgroupsPerDimension")
+    with pytest.raises(UsageError, match=r"for M = 65536, .* wide would need workgroups along y: 65,536 is over"):
+        world(65_536, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("above = 8192", "abov = 8192", "unknown key `abov`; did you mean `above`?"),
+        ('because = "few columns"', "", "selection.toml:1: [[rule]] lacks `because`"),
+        ("sizes = { M = 1, N", "size = { M = 1, N", "unknown key `size`; did you mean `sizes`?"),
+        ("M = 1, N", 'M = "1", N', "`M` is to be a whole number or a table, not '1'"),
+    ],
+)
+def test_a_mistake_in_the_rules_is_named(tmp_path, old, new, message):
+    (tmp_path / "selection.toml").write_text(TABLE.replace(old, new))
+    with pytest.raises(UsageError) as caught:
+        selection.load(tmp_path / "selection.toml")
+    assert message in str(caught.value)
+
+
+def test_a_kernel_that_nobody_has_is_named(world, tmp_path):
+    rules = selection.load(tmp_path / "selection.toml")
+    with pytest.raises(UsageError, match="a rule chooses wide, which is in no manifest"):
+        selection.choose(rules, [], {"M": 2, "N": 1, "K": 1}, {})
+
+
+# ---- our own kernels ---------------------------------------------------------------------------------
+
+
+def chosen(dims, **traits):
+    """The name that the rules choose, and why; whether or not the kernel is there."""
+    sizes = dict(zip("MNK", dims, strict=True))
+    return next(rule.kernel for rule in RULES if rule.fits(sizes, {"layout": "NxK", **traits}))
+
+
+@pytest.mark.parametrize(
+    ("dims", "traits", "kernel"),
+    [
+        ((1, 8192, 1152), {"weights": "f16", "subgroups": True}, "gemv_subgroup"),
+        ((1, 8193, 1152), {"weights": "f16", "subgroups": True}, "gemv_subgroup_multicol"),
+        ((1, 262_144, 1152), {"weights": "f16", "subgroups": True}, "gemv_subgroup_multicol"),
+        ((1, 262_144, 1152), {"weights": "f16"}, "matmul_vec_fp16_single"),
+        ((2, 262_144, 1152), {"weights": "f16", "subgroups": True}, "matmul_t_w16"),
+        ((1, 6912, 1152), {"weights": "q4_k"}, "q4_fused_multicol"),  # 5 of 256 invocations would work
+        ((1, 6912, 256 * 127), {"weights": "q4_k"}, "q4_fused_multicol"),
+        ((1, 6912, 256 * 127 + 4), {"weights": "q4_k"}, "q4_fused"),  # 128 of 256
+        ((2, 6912, 1152), {"weights": "q4_k"}, "q4_fused_batched"),
+        ((1, 2048, 2048), {"weights": "nf4"}, "matmul_vec_nf4"),
+        ((64, 2048, 2048), {"weights": "nf4"}, "matmul_mat_nf4"),
+        ((512, 768, 3072), {"weights": "f32", "layout": "KxN"}, "matmul"),
+        ((512, 768, 770), {"weights": "f32", "layout": "KxN"}, "ladder_row_from_y"),
+        ((512, 770, 768), {"weights": "f32"}, "matmul_t"),
+    ],
+)
+def test_what_our_rules_choose(dims, traits, kernel):
+    assert chosen(dims, **traits) == kernel
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kernel)
+def test_every_rule_chooses_a_kernel_that_takes_the_sizes(rule):
+    if rule.kernel not in KERNELS:
+        pytest.skip(f"shaders/ has no kernel named {rule.kernel}: add its manifest, or take out the rule")
+    assert rule.sizes.keys() <= KERNELS[rule.kernel].dims.keys()
+    assert len(selection.grid_of(KERNELS[rule.kernel], {"M": 1, "N": 1, "K": 4})) == 3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "largest"),
+    [
+        ("ladder_one_thread", 255),  # a workgroup an output
+        ("ladder_flat", 4095),  # a workgroup for 256 outputs
+        ("ladder_row_from_y", 8 * 65_535),
+        ("matmul", 64 * 65_535),
+    ],
+)
+def test_the_largest_square_that_can_be_dispatched(kernel, largest):
+    def exceeded(size):
+        return selection.too_many_workgroups(selection.grid_of(KERNELS[kernel], {"M": size, "N": size, "K": size}))
+
+    assert not exceeded(largest)
+    assert exceeded(largest + 1)
