@@ -150,7 +150,9 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     )
 
 
-def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None) -> Any:
+def simulate(
+    case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None, trace: Any = None
+) -> Any:
     """`sim.simulate` on a case. Tells how far it is in words such as `simulating as nvidia, 40%`."""
     import sim
 
@@ -165,6 +167,7 @@ def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = la
         overrides=kernel.overrides,
         device=device,
         probes=probes,
+        trace=trace,
         progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
 

@@ -121,6 +121,13 @@ def _request(kernel: str | None, sets: Sequence[str], binds: Sequence[str], grid
     )
 
 
+def _trace(variable: str, workgroup: str, lanes: str) -> Any:
+    import sim
+
+    chosen = None if lanes == "all" else inputs.parse_lanes(lanes)
+    return sim.Trace(variable, inputs.parse_place(workgroup), chosen)
+
+
 def _pair(option: str) -> Callable[[str], tuple[str, str]]:
     def split(text: str) -> tuple[str, str]:
         name, equals, value = text.partition("=")
@@ -176,13 +183,20 @@ def check(files: tuple[Path, ...], as_json: bool, defines: Sequence[str], **give
 @click.option("--device", default="nvidia", show_default=True, help="Device profile.")
 @click.option("--probes", default="all", show_default=True, help="all, none, or names with commas between.")
 @click.option("--save", "saves", multiple=True, metavar="NAME=FILE.npy", help="Write what a binding holds afterwards.")
+@click.option("--trace", metavar="VAR", help="Show the values of a variable as they change.")
+@click.option("--workgroup", default="0", show_default=True, metavar="X,Y,Z", help="The workgroup that is traced.")
+@click.option(
+    "--lanes", default="0", show_default=True, metavar="LANES", help="The lanes that are traced: 0-3,7, or all."
+)
 @JSON
-def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], trace: str | None, workgroup: str,
+        lanes: str, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Simulate kernels at their default sizes; show outputs, totals and findings."""
     from . import run as room
     from .report_json import run_entry
     from .report_text import show_run
 
+    watched = None if trace is None else _trace(trace, workgroup, lanes)
     targets = _once("--save", [(name, Path(value)) for name, value in map(_pair("--save"), saves)])
     work = plans(paths, _request(**given, sweep=False))
     if targets and len(work) > 1:
@@ -192,7 +206,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
         "run",
         work,
         as_json,
-        compute=lambda case, plan, say: room.run(case, device, probes, targets, say),
+        compute=lambda case, plan, say: room.run(case, device, probes, targets, say, watched),
         show=show_run,
         entry=run_entry,
     )

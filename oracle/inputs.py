@@ -7,6 +7,7 @@ machine and in every run. Of packed weights the shape is that of the matrix, and
 from __future__ import annotations
 
 import math
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from .errors import UsageError
 
 MOST_BYTES = (1 << 32) - 4  # of one binding: its bytes have 32-bit addresses
 MOST_AXES = 32
+MOST_LANES = 1 << 16  # of a workgroup, whatever the device
 
 DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
 
@@ -146,6 +148,30 @@ def parse_ints(what: str, text: str) -> tuple[int, ...]:
     if min(numbers) < 1:
         raise UsageError(f"{what}: `{text}` holds a number below 1")
     return numbers
+
+
+def parse_lanes(text: str) -> tuple[int, ...]:
+    """`0-3,7` as (0, 1, 2, 3, 7)."""
+    lanes: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip(), re.ASCII)
+        last = int(found[2] or found[1]) if found else -1
+        if found is None or not int(found[1]) <= last < MOST_LANES:
+            raise UsageError(f"--lanes: `{text}` is not a list of lanes like 0-3,7")
+        lanes += range(int(found[1]), last + 1)
+    return tuple(lanes)
+
+
+def parse_place(text: str) -> tuple[int, int, int]:
+    """`--workgroup`: `2,1` as (2, 1, 0)."""
+    try:
+        sizes = [int(part) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not 1 <= len(sizes) <= 3:
+        raise UsageError(f"--workgroup: `{text}` is not a place in the grid like 2,1,0")
+    x, y, z = (*sizes, 0, 0)[:3]
+    return x, y, z
 
 
 def parse_grid(text: str) -> tuple[int, int, int]:

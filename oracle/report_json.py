@@ -93,7 +93,17 @@ def run_entry(result: RunResult) -> dict[str, Any]:
         "counters": dict(result.run.counters),
         "sites": [site_entry(site) for site in result.run.sites],
         "findings": [_finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
+        **({} if result.trace is None else {"trace": _trace_entry(result)}),
     }
+
+
+def _trace_entry(result: RunResult) -> dict[str, Any]:
+    rows = [
+        {"file": row.span.place.file, "line": row.line, "lane": row.lane, "name": row.name, "old": row.old,
+         "new": row.new, "function": row.function}
+        for row in result.run.trace
+    ]  # fmt: skip
+    return {**dataclasses.asdict(result.trace), "rows": rows, "missed": result.run.trace_missed}
 
 
 def case_entry(case: Case) -> dict[str, Any]:

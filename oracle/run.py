@@ -26,21 +26,24 @@ class RunResult:
     device: str
     run: Any  # sim.Run
     changed: dict[str, dict[str, Any]]
+    trace: Any = None  # sim.Trace that was asked for
 
     @property
     def ok(self) -> bool:
         return all(f.severity == "info" or f.code in self.case.kernel.allow for f in self.run.findings)
 
 
-def run(case: Case, device: str, probes: str, saves: Mapping[str, Path], say: Say = lambda stage: None) -> RunResult:
+def run(
+    case: Case, device: str, probes: str, saves: Mapping[str, Path], say: Say = lambda stage: None, trace: Any = None
+) -> RunResult:
     """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between."""
     _check_saves(case, saves)
-    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say)
+    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say, trace)
     for name, path in saves.items():
         _save(name, path, result.outputs[name])
     before = case.bindings
     changed = {n: summary(after) for n, after in result.outputs.items() if before[n].tobytes() != after.tobytes()}
-    return RunResult(case, device, result, changed)
+    return RunResult(case, device, result, changed, trace)
 
 
 def _check_saves(case: Case, saves: Mapping[str, Path]) -> None:

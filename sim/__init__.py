@@ -16,6 +16,7 @@ from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
 
 if TYPE_CHECKING:
     from .running import PROBES, Run, simulate
+    from .tracing import Trace, TraceRow
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "Finding",
     "Note",
     "Run",
+    "Trace",
+    "TraceRow",
     "WgslError",
     "check",
     "devices",
@@ -33,13 +36,15 @@ __all__ = [
     "simulate",
 ]
 
+_LATE = ("PROBES", "Run", "Trace", "TraceRow", "simulate")
+
 
 def __getattr__(name: str) -> Any:
     # The machine brings Numba, which takes half a second that checking a shader need not pay.
-    if name in ("PROBES", "Run", "simulate"):
+    if name in _LATE:
         from . import running as module
 
-        for each in ("PROBES", "Run", "simulate"):
+        for each in _LATE:
             globals()[each] = getattr(module, each)
         return globals()[name]
     raise AttributeError(f"module 'sim' has no attribute {name!r}")

@@ -17,6 +17,7 @@ from .machine.lanes import VECTOR_LANES
 from .models import Device
 from .program.access import UNITS_PER_ACCESS, Access
 from .program.program import MemoryProbe, Program
+from .tracing import Trace
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 _NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
@@ -34,13 +35,21 @@ class Outcome:
     events: NDArray[np.int64]
     worked: int
     finished: int
+    trace: NDArray[np.int64]
 
 
 class Launch:
     """A program with its memory. `run` may be called once."""
 
     def __init__(
-        self, program: Program, bound: list[Bound], grid: tuple[int, int, int], device: Device, policy: str, budget: int
+        self,
+        program: Program,
+        bound: list[Bound],
+        grid: tuple[int, int, int],
+        device: Device,
+        policy: str,
+        budget: int,
+        trace: Trace | None = None,
     ) -> None:
         self.program = program
         self.grid = grid
@@ -54,6 +63,7 @@ class Launch:
         self._lanes = int(np.prod(program.workgroup_size))
         lanes = program.together * self._lanes
         self._width = -(-lanes // VECTOR_LANES) * VECTOR_LANES
+        self._trace = trace
 
     def output(self, bound: Bound) -> Any:
         start = self._places[bound.variable.name]
@@ -106,7 +116,8 @@ class Launch:
         arguments = self._arguments(access, first, last)
         *_, events, probes = arguments
         finished = run(*arguments)
-        return Outcome(probes.blocks, probes.tallies, probes.bounds, events, int(probes.worked[1]), int(finished))
+        p = probes
+        return Outcome(p.blocks, p.tallies, p.bounds, events, int(p.worked[1]), int(finished), p.trace)
 
     def _config(self, first: int, last: int) -> NDArray[np.int64]:
         config = np.zeros(at.CONFIG_SIZE, np.int64)
@@ -184,10 +195,24 @@ class Launch:
         from .machine.probes import make_probes
 
         program = self.program
-        probes = make_probes(len(program.probes), self._width, len(program.runs), program.rows, self.writers)
+        limit = 0 if self._trace is None else self._trace.limit
+        counts = (len(program.probes), self._width, len(program.runs), program.rows)
+        probes = make_probes(*counts, self.writers, self._watched(), limit)
         for slot, probe in enumerate(program.probes):
             self._rule(probe, probes.rules[slot], probes.orders[slot])
         return probes
+
+    def _watched(self) -> NDArray[np.int64]:
+        """The workgroup that is traced, and its lanes: all of them for memory that they share."""
+        watched = np.zeros(1 + self._lanes, np.int64)
+        watched[0] = -1
+        if self._trace is not None:
+            (x, y, z), (width, height, _) = self._trace.workgroup, self.grid
+            watched[0] = (z * height + y) * width + x
+            shared = any(point.variable.space == "workgroup" for point in self.program.points)
+            lanes = None if shared else self._trace.lanes
+            watched[1:] = [lanes is None or lane in lanes for lane in range(self._lanes)]
+        return watched
 
     def _rule(self, probe: MemoryProbe, row: NDArray[np.int64], order: NDArray[np.int64]) -> None:
         access = self.program.accesses[probe.access]
@@ -234,6 +259,8 @@ def _sum(outcomes: list[Outcome]) -> Outcome:
         kept = [o.events[1 : 1 + int(o.events[0, 0])] for o in (first, each)]
         first.events = np.concatenate([first.events[:1], *kept])
         first.events[0, 0] = len(first.events) - 1
+        if each.trace[0, 0]:  # one workgroup is traced, in one piece
+            first.trace = each.trace
         first.worked += each.worked
         first.finished += each.finished
     return first

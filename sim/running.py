@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -21,6 +21,8 @@ from .launch import POLICIES, Launch, Outcome
 from .models import Device, check_dispatch, get
 from .program.build import build
 from .program.program import Program
+from .tracing import Trace, TraceRow
+from .tracing import rows as trace_rows
 from .wgsl.diagnostics import fail
 from .wgsl.typed import Module, Pipeline
 
@@ -46,13 +48,13 @@ class Writer:
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
-def _built(pipeline: Pipeline, fused: bool, probes: frozenset[str], together: int) -> Program:
+def _built(pipeline: Pipeline, fused: bool, probes: frozenset[str], together: int, trace: str | None) -> Program:
     """The program of a pipeline; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, fused, probes, together)
+    key = (pipeline.entry.name, values, fused, probes, together, trace)
     if key not in programs:
-        programs[key] = build(pipeline, fused=fused, probes=probes, together=together)
+        programs[key] = build(pipeline, fused=fused, probes=probes, together=together, trace=trace)
     return programs[key]
 
 
@@ -66,6 +68,7 @@ class _Dispatch:
     device: Device
     policy: str
     budget: int
+    trace: Trace | None = None
 
     @property
     def lanes(self) -> int:
@@ -76,14 +79,15 @@ class _Dispatch:
         together = 1
         if self.lanes < _LANES_PER_BATCH // 4:
             together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
-        program = _built(self.pipeline, self.device.fma == "fused", probes, together)
-        launch = Launch(program, self.bound, self.grid, self.device, self.policy, self.budget)
+        name = None if self.trace is None else self.trace.variable
+        program = _built(self.pipeline, self.device.fma == "fused", probes, together, name)
+        launch = Launch(program, self.bound, self.grid, self.device, self.policy, self.budget, self.trace)
         return launch, launch.run(progress)
 
     @cached_property
     def writers(self) -> Launch:
         """A launch that has noted who wrote what."""
-        return self.run(frozenset(("writers",)))[0]
+        return replace(self, trace=None).run(frozenset(("writers",)))[0]
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ class Run:
     `outputs`: every writable binding as it was given (same dtype and shape), keyed as it was given. `counters`: totals
     by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`, `simt_efficiency`,
     `thread_utilization`. `sites`: counters of each place in the source. `finished`: workgroups that ran to their end.
+    `trace`: the changes of the variable that was traced; `trace_missed`: values that came after the trace's limit.
     """
 
     outputs: dict[Key, Any]
@@ -101,6 +106,8 @@ class Run:
     findings: list[Finding]
     program: Program
     finished: int
+    trace: list[TraceRow]
+    trace_missed: int
     _dispatch: _Dispatch
 
     @property
@@ -143,13 +150,15 @@ def simulate(
     schedule: str = "lockstep",
     out_of_bounds: str = "clamp",
     budget: int = BUDGET,
+    trace: Trace | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
     """Run `grid` workgroups of a compute entry point.
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
     `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end does: clamp, zero, wrap.
-    `budget`: backward jumps that a batch of workgroups may take. `progress(done, of)` is told of workgroups.
+    `budget`: backward jumps that a batch of workgroups may take. `trace`: a variable whose values are noted, see
+    `Trace`. `progress(done, of)` is told of workgroups.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
@@ -159,7 +168,9 @@ def simulate(
     pipeline = module.pipeline(entry, dict(overrides or {}))
     profile = _sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
-    dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, out_of_bounds, budget)
+    dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, out_of_bounds, budget, trace)
+    if trace is not None:
+        _check_trace(trace, dispatch)
     launch, outcome = dispatch.run(names, progress)
     subgroups = -(-dispatch.lanes // profile.subgroup_size)
     sites = site_counters(launch.program, outcome.blocks, outcome.tallies, subgroups)
@@ -170,8 +181,27 @@ def simulate(
         explain(launch, outcome),
         launch.program,
         outcome.finished,
+        *_traced(launch, outcome, dispatch),
         dispatch,
     )
+
+
+def _check_trace(trace: Trace, dispatch: _Dispatch) -> None:
+    if any(not 0 <= at < of for at, of in zip(trace.workgroup, dispatch.grid, strict=True)):
+        raise fail("trace", f"the workgroup {trace.workgroup} to be traced is not in the grid {dispatch.grid}", None)
+    for lane in trace.lanes or ():
+        if not 0 <= lane < dispatch.lanes:
+            raise fail("trace", f"there is no lane {lane} to be traced: a workgroup has {dispatch.lanes}", None)
+
+
+def _traced(launch: Launch, outcome: Outcome, dispatch: _Dispatch) -> tuple[list[TraceRow], int]:
+    """The rows of the trace, and how many values had no room."""
+    if dispatch.trace is None:
+        return [], 0
+    count = int(outcome.trace[0, 0])
+    program, kept = launch.program, outcome.trace[1 : 1 + count]
+    found = trace_rows(kept, program.points, program.accesses, dispatch.pipeline, dispatch.trace)
+    return found, count - len(kept)
 
 
 def _device(device: str | Device) -> Device:

@@ -48,6 +48,10 @@ TALLY_SIZE = 5
 OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
 BOUNDS_SIZE = 4
 
+# trace: one row per value that was noted; row 0 holds how many there were, which may be more than there is room for
+POINT, TRACED_LANE, PLACE, VALUE = range(4)
+TRACE_SIZE = 4
+
 # events
 KIND, SITE, EVENT_WORKGROUP, EVENT_LANE, DETAIL, OTHER, EPOCH, TIMES = range(8)
 DIVERGED, BUDGET_SPENT, RACE = 1, 2, 3

@@ -52,6 +52,7 @@ MACHINE_OPS = (
     ("sectors", "global sectors of the access"),
     ("bounds", "addresses past the end of the access"),
     ("writers", "who stores here"),
+    ("trace", "point X: row D, at place A + B + C (an address of access E, which is -1 for other variables)"),
 )
 NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
@@ -59,7 +60,7 @@ COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
 LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, FIRST_ATOMIC = range(10, 17)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
-COUNT, BANKS, SECTORS, BOUNDS, WRITERS = range(FIRST_PROBE, FIRST_PROBE + 5)
+COUNT, BANKS, SECTORS, BOUNDS, WRITERS, TRACE = range(FIRST_PROBE, FIRST_PROBE + 6)
 SCALAR = 64  # scalar operations are numbered from here
 
 _FAMILIES = ("float", "half", "integer", "conversion")

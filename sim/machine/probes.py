@@ -18,8 +18,8 @@ from ..models import rules
 from . import layout as at
 from . import opcodes as op
 from .jit import compiled, inlined, part
-from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD, WORDS
-from .memory import highest_of, shared_part
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORD, WORDS
+from .memory import address_of, highest_of, shared_part
 
 for _part in rules.PARTS:
     setattr(rules, _part.__name__, register_jitable(_part))
@@ -44,13 +44,24 @@ class Probes(NamedTuple):
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
     writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
+    watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
+    trace: NDArray[np.int64]  # [n, TRACE_SIZE] what it noted
     current: NDArray[np.uint32]  # [w]
     ones: NDArray[np.uint32]  # [w]
     scratch: NDArray[np.int64]
 
 
-def make_probes(probes: int, lanes: int, runs: int, registers: int, writers: NDArray[np.int64]) -> Probes:
-    """Room for this many memory probes, lanes of a register row, straight runs and registers, with nothing counted."""
+def make_probes(
+    probes: int,
+    lanes: int,
+    runs: int,
+    registers: int,
+    writers: NDArray[np.int64],
+    watched: NDArray[np.int64],
+    traced: int,
+) -> Probes:
+    """Room for this many memory probes, lanes of a register row, straight runs, registers and traced values, with
+    nothing counted."""
 
     def numbers(*shape: int) -> NDArray[np.int64]:
         return np.zeros(shape, np.int64)
@@ -73,13 +84,15 @@ def make_probes(probes: int, lanes: int, runs: int, registers: int, writers: NDA
         masks=lanes_of(count),
         last=numbers(count, at.TALLY_SIZE),
         writers=writers,
+        watched=watched,
+        trace=numbers(traced + 1, at.TRACE_SIZE),
         current=lanes_of(),
         ones=np.ones(lanes, np.uint32),
         scratch=rules.new_scratch(),
     )
 
 
-PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64)))
+PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0))
 
 
 @inlined
@@ -261,11 +274,36 @@ def note_writers(regs, row, config, entry, workgroup, together, p):
                 p.writers[word] = 1 + workgroup * size + lane
 
 
+@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, PROBES)
+def trace(regs, row, config, access, workgroup, together, p):
+    """Note what the watched lanes of the watched workgroup have written, in lane order."""
+    size, w = config[at.LANES], p.watched[0] - workgroup
+    if w < 0 or w >= together:
+        return
+    extra, place, happens = shared_part(regs, row[3], row[4]), np.uint32(0), True
+    for lane in range(size):
+        here = w * size + lane
+        if p.watched[1 + lane] == 0 or (row[6] >= 0 and regs[row[6], here] == 0):
+            continue
+        if row[5] < 0:
+            place = np.uint32(regs[row[2], here] + extra)
+        else:
+            place, happens = address_of(regs[row[2], here], extra, access[row[5]])
+        if happens:
+            p.trace[0, 0] += 1
+            if p.trace[0, 0] < p.trace.shape[0]:
+                noted = p.trace[p.trace[0, 0]]
+                noted[at.POINT], noted[at.TRACED_LANE], noted[at.PLACE] = row[7], lane, place
+                noted[at.VALUE] = regs[row[1], here]
+
+
 @inlined
 def probe(regs, row, config, access, workgroup, together, p):
     """One probe instruction."""
     if row[0] == op.COUNT:
         count(regs, row, config, together, p)
+    elif row[0] == op.TRACE:
+        trace(regs, row, config, access, workgroup, together, p)
     elif row[0] == op.WRITERS:
         note_writers(regs, row, config, access[row[5]], workgroup, together, p)
     elif row[0] == op.BOUNDS:

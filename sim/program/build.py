@@ -14,9 +14,14 @@ from .uniform import analyse
 from .uses import find_uses
 
 
-def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: int) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `fused`: fma rounds once."""
-    lowered = lower(pipeline, fused=fused)
+def build(
+    pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: int, trace: str | None = None
+) -> Program:
+    """Lower, analyse, emit and allocate.
+
+    `together`: workgroups per batch; `fused`: fma rounds once; `trace`: a variable whose writes are noted.
+    """
+    lowered = lower(pipeline, fused=fused, trace=trace)
     uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
     uses = find_uses(lowered.body, uniformity)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
@@ -41,6 +46,7 @@ def build(pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: 
         pipeline.workgroup_size,
         size,
         offsets,
+        lowered.points,
     )
 
 

@@ -54,8 +54,8 @@ class _Ops:
 class Expressions(Memory):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
-    def __init__(self, pipeline: typed.Pipeline, fused: bool) -> None:
-        super().__init__()
+    def __init__(self, pipeline: typed.Pipeline, fused: bool, trace: str | None) -> None:
+        super().__init__(trace)
         self.pipeline = pipeline
         self.fused = fused
         self.values: dict[Variable, list[Value]] = {}

@@ -157,6 +157,17 @@ class Collective:
 
 
 @dataclass(eq=False, slots=True)
+class Note:
+    """`values` (one) is traced at a point. `address`: the component, or the place in memory, where it is not known yet;
+    `access`: how memory is touched, -1 for other variables."""
+
+    values: list[Value]
+    point: int
+    address: Value | None = None
+    access: int = -1
+
+
+@dataclass(eq=False, slots=True)
 class If:
     condition: Value
     then: Region
@@ -199,7 +210,8 @@ class Target:
     continues: int = 0
 
 
-Item = Value | Count | Set | Pick | Put | Load | Store | Atomic | Barrier | Collective | If | Loop | Scope | Jump
+Effect = Load | Store | Atomic | Barrier | Collective | Note
+Item = Value | Count | Set | Pick | Put | Effect | If | Loop | Scope | Jump
 
 
 class Builder:

@@ -18,6 +18,7 @@ from . import ir
 from .access import Access
 from .expressions import Expressions
 from .ir import Block, Builder, Target, Value
+from .points import Point, check_name
 from .sites import SiteTable
 from .views import View
 
@@ -31,6 +32,7 @@ class Lowered:
     accesses: list[Access]
     sites: SiteTable
     loop_spans: dict[int, Span]
+    points: list[Point]
 
 
 @dataclass
@@ -43,16 +45,22 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, *, fused: bool) -> Lowered:
-    """Lower one pipeline. `fused`: the device's fma rounds once. Raises `WgslError` for what cannot be run."""
-    lowering = _Lowering(pipeline, fused)
+def lower(pipeline: typed.Pipeline, *, fused: bool, trace: str | None = None) -> Lowered:
+    """Lower one pipeline. `fused`: the device's fma rounds once; `trace`: a variable whose writes are noted.
+
+    Raises `WgslError` for what cannot be run.
+    """
+    if trace is not None:
+        check_name(trace, pipeline)
+    lowering = _Lowering(pipeline, fused, trace)
     lowering.entry()
-    return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
+    builder, points = lowering.builder, lowering.tracer.points
+    return Lowered(builder, builder.root, lowering.accesses, lowering.sites, lowering.spans, points)
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, fused: bool) -> None:
-        super().__init__(pipeline, fused)
+    def __init__(self, pipeline: typed.Pipeline, fused: bool, trace: str | None) -> None:
+        super().__init__(pipeline, fused, trace)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
@@ -64,8 +72,9 @@ class _Lowering(Expressions):
                 self._declare(variable, self.pipeline.store_types[variable], variable.init)
                 self._private.append(self._block(variable))
         function = self.pipeline.entry
+        self.tracer.function = function.name
         for parameter in function.params:
-            self.values[parameter] = self.entry_input(parameter)
+            self._name(parameter, self.entry_input(parameter))
         self._body(function)
 
     # ---- functions ----
@@ -74,12 +83,20 @@ class _Lowering(Expressions):
         """Inline a call; its value's components."""
         function = expr.function
         arguments = [self.argument(a) for a in expr.args]
+        outer, self.tracer.function = self.tracer.function, function.name
         for parameter, value in zip(function.params, arguments, strict=True):
-            if isinstance(value, View):
-                self.views[parameter] = value
-            else:
-                self.values[parameter] = value
-        return self._body(function)
+            self._name(parameter, value)
+        result = self._body(function)
+        self.tracer.function = outer
+        return result
+
+    def _name(self, var: Variable, value: list[Value] | View) -> None:
+        """Let a `let` or a parameter stand for a value or a pointer."""
+        if isinstance(value, View):
+            self.views[var] = value
+        else:
+            self.values[var] = value
+            self.tracer.begun(var, value, var.span)
 
     def _body(self, function: typed.Function) -> list[Value]:
         assert function.body is not None
@@ -162,13 +179,10 @@ class _Lowering(Expressions):
         for slot, value in zip(block.slots, initial, strict=True):
             builder.set(slot, value)
         self.views[var] = View(var, type_, block=block)
+        self.tracer.begun(var, initial, var.span)
 
     def _bind(self, var: Variable, init: typed.Expr) -> None:
-        value = self.argument(init)
-        if isinstance(value, View):
-            self.views[var] = value
-        else:
-            self.values[var] = value
+        self._name(var, self.argument(init))
 
     def _assign(self, target: typed.Expr, value: typed.Expr) -> None:
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..wgsl.source import Span
 from .access import Access
+from .points import Point
 from .sites import Site
 
 
@@ -40,3 +41,4 @@ class Program:
     workgroup_size: tuple[int, int, int]
     shared_bytes: int
     shared_offsets: dict[str, int]
+    points: list[Point]  # what is traced

@@ -61,6 +61,16 @@ class Uses:
     addresses: set[Value] = field(default_factory=set)
 
 
+def _written(item: ir.Load | ir.Store | ir.Atomic | ir.Note) -> list[Value]:
+    match item:
+        case ir.Load():
+            return []
+        case ir.Atomic(args=args):
+            return args
+        case _:
+            return item.values
+
+
 def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, bool]]:
     """The values an item takes, and whether it takes them in all lanes."""
     match item:
@@ -74,14 +84,13 @@ def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, boo
         case ir.Put(index=index, value=value):
             yield index, True
             yield value, True
-        case ir.Load(address=address) | ir.Store(address=address) | ir.Atomic(address=address):
-            parts = split(address)
+        case ir.Load() | ir.Store() | ir.Atomic() | ir.Note():
+            parts = split(item.address)
             if parts.lane is not None:
                 yield parts.lane, True
             if parts.shared is not None:
                 yield parts.shared, False
-            values = item.values if isinstance(item, ir.Store) else item.args if isinstance(item, ir.Atomic) else []
-            yield from ((v, True) for v in values)
+            yield from ((v, True) for v in _written(item))
         case ir.Collective(args=args):
             yield from ((a, True) for a in args)
         case ir.If(condition=condition):

@@ -101,7 +101,7 @@ def world(monkeypatch, tmp_path):
     (tmp_path / "twice.wgsl").write_text(WGSL)
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
-    def simulate(module, *, entry, grid, bindings, overrides, device, probes, progress):
+    def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, progress):
         knobs.devices.append((device, probes))
         y = bindings["x"] * np.float32(2)
         y[-1] += np.float32(knobs.sim_error)
