@@ -3,7 +3,7 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all test check lint types test-all bench clean
+.PHONY: audit audit-all test check lint types test-all conformance fuzz-reader bench clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
@@ -26,6 +26,14 @@ types: $(READY)
 # Every Python that is found on this machine and that numba and wgpu have wheels for.
 test-all: $(READY)
 	tools/test_all.sh
+
+# All of the conformance data, which BANKSHOT_CONFORMANCE names: minutes.
+conformance: $(READY)
+	$(PY) -m tests.conformance
+
+# Valid shaders, changed at random: the reader must neither crash nor hang. N texts.
+fuzz-reader: $(READY)
+	$(PY) -m tests.fuzz_reader $(or $(N),200000)
 
 bench: $(READY) ## simulator against lavapipe and BLAS
 	$(PY) -m benchmarks

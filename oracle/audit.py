@@ -19,7 +19,7 @@ from sim.models import Exceeded, check_dispatch
 from . import gpu, references
 from .cases import expected_counters
 from .compare import EXACT, Comparison, Rule, compare
-from .errors import NoAdapter, UsageError
+from .errors import NoAdapter, TooLarge, UsageError
 from .manifest import Case
 from .reflect import check_module
 
@@ -220,17 +220,20 @@ def _reference(case: Case) -> references.Reference:
 
 
 def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5) -> list[OutputCheck]:
-    """Every output bit for bit, but those whose bits are free against the reference, as the simulator's are.
+    """Every output bit for bit or by the manifest's rule, but those whose bits are free against the reference, as the
+    simulator's are.
 
     What the simulator says of the writers goes with the differences.
     """
-    checks = []
+    checks, kernel = [], case.kernel
     for var, theirs in on_gpu.outputs.items():
         name = case.name_of(var)
-        if name in case.kernel.free:
+        if name in kernel.free:
             checks.append(_against_reference(case, truth, name, on_gpu, f" by wgpu on {on_gpu.adapter.name}"))
         else:
-            same = compare(run.outputs[var], theirs, EXACT, owner=_owner(run, var), worst=worst)
+            same = compare(
+                run.outputs[var], theirs, kernel.gpu_rules.get(name, EXACT), owner=_owner(run, var), worst=worst
+            )
             checks.append(OutputCheck(name, f"wgpu on {on_gpu.adapter.name}", same))
     return checks
 
@@ -281,7 +284,11 @@ def _against_gpu(
         )
     profile = adapter.profile or options.device
     say(f"running on {adapter.name}")
-    on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
+    try:
+        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
+    except TooLarge as error:
+        notes.append(f"not compared with wgpu: {error}")
+        return adapter, []
     if profile != options.device:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return adapter, gpu_checks(case, run, on_gpu, truth)

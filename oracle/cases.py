@@ -25,7 +25,7 @@ class Request:
     """What the command line adds to files. `kernel` picks one of a family; `quick` leaves heavy shapes out."""
 
     dims: Mapping[str, int] = field(default_factory=dict)
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    arrays: Mapping[str, Any] = field(default_factory=dict)
     grid: tuple[int, ...] | None = None
     kernel: str | None = None
     entry: str | None = None
@@ -58,9 +58,9 @@ class Plan:
         return replace(case, arrays={**case.arrays, **fitted}, grid=self.request.grid or case.grid)
 
 
-def _fitted(name: str, array: np.ndarray, like: np.ndarray | None) -> np.ndarray:
-    """`array` in the shape that the manifest has for it (None: as it is)."""
-    if like is None:
+def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
+    """`array` in the shape of the manifest's; as it is where that has no array."""
+    if not isinstance(like, np.ndarray):
         return array
     array = inputs.as_numbers(array, like.dtype)
     if array.dtype != like.dtype or array.size != like.size:
@@ -157,18 +157,15 @@ def _bare(path: Path, request: Request) -> Plan:
     return Plan(kernel, kernel.shapes, replace(request, arrays=arrays), tuple(assumed))
 
 
-def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, np.ndarray], list[str]]:
+def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, Any], list[str]]:
     """Contents for the bindings of `entry`: those given, and those whose size and type the shader fixes."""
-    arrays, assumed, needed = dict(request.arrays), [], []
+    arrays: dict[str, Any] = dict(request.arrays)
+    assumed, needed = [], []
     declared = [v for v in entry.globals if v.binding is not None]
     names = [v.name for v in declared]
     for name in request.arrays.keys() - set(names):
         raise UsageError(f"{path}: {entry.name} uses no binding named {name}; it uses {', '.join(names) or 'none'}")
     for variable in declared:
-        if variable.space not in ("storage", "uniform"):
-            raise UsageError(
-                f"{path}: {variable.name} is a {variable.type}, and textures and samplers cannot be bound yet"
-            )
         if variable.name in arrays:
             continue
         made = _made(variable)
@@ -187,11 +184,14 @@ def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, np.ndarr
     return arrays, assumed
 
 
-def _made(variable: Any) -> tuple[str, np.ndarray] | None:
-    """Generated contents for a storage binding of fixed size and one scalar type; None where nothing can be guessed."""
+def _made(variable: Any) -> tuple[str, Any] | None:
+    """Contents for a sampler, or for a storage binding of fixed size and one scalar type; None for what cannot be
+    guessed."""
     from sim.wgsl import types as t
     from sim.wgsl.diagnostics import Crash
 
+    if isinstance(variable.type, t.Sampler):
+        return "default", {"compare": "less"} if variable.type.comparison else {}
     if variable.space != "storage" or not t.has_creation_fixed_footprint(variable.type):
         return None
     try:
@@ -204,6 +204,8 @@ def _made(variable: Any) -> tuple[str, np.ndarray] | None:
 
 
 def _described(variable: Any) -> str:
+    if variable.space == "handle":
+        return str(variable.type)
     access = f", {variable.access}" if variable.space == "storage" else ""
     return f"{variable.type}, {variable.space}{access}"
 

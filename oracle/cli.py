@@ -280,19 +280,20 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
 @main.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FOLDER...")
 @click.option("--embedded", is_flag=True, help="Look into string literals of JS, TS, HTML, C++, Rust and Python too.")
+@click.option("--fill", "fills", multiple=True, metavar="NAME=TEXT", help="What to put for {{NAME}} and ${NAME}.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes; left out, one for each processor.")
 @click.option("--limit", default=60.0, show_default=True, help="Seconds for one stage of one entry point.")
 @click.option("--list", "everything", is_flag=True, help="Show every trial, not only what is not as it should be.")
 @ADAPTER
 @JSON
-def corpus(folders: tuple[Path, ...], embedded: bool, jobs: int | None, limit: float, everything: bool,
-           adapter: str | None, as_json: bool) -> None:  # fmt: skip
+def corpus(folders: tuple[Path, ...], embedded: bool, fills: tuple[str, ...], jobs: int | None, limit: float,
+           everything: bool, adapter: str | None, as_json: bool) -> None:  # fmt: skip
     """Try every shader in FOLDERs on made-up data, here and through wgpu, and say what came of each."""
     from . import corpus as room
     from .report_corpus import corpus_json, show_corpus
     from .report_text import console
 
-    found = room.collect(folders, embedded)
+    found = room.collect(folders, embedded, dict(map(_pair("--fill"), fills)))
     options = room.Options(jobs or os.cpu_count() or 1, limit, adapter)
     with meter(sum(len(collection.shaders) for collection in found)) as progress:
 

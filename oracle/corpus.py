@@ -12,17 +12,19 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import IO, Any
 
-from .embedded import Shader, files, shaders
+from . import gpu
+from .embedded import Shader, files, filled, shaders
 from .errors import UsageError
 from .trial import VERDICTS, Trial, trials
 
-STARTING = 300.0  # seconds until a worker is ready: the first one ever compiles the machine
+STARTING = 900.0  # seconds until a worker is ready: the first one ever compiles the machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,15 @@ class Collection:
         return Counter(trial.verdict for trial in self.trials)
 
 
-def collect(folders: Sequence[Path], embedded: bool) -> list[Collection]:
-    """The shaders under each of `folders`. Raises `UsageError` where there are none at all."""
+def collect(folders: Sequence[Path], embedded: bool, fill: Mapping[str, str] | None = None) -> list[Collection]:
+    """The shaders under each of `folders`, with `fill` for the names in templates. Raises `UsageError` where there are
+    none at all."""
     for folder in folders:
         if not folder.exists():
             raise UsageError(f"{folder}: there is no such file or folder")
     found = [
-        Collection(folder, tuple(s for file in files(folder, embedded) for s in shaders(file))) for folder in folders
+        Collection(folder, tuple(filled(s, fill or {}) for file in files(folder, embedded) for s in shaders(file)))
+        for folder in folders
     ]
     if not any(collection.shaders for collection in found):
         hint = "" if embedded else "; --embedded looks into string literals of other languages as well"
@@ -62,11 +66,20 @@ def collect(folders: Sequence[Path], embedded: bool) -> list[Collection]:
     return found
 
 
-def corpus(found: Sequence[Collection], options: Options, done: Callable[[Shader], None] = lambda shader: None) -> None:
-    """Try every shader of `found` and put what comes of it into its `trials`, in their order."""
+def corpus(
+    found: Sequence[Collection],
+    options: Options,
+    done: Callable[[Shader], None] = lambda shader: None,
+    serve: Serve | None = None,
+) -> None:
+    """Try every shader of `found` and put what comes of it into its `trials`, in their order.
+
+    `done` is told of each shader; `serve` is what worker processes run. Raises `NoAdapter`.
+    """
+    gpu.require_adapter(options.adapter)
     tasks = [(collection, shader) for collection in found for shader in collection.shaders]
     results: dict[int, list[Trial]] = {}
-    for number, made in _pool([shader for _, shader in tasks], options):
+    for number, made in _Pool([shader for _, shader in tasks], options, serve or _serve).run():
         results[number] = made
         done(tasks[number][1])
     for number, (collection, _) in enumerate(tasks):
@@ -82,7 +95,7 @@ def good(trial: Trial) -> bool:
 
 @dataclass
 class _Worker:
-    """A process and what it is at. `task` None: idle, or (before `ready`) starting."""
+    """A process and what it is at. `task`: the number of a shader; None: idle, or (before `ready`) starting."""
 
     process: Any
     pipe: Connection
@@ -90,68 +103,103 @@ class _Worker:
     ready: bool = False
     task: int | None = None
     at: tuple[str | None, str] = (None, "start")
-    since: float = 0.0
+    since: float = field(default_factory=time.monotonic)
     made: list[Trial] = field(default_factory=list)
 
+    def lost(self, limit: float) -> bool:
+        """Whether it died, or has not been heard of for too long."""
+        busy = self.task is not None or not self.ready
+        late = busy and time.monotonic() - self.since > (limit if self.ready else STARTING)
+        return late or not self.process.is_alive()
 
-def _pool(work: Sequence[Shader], options: Options) -> Iterator[tuple[int, list[Trial]]]:
-    """The number of each shader with its trials, as they are finished."""
-    context = multiprocessing.get_context("spawn")
-    waiting = list(range(len(work)))[::-1]
-    begun: dict[int, list[Trial]] = {}
+    def end(self) -> None:
+        self.pipe.close()
+        self.process.kill()
+        self.process.join()
+        self.words.close()
 
-    def start() -> _Worker:
+
+Serve = Callable[[Connection, str, str | None], None]
+
+
+class _Pool:
+    """Workers, and the numbers of the shaders that they have yet to try, with the trials made of them so far."""
+
+    def __init__(self, work: Sequence[Shader], options: Options, serve: Serve) -> None:
+        self.work = work
+        self.options = options
+        self.serve = serve
+        self.waiting = [(number, list[Trial]()) for number in reversed(range(len(work)))]
+        self.workers = [self._start()]  # the others when it is ready, so that it alone compiles the machine
+
+    def run(self) -> Iterator[tuple[int, list[Trial]]]:
+        """The number of each shader with its trials, as they are finished."""
+        try:
+            while self.waiting or any(worker.task is not None for worker in self.workers):
+                if self.workers[0].ready and len(self.workers) < min(self.options.jobs, len(self.work)):
+                    self.workers.append(self._start())
+                for worker in list(self.workers):
+                    if worker.lost(self.options.limit):
+                        yield from self._replace(worker)
+                    elif worker.ready and worker.task is None and self.waiting:
+                        self._assign(worker)
+                for pipe in wait([worker.pipe for worker in self.workers], timeout=0.2):
+                    yield from _hear(next(worker for worker in self.workers if worker.pipe is pipe))
+        finally:
+            for worker in self.workers:
+                worker.end()
+
+    def _start(self) -> _Worker:
+        context = multiprocessing.get_context("spawn")
         here, there = context.Pipe()
         words = tempfile.NamedTemporaryFile(prefix="bankshot-")  # noqa: SIM115
-        process = context.Process(target=_serve, args=(there, words.name, options.adapter), daemon=True)
+        process = context.Process(target=self.serve, args=(there, words.name, self.options.adapter), daemon=True)
         process.start()
         there.close()
-        return _Worker(process, here, words, since=time.monotonic())
+        return _Worker(process, here, words)
 
-    workers = [start() for _ in range(max(1, min(options.jobs, len(work))))]
+    def _assign(self, worker: _Worker) -> None:
+        worker.task, worker.made = self.waiting.pop()
+        worker.at, worker.since = (None, "check"), time.monotonic()
+        with suppress(OSError):  # a worker that is no more is found out in the next round
+            worker.pipe.send((self.work[worker.task], len(worker.made)))
+
+    def _replace(self, worker: _Worker) -> Iterator[tuple[int, list[Trial]]]:
+        """End a worker, and put what it was at down as lost; of the entry points after that a new one takes care."""
+        if not worker.ready:
+            raise UsageError(f"a worker process could not be started: {_last_words(worker)}")
+        if worker.task is not None:
+            worker.made.append(_lost(self.work[worker.task], worker))
+            if worker.at[0] is None:  # the module itself: nothing is after that
+                yield worker.task, worker.made
+            else:
+                self.waiting.append((worker.task, worker.made))
+        worker.end()
+        self.workers[self.workers.index(worker)] = self._start()
+
+
+def _hear(worker: _Worker) -> Iterator[tuple[int, list[Trial]]]:
+    """Take in one message; gives the finished task, if it was that."""
     try:
-        while waiting or any(w.task is not None for w in workers):
-            for index, worker in enumerate(workers):
-                if worker.ready and worker.task is None and waiting:
-                    number = waiting.pop()
-                    worker.task, worker.made, worker.since = number, begun.pop(number, []), time.monotonic()
-                    worker.at = (None, "check")
-                    worker.pipe.send((work[number], len(worker.made)))
-                if _overdue(worker, options.limit) or not worker.process.is_alive():
-                    workers[index] = start()
-                    if worker.task is not None:
-                        worker.made.append(_lost(work[worker.task], worker))
-                        if worker.at[0] is None:  # the module itself
-                            yield worker.task, worker.made
-                        else:
-                            begun[worker.task] = worker.made
-                            waiting.append(worker.task)
-                    elif not worker.ready:
-                        raise UsageError("a worker process could not be started")
-                    _end(worker)
-            for pipe in wait([w.pipe for w in workers], timeout=0.2):
-                worker = next(w for w in workers if w.pipe is pipe)
-                if (finished := _hear(worker)) is not None:
-                    yield finished
-    finally:
-        for worker in workers:
-            _end(worker)
-
-
-def _overdue(worker: _Worker, limit: float) -> bool:
-    busy = worker.task is not None or not worker.ready
-    return busy and time.monotonic() - worker.since > (limit if worker.ready else STARTING)
-
-
-def _end(worker: _Worker) -> None:
-    worker.pipe.close()
-    worker.process.kill()
-    worker.process.join()
-    worker.words.close()
+        message = worker.pipe.recv()
+    except (EOFError, OSError):
+        worker.process.join(1.0)  # the next round finds it dead
+        return
+    worker.since = time.monotonic()
+    match message:
+        case "ready":
+            worker.ready = True
+        case ("stage", entry, stage):
+            worker.at = (entry, stage)
+        case Trial():
+            worker.made.append(message)
+        case "done" if worker.task is not None:
+            yield worker.task, worker.made
+            worker.task = None
 
 
 def _lost(shader: Shader, worker: _Worker) -> Trial:
-    """The verdict on what a worker was at when it died or had to be ended."""
+    """The verdict on what a worker was at when it died or has to be ended."""
     entry, stage = worker.at
     died = not worker.process.is_alive()
     how = f"the process died: {_last_words(worker)}" if died else "did not come back"
@@ -170,42 +218,16 @@ def _last_words(worker: _Worker) -> str:
     return (text.strip().splitlines() or [f"exit code {worker.process.exitcode}"])[-1]
 
 
-def _hear(worker: _Worker) -> tuple[int, list[Trial]] | None:
-    """Take in one message; the finished task, if it was that."""
-    try:
-        message = worker.pipe.recv()
-    except (EOFError, OSError):
-        worker.process.join(1.0)  # is seen to be dead in the next round
-        return None
-    worker.since = time.monotonic()
-    match message:
-        case "ready":
-            worker.ready = True
-        case ("stage", entry, stage):
-            worker.at = (entry, stage)
-        case Trial():
-            worker.made.append(message)
-        case "done":
-            assert worker.task is not None
-            finished, worker.task = (worker.task, worker.made), None
-            return finished
-    return None
-
-
-_WARM_UP = Shader(
-    Path("warm-up.wgsl"),
-    1,
-    """
-    @group(0) @binding(0) var<storage, read_write> a: array<f32>;
-    @compute @workgroup_size(1) fn main() { a[0] = 1; }
-    """,
-)
+_WARM_UP = """
+@group(0) @binding(0) var<storage, read_write> a: array<f32>;
+@compute @workgroup_size(1) fn main() { a[0] = 1; }
+"""
 
 
 def _serve(pipe: Connection, words: str, adapter: str | None) -> None:
     """A worker: tries the shaders that it is sent, and tells what it is at. `words`: the file that takes its stderr."""
     os.dup2(os.open(words, os.O_WRONLY), 2)
-    list(trials(_WARM_UP, adapter))
+    list(trials(Shader(Path("warm-up.wgsl"), 1, _WARM_UP), adapter))
     pipe.send("ready")
     while True:
         try:

@@ -7,8 +7,8 @@ an entry point in it; text that the program puts together when it runs is taken 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
 
@@ -52,6 +52,14 @@ def shaders(file: Path) -> list[Shader]:
                 found.append(Shader(file, text.count("\n", 0, start) + 1, literal))
     return sorted(found, key=lambda shader: shader.line)
 
+
+def filled(shader: Shader, values: Mapping[str, str]) -> Shader:
+    """The shader with `{{name}}` and `${name}` replaced by the value of that name, where there is one."""
+    text = _PLACE.sub(lambda place: values.get(place[1] or place[2], place[0]), shader.text)
+    return replace(shader, text=text)
+
+
+_PLACE = re.compile(r"\{\{\s*([\w.]+)\s*\}\}|\$\{\s*([\w.]+)\s*\}")
 
 # ---- literals by language: each gives (where the contents start, the contents) -----------------------------
 

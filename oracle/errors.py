@@ -13,3 +13,7 @@ class NoAdapter(UsageError):
 
 class GpuError(UsageError):
     """wgpu refused the shader or the dispatch; the message is naga's or wgpu's own."""
+
+
+class TooLarge(GpuError):
+    """A binding is larger than the adapter can bind."""

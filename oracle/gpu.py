@@ -15,22 +15,28 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from sim.models.limits import DEFAULT_LIMITS
 from sim.wgsl.portability import FATAL
 
 from .directives import without_directives
 from .errors import GpuError, NoAdapter, UsageError
+from .gpu_resources import Data, Resource, Slot, make
 from .reflect import entry_point
 
 Key = str | tuple[int, int]
-Data = np.ndarray | bytes
 
 HOW_TO_INSTALL = "on Debian and Ubuntu: apt-get install mesa-vulkan-drivers libvulkan1"
 
 # What a kernel may ask of a device; limits are requested as large as the adapter has them.
-FEATURES = ("shader-f16", "subgroup", "subgroup-barrier")
+FEATURES = (
+    *("shader-f16", "subgroup", "subgroup-barrier"),
+    *(
+        "float32-filterable",
+        "bgra8unorm-storage",
+        "texture-format16bit-norm",
+        "texture-adapter-specific-format-features",
+    ),
+)
 
 # The device profile whose rounding is that of an adapter, by a part of the adapter's name.
 PROFILES = {"llvmpipe": "lavapipe", "nvidia": "nvidia", "geforce": "nvidia", "tesla": "nvidia"}
@@ -62,20 +68,6 @@ class AdapterInfo:
         """Whether `wanted` (any case) is part of the name, kind, backend or driver, or is the profile's name."""
         facts = (self.name, self.kind, self.backend, self.driver, self.profile or "")
         return any(wanted.lower() in fact.lower() for fact in facts)
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A binding as the shader declares it. `kind` is storage-read, storage-write or uniform."""
-
-    name: str
-    group: int
-    binding: int
-    kind: str
-
-    @property
-    def key(self) -> tuple[int, int]:
-        return self.group, self.binding
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +109,8 @@ def run(
     """Dispatch `grid` workgroups of `entry`, `repeats` times over, each time on fresh contents of the bindings.
 
     `slots` are the shader's declarations; left out, the simulator's front end reads them from the text.
-    Raises `GpuError` where wgpu refuses, `NoAdapter` where there is nothing to run on, `UsageError` on data that
-    does not fit the slots.
+    Raises `GpuError` where wgpu refuses, `TooLarge` where a binding is, `NoAdapter` where there is nothing to run on,
+    `UsageError` on data that does not fit the slots.
     """
     slots = read_slots(wgsl, entry) if slots is None else slots
     contents = _match(slots, bindings)
@@ -159,18 +151,16 @@ def read_slots(wgsl: str, entry: str | None) -> list[Slot]:
 def slots_of(function: Any) -> list[Slot]:
     """The bindings of a checked entry point (`sim.wgsl.typed.Function`)."""
     return [
-        Slot(v.name, *v.binding, kind=_kind(v.name, v.space, v.access))
+        Slot(v.name, *v.binding, kind=_kind(v.space, v.access), variable=v)
         for v in function.globals
         if v.binding is not None
     ]
 
 
-def _kind(name: str, space: str | None, access: str | None) -> str:
-    if space == "uniform":
-        return "uniform"
+def _kind(space: str | None, access: str | None) -> str:
     if space == "storage":
         return "storage-read" if access == "read" else "storage-write"
-    raise UsageError(f"binding {name} is a texture or sampler, which cannot be bound yet")
+    return space or "uniform"
 
 
 def for_wgpu(wgsl: str) -> str:
@@ -207,14 +197,8 @@ def _match(slots: Sequence[Slot], bindings: Mapping[Any, Data]) -> list[tuple[Sl
         key = next((k for k in (slot.name, slot.key) if k in bindings), None)
         if key is None:
             raise UsageError(f"binding {slot.name} (group {slot.group}, binding {slot.binding}) is not given")
-        if (size := _size(bindings[key])) == 0 or size % 4:
-            raise UsageError(f"binding {slot.name} holds {size} bytes, WebGPU wants a multiple of 4 above 0")
         found.append((slot, key, bindings[key]))
     return found
-
-
-def _size(data: Data) -> int:
-    return data.nbytes if isinstance(data, np.ndarray) else len(data)
 
 
 # ---- wgpu --------------------------------------------------------------------------------------------
@@ -282,54 +266,35 @@ def _run(
     repeats: int,
 ) -> GpuRun:
     module = device.create_shader_module(code=wgsl)
-    buffers = [device.create_buffer(size=_size(data), usage=_usage(slot)) for slot, _, data in contents]
+    resources: list[Resource] = []
     try:
-        groups, layout = _bind(device, [slot for slot, _, _ in contents], buffers)
+        for slot, _, data in contents:
+            resources.append(make(device, slot, data))
+        groups, layout = _bind(device, [slot for slot, _, _ in contents], resources)
         constants = {str(name): float(value) for name, value in (overrides or {}).items()}
         stage = {"module": module, "entry_point": entry, "constants": constants}
         pipeline = device.create_compute_pipeline(layout=layout, compute=stage)
         seconds = []
         for _ in range(repeats):
-            for buffer, (_, _, data) in zip(buffers, contents, strict=True):
-                device.queue.write_buffer(
-                    buffer, 0, np.ascontiguousarray(data) if isinstance(data, np.ndarray) else data
-                )
+            for resource in resources:
+                resource.upload()
             seconds.append(_dispatch(device, pipeline, groups, grid))
-        outputs = {
-            key: _like(data, device.queue.read_buffer(buffer))
-            for buffer, (slot, key, data) in zip(buffers, contents, strict=True)
-            if slot.kind == "storage-write"
-        }
+        outputs = {key: each.output() for each, (_, key, _) in zip(resources, contents, strict=True)}
     finally:
-        for buffer in buffers:
-            buffer.destroy()
-    return GpuRun(outputs, info, tuple(seconds))
+        for resource in resources:
+            resource.destroy()
+    return GpuRun({key: data for key, data in outputs.items() if data is not None}, info, tuple(seconds))
 
 
-def _usage(slot: Slot) -> int:
-    usage = _wgpu().BufferUsage
-    kind = usage.UNIFORM if slot.kind == "uniform" else usage.STORAGE
-    return kind | usage.COPY_DST | usage.COPY_SRC
-
-
-def _bind(device: Any, slots: list[Slot], buffers: list[Any]) -> tuple[list[Any], Any]:
+def _bind(device: Any, slots: list[Slot], resources: list[Resource]) -> tuple[list[Any], Any]:
     """Bind groups 0 to the largest one used (empty ones in between), and the pipeline layout."""
-    wgpu = _wgpu()
-    types = {
-        "uniform": wgpu.BufferBindingType.uniform,
-        "storage-read": wgpu.BufferBindingType.read_only_storage,
-        "storage-write": wgpu.BufferBindingType.storage,
-    }
     layouts, groups = [], []
     for group in range(max((slot.group for slot in slots), default=-1) + 1):
-        here = [(slot, buffer) for slot, buffer in zip(slots, buffers, strict=True) if slot.group == group]
-        entries = [
-            {"binding": s.binding, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": types[s.kind]}}
-            for s, _ in here
-        ]
+        here = [(slot, each) for slot, each in zip(slots, resources, strict=True) if slot.group == group]
+        entries = [{"binding": s.binding, "visibility": "COMPUTE", **each.layout} for s, each in here]
         layouts.append(device.create_bind_group_layout(entries=entries))
-        resources = [{"binding": s.binding, "resource": {"buffer": b, "offset": 0, "size": b.size}} for s, b in here]
-        groups.append(device.create_bind_group(layout=layouts[-1], entries=resources))
+        bound = [{"binding": s.binding, "resource": each.bound} for s, each in here]
+        groups.append(device.create_bind_group(layout=layouts[-1], entries=bound))
     return groups, device.create_pipeline_layout(bind_group_layouts=layouts)
 
 
@@ -355,13 +320,6 @@ def _wait(device: Any) -> None:
     marker = device.create_buffer(size=4, usage=usage.COPY_SRC | usage.COPY_DST)
     device.queue.read_buffer(marker)
     marker.destroy()
-
-
-def _like(data: Data, raw: Any) -> Data:
-    """`raw` bytes in the form that `data` had."""
-    if isinstance(data, np.ndarray):
-        return np.frombuffer(raw, data.dtype).reshape(data.shape).copy()
-    return bytes(raw)
 
 
 def _plain(message: str) -> str:

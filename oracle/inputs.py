@@ -1,7 +1,7 @@
 """Contents of bindings: seeded generators, and what people type on the command line.
 
 An array is a function of its binding's name, its shape, its dtype and a seed, and of nothing else: the same on every
-machine and in every run. Of packed weights the shape is that of the matrix, and the array is flat.
+machine and in every run. Of packed weights the shape is that of the matrix that is packed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ MOST_BYTES = (1 << 32) - 4  # of one binding: its bytes have 32-bit addresses
 MOST_AXES = 32
 MOST_LANES = 1 << 16  # of a workgroup, whatever the device
 
-DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
+DTYPES = {
+    **{"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32},
+    **{"i16": np.int16, "u16": np.uint16, "i8": np.int8, "u8": np.uint8},  # of texels
+}
 
 Generator = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray]
 

@@ -65,7 +65,14 @@ class Instrumented:
 
 
 def instrument(pipeline: typed.Pipeline, sites: list[Site]) -> Instrumented:
-    """Probes for all `sites` of a program of `pipeline`. Raises `UsageError` where a probe has no place in the text."""
+    """Probes for all `sites` of a program of `pipeline`. Raises `UsageError` where a probe has no place in the text, or
+    texels are touched, of which nobody knows the address."""
+    texels = next((site for site in sites if site.kind in ("load", "store") and site.space == "texture"), None)
+    if texels is not None:
+        place = texels.span.place
+        raise UsageError(
+            f"{place.file}:{place.line}: {texels.name} cannot be counted on a GPU, which lays texels out its way"
+        )
     writer = _Writer(pipeline, sites)
     writer.write()
     return writer.finish()
@@ -144,6 +151,9 @@ class _Writer:
         for decl in parse(self._pipeline.module.source).decls:
             if isinstance(decl, syntax.Function) and decl.name in reached:
                 self._function(decl, reached[decl.name])
+        for function in self._pipeline.module.functions.values():
+            if function.name not in reached:
+                self._other(function, reached)
 
     def finish(self) -> Instrumented:
         if len(self._probes) > MOST_PROBES:
@@ -191,6 +201,15 @@ class _Writer:
             self._loop(f"{decl.name}_{number}", loop)
         for statement in typed.statements(function.body):
             self._statement(statement)
+
+    def _other(self, function: typed.Function, reached: dict[str, typed.Function]) -> None:
+        """A function that the entry point never calls, but that may call what it does."""
+        assert function.body is not None
+        for statement in typed.statements(function.body):
+            for operand in typed.operands(statement):
+                for expr in typed.expressions(operand):
+                    if isinstance(expr, typed.Call) and expr.function.name in reached:
+                        self._call(expr)
 
     def _inputs(self, function: typed.Function) -> tuple[str, str]:
         """Parameters to add, and how the entry point names what `bankshot_start` takes."""

@@ -4,13 +4,16 @@
                         reference (a name in `oracle.references`), overrides, defines, include_dirs, preprocess (a
                         command that the source goes through first, see `sim.wgsl.outside`)
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
-                        by member, laid out as the WGSL declares them; optionally `var`, the WGSL variable where it is
-                        not called NAME, `seed`, and `of`: the binding whose random numbers it shares (packed weights
-                        and their scales are bindings of one matrix)
+                        by member, laid out as the WGSL declares them; or `sampler`, the fields of a `sim.Sampler`;
+                        optionally `var`, the WGSL variable where it is not called NAME, `seed`, `of`: the binding whose
+                        random numbers it shares (packed weights and their scales are bindings of one matrix), and
+                        `levels`, how many mip levels of a texture `init` makes
     [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
                         `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
-                        leaves open, as where exp() is used: a GPU's are held against the reference, not against ours
+                        leaves open, as where exp() is used: a GPU's are held against the reference, not against ours;
+                        in `gpu`, per output the rule for ours against a GPU's, where that is not `exact` (of filtered
+                        samples it cannot be)
     [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
                         `kernel.name = "scale_f16"`, `bind.X.dtype = "f16"`
 
@@ -32,7 +35,7 @@ from . import inputs
 from .compare import RULES, Rule
 from .errors import UsageError
 from .expressions import FUNCTIONS, evaluate, names_in
-from .reflect import binding_dtype
+from .reflect import binding_dtype, level_shapes
 from .toml import Table
 
 Expression = str | int
@@ -41,13 +44,14 @@ COSTS = ("quick", "heavy")
 KERNEL_KEYS = (
     "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess"
 )  # fmt: skip
-BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "seed", "of")
-SOURCES = ("init", "file", "values", "struct")  # of a binding's contents
+BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampler", "seed", "of", "levels")
+SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's contents
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """How the contents of one binding are made. Exactly one of `SOURCES` is set; only `struct` goes without a dtype."""
+    """How the contents of one binding are made. Exactly one of `SOURCES` is set; `struct` and `sampler` go without a
+    dtype."""
 
     name: str  # what the reference calls it
     var: str  # what the WGSL calls it
@@ -57,17 +61,25 @@ class Binding:
     file: Path | None = None
     values: tuple[Expression | float, ...] | None = None
     struct: dict[str, Expression | float] | None = None
+    sampler: dict[str, Any] | None = None
     seed: int = 0
     of: str | None = None
+    levels: int = 1
 
-    def make(self, dims: Mapping[str, int], kernel: Kernel) -> np.ndarray:
+    def make(self, dims: Mapping[str, int], kernel: Kernel) -> Any:
+        """An array; of a texture with several levels, a list of them; of a sampler, its fields."""
         if self.struct is not None:
             return self._make_struct(dims, binding_dtype(kernel, self.var))
+        if self.sampler is not None:
+            return self.sampler
         assert self.dtype is not None
         if self.values is not None:
             dtype = np.dtype(inputs.DTYPES[self.dtype])
             return inputs.numbers(self.name, [_number(v, dims) for v in self.values], dtype)
         shape = tuple(evaluate(s, dims) for s in self.shape or ())
+        if self.init is not None and self.levels > 1:
+            shapes = level_shapes(kernel, self.var, shape, self.levels)
+            return [inputs.generate(self.init, self.of or self.name, s, self.dtype, self.seed) for s in shapes]
         if self.init is not None:
             return inputs.generate(self.init, self.of or self.name, shape, self.dtype, self.seed)
         assert self.file is not None
@@ -121,6 +133,7 @@ class Kernel:
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
     rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against the reference
+    gpu_rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against a GPU, where it is not `exact`
     counters: dict[str, Expression] = field(default_factory=dict)
     allow: frozenset[str] = frozenset()
     free: frozenset[str] = frozenset()
@@ -149,15 +162,15 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A kernel at one shape. `arrays` go by the manifest's names, `bindings` by the WGSL's."""
+    """A kernel at one shape. `arrays` (see `Binding.make`) go by the manifest's names, `bindings` by the WGSL's."""
 
     kernel: Kernel
     shape: Shape
     grid: tuple[int, ...]
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, Any]
 
     @property
-    def bindings(self) -> dict[Any, np.ndarray]:
+    def bindings(self) -> dict[Any, Any]:
         variables = {binding.name: binding.var for binding in self.kernel.bindings}
         return {variables.get(name, name): array for name, array in self.arrays.items()}
 
@@ -214,6 +227,9 @@ def _kernel(top: Table) -> Kernel:
     bindings = _bindings(top.table("bind"), dims)
     shapes = _shapes(top.tables("sweep"), dims)
     expect = top.table("expect")
+    on_gpu = expect.table("gpu")
+    gpu_rules = {b.name: _rule(on_gpu, b.name) for b in bindings if b.name in on_gpu.data}
+    on_gpu.done([b.name for b in bindings])
     rules = {b.name: _rule(expect, b.name) for b in bindings if b.name in expect.data}
     allow = frozenset(expect.take("allow", list, of=(str,), default=[]))
     free = _outputs(expect, "free", bindings)
@@ -240,6 +256,7 @@ def _kernel(top: Table) -> Kernel:
         include_dirs=tuple(_folder(table, path.parent / d) for d in folders),
         preprocess=table.take("preprocess", str, default=None),
         rules=rules,
+        gpu_rules=gpu_rules,
         counters=counters,
         allow=allow,
         free=free,
@@ -303,7 +320,11 @@ def _check_names(table: Table, expressions: Any, dims: Mapping[str, int], key: s
 
 
 def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:
-    return tuple(_binding(name, table.table(name), dims) for name in list(table.data))
+    bindings = {name: _binding(name, table.table(name), dims) for name in list(table.data)}
+    for name, binding in bindings.items():
+        if binding.of is not None and binding.of not in bindings:
+            table.fail(f"`of` of {name} names {binding.of}, which is no binding", name)
+    return tuple(bindings.values())
 
 
 def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
@@ -311,8 +332,9 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         table.fail(f"a binding is made by exactly one of {', '.join(SOURCES)}")
     struct = table.take("struct", dict, of=(int, float, str), default=None)
     values = table.take("values", list, of=(int, float, str), default=None)
+    sampler, levels = table.take("sampler", dict, default=None), table.take("levels", int, default=1)
     init, file = table.take("init", str, default=None), table.take("file", str, default=None)
-    dtype = None if struct is not None else table.take("dtype", str)
+    dtype = None if struct is not None or sampler is not None else table.take("dtype", str)
     if dtype is not None and dtype not in inputs.DTYPES:
         table.fail(f"`dtype` is to be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
     shape = None if init is None and file is None else table.take("shape", list, of=(int, str))
@@ -320,6 +342,8 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         table.fail(f"`init` is to be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
     if init is not None and dtype is not None and dtype not in inputs.dtypes_of(init):
         table.fail(f"`{init}` makes {' or '.join(inputs.dtypes_of(init))}, not {dtype}", "dtype")
+    if levels != 1 and init is None:
+        table.fail("only `init` makes `levels`", "levels")
     _check_names(table, shape or (), dims, "shape")
     _check_names(table, values or (), dims, "values")
     _check_names(table, (struct or {}).values(), dims, "struct")
@@ -332,6 +356,8 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         file=None if file is None else table.path.parent / file,
         values=None if values is None else tuple(values),
         struct=struct,
+        sampler=sampler,
+        levels=_whole(table, "levels", "levels", levels),
         seed=table.take("seed", int, default=0),
         of=table.take("of", str, default=None),
     )

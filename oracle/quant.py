@@ -1,7 +1,8 @@
 """Quantized weights: packed as kernels read them, and unpacked again, in NumPy.
 
 A format cuts each row of a matrix into blocks (the last one filled up with zeros) and packs a block into bits. Its
-`pack` gives flat arrays by part: "" the weights, in u32 words, and whatever else a kernel binds beside them.
+`pack` gives arrays by part: "" the weights, in u32 words, and whatever else a kernel binds beside them. Weights are an
+array [rows, words] where a row takes whole words; everything else is flat.
 
     q4_k   256 weights, 144 bytes: ggml's Q4_K. Weight = d * scale * q - dmin * min; d and dmin are f16, scale and min
            6 bits for each 32 weights, q is 4 bits
@@ -66,7 +67,10 @@ class Format:
         padded = np.zeros((rows, -(-columns // self.block) * self.block))
         padded[:, :columns] = weights
         with np.errstate(over="ignore"):
-            return self.encode(padded.reshape(-1, self.block))
+            parts = self.encode(padded.reshape(-1, self.block))
+        if parts[""].size % rows == 0:
+            parts[""] = parts[""].reshape(rows, -1)
+        return parts
 
     def unpack(self, parts: Mapping[str, np.ndarray], rows: int, columns: int) -> Unpacked:
         """The matrix [rows, columns] that was packed into `parts`."""

@@ -22,7 +22,6 @@ from .references import (
     sum_of_products,
 )
 
-F16_ROUNDOFF = 2.0**-11
 ULP = 2 * F32_ROUNDOFF  # relative size of one unit in the last place, at most
 
 
@@ -52,7 +51,8 @@ for _name in FORMATS:
 def dequant_q4_k(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     """Y = W in f16: a rounding to f32 and one to f16, which WGSL lets go to either neighbour."""
     weights = FORMATS["q4_k"].unpack({"": arrays["W"]}, dims["N"], dims["K"])
-    spacing = np.maximum(2 * F16_ROUNDOFF * np.abs(weights.value), 2.0**-24)
+    _, exponents = np.frexp(weights.value)
+    spacing = np.ldexp(1.0, np.maximum(exponents - 11, -24))
     return {"Y": Expected(weights.value, spacing + 2 * F32_ROUNDOFF * weights.magnitude)}
 
 

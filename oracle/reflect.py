@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sim.textures import level_shape
 from sim.wgsl import typed
 from sim.wgsl import types as t
 
@@ -45,10 +46,22 @@ def entry_point(module: Any, name: str | None) -> Any:
 
 def binding_dtype(kernel: Kernel, name: str) -> np.dtype[Any]:
     """The layout of the module-scope variable called `name`. Raises `UsageError` where there is none."""
+    return dtype_of(_binding_type(kernel, name))
+
+
+def level_shapes(kernel: Kernel, name: str, shape: tuple[int, ...], levels: int) -> list[tuple[int, ...]]:
+    """The shapes of the mip levels of the texture called `name`, whose first has `shape`."""
+    type_ = _binding_type(kernel, name)
+    if not isinstance(type_, t.Texture):
+        raise UsageError(f"binding {name} is a {type_}, and only textures have levels")
+    return [level_shape(type_, shape, number) for number in range(levels)]
+
+
+def _binding_type(kernel: Kernel, name: str) -> t.Type:
     variables = {v.name: v for v in check_module(kernel).globals if v.binding is not None}
     if name not in variables:
         raise UsageError(f"{kernel.source} has no binding named {name}; it has {', '.join(variables) or 'none'}")
-    return dtype_of(variables[name].type)
+    return variables[name].type
 
 
 def dtype_of(type_: t.Type) -> np.dtype[Any]:

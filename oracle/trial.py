@@ -149,22 +149,26 @@ class _Module:
 
     def _checked(self) -> Module:
         """The checked text; what only wgpu forgives is mended or let pass, with a note."""
+        try:
+            return self._check("error")
+        except WgslError as error:
+            first = error.diagnostics[0]
+        if first.code == "non-uniform":
+            self.notes.append(f"not standard: {first.message}")
+            return self._check("warning")
+        if needed := re.search(r"needs the extension '(\w+)'", first.message):
+            self.notes.append(f"not standard: `enable {needed[1]};` is missing")
+            self.text = f"enable {needed[1]}; {self.text}"
+            return self._checked()
+        raise WgslError(first)
+
+    def _check(self, uniformity: str) -> Module:
         import sim
 
-        for _ in range(4):
-            try:
-                return sim.check(self.text, name=self.shader.name)
-            except WgslError as error:
-                first = error.diagnostics[0]
-                needed = re.search(r"needs the extension '(\w+)'", first.message)
-                if first.code == "non-uniform":
-                    self.notes.append(f"not standard: {first.message}")
-                    return sim.check(self.text, name=self.shader.name, uniformity="warning")
-                if first.code != "extension-not-enabled" or not needed:
-                    raise
-                self.notes.append(f"not standard: `enable {needed[1]};` is missing")
-                self.text = f"enable {needed[1]}; {self.text}"
-        return sim.check(self.text, name=self.shader.name)
+        name, folder = self.shader.name, self.shader.file.parent
+        module = sim.check(self.text, name=name, include_dirs=[folder], uniformity=uniformity)
+        self.text = module.source.text  # with what it includes
+        return module
 
 
 def _first(message: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .checking import check, portability
 from .findings import Finding
 from .models import Device, devices
+from .samplers import Sampler
 from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "Finding",
     "Note",
     "Run",
+    "Sampler",
     "Trace",
     "TraceRow",
     "WgslError",

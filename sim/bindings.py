@@ -1,56 +1,24 @@
 """What a kernel is given, as bytes, and what it leaves, as it was given.
 
 Arrays, bytes, scalars, small sequences and mappings of struct members go in by variable name or by (group, binding);
-sizes, dtypes and access modes are checked before anything runs.
+sizes, dtypes and access modes are checked before anything runs. What textures and samplers are, their own files say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bound import DTYPES, Bound, Key, scalars
+from .samplers import bind_sampler
+from .textures import bind_texture
 from .wgsl import types as t
 from .wgsl.diagnostics import WgslError, fail
 from .wgsl.typed import Pipeline, Variable
-
-Key = str | tuple[int, int]
-_DTYPES = {"f32": "<f4", "i32": "<i4", "u32": "<u4", "f16": "<f2"}
-
-
-@dataclass(frozen=True)
-class Bound:
-    """One binding: its variable, its store type, the key and value it was given as, and its bytes."""
-
-    variable: Variable
-    type: t.Type
-    key: Key
-    given: Any
-    data: NDArray[np.uint8]
-
-    @property
-    def writable(self) -> bool:
-        return self.variable.space == "storage" and self.variable.access in ("read_write", "write")
-
-    @property
-    def item_bytes(self) -> int:
-        """Bytes of one element as it was given; 1 of bytes."""
-        if isinstance(self.given, np.ndarray):
-            return self.given.dtype.itemsize
-        return 1 if isinstance(self.given, bytes | bytearray | memoryview) else 4
-
-    def output(self, data: NDArray[np.uint8]) -> Any:
-        """These bytes in the form in which the binding was given."""
-        if isinstance(self.given, bytes | bytearray | memoryview):
-            return data.tobytes()
-        if isinstance(self.given, np.ndarray):
-            return data.view(self.given.dtype).reshape(self.given.shape).copy()
-        kinds = {t.KIND[s] for s in _scalars(self.type)}
-        return data.view(_DTYPES[kinds.pop()] if len(kinds) == 1 else np.uint8).copy()
 
 
 def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
@@ -92,13 +60,21 @@ def _missing(variable: Variable, type_: t.Type) -> WgslError:
         place, otherwise = f"@group({group}) @binding({binding}), ", f", or as ({group}, {binding})"
     return fail(
         "missing-binding",
-        f"nothing is bound to {variable.name}, which is {place}{variable.space}, {type_}",
+        f"nothing is bound to {variable.name}, which is {place}{_kind(variable)}{type_}",
         variable.span,
         hint=f"give it by name, {variable.name}=…{otherwise}",
     )
 
 
+def _kind(variable: Variable) -> str:
+    return "" if variable.space == "handle" else f"{variable.space}, "
+
+
 def _bound(variable: Variable, type_: t.Type, key: Key, value: Any) -> Bound:
+    if isinstance(type_, t.Texture):
+        return bind_texture(variable, type_, key, value)
+    if isinstance(type_, t.Sampler):
+        return bind_sampler(variable, type_, key, value)
     if variable.space not in ("storage", "uniform", "immediate"):
         raise fail("unsupported", f"the simulator cannot bind {variable.name} ({type_}) yet", variable.span)
     data = _as_bytes(variable, type_, value)
@@ -145,7 +121,7 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
     if dtype.hasobject or dtype != dtype.newbyteorder("<"):
         what = "Python objects" if dtype.hasobject else "big-endian"
         raise fail("binding-dtype", f"{variable.name} is {what}, and a GPU's memory is little-endian", variable.span)
-    kinds = {t.KIND[s] for s in _scalars(type_)}
+    kinds = {t.KIND[s] for s in scalars(type_)}
     if dtype.names or dtype == np.uint8 or (len(kinds) > 1 and dtype == np.uint32):
         return
     if len(kinds) > 1:
@@ -155,7 +131,7 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
             variable.span,
             hint="pass a structured dtype, uint32 words, a sequence of values, or bytes",
         )
-    wanted = np.dtype(_DTYPES[kinds.pop()])
+    wanted = np.dtype(DTYPES[kinds.pop()])
     both_words = dtype.kind in "iu" and wanted.kind in "iu"
     if dtype.itemsize == wanted.itemsize and (dtype.kind == wanted.kind or both_words):
         return
@@ -165,18 +141,6 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
         variable.span,
         hint=f"pass {variable.name}.astype(np.{wanted.name}), or its bytes",
     )
-
-
-def _scalars(type_: t.Type) -> set[t.Scalar]:
-    match type_:
-        case t.Scalar():
-            return {type_}
-        case t.Atomic(elem=elem) | t.Array(elem=elem) | t.Vec(elem=elem) | t.Mat(elem=elem):
-            return _scalars(elem)
-        case t.Struct(members=members):
-            return {s for m in members for s in _scalars(m.type)}
-        case _:
-            return set()
 
 
 def _packed(variable: Variable, type_: t.Type, value: Any) -> NDArray[np.uint8]:
@@ -205,7 +169,7 @@ def _word(scalar: t.Scalar, number: Any) -> bytes | None:
     """The bytes of a number; None where the type has no such value."""
     if not isinstance(number, bool | int | float | np.bool_ | np.number) or isinstance(number, np.complexfloating):
         return None
-    dtype = np.dtype(_DTYPES[t.KIND[scalar]])
+    dtype = np.dtype(DTYPES[t.KIND[scalar]])
     if dtype.kind != "f":
         bounds = np.iinfo(dtype)
         whole = np.isfinite(number) and int(number) == number and bounds.min <= number <= bounds.max

@@ -19,8 +19,11 @@ class Counters:
 
     `executions`: subgroups that issued it. `active_lanes`: invocations in them. `*_requests`: accesses by subgroups;
     `shared_wavefronts` and `shared_ideal_wavefronts` of workgroup memory; `global_sectors`, `global_ideal_sectors`,
-    `global_lines` of storage; `global_bytes`: bytes that active lanes asked for. `barriers`: workgroups that passed
-    one. `flops`: floating-point operations of active lanes, fma counted as 2.
+    `global_lines` of storage and textures; `global_bytes`: bytes that active lanes asked for. `barriers`: workgroups
+    that passed one. `flops`: floating-point operations of active lanes, fma counted as 2.
+
+    Texels are taken to lie row by row, layer by layer and level by level, as their format packs them: real GPUs tile
+    them in ways that they do not tell. A filtered sample is an access for each texel that it reads.
     """
 
     executions: int = 0
@@ -63,7 +66,7 @@ class SiteCounters(Counters):
 
     @property
     def space(self) -> str | None:
-        """workgroup, storage or uniform, of memory sites."""
+        """workgroup, storage, uniform or texture, of memory sites."""
         return self.site.space
 
     @property

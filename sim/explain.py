@@ -7,6 +7,13 @@ from dataclasses import replace
 from .findings import Finding
 from .launch import Launch, Outcome
 from .machine import layout as at
+from .program.access import Access
+from .program.sites import Site
+
+_NO_TEXEL = {
+    "load": "WebGPU gives zeros, or some texel of the texture",
+    "store": "WebGPU does not store it",
+}
 
 
 def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
@@ -25,20 +32,32 @@ def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
             findings[probe.site] = replace(known, count=known.count + int(row[at.OUTSIDE]))
             continue
         site, access = program.sites[probe.site], program.accesses[probe.access]
-        address = int(row[at.ADDRESS])
-        signed = address - (1 << 32) if address >= 1 << 31 else address
-        index = signed // access.stride
+        what, hint = _texel(site) if site.space == "texture" else _element(launch, site, access, int(row[at.ADDRESS]))
         findings[probe.site] = Finding(
             "out-of-bounds",
             "warning",
-            f"{site.kind} of {site.variable}[{index}], which has {launch.elements(access)} elements",
+            what,
             site.span,
             int(row[at.OUTSIDE]),
             _workgroup(launch, int(row[at.WORKGROUP])),
             (int(row[at.LANE]),),
-            hint="WebGPU keeps such an access inside the buffer, but not at a place you can count on",
+            hint=hint,
         )
     return list(findings.values())
+
+
+def _element(launch: Launch, site: Site, access: Access, address: int) -> tuple[str, str]:
+    """What an access past the end of an array did, and what becomes of it."""
+    signed = address - (1 << 32) if address >= 1 << 31 else address
+    index = signed // access.stride
+    what = f"{site.kind} of {site.variable}[{index}], which has {launch.elements(access)} elements"
+    return what, "WebGPU keeps such an access inside the buffer, but not at a place you can count on"
+
+
+def _texel(site: Site) -> tuple[str, str]:
+    """The same of a texture."""
+    what = f"{site.name} of a texel that {site.variable} does not have"
+    return what, _NO_TEXEL[site.kind]
 
 
 def _events(launch: Launch, outcome: Outcome) -> list[Finding]:

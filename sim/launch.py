@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .bindings import Bound
+from .bound import Bound
 from .machine import layout as at
 from .machine.lanes import VECTOR_LANES
 from .models import Device
+from .program import handles
 from .program.access import UNITS_PER_ACCESS, Access
 from .program.program import MemoryProbe, Program
+from .textures import BoundTexture
 from .tracing import Trace
+from .wgsl import types as t
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 _NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
-_ALIGN = 256  # bytes, between bindings
+_ALIGN = handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two
 
 
 @dataclass
@@ -51,7 +54,8 @@ class Launch:
         budget: int,
         trace: Trace | None = None,
     ) -> None:
-        self.program = program
+        self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
+        self.program = self._with_widths(program)
         self.grid = grid
         self.device = device
         self._bound = bound
@@ -92,7 +96,7 @@ class Launch:
                 done += last - first
                 if progress:
                     progress(done, count)
-        return _sum(outcomes)
+        return self._in_texels(_sum(outcomes))
 
     def _independent(self) -> bool:
         """Whether workgroups cannot see each other: nothing in storage is both read and written, or atomic."""
@@ -101,6 +105,22 @@ class Launch:
         read = {a.variable for a in storage if not a.writes}
         atomic = any(s.kind == "atomic" and s.space == "storage" for s in self.program.sites)
         return not atomic and not (written & read)
+
+    # ---- textures: counted as their formats pack them ----
+
+    def _with_widths(self, program: Program) -> Program:
+        """The program, whose texture sites have the width of the texels that are bound."""
+        widths = self._texel_bytes
+        sites = [replace(s, bytes_per_lane=widths[s.variable]) if s.variable in widths else s for s in program.sites]
+        return replace(program, sites=sites)
+
+    def _in_texels(self, outcome: Outcome) -> Outcome:
+        """The outcome, whose bytes of texture sites are those of the format."""
+        for probe, tally in zip(self.program.probes, outcome.tallies, strict=False):
+            site = self.program.sites[probe.site]
+            if site.variable in self._texel_bytes:
+                tally[at.BYTES] = tally[at.BYTES] * site.bytes_per_lane // handles.TEXEL_BYTES
+        return outcome
 
     # ---- arrays ----
 
@@ -171,10 +191,19 @@ class Launch:
                 row[at.LIMIT] = (count - 1) * access.stride if access.stride else _NEVER
                 row[at.UNIT], row[at.UNITS] = access.unit, access.units
                 row[at.SPACE] = at.SHARED if access.space == "workgroup" else at.GLOBAL
-                row[at.POLICY] = self._policy
+                row[at.POLICY] = self._policy_of(access)
                 row[at.COUNT_OF] = count
                 row[at.STRIDE] = access.stride
         return table
+
+    def _policy_of(self, access: Access) -> int:
+        """Of an access past the end. A texel that is not there is never stored; its address, clamped, is that of the
+        border, and wraps around to that of the nearest texel that is."""
+        if not isinstance(access.variable.type, t.Texture):
+            return self._policy
+        if access.writes:
+            return at.ZERO
+        return at.CLAMP if self.device.texel_outside == "zero" else at.WRAP
 
     def _start(self, access: Access) -> int:
         name = access.variable.name
@@ -220,8 +249,10 @@ class Launch:
         row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge
         row[at.ORDERED] = len(rule.order)
         order[: len(rule.order)] = rule.order
-        row[at.SECTOR] = self.device.sector_bytes // access.unit
-        row[at.LINE] = self.device.line_bytes // access.unit
+        # As many texels as the format packs into a sector or a line, which take more room here.
+        room = handles.TEXEL_BYTES // self._texel_bytes.get(access.variable.name, handles.TEXEL_BYTES)
+        row[at.SECTOR] = self.device.sector_bytes * room // access.unit
+        row[at.LINE] = self.device.line_bytes * room // access.unit
 
 
 def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:

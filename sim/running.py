@@ -21,6 +21,7 @@ from .launch import POLICIES, Launch, Outcome
 from .models import Device, check_dispatch, get
 from .program.build import build
 from .program.program import Program
+from .program.rounding import Rounding
 from .tracing import Trace, TraceRow
 from .tracing import rows as trace_rows
 from .wgsl.diagnostics import fail
@@ -48,13 +49,13 @@ class Writer:
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
-def _built(pipeline: Pipeline, fused: bool, probes: frozenset[str], together: int, trace: str | None) -> Program:
+def _built(pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None) -> Program:
     """The program of a pipeline; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, fused, probes, together, trace)
+    key = (pipeline.entry.name, values, rounding, probes, together, trace)
     if key not in programs:
-        programs[key] = build(pipeline, fused=fused, probes=probes, together=together, trace=trace)
+        programs[key] = build(pipeline, rounding=rounding, probes=probes, together=together, trace=trace)
     return programs[key]
 
 
@@ -79,8 +80,13 @@ class _Dispatch:
         together = 1
         if self.lanes < _LANES_PER_BATCH // 4:
             together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
+        rounding = Rounding(
+            fused=self.device.fma != "separate",
+            contracts=self.device.fma == "contracted",
+            cuts_f16=self.device.texel_f16 == "zero",
+        )
         name = None if self.trace is None else self.trace.variable
-        program = _built(self.pipeline, self.device.fma == "fused", probes, together, name)
+        program = _built(self.pipeline, rounding, probes, together, name)
         launch = Launch(program, self.bound, self.grid, self.device, self.policy, self.budget, self.trace)
         return launch, launch.run(progress)
 
@@ -130,7 +136,7 @@ class Run:
         bound = next((b for b in self._dispatch.bound if b.key == key and b.writable), None)
         if bound is None:
             raise KeyError(key)
-        invocation = self._dispatch.writers.writer(bound, element * bound.item_bytes)
+        invocation = self._dispatch.writers.writer(bound, bound.byte_of(element))
         if invocation is None:
             return None
         index, lane = divmod(invocation, self._dispatch.lanes)
@@ -142,7 +148,7 @@ def simulate(
     wgsl: str | Path | Module,
     *,
     grid: int | Sequence[int],
-    bindings: Mapping[Key, Any] | None = None,
+    bindings: Mapping[Any, Any] | None = None,
     entry: str | None = None,
     overrides: Mapping[str | int, Any] | None = None,
     device: str | Device = "nvidia",
@@ -156,7 +162,9 @@ def simulate(
     """Run `grid` workgroups of a compute entry point.
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
-    `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end does: clamp, zero, wrap.
+    Textures are arrays (`sim.textures` says which axes and dtypes) or lists of their levels, samplers a `sim.Sampler`.
+    `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end of an array
+    does: clamp, zero, wrap. A texel that is not there is the device's affair (`Device.texel_outside`).
     `budget`: backward jumps that a batch of workgroups may take. `trace`: a variable whose values are noted, see
     `Trace`. `progress(done, of)` is told of workgroups.
     Raises `WgslError` where the shader, or what it is given, is wrong.

@@ -49,7 +49,7 @@ fn gemv_subgroup(
     }
 }
 
-// 32 columns a workgroup, eight invocations a column, which are of one subgroup. Grid: ceil(N / 32) in x and y.
+// 32 columns a workgroup, eight invocations a column, in subgroups of eight at least. Grid: ceil(N / 32) in x and y.
 @compute @workgroup_size(256)
 fn gemv_subgroup_multicol(
     @builtin(workgroup_id) group: vec3<u32>,

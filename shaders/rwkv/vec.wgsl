@@ -41,9 +41,11 @@ fn matmul_vec_single(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
             sums[r] = fma(w[1], x1, fma(w[0], x0, sums[r]));
         }
     }
+    var totals: vec4<f32>;
     for (var r = 0u; r < ROWS; r += 1u) {
-        partials[thread][r] = sums[r].x + sums[r].y + sums[r].z + sums[r].w;
+        totals[r] = sums[r].x + sums[r].y + sums[r].z + sums[r].w;
     }
+    partials[thread] = totals;
     for (var width = 128u; width > 0u; width /= 2u) {
         workgroupBarrier();
         if thread < width {

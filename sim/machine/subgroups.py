@@ -2,7 +2,7 @@
 
 A subgroup is a run of `config[SUBGROUP]` lanes of one workgroup, its last one perhaps shorter; lane 0 of a workgroup is
 lane 0 of its first subgroup. Active are the lanes of the mask row. Sums and the like go in lane order, by the scalar
-operations that the rest of the machine uses. What lanes that are not active are given, nobody sees.
+operations that the rest of the machine uses. What lanes that are not active are given, only a shuffle sees.
 """
 
 from __future__ import annotations

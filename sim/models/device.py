@@ -33,6 +33,11 @@ _POWERS_OF_TWO = (
     ("sector_bytes", WORD, 4096),
     ("line_bytes", WORD, 4096),
 )
+_CHOICES = (
+    ("fma", ("separate", "fused", "contracted")),
+    ("texel_outside", ("zero", "nearest")),
+    ("texel_f16", ("nearest", "zero")),
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,9 @@ class Device:
     sector_bytes: int
     line_bytes: int
     merge_adjacent: bool  # whether its compiler is taken to merge adjacent scalar accesses into wide ones
-    fma: str  # "fused" or "separate"
+    fma: str  # rounds twice: "separate"; once: "fused"; and so do products that only one sum uses: "contracted"
+    texel_outside: str  # what a load of a texel that a texture lacks gives: "zero" or "nearest"
+    texel_f16: str  # how a store to a texel of f16 rounds: to "nearest" or toward "zero"
     workgroup_bytes_per_core: int
     workgroup_bytes_max: int  # for one workgroup
     workgroup_bytes_unit: int  # allocation granularity
@@ -79,8 +86,12 @@ class Device:
         for width, order in self.lane_order.items():
             if sorted(order) != list(range(self.subgroup_size)):
                 raise ValueError(f"lane_order of device {self.name} for {width} bytes is not an order of its lanes")
-        if self.fma not in ("fused", "separate"):
-            raise ValueError(f"fma of device {self.name} is {self.fma!r}: it must be 'fused' or 'separate'")
+        for name, choices in _CHOICES:
+            value = getattr(self, name)
+            if value not in choices:
+                raise ValueError(
+                    f"{name} of device {self.name} is {value!r}: it must be {' or '.join(map(repr, choices))}"
+                )
 
     def with_(self, **changes: Any) -> Device:
         """A copy with other figures; their source is then the caller.

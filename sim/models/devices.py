@@ -53,6 +53,8 @@ ANYWHERE = {
     "line_bytes": assumed(128, _AS_NVIDIA),
     "merge_adjacent": assumed(False, "accesses are charged as written"),
     "fma": assumed("fused", "the hardware has the instruction; not measured"),
+    "texel_outside": assumed("zero", "robust image access, which wgpu asks drivers for; Dawn loads the nearest"),
+    "texel_f16": assumed("nearest", "as arithmetic rounds"),
     "workgroup_bytes_unit": assumed(256, "of the order of what vendors document"),
     "workgroup_bytes_reserved": assumed(0, "none is documented"),
     "register_unit": assumed(8, _AS_NVIDIA),
@@ -77,7 +79,7 @@ NVIDIA = profile(
     lane_order=measured({}, _H200_COUNTERS),
     sector_bytes=measured(32, _H200_COUNTERS),
     line_bytes=measured(128, _H200_COUNTERS),
-    fma=measured("fused", "64x64-tile matmul on an H200, bit for bit"),
+    fma=measured("contracted", "matmuls with fma() and with products and sums, on an H200, bit for bit"),
     workgroup_bytes_per_core=measured(228 * 1024, _H200_ATTRIBUTES),
     workgroup_bytes_max=measured(48 * 1024, _H200_ATTRIBUTES + ": without opting in to more"),
     workgroup_bytes_reserved=measured(1024, _H200_ATTRIBUTES),
@@ -207,6 +209,8 @@ LAVAPIPE = profile(
         "subgroup_size": measured(8, "Mesa 22.3.6 on a processor with AVX2"),
         "subgroup_sizes": measured((8,), "Mesa 22.3.6 on a processor with AVX2"),
         "fma": measured("separate", "64x64-tile matmul on Mesa 22.3.6, bit for bit"),
+        "texel_outside": measured("zero", "loads around textures of all shapes on Mesa 22.3.6 under wgpu 0.32"),
+        "texel_f16": measured("zero", "stores of random numbers on Mesa 22.3.6"),
     },
 )
 

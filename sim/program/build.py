@@ -7,23 +7,26 @@ import numpy as np
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
 from .code import allocate
+from .contract import contract
 from .emit import Emitter
-from .lower import lower
+from .lower import Lowered, lower
 from .program import Program
-from .uniform import analyse
-from .uses import find_uses
+from .rounding import Rounding
+from .uniform import Uniformity, analyse
+from .uses import Uses, find_uses
 
 
 def build(
-    pipeline: Pipeline, *, fused: bool, probes: frozenset[str], together: int, trace: str | None = None
+    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
 ) -> Program:
-    """Lower, analyse, emit and allocate.
-
-    `together`: workgroups per batch; `fused`: fma rounds once; `trace`: a variable whose writes are noted.
-    """
-    lowered = lower(pipeline, fused=fused, trace=trace)
-    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
-    uses = find_uses(lowered.body, uniformity)
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
+    lowered = lower(pipeline, rounding, trace)
+    uniformity, uses = _analysed(lowered, together)
+    if rounding.contracts:
+        # What is traced is rounded as if it were not.
+        unwatched = find_uses(lowered.body, uniformity, notes=False) if lowered.points else uses
+        if contract(lowered.body, unwatched):
+            uniformity, uses = _analysed(lowered, together)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
@@ -48,6 +51,11 @@ def build(
         offsets,
         lowered.points,
     )
+
+
+def _analysed(lowered: Lowered, together: int) -> tuple[Uniformity, Uses]:
+    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
+    return uniformity, find_uses(lowered.body, uniformity)
 
 
 def _shared_offsets(pipeline: Pipeline) -> tuple[dict[str, int], int]:

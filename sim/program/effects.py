@@ -8,7 +8,9 @@ from . import ir
 from .collectives import COLLECTIVES, Effect
 from .expressions import Expressions
 from .ir import Value
+from .sampling import SAMPLING
 from .sites import Site
+from .textures import TEXTURES
 
 
 def _barrier(kind: str) -> Effect:
@@ -82,6 +84,8 @@ _UNSIGNED = ("add", "sub", "and", "or", "xor")
 
 EFFECTS: dict[str, Effect] = {
     **COLLECTIVES,
+    **TEXTURES,
+    **SAMPLING,
     "workgroupBarrier": _barrier("workgroup"),
     "storageBarrier": _barrier("storage"),
     "textureBarrier": _barrier("texture"),

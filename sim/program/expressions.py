@@ -9,12 +9,13 @@ from ..machine.scalar import OPS
 from ..wgsl import compositions, typed
 from ..wgsl import types as t
 from ..wgsl.builtins import Builtin
-from ..wgsl.diagnostics import Crash, fail
+from ..wgsl.diagnostics import Crash, WgslError, fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from . import ir
 from .ir import Block, Value
 from .memory import Memory
+from .rounding import Rounding
 from .sites import Site
 from .views import View
 
@@ -45,7 +46,7 @@ class _Ops:
         self.flops += row.flops
         if op.startswith("bitcast_"):
             return builder.reinterpret(row.result, args[0])
-        if op.startswith("fma_") and not self._lowering.fused:
+        if op.startswith("fma_") and not self._lowering.rounding.fused:
             kind = op.removeprefix("fma_")
             return builder.op(f"add_{kind}", builder.op(f"mul_{kind}", args[0], args[1]), args[2])
         return builder.op(op, *args)
@@ -54,15 +55,15 @@ class _Ops:
 class Expressions(Memory):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
-    def __init__(self, pipeline: typed.Pipeline, fused: bool, trace: str | None) -> None:
+    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, trace: str | None) -> None:
         super().__init__(trace)
         self.pipeline = pipeline
-        self.fused = fused
+        self.rounding = rounding
         self.values: dict[Variable, list[Value]] = {}
         self.views: dict[Variable, View] = {
             var: View(var, type_)
             for var, type_ in pipeline.store_types.items()
-            if var.space in ("storage", "uniform", "workgroup", "immediate")
+            if var.space in ("storage", "uniform", "workgroup", "immediate", "handle")
         }
         self.spans: dict[int, Span] = {}
         self._tables: dict[int, Block] = {}
@@ -77,13 +78,13 @@ class Expressions(Memory):
     # ---- values ----
 
     def argument(self, expr: typed.Expr) -> list[Value] | View:
-        return self.view(expr) if isinstance(expr.type, t.Pointer) else self.value(expr)
+        return self.view(expr) if isinstance(expr.type, t.Pointer | t.Texture | t.Sampler) else self.value(expr)
 
     def evaluate(self, expr: typed.Expr) -> None:
         """For its effects. Of a composite that is only loaded, no value is made."""
         if isinstance(expr, typed.Load) and isinstance(expr.type, t.Array | t.Struct):
             self.view(expr.ref)
-        elif isinstance(expr.type, t.Reference | t.Pointer):
+        elif isinstance(expr.type, t.Reference | t.Pointer | t.Texture | t.Sampler):
             self.view(expr)
         else:
             self.value(expr)
@@ -97,6 +98,8 @@ class Expressions(Memory):
                 return self._constant(override.type, self.pipeline.values[override])
             case typed.ValueRef(var=var):
                 return self.values[var]
+            case typed.VarRef(var=var):  # a texture or a sampler, for everything else is loaded
+                raise _out_of_reach(var, expr.span)
             case typed.Load(ref=ref):
                 return self.load(self.view(ref), expr.span)
             case typed.Index(base=base, index=index):
@@ -221,7 +224,7 @@ class Expressions(Memory):
             case typed.VarRef(var=var) | typed.ValueRef(var=var):
                 view = self.views.get(var)
                 if view is None:
-                    raise fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", expr.span)
+                    raise _out_of_reach(var, expr.span)
                 return view
             case typed.AddressOf(ref=ref):
                 return self.view(ref)
@@ -280,6 +283,10 @@ class Expressions(Memory):
 
 
 _NAMELESS: Any = None  # a value that is indexed has no variable
+
+
+def _out_of_reach(var: Variable, span: Span) -> WgslError:
+    return fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", span)
 
 
 def _flat(value: Any) -> list[Any]:

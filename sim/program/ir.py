@@ -210,8 +210,8 @@ class Target:
     continues: int = 0
 
 
-Effect = Load | Store | Atomic | Barrier | Collective | Note
-Item = Value | Count | Set | Pick | Put | Effect | If | Loop | Scope | Jump
+_Effect = Load | Store | Atomic | Barrier | Collective | Note
+Item = Value | Count | Set | Pick | Put | _Effect | If | Loop | Scope | Jump
 
 
 class Builder:

@@ -19,8 +19,11 @@ from .access import Access
 from .expressions import Expressions
 from .ir import Block, Builder, Target, Value
 from .points import Point, check_name
+from .rounding import Rounding
 from .sites import SiteTable
 from .views import View
+
+MAX_STATEMENTS = 1 << 17  # with those of inlined calls, each as often as it is called: ours, against runaway inlining
 
 
 @dataclass
@@ -45,26 +48,27 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, *, fused: bool, trace: str | None = None) -> Lowered:
-    """Lower one pipeline. `fused`: the device's fma rounds once; `trace`: a variable whose writes are noted.
+def lower(pipeline: typed.Pipeline, rounding: Rounding, trace: str | None = None) -> Lowered:
+    """Lower one pipeline, for a device that rounds so. `trace`: a variable whose writes are noted.
 
     Raises `WgslError` for what cannot be run.
     """
     if trace is not None:
         check_name(trace, pipeline)
-    lowering = _Lowering(pipeline, fused, trace)
+    lowering = _Lowering(pipeline, rounding, trace)
     lowering.entry()
     builder, points = lowering.builder, lowering.tracer.points
     return Lowered(builder, builder.root, lowering.accesses, lowering.sites, lowering.spans, points)
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, fused: bool, trace: str | None) -> None:
-        super().__init__(pipeline, fused, trace)
+    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, trace: str | None) -> None:
+        super().__init__(pipeline, rounding, trace)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
         self._private: list[Block] = []
+        self._statement_count = 0
 
     def entry(self) -> None:
         for variable in self.pipeline.globals:
@@ -82,6 +86,9 @@ class _Lowering(Expressions):
     def call(self, expr: typed.Call) -> list[Value]:
         """Inline a call; its value's components."""
         function = expr.function
+        self._count(expr.span)
+        if function.result is not None:
+            self.fits(function.result, expr.span)
         arguments = [self.argument(a) for a in expr.args]
         outer, self.tracer.function = self.tracer.function, function.name
         for parameter, value in zip(function.params, arguments, strict=True):
@@ -137,7 +144,13 @@ class _Lowering(Expressions):
         """Lower in order; False where the rest cannot be reached."""
         return all(self._statement(statement) for statement in statements)
 
+    def _count(self, span: Span) -> None:
+        self._statement_count += 1
+        if self._statement_count > MAX_STATEMENTS:
+            raise fail("limit", f"inlined, the calls make more than {MAX_STATEMENTS} statements", span)
+
     def _statement(self, statement: typed.Stmt) -> bool:
+        self._count(statement.span)
         match statement:
             case typed.Block(body=body):
                 return self._statements(body)

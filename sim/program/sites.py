@@ -12,7 +12,8 @@ from ..wgsl.source import Source, Span
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`kind` is load, store, atomic, barrier, subgroup or op. Memory sites say where they point.
+    """`kind` is load, store, atomic, barrier, subgroup or op. Memory sites say where they point; `bytes_per_lane` of a
+    sampled texture, whose format is not known before it is bound, is 0.
 
     `part` tells apart the accesses that one expression makes (the columns of a matrix, the members of a struct).
     `flops` is per active lane and execution.
@@ -34,7 +35,7 @@ class Site:
     @property
     def is_work(self) -> bool:
         """Whether an invocation that comes here does something for the result: reads or writes what others can see."""
-        return self.kind in ("load", "store", "atomic") and self.space in ("storage", "workgroup")
+        return self.kind in ("load", "store", "atomic") and self.space in ("storage", "workgroup", "texture")
 
 
 NO_SITE = Site("none", Span(Source(""), 0, 0))

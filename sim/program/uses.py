@@ -99,15 +99,15 @@ def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, boo
             pass
 
 
-def find_uses(body: Region, uniformity: Uniformity) -> Uses:
-    """Count the uses of everything that some effect depends on."""
+def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True) -> Uses:
+    """Count the uses of everything that some effect depends on; `notes`: what is traced counts as one."""
     uses = Uses()
     # A variable nobody reads is not written either; what was written may be the only reader of another.
     while True:
         before = len(uses.slots)
         uses.count.clear()
         uses.wide.clear()
-        _Marker(uses, uniformity).region(body)
+        _Marker(uses, uniformity, notes).region(body)
         if len(uses.slots) == before:
             break
     _Order(uses, uniformity).find_copies(body)
@@ -117,9 +117,10 @@ def find_uses(body: Region, uniformity: Uniformity) -> Uses:
 class _Marker:
     """Walks from effects to what they need."""
 
-    def __init__(self, uses: Uses, uniformity: Uniformity) -> None:
+    def __init__(self, uses: Uses, uniformity: Uniformity, notes: bool) -> None:
         self._uses = uses
         self._uniformity = uniformity
+        self._notes = notes
 
     def region(self, region: Region) -> None:
         for item in region.items:
@@ -129,6 +130,8 @@ class _Marker:
         match item:
             case Value() | ir.Pick():
                 return  # needed only where something needs it
+            case ir.Note() if not self._notes:
+                return
             case ir.Set(slot=slot) if slot not in self._uses.slots:
                 return
             case ir.Put(block=block) if not self._uses.slots.intersection(block.slots):

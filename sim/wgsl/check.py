@@ -70,7 +70,7 @@ def check(
 
     `features`: the language features to allow, to learn whether a shader gets by without some of them. `uniformity`:
     how bad a barrier in divergent control flow is (error, as in the spec; or warning, info, off: some implementations
-    do not look). Raises `WgslError` with what is wrong, at most one complaint a declaration.
+    do not look). Raises `WgslError` with what is wrong, at most one complaint a statement or module-scope declaration.
     """
     try:
         module = parse(source) if isinstance(source, Source) else source
@@ -97,14 +97,14 @@ class ModuleScope:
         """Everything, in the order that lets each part rely on the ones before."""
         self._directives()
         for decl in self._module.decls:
-            with self._collecting():
+            with self.collecting():
                 if isinstance(decl, syntax.ConstAssert):
                     check_assertion(Expressions(self), decl)
                 else:
                     self.lookup(decl.name, decl.name_span)
         for decl in self._module.decls:
             if isinstance(decl, syntax.Function) and decl.name not in self._failed:
-                with self._collecting():
+                with self.collecting():
                     self._function_body(decl)
         if self._errors:
             raise _all_of(self._errors)
@@ -115,8 +115,8 @@ class ModuleScope:
         return self.made
 
     @contextmanager
-    def _collecting(self) -> Iterator[None]:
-        """Keep an error for the end, and go on with the next declaration."""
+    def collecting(self) -> Iterator[None]:
+        """Keep an error for the end, and go on with the next declaration or statement."""
         try:
             yield
         except WgslError as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from . import fold, overloads, syntax, typed
 from . import types as t
 from .builtins import OPERATORS, Builtin
+from .check_types import check_held
 from .diagnostics import Note, counted, fail
 from .scopes import Generator, TypeName, describe
 from .source import Span
@@ -137,6 +138,7 @@ def _construct(e: Expressions, entity: TypeName | Generator, expr: syntax.Call) 
     if isinstance(type_, t.Array) and len(args) > MAX_ARRAY_CONSTRUCTOR:
         message = f"an array constructor takes at most {MAX_ARRAY_CONSTRUCTOR} elements, not {len(args)}"
         raise fail("limit", message, expr.span)
+    check_held(type_, expr.span)
     converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
     if len(converted) == 1 and fold.same_shape(converted[0].type, type_):
         return fold.conversion(type_, converted[0], expr.span)
@@ -153,4 +155,5 @@ def _target(e: Expressions, entity: TypeName | Generator, expr: syntax.Call) -> 
     type_ = e.types.named(entity, callee) if isinstance(entity, TypeName) else e.types.generated(entity, callee)
     if not t.is_constructible(type_):
         raise fail("not-constructible", f"a value of type {type_} cannot be constructed", callee.span)
+    check_held(type_, callee.span)
     return type_

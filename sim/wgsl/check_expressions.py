@@ -13,7 +13,7 @@ from . import check_calls, fold, syntax, typed
 from . import types as t
 from .check_types import TypeExpressions
 from .diagnostics import Note, WgslError, fail
-from .scopes import Bypassed, Constant, Entity, Scope, Uses, describe, did_you_mean
+from .scopes import Bypassed, Constant, Entity, Failed, Scope, Uses, describe, did_you_mean
 from .source import Span
 
 if TYPE_CHECKING:
@@ -45,18 +45,26 @@ class Expressions:
         if isinstance(local, Bypassed):
             jump = Note("the continue that may jump over it", local.jump)
             raise fail("bypassed-declaration", f"'{name}' is declared after a continue", span, jump)
+        if isinstance(local, Failed):
+            raise local.error
         if local is not None:
             return local
         entity = self.module.lookup(name, span)
         if entity is None:
-            nearby = [*(self.scope.names() if self.scope else ()), *self.module.names()]
-            raise fail("unresolved-name", f"'{name}' is not declared", span, hint=did_you_mean(name, nearby))
+            raise self._unresolved(name, span)
         match entity:
             case typed.Variable():
                 self.uses.globals.setdefault(entity, span)
             case typed.Override():
                 self.uses.overrides.setdefault(entity, span)
         return entity
+
+    def _unresolved(self, name: str, span: Span) -> WgslError:
+        nearby = [*(self.scope.names() if self.scope else ()), *self.module.names()]
+        error = fail("unresolved-name", f"'{name}' is not declared", span, hint=did_you_mean(name, nearby))
+        if self.scope:
+            self.scope.root().fail(name, error, span)
+        return error
 
     def need_extension(self, name: str, what: str, span: Span) -> None:
         self.module.need_extension(name, what, span)

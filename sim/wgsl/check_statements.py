@@ -67,7 +67,11 @@ class Statements:
     # ---- blocks and scopes -----------------------------------------------------------------------------
 
     def _list(self, body: list[syntax.Stmt]) -> list[typed.Stmt]:
-        made = [_CHECKS[type(stmt)](self, stmt) for stmt in body]
+        """Check statement by statement: one that is wrong is complained of, and left out."""
+        made: list[typed.Stmt | None] = []
+        for stmt in body:
+            with self.module.collecting():
+                made.append(_CHECKS[type(stmt)](self, stmt))
         return [stmt for stmt in made if stmt is not None]
 
     def _filters(self, attributes: list[syntax.Attribute], place: str) -> dict[str, str]:
@@ -95,8 +99,12 @@ class Statements:
     # ---- declarations ----------------------------------------------------------------------------------
 
     def _declaration(self, stmt: syntax.LocalDecl) -> typed.Stmt | None:
-        made, entity = _DECLARATIONS[stmt.keyword](self, stmt)
-        self.scope.declare(stmt.name, entity, stmt.name_span)
+        try:
+            made, entity = _DECLARATIONS[stmt.keyword](self, stmt)
+            self.scope.declare(stmt.name, entity, stmt.name_span)
+        except WgslError as error:
+            self.scope.fail(stmt.name, error, stmt.name_span)
+            raise
         return made
 
     def _const(self, stmt: syntax.LocalDecl) -> tuple[None, Constant]:

@@ -11,7 +11,7 @@ from . import syntax
 from . import types as t
 from .check_attributes import check_attributes
 from .check_io import check_blending, io_attributes
-from .check_types import check_nesting
+from .check_types import check_fields, check_nesting
 from .diagnostics import fail
 from .scopes import redeclared
 from .source import Span
@@ -40,6 +40,7 @@ def struct_type(e: Expressions, decl: syntax.Struct) -> t.Struct:
         members.append((member.name, type_, _attributes(e, member, type_), member.name_span))
     check_blending(members)
     made = t.layout(decl.name, members)
+    check_fields(made, decl.name_span)
     check_nesting(made, decl.name_span)
     return made
 

@@ -6,7 +6,8 @@ that is wrong. What a name means is asked of `Names`, what an array length is of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Protocol
 
 from . import syntax
@@ -16,6 +17,9 @@ from .scopes import Entity, Enumerant, Generator, TypeName, describe
 from .source import Span
 
 MAX_NESTING_DEPTH = 15  # spec, "Limits"
+# Our own: they end what would take minutes, or all memory.
+MAX_FIELDS = 1 << 14  # members of a struct and of the structs inside
+MAX_COMPONENTS = 1 << 16  # scalars of a value that is written out, or is zero
 
 
 class Names(Protocol):
@@ -240,6 +244,28 @@ def check_nesting(type_: t.Type, span: Span) -> None:
     depth = nesting_depth(type_)
     if depth > MAX_NESTING_DEPTH:
         raise fail("limit", f"{type_} nests {depth} deep, more than {MAX_NESTING_DEPTH}", span)
+
+
+def check_fields(struct: t.Struct, span: Span) -> None:
+    if next(islice(_fields(struct), MAX_FIELDS, None), None):
+        raise fail("limit", f"{struct} has more than {MAX_FIELDS} members, with those of the structs inside", span)
+
+
+def _fields(type_: t.Type) -> Iterator[t.Member]:
+    match type_:
+        case t.Array():
+            yield from _fields(type_.elem)
+        case t.Struct():
+            for member in type_.members:
+                yield member
+                yield from _fields(member.type)
+
+
+def check_held(type_: t.Type, span: Span) -> None:
+    """Raises `WgslError` for a constructible type of which a value is too large to be written."""
+    count = t.components(type_)
+    if count > MAX_COMPONENTS:
+        raise fail("limit", f"{type_} holds {count} scalars, more than the {MAX_COMPONENTS} of a value", span)
 
 
 def _mentions_f16(type_: t.Type) -> bool:

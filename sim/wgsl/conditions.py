@@ -1,4 +1,4 @@
-"""The integer expressions of `#if` and `#elif`: C's operators and precedence, on integers of any size.
+"""The integer expressions of `#if` and `#elif`: C's operators and precedence, on integers of 128 bits.
 
 Macros are expanded before, `defined X` is asked of the caller. A name that is no macro is an error rather than C's
 silent 0, unless it stands where the outcome is settled already: `defined(N) && N > 4` is safe.
@@ -18,6 +18,7 @@ _TOKEN = re.compile(rf"\s*(\d\w*|{WORD}|<<|>>|<=|>=|==|!=|&&|\|\||\S)")
 _NUMBER = re.compile(r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})[iu]?")
 _MOST_NESTING = 32
 _MOST_SHIFT = 63
+_MOST_BITS = 128
 
 # Loosest first.
 _PRECEDENCE = ["||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"]
@@ -70,13 +71,13 @@ def evaluate(text: str, span: Span) -> int:
 class _Condition:
     def __init__(self, text: str, span: Span) -> None:
         self.span = span
-        self.tokens = _TOKEN.findall(text)
+        self.tokens = _TOKEN.findall(text)[::-1]  # the next one last
         self.depth = 0
 
     @property
     def token(self) -> str:
         """The current token, empty at the end."""
-        return self.tokens[0] if self.tokens else ""
+        return self.tokens[-1] if self.tokens else ""
 
     def wrong(self, message: str) -> WgslError:
         return fail("bad-condition", message, self.span)
@@ -85,7 +86,7 @@ class _Condition:
         """Operators of level `least` and tighter; where not `live`, only the form counts."""
         left = self.unary(live)
         while _LEVEL.get(self.token, -1) >= least:
-            symbol = self.tokens.pop(0)
+            symbol = self.tokens.pop()
             settled = (symbol == "&&" and not left) or (symbol == "||" and bool(left))
             right = self.binary(_LEVEL[symbol] + 1, live and not settled)
             if live:
@@ -97,13 +98,16 @@ class _Condition:
             raise self.wrong("division by zero")
         if symbol in ("<<", ">>") and not 0 <= right <= _MOST_SHIFT:
             raise self.wrong(f"shift by {right}, not 0 to {_MOST_SHIFT}")
-        return int(_BINARY[symbol](left, right))
+        value = int(_BINARY[symbol](left, right))
+        if value.bit_length() > _MOST_BITS:
+            raise self.wrong(f"the result of '{symbol}' has more than {_MOST_BITS} bits")
+        return value
 
     def unary(self, live: bool) -> int:
         token = self.token
         if not token:
             raise self.wrong("the condition ends too early")
-        self.tokens.pop(0)
+        self.tokens.pop()
         self.depth += 1
         if self.depth > _MOST_NESTING:
             raise self.wrong(f"nested deeper than {_MOST_NESTING} levels")
@@ -118,7 +122,7 @@ class _Condition:
             value = self.binary(0, live)
             if self.token != ")":
                 raise self.wrong("expected ')'")
-            self.tokens.pop(0)
+            self.tokens.pop()
             return value
         if token in ("true", "false"):
             return int(token == "true")

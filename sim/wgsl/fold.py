@@ -17,8 +17,6 @@ from .builtins import Builtin
 from .diagnostics import fail
 from .source import Span
 
-MOST_COMPONENTS = 1 << 22  # of a constant
-
 
 def is_early(expr: typed.Expr) -> bool:
     """Is it an override-expression (const-expressions are)? Known at pipeline creation at the latest."""
@@ -112,8 +110,6 @@ def construct(type_: t.Type, args: list[typed.Expr], span: Span) -> typed.Expr:
     if not all(isinstance(a, typed.Const) for a in args):
         return typed.Construct(type_, span, args)
     if not args:
-        if (count := t.components(type_)) > MOST_COMPONENTS:
-            raise fail("limit", f"a value of {count:,} components is more than this implementation can hold", span)
         return typed.Const(type_, span, consteval.zero(type_))
     values = [a.value for a in args if isinstance(a, typed.Const)]
     known = None not in values

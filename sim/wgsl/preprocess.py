@@ -22,7 +22,8 @@ from .source import LINE_BREAKS, Source, Span
 
 # More text than this, from includes or macros that multiply, is taken for a mistake.
 _MOST_CHARACTERS = 1 << 24
-_MOST_EXPANSION = 1 << 20
+_MOST_EXPANSION = 1 << 22  # of macro text that is put in, all replacements together, each with its own share
+_REPLACEMENT = 16  # characters of macro text that one replacement takes as long as
 _MOST_NESTED_MACROS = 64
 _MOST_OPEN_FILES = 64
 
@@ -96,6 +97,7 @@ class _Preprocessor:
         self.origin: list[tuple[str, int]] = []
         self.next_line = (name, 1)  # the original file and line of what comes next
         self.characters = 0
+        self.expansion = 0
         self.conditionals: list[_Conditional] = []
         self.open_files: list[tuple[Path | None, Path | None]] = []  # (resolved path, directory)
         self.comment_depth = 0
@@ -211,10 +213,10 @@ class _Preprocessor:
             value = None if match.lastgroup == "number" or word in hidden else self.macros.get(word)
             if value is None:
                 return word
-            result = self.expand(value, span, hidden | {word}) if len(hidden) < _MOST_NESTED_MACROS else None
-            if result is None or len(result) > _MOST_EXPANSION:
-                raise fail("too-large", f"the macro '{word}' expands to too much", span)
-            return result
+            self.expansion += len(value) + _REPLACEMENT
+            if self.expansion > _MOST_EXPANSION or len(hidden) == _MOST_NESTED_MACROS:
+                raise fail("too-large", f"macros expand to too much text, here by way of '{word}'", span)
+            return self.expand(value, span, hidden | {word})
 
         return _WORD_OR_NUMBER.sub(replaced, text)
 

@@ -59,16 +59,33 @@ class Bypassed:
     jump: Span
 
 
+@dataclass(eq=False, slots=True)
+class Failed:
+    """A name that an error is about: whoever uses it fails of that same error, so that people hear of it once."""
+
+    name: str
+    error: WgslError
+
+
 Entity = (
-    Bypassed | Constant | TypeName | Generator | Enumerant | Builtin | typed.Variable | typed.Override | typed.Function
+    Bypassed
+    | Failed
+    | Constant
+    | TypeName
+    | Generator
+    | Enumerant
+    | Builtin
+    | typed.Variable
+    | typed.Override
+    | typed.Function
 )
 
 
 def describe(entity: Entity) -> str:
     """What an entity is, with its article: "a type", "a function"."""
     match entity:
-        case Bypassed():
-            return "a bypassed name"
+        case Bypassed() | Failed():
+            return "a name that cannot be used"
         case Constant():
             return "a constant"
         case TypeName():
@@ -107,9 +124,18 @@ class Scope:
 
     def declare(self, name: str, entity: Entity, span: Span) -> None:
         """Give a name a meaning from here on. Raises `WgslError` where this scope has the name already."""
-        if name in self.entities:
-            raise redeclared(name, span, self.entities[name][1])
+        first = self.entities.get(name)
+        if first and not isinstance(first[0], Failed):
+            raise redeclared(name, span, first[1])
         self.entities[name] = (entity, span)
+
+    def fail(self, name: str, error: WgslError, span: Span) -> None:
+        """From here on, whoever uses the name fails of this error."""
+        self.entities[name] = (Failed(name, error), span)
+
+    def root(self) -> Scope:
+        """The outermost scope: that of the function's parameters."""
+        return self.parent.root() if self.parent else self
 
     def lookup(self, name: str) -> Entity | None:
         scope: Scope | None = self
@@ -120,10 +146,10 @@ class Scope:
         return None
 
     def names(self) -> Iterable[str]:
-        """Every name in sight, innermost first."""
+        """Every name in sight that can be used, innermost first."""
         scope: Scope | None = self
         while scope is not None:
-            yield from scope.entities
+            yield from (name for name, (entity, _) in scope.entities.items() if not isinstance(entity, Failed))
             scope = scope.parent
 
 

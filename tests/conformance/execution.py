@@ -35,7 +35,7 @@ _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 def expr_failures(record: Record) -> list[str]:
     """The results that are not accepted."""
     out = record["out"]
-    bindings = {(out["g"], out["b"]): bytes(out["size"])}
+    bindings: dict[Any, Any] = {(out["g"], out["b"]): bytes(out["size"])}
     if record["inp"]:
         given = record["inp"]
         bindings[given["g"], given["b"]] = base64.b64decode(given["data"])
@@ -151,7 +151,9 @@ def _dispatch(record: Record, op: Record, buffers: list[bytearray], device: str)
     if op.get("indirect"):
         buffer, offset = op["indirect"]
         grid = struct.unpack_from("<3I", buffers[buffer], offset)
-    places = {(e["g"], e["b"]): (buffers[e["buf"]], e["off"], e["size"]) for e in op["bind"]}
+    places: dict[Any, tuple[bytearray, int, int]] = {
+        (e["g"], e["b"]): (buffers[e["buf"]], e["off"], e["size"]) for e in op["bind"]
+    }
     run = sim.simulate(
         record["shaders"][op["shader"]],
         grid=grid,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.conformance import data
+from tests.conformance.__main__ import main
 from tests.conformance.judging import Verdict, judge
 
 Read = Callable[[str], Iterator[data.Record]]
 
-SAMPLES = {"expr": 12, "exec": 6, "valid": 8}  # of every test the normal run takes one record in so many, one at least
+SAMPLES = {"expr": 24, "exec": 6, "valid": 8}  # of every test the normal run takes one record in so many, one at least
 MANY = 8  # a record of more dispatches than this is left to the whole run: some take seconds
 
 
@@ -20,7 +26,7 @@ def _is_short(record: data.Record) -> bool:
     return sum(op["op"] == "dispatch" for op in record.get("ops", ())) <= MANY
 
 
-@pytest.mark.parametrize(("kind", "least"), [("expr", 480), ("exec", 320), ("valid", 1500)])
+@pytest.mark.parametrize(("kind", "least"), [("expr", 666), ("exec", 320), ("valid", 1500)])
 def test_a_sample_of_every_test_passes(conformance: Read, kind: str, least: int) -> None:
     candidates = (r for r in conformance(kind) if _is_short(r) and r["id"] not in data.listed())
     judged = [(record["id"], judge(kind, record)) for record in data.sample(candidates, SAMPLES[kind])]
@@ -79,3 +85,29 @@ def test_what_is_listed_and_passes_fails(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(data, "listed", lambda: {"module": "a reason"})
     assert judge("valid", MODULE).outcome == "failed"
     assert judge("valid", {**MODULE, "expect": False}) == Verdict("listed", "a reason")
+
+
+def test_the_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows by test, the text of what fails, totals; 0 only where everything passed or is listed."""
+    named = {"test": "webgpu:shader,validation,decl:names", "compute_only": True}
+    modules = [
+        {**named, **MODULE},
+        {**named, **MODULE, "id": "wrong", "expect": False},
+        {**named, **MODULE, "id": "listed", "expect": False},
+    ]
+    with gzip.open(tmp_path / "valid.dev.jsonl.gz", "wt") as file:
+        file.writelines(f"{json.dumps(module)}\n" for module in modules)
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    monkeypatch.setattr(data, "listed", lambda: {"listed": "a reason"})
+    monkeypatch.setattr(sys, "argv", ["conformance", "--kind", "valid", "--jobs", "1"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    shown = capsys.readouterr().out
+    assert left.value.code == 1
+    assert re.search(r"^ +1 +1 +1 +0 +0  valid validation,decl:names$", shown, re.M)
+    assert "--- wrong\nconst a = 1;\n>>> failed: accepted" in shown
+    assert re.search(r"^ +0 +1 +1 +0 +0 +2 +50\.00 .*valid: to be rejected$", shown, re.M)
+    monkeypatch.setattr(sys, "argv", ["conformance", "module", "--kind", "valid", "--jobs", "1"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 0

@@ -27,7 +27,7 @@ def test_profiles_hang_together(device):
 
 def test_what_was_measured_is_marked_so():
     assert NVIDIA.sources["banks"].mark == "measured"
-    assert (NVIDIA.fma, NVIDIA.sources["fma"].mark) == ("fused", "measured")
+    assert (NVIDIA.fma, NVIDIA.sources["fma"].mark) == ("contracted", "measured")
     assert (LAVAPIPE.fma, LAVAPIPE.sources["fma"].mark) == ("separate", "measured")
     assert (LAVAPIPE.subgroup_size, SWIFTSHADER.subgroup_size) == (8, 4)
 
@@ -56,7 +56,9 @@ def test_a_changed_device_says_who_changed_it():
         ({"banks": 24}, "banks of device nvidia is 24: it must be a power of two"),
         ({"banks": 128}, "4 to 64"),
         ({"subgroup_size": 256}, "1 to 128"),
-        ({"fma": "sometimes"}, "'fused' or 'separate'"),
+        ({"fma": "sometimes"}, "'separate' or 'fused' or 'contracted'"),
+        ({"texel_outside": "mirror"}, "'zero' or 'nearest'"),
+        ({"texel_f16": "up"}, "'nearest' or 'zero'"),
         ({"lane_order": {16: (0, 1)}}, "not an order of its lanes"),
     ],
 )

@@ -178,12 +178,29 @@ def test_files_that_are_no_kernels(folder):
     for name, message in {
         "": "holds no manifest",
         "broken.toml": "cannot be read",
-        "image.wgsl": "t is a texture_2d<f32>, and textures and samplers cannot be bound yet",
+        "image.wgsl": "--bind t=…   texture_2d<f32>",
         "pixels.wgsl": "the shader has no compute entry point",
         "bytes.wgsl": "is not UTF-8 text",
     }.items():
         result = bankshot("audit", folder / name)
         assert (result.exit_code, message in result.stderr) == (2, True), result.output
+
+
+@pytest.mark.usefixtures("adapter")
+def test_a_texture_of_the_command_line(folder):
+    (folder / "image.wgsl").write_text(
+        "@group(0) @binding(0) var t: texture_2d<f32>; @group(0) @binding(1) var s: sampler;"
+        "@group(0) @binding(2) var<storage, read_write> y: array<vec4f, 4>;"
+        "@compute @workgroup_size(4) fn f(@builtin(local_invocation_index) i: u32) {"
+        "    y[i] = textureSampleLevel(t, s, vec2(f32(i), 0.5) / 4, 0.0);"
+        "}"
+    )
+    result = bankshot("diff", folder / "image.wgsl", "--bind", "t=normal:f32:5,6,4")
+    assert result.exit_code == 0, result.output
+    result = bankshot("audit", folder / "image.wgsl", "--bind", "t=normal:f32:5,6,4")
+    assert (result.exit_code, "default contents for s (sampler)" in result.output) == (0, True), result.output
+    result = bankshot("diff", folder / "image.wgsl", "--bind", "t=normal:f32:5,6,3")
+    assert (result.exit_code, "t has 3 channels of float32" in result.stderr) == (2, True)
 
 
 def test_a_manifest_that_the_shader_does_not_fit(folder):

@@ -1,9 +1,11 @@
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.errors import UsageError
-from oracle.expressions import evaluate, names_in
+from oracle.expressions import evaluate, fraction, names_in
 
 
 @given(st.integers(1, 10**30), st.integers(1, 10**6))
@@ -17,6 +19,11 @@ def test_ceil_is_exact_for_sizes_that_floats_cannot_hold(n, tile):
 )
 def test_arithmetic(text, value):
     assert evaluate(text, {"M": 7}) == value
+
+
+def test_a_share_is_exact():
+    assert fraction("ceil(K / 256) / 256", {"K": 1152}) == Fraction(5, 256)
+    assert fraction(3, {}) == 3
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from oracle import gpu
 from oracle.directives import without_directives
-from oracle.errors import GpuError, NoAdapter, UsageError
+from oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
 from oracle.gpu import Slot
 
 DOUBLE = """
@@ -45,6 +45,14 @@ def test_every_repetition_starts_from_fresh_contents():
     assert run.outputs[2, 3][0, 2] == 5
     assert len(run.seconds) == 3
     assert all(s > 0 for s in run.seconds)
+
+
+@pytest.mark.usefixtures("adapter")
+def test_a_binding_beyond_what_the_adapter_takes_is_named():
+    most = gpu._device(None)[1].limits["max-uniform-buffer-binding-size"]
+    given = {**bindings(), "n": np.zeros(most // 4 + 1, np.uint32)}
+    with pytest.raises(TooLarge, match=f"binding n holds {most + 4:,} bytes, and the adapter binds {most:,} at most"):
+        gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
 
 
 @pytest.mark.usefixtures("adapter")

@@ -43,6 +43,11 @@ fn note(i: u32) {
     atomicAdd(&hist[i % 7u], 1u);
 }
 
+@compute @workgroup_size(1)
+fn unused() {
+    note(u32(weight(1u, 2.0)));
+}
+
 @compute @workgroup_size(SIZE)
 fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) wg: vec3<u32>) {
     let p = &tile[(lane * 5u) % SIZE];
@@ -88,7 +93,7 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) wg: v
 def case_of(tmp_path, source, arrays, grid, overrides=None):
     path = tmp_path / "kernel.wgsl"
     path.write_text(source)
-    request = cases.Request(arrays=arrays, grid=grid, overrides=overrides or {})
+    request = cases.Request(arrays=arrays, grid=grid, overrides=overrides or {}, entry="main")
     (plan,) = cases.plans([path], request)
     (case,) = plan.cases()
     return case
@@ -196,3 +201,16 @@ def test_the_command_says_so(adapter, tmp_path):
     assert entry["counters"]["ok"]
     assert entry["counters"]["differences"] == []
     assert entry["counters"]["compared"] > 50
+
+
+def test_texels_are_not_counted_on_a_gpu(tmp_path):
+    source = """\
+    @group(0) @binding(0) var t: texture_2d<f32>;
+    @group(0) @binding(1) var<storage, read_write> y: f32;
+    @compute @workgroup_size(1) fn main() { y = textureLoad(t, vec2(0, 0), 0).x; }
+    """
+    given = {"t": np.zeros((2, 2), np.float32), "y": np.zeros(1, np.float32)}
+    case = case_of(tmp_path, source, given, (1, 1, 1))
+    _, run, _ = gpu_counters._fitting(case, "nvidia", lambda stage: None)
+    with pytest.raises(UsageError, match=r"kernel.wgsl:3: textureLoad cannot be counted on a GPU"):
+        gpu_counters.instrument(run.pipeline, run.program.sites)

@@ -130,6 +130,20 @@ def test_what_a_load_past_the_end_gives_is_of_no_matter(name):
     assert all(same_bits(first, other) for other in others)
 
 
+@pytest.mark.skipif("races" not in sim.PROBES, reason="this simulator has no probe for races")
+@pytest.mark.parametrize("left_out", [None, 0, 1], ids=["neither", "first", "second"])
+@pytest.mark.parametrize("name", ["matmul", "matmul_single", "matmul_at"])
+def test_each_barrier_of_a_tiled_matmul_is_needed(name, left_out):
+    """Three steps of tiles, with both barriers and without either."""
+    case = case_of(name, {"M": 48, "K": 48, "N": 48})
+    pieces = check_module(case.kernel).source.text.split("workgroupBarrier();")
+    assert len(pieces) == 3
+    barriers = ["" if number == left_out else "workgroupBarrier();" for number in (0, 1)]
+    text = pieces[0] + barriers[0] + pieces[1] + barriers[1] + pieces[2]
+    run = sim.simulate(text, entry="multiply", grid=case.grid, bindings=case.bindings, probes="races")
+    assert {finding.code for finding in run.findings} == (set() if left_out is None else {"race"})
+
+
 # ---- what a host must see to -------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import sim
 from oracle import inputs, manifest
 from oracle.errors import UsageError
 
@@ -83,7 +84,11 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ("M = 6", "M = -6", "k.toml:4: `M` is to be a whole number above 0, not -6"),
         ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` uses Q, which [kernel] dims does not have"),
         ('"ceil(N / 3)"', '"ceil(N /"', "k.toml:5: `ceil(N /` is not arithmetic"),
-        ('dtype = "f32"', 'dtype = "f33"', "k.toml:10: `dtype` is to be one of f32, f16, i32, u32, not 'f33'"),
+        (
+            'dtype = "f32"',
+            'dtype = "f33"',
+            "k.toml:10: `dtype` is to be one of f32, f16, i32, u32, i16, u16, i8, u8, not 'f33'",
+        ),
         ('init = "normal"', 'init = "gauss"', "k.toml:12: `init` is to be one of normal,"),
         ('init = "normal"', "", "k.toml:8: a binding is made by exactly one of init, file, values, struct"),
         ('shape = ["M", "2 * N"]', "", "k.toml:8: [bind.A] lacks `shape`"),
@@ -172,6 +177,77 @@ def test_free_outputs(write):
         manifest.load(write(text.replace('reference = "r"', "")))
 
 
+TEXTURED = """\
+[kernel]
+source = "k.wgsl"
+dims = { W = 8 }
+dispatch = [1]
+
+[bind.image]
+dtype = "u8"
+shape = [3, 5, "W", 4]
+init = "uniform"
+levels = 3
+
+[bind.s]
+sampler = { mag = "linear", address = ["repeat", "mirror-repeat"] }
+
+[expect.gpu]
+image = { rule = "close", rtol = 0, atol = 0.5 }
+"""
+IMAGES = """
+@group(0) @binding(0) var image: texture_2d_array<f32>;
+@group(0) @binding(1) var s: sampler;
+@group(0) @binding(2) var<storage> buffer: array<u32>;
+@compute @workgroup_size(1) fn main() {}
+"""
+
+
+@pytest.fixture
+def images(write, tmp_path):
+    (tmp_path / "k.wgsl").write_text(IMAGES)
+    return write
+
+
+def test_textures_and_samplers(images):
+    kernel = manifest.load(images(TEXTURED))
+    case = kernel.case(kernel.shapes[0])
+    assert [(a.shape, a.dtype.name) for a in case.arrays["image"]] == [
+        ((3, 5, 8, 4), "uint8"),
+        ((3, 2, 4, 4), "uint8"),
+        ((3, 1, 2, 4), "uint8"),
+    ]
+    assert sim.Sampler("linear", address=("repeat", "mirror-repeat")) == sim.Sampler(
+        **{**case.arrays["s"], "address": tuple(case.arrays["s"]["address"])}
+    )
+    assert str(kernel.gpu_rules["image"]) == "close rtol 0 atol 0.5"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("levels = 3", "levels = 0", "k.toml:10: `levels` is to be a whole number above 0, not 0"),
+        (
+            "[bind.image]",
+            '[bind.image]\nvar = "buffer"',
+            "binding buffer is a array<u32>, and only textures have levels",
+        ),
+        ("[expect.gpu]\nimage", "[expect.gpu]\nimagine", "has an unknown key `imagine`; did you mean `image`?"),
+        ('init = "uniform"', 'file = "x.npy"', "k.toml:10: only `init` makes `levels`"),
+        ('sampler = { mag = "linear"', 'dtype = "f32"\nsampler = { mag = "linear"', "has an unknown key `dtype`"),
+    ],
+)
+def test_mistakes_with_textures(images, old, new, message):
+    def make():
+        kernel = manifest.load(path)
+        return kernel.case(kernel.shapes[0])
+
+    path = images(TEXTURED.replace(old, new))
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert message in str(caught.value)
+
+
 def test_an_expression_that_fails_at_one_shape_names_it(write):
     kernel = manifest.load(write(GOOD.replace('"ceil(N / 3)"', '"N / 3"')))
     with pytest.raises(UsageError, match=r"k.toml: at M=6 N=4: `N / 3` is 4/3, not a whole number"):
@@ -181,6 +257,42 @@ def test_an_expression_that_fails_at_one_shape_names_it(write):
 def test_an_unknown_dim_is_named(write):
     with pytest.raises(UsageError, match="no dimension is named Q; there are M, N"):
         manifest.load(write(GOOD)).shape({"Q": 1})
+
+
+SCALES = """\
+[bind.scales]
+dtype = "u32"
+shape = ["M", "2 * N"]
+init = "nf4.absmax"
+of = "A"
+
+[bind.size]"""
+PACKED = GOOD.replace('dtype = "f32"', 'dtype = "u32"').replace('"normal"', '"nf4"').replace("[bind.size]", SCALES)
+
+
+def test_packed_weights_and_their_scales_are_of_one_matrix(write):
+    kernel = manifest.load(write(PACKED))
+    arrays = kernel.case(kernel.shape({})).arrays
+    for name, kind in (("A", "nf4"), ("scales", "nf4.absmax")):
+        assert np.array_equal(arrays[name], inputs.generate(kind, "A", (6, 8), "u32"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('of = "A"', 'of = "B"', "k.toml:14: `of` of scales names B, which is no binding"),
+        (
+            '"u32"\nshape = ["M", "2 * N"]\ninit = "nf4"',
+            '"f32"\nshape = ["M"]\ninit = "nf4"',
+            "`nf4` makes u32, not f32",
+        ),
+    ],
+)
+def test_a_mistake_about_packed_weights_is_named(write, old, new, message):
+    assert PACKED.count(old) == 1
+    with pytest.raises(UsageError) as caught:
+        manifest.load(write(PACKED.replace(old, new)))
+    assert message in str(caught.value)
 
 
 def test_a_missing_manifest(tmp_path):

@@ -116,6 +116,11 @@ def test_what_a_format_can_hold_comes_back_as_it_was(name):
         assert (FORMATS[name].unpack(FORMATS[name].pack(weights), *weights.shape).value == weights).all()
 
 
+def test_rows_of_whole_words_are_rows():
+    shapes = {name: form.pack(np.ones((3, 260)))[""].shape for name, form in FORMATS.items()}
+    assert shapes == {"q4_k": (3, 72), "q8_0": (3 * 9 * 34 // 4 + 1,), "int8": (3, 96), "nf4": (3, 40)}
+
+
 @FORMAT
 @pytest.mark.parametrize("bad", [np.inf, np.nan, 1e12])
 def test_weights_without_a_scale_are_refused(name, bad):

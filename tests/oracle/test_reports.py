@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import sim
 from oracle import gpu, references
 from oracle.cli import main
+from oracle.errors import TooLarge
 from oracle.listing import ADDED, against_ideal, compact, listing
 from oracle.references import Expected
 from sim.wgsl.diagnostics import Crash
@@ -298,6 +299,16 @@ def test_without_an_adapter_the_report_says_so(world, monkeypatch):
         2,
         "error: wgpu finds no adapter; apt-get install it",
     )
+
+
+def test_what_the_adapter_cannot_bind_is_noted(world, monkeypatch):
+    def too_large(case, adapter, repeats=1):
+        raise TooLarge("binding x holds 5 bytes, and llvmpipe binds 4 at most")
+
+    monkeypatch.setattr("oracle.audit.run_on_gpu", too_large)
+    result = bankshot("audit", world.folder)
+    assert result.exit_code == 0
+    assert "note: not compared with wgpu: binding x holds 5 bytes, and llvmpipe binds 4 at most" in result.stdout
 
 
 def test_json_has_all_of_it(world):

@@ -122,6 +122,11 @@ def test_bad_conditions(text):
     assert caught.value.diagnostics[0].code == "bad-condition"
 
 
+@pytest.mark.parametrize("text", ["{}", "1 << ({})", "-({})"])
+def test_a_number_that_grows_without_end_is_refused_at_once(text):
+    test_bad_conditions(text.format("*".join(["9" * 20] * 20000)))
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -141,6 +146,7 @@ def test_bad_conditions(text):
         ("# 7 x", "unknown-directive"),
         ("#define F(x) x", "unsupported-macro"),
         ("\n".join(f"#define A{i} A{i + 1} A{i + 1}" for i in range(60)) + "\nA0", "too-large"),
+        ("\n".join(f"#define A{i} A{i + 1} A{i + 1}" for i in range(60)) + "\n#define A60\nA0", "too-large"),
         ("\n".join(f"#define A{i} A{i + 1}" for i in range(2000)) + "\nA0", "too-large"),
         (f"#if {'(' * 9999}\n#endif", "bad-condition"),
         (f"#if {'!' * 9999}1\n#endif", "bad-condition"),

@@ -1,4 +1,4 @@
-"""The texture builtins. Their rows let the checker type them; no machine runs them. Spec: WGSL, "Texture Built-in
+"""The texture builtins. The simulator runs those that a compute shader may call. Spec: WGSL, "Texture Built-in
 Functions"."""
 
 from __future__ import annotations

@@ -1,0 +1,79 @@
+"""Products that are only ever added become fused multiply-adds, as the compilers of some devices make them.
+
+Where every use of a product is an addition or a subtraction, each is rounded once with it. Of two products in one sum
+the left one is fused. WGSL allows it ("Floating Point Evaluation"); a device profile says where it happens (`fma` is
+"contracted"), and these rules are those of an H200.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from . import ir
+from .ir import Region, Value
+from .uses import Uses, base
+
+KINDS = ("f32", "f16")
+
+
+def contract(body: Region, uses: Uses) -> bool:
+    """Fuse what can be; True where something was."""
+    sums = [(value, region) for region in _regions(body) for value in region.items if _is_sum(value, uses)]
+    added = Counter(product for value, _ in sums for term in value.args if (product := _product(term, uses)[0]))
+    fused = [_fuse(value, region, added, uses) for value, region in sums]
+    return any(fused)
+
+
+def _is_sum(item: ir.Item, uses: Uses) -> bool:
+    if not isinstance(item, Value) or item not in uses.count:
+        return False
+    stem, _, kind = item.op.rpartition("_")
+    return stem in ("add", "sub") and kind in KINDS
+
+
+def _fuse(value: Value, region: Region, added: Counter[Value], uses: Uses) -> bool:
+    left, right = value.args
+    subtract = value.op.startswith("sub")
+    for term, other, negative in ((left, right, False), (right, left, subtract)):
+        product, negated = _product(term, uses)
+        if product is None or added[product] != uses.count[product]:
+            continue
+        one, factor = product.args
+        if negative != negated:
+            one = _negated(one, value, region)
+        if term is left and subtract:
+            other = _negated(other, value, region)
+        value.op, value.args = f"fma_{value.kind}", (one, factor, other)
+        return True
+    return False
+
+
+def _product(term: Value, uses: Uses) -> tuple[Value | None, bool]:
+    """The product that a term is, and whether the term is its negative (which nothing else uses)."""
+    negated = False
+    while term.op == f"neg_{term.kind}" and uses.count[base(term)] == 1:
+        term, negated = term.args[0], not negated
+    return (term if term.op in ("mul_f32", "mul_f16") else None), negated
+
+
+def _negated(value: Value, before: Value, region: Region) -> Value:
+    made = Value(f"neg_{value.kind}", (value,), value.kind, region, None, before.id)
+    region.items.insert(region.items.index(before), made)
+    return made
+
+
+def _regions(region: Region) -> Iterator[Region]:
+    yield region
+    for item in region.items:
+        match item:
+            case ir.If(then=then, orelse=orelse):
+                inner = (then, orelse)
+            case ir.Loop(header=header, body=body, continuing=continuing):
+                inner = (header, body, continuing)
+            case ir.Scope(body=body):
+                inner = (body,)
+            case _:
+                inner = ()
+        for each in inner:
+            yield from _regions(each)

@@ -1,0 +1,281 @@
+"""Strangers' shaders: how they are found, what they are run on, and what is said of them."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import sim
+from oracle import corpus, embedded, invented
+from oracle.cli import main
+from oracle.difference import differences
+from oracle.embedded import Shader
+from oracle.reflect import has_float_arithmetic, inexact_builtins
+from oracle.trial import VERDICTS, Trial, trials
+
+ENTRY = "@compute @workgroup_size(1) fn main() {}"
+
+# ---- finding -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "line"),
+    [
+        (".wgsl", ENTRY, 1),
+        (".js", f"const a = 1;\nconst code = /* wgsl */ `{ENTRY}`;", 2),
+        (".ts", f"// it`s\nconst b = `${{[1].map(x => `<${{x}}>`)}}`;\nconst code = `{ENTRY}`;", 3),
+        (".mjs", f"const quote = '`';\n/* ` */ const code = `{ENTRY}`;", 2),
+        (".html", f"<p>don't</p>\n<script>const code = `{ENTRY}`;</script>", 2),
+        (".html", f'<script type="x-shader/x-compute">{ENTRY}</script>', 1),
+        (".cpp", f'auto s = "a";\nauto code = R"wgsl({ENTRY})wgsl";', 2),
+        (".rs", f'let s = "";\nlet code = r#"{ENTRY}"#;', 2),
+        (".rs", f'let code = "\n{ENTRY}";', 1),
+        (".py", f'code = """{ENTRY}"""', 1),
+    ],
+)
+def test_wgsl_is_found_in_files_and_literals(tmp_path, suffix, text, line):
+    file = tmp_path / f"shader{suffix}"
+    file.write_text(text)
+    (found,) = embedded.shaders(file)
+    assert (found.text.strip(), found.line) == (ENTRY, line)
+    assert embedded.files(tmp_path, embedded=True) == [file]
+    assert embedded.files(tmp_path, embedded=False) == ([file] if suffix == ".wgsl" else [])
+
+
+def test_escapes_of_a_template_literal_are_undone_and_substitutions_stay(tmp_path):
+    file = tmp_path / "a.js"
+    file.write_text("x = `@compute fn main() { \\`\\${ ${size} }`; y = `no shader`;")
+    (found,) = embedded.shaders(file)
+    assert found.text == "@compute fn main() { `${ ${size} }"
+
+
+def test_names_in_templates_can_be_filled_in():
+    shader = Shader(Path("a.js"), 1, "@workgroup_size({{ size }}) ${type.name} ${other} {{x + 1}}")
+    filled = embedded.filled(shader, {"size": "8, 8", "type.name": "f32"})
+    assert filled.text == "@workgroup_size(8, 8) f32 ${other} {{x + 1}}"
+
+
+# ---- data --------------------------------------------------------------------------------------------
+
+
+def pipeline(declarations, body="", workgroup="1", params=""):
+    text = f"enable f16; {declarations} @compute @workgroup_size({workgroup}) fn main({params}) {{ {body} }}"
+    module = sim.check(text)
+    return module.pipeline(None, invented.override_values(module.entry_points[0]))
+
+
+def test_a_layout_says_what_each_two_bytes_belong_to():
+    struct = "struct S { a: f32, b: vec2<f16>, c: vec3<u32>, d: atomic<u32>, e: array<f16> }"
+    made = pipeline(f"{struct} @group(0) @binding(0) var<storage, read_write> s: S;", "_ = &s;")
+    (type_,) = made.store_types.values()
+    codes = invented.layout(type_, invented.Recipe("", (1,), 1, tail=2))
+    f, h, w, n, _ = invented.SINGLE, invented.HALF, invented.WHOLE, invented.COUNTER, 0
+    # WebGPU asks for 48 bytes, in which e has eight elements.
+    assert codes.tolist() == [f, f, h, h, _, _, _, _, w, w, w, w, w, w, n, n, *[h] * 8]
+
+
+def test_integers_in_uniform_buffers_are_sizes_and_atomics_start_at_zero():
+    made = pipeline(
+        """
+        @group(0) @binding(0) var<uniform> u: vec4<u32>;
+        @group(0) @binding(1) var<storage, read_write> c: array<atomic<u32>, 4>;
+        @group(0) @binding(2) var<storage> x: array<f32>;
+        """,
+        "_ = &u; _ = &c; _ = &x;",
+    )
+    recipe = invented.Recipe("", (4, 8), 1 << 32, tail=100)
+    given = invented.buffers(made, recipe)
+    assert set(given["u"].view(np.uint32).tolist()) <= {4, 8}
+    assert given["c"].view(np.uint32).tolist() == [0, 0, 0, 0]
+    x = given["x"].view(np.float32)
+    assert x.shape == (100,)
+    assert np.abs(x).max() <= 1
+    assert x.min() < 0 < x.max()
+    again = invented.buffers(made, recipe)
+    assert all(given[name].tobytes() == again[name].tobytes() for name in given)
+
+
+def test_overrides_without_a_value_get_one():
+    declarations = "override n: u32; @id(7) override f: f32; override on: bool; override has = 3;"
+    made = pipeline(declarations, "_ = f; _ = on; _ = has;", workgroup="n")
+    assert {o.name: value for o, value in made.values.items()} == {"n": 4, "f": 0.5, "on": True, "has": 3}
+
+
+@pytest.mark.parametrize(
+    ("params", "body", "grid"),
+    [
+        ("", "", (1, 1, 1)),
+        ("@builtin(local_invocation_id) l: vec3<u32>", "_ = l.x;", (1, 1, 1)),
+        ("@builtin(global_invocation_id) g: vec3<u32>", "_ = g.x;", (6, 1, 1)),
+        ("@builtin(global_invocation_id) g: vec3<u32>", "_ = g.yx;", (3, 2, 1)),
+        ("@builtin(global_invocation_id) g: vec3<u32>", "_ = g.x; let h = g;", (3, 2, 2)),
+        (
+            "@builtin(workgroup_id) w: vec3<u32>, @builtin(global_invocation_id) g: vec3<u32>",
+            "_ = w.z + g.x;",
+            (3, 1, 2),
+        ),
+        ("i: In", "_ = i.id.y;", (1, 6, 1)),
+    ],
+)
+def test_a_grid_lies_along_the_axes_that_are_looked_at(params, body, grid):
+    made = pipeline("struct In { @builtin(global_invocation_id) id: vec3<u32> }", body, params=params)
+    assert invented.grid(made.entry) == grid
+
+
+def test_what_wgsl_leaves_open_is_found_through_calls():
+    made = pipeline(
+        "fn g(x: f32) -> f32 { return sin(x) / exp2(x); } fn f(x: f32) -> f32 { return g(x); }", "_ = f(2);"
+    )
+    assert inexact_builtins(made.entry) == ["/", "exp2", "sin"]
+    assert not has_float_arithmetic(made.entry)
+    assert has_float_arithmetic(pipeline("", "var x = 1.0; x += x;").entry)
+    assert not has_float_arithmetic(pipeline("", "var x = 1u; x += x;").entry)
+
+
+# ---- verdicts ----------------------------------------------------------------------------------------
+
+Y = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;"
+ID = "@builtin(global_invocation_id) id: vec3<u32>"
+
+
+def one(text, skip=0):
+    (made,) = trials(Shader(Path("a.wgsl"), 1, text), None, skip)
+    return made
+
+
+def test_two_arrays_differ_by_kind_and_nan_is_nan():
+    codes = np.array([invented.SINGLE] * 4 + [invented.WHOLE] * 2 + [invented.PADDING] * 2, np.uint8)
+    ours = np.array([0x7FC00000, 0x3F800000, 5, 1], np.uint32).view(np.uint8)
+    theirs = np.array([0xFFC00001, 0x3F800001, 6, 2], np.uint32).view(np.uint8)
+    whole, single = differences("y", codes, ours, theirs)
+    assert (whole.count, whole.first, whole.ours, whole.theirs) == (1, 8, 5, 6)
+    assert (single.count, single.first, single.ulp) == (1, 4, 1)
+    assert single.error == pytest.approx(2**-23)
+
+
+@pytest.mark.usefixtures("adapter")
+@pytest.mark.parametrize(
+    ("text", "verdict", "why"),
+    [
+        (f"{Y} @compute @workgroup_size(64) fn main({ID}) {{ y[id.x] = id.x; }}", "equal", ""),
+        (f"{Y} @compute @workgroup_size(64) fn main({ID}) {{ let old = y[id.x]; }}", "equal", "no output changed"),
+        ("fn helper() {}", "no-compute", ""),
+        ("@compute @workgroup_size({{size}}) fn main() {}", "not-wgsl", "a template: {{size}}"),
+        ("@compute @workgroup_size(${n}) fn main() {}", "not-wgsl", "a template: ${n}"),
+        (
+            "#import other\n@compute @workgroup_size(1) fn main() { }",
+            "not-wgsl",
+            "for another preprocessor: #import other",
+        ),
+        ("var<push_constant> a: u32; fn f() { let b = a; }", "not-wgsl", "an extension of wgpu: push_constant"),
+        ("fn f() { let a = b; }", "not-wgsl", "'b' is not declared"),
+        ("@compute @workgroup_size(1u, 2i) fn main() {}", "refused", "must all be i32 or all u32"),
+        (
+            "fn f() -> u32 { return subgroupAdd(1u); } @compute @workgroup_size(4) fn main() { _ = f(); }",
+            "equal",
+            "not standard: `enable subgroups;` is missing",
+        ),
+        (
+            "const a = determinant(mat2x2(1, 2, 3, 4)); @compute @workgroup_size(1) fn main() { var x = a; }",
+            "only-here",
+            "wgpu",
+        ),
+        ("@compute @workgroup_size(1) fn main() { var i = 1u; while i > 0 { i |= 1u; } }", "endless", "line 1"),
+        (
+            f"{Y} @compute @workgroup_size(64) fn main({ID}) {{ y[id.x + 1048576u] = 1u; }}",
+            "explained",
+            "out-of-bounds",
+        ),
+        (
+            """@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+            @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+                y[id.x] = pow(abs(y[id.x]), 1.7) + exp(y[id.x]) * log(3.0 + y[id.x]);
+            }""",
+            "within",
+            "uses exp, log, pow",
+        ),
+    ],
+)
+def test_verdicts(text, verdict, why):
+    made = one(text)
+    assert made.verdict == verdict, made
+    assert why in made.why
+
+
+# ---- the run -----------------------------------------------------------------------------------------
+
+
+def stumbling(pipe, words, adapter):
+    """A worker that dies or hangs where a shader says so."""
+    os.dup2(os.open(words, os.O_WRONLY), 2)
+    pipe.send("ready")
+    while True:
+        shader, skip = pipe.recv()
+        for entry in shader.text.split()[skip:]:
+            stage = "wgpu" if entry.startswith("wgpu") else "simulate"
+            pipe.send(("stage", None if entry == "unread" else entry, stage))
+            if entry.endswith("dies"):
+                os.write(2, b"thread panicked at /a/b.rs:1:2:\nno luck\n")
+                os._exit(3)
+            if entry.endswith("hangs"):
+                time.sleep(60)
+            pipe.send(Trial(shader.name, 1, entry, "equal"))
+        pipe.send("done")
+
+
+@pytest.mark.usefixtures("adapter")
+def test_a_worker_that_is_lost_costs_one_entry_point():
+    texts = ["good wgpu-dies good", "dies", "wgpu-hangs good", "good"]
+    found = [corpus.Collection(Path("all"), tuple(Shader(Path(f"{i}.wgsl"), 1, text) for i, text in enumerate(texts)))]
+    corpus.corpus(found, corpus.Options(jobs=2, limit=5), serve=stumbling)
+    made = [(t.shader, t.entry, t.verdict) for t in found[0].trials]
+    assert made == [
+        ("0.wgsl", "good", "equal"),
+        ("0.wgsl", "wgpu-dies", "wgpu-died"),
+        ("0.wgsl", "good", "equal"),
+        ("1.wgsl", "dies", "crash"),
+        ("2.wgsl", "wgpu-hangs", "wgpu-died"),
+        ("2.wgsl", "good", "equal"),
+        ("3.wgsl", "good", "equal"),
+    ]
+    assert found[0].trials[1].why == "wgpu: the process died: panic, no luck (b.rs:1:2)"
+    assert found[0].trials[4].why == "wgpu: did not come back"
+
+
+@pytest.mark.usefixtures("adapter")
+def test_wgpu_is_given_what_a_shader_includes(tmp_path):
+    (tmp_path / "four.wgsl").write_text("const four = 4u;")
+    text = f'#include "four.wgsl"\n{Y} @compute @workgroup_size(four) fn main({ID}) {{ y[id.x] = four; }}'
+    (made,) = trials(Shader(tmp_path / "a.wgsl", 1, text), None)
+    assert made.verdict == "equal", made
+
+
+@pytest.mark.usefixtures("adapter")
+def test_the_command_tries_a_folder(tmp_path):
+    (tmp_path / "good.wgsl").write_text(f"{Y} @compute @workgroup_size(64) fn main({ID}) {{ y[id.x] = id.x; }}")
+    (tmp_path / "template.js").write_text("x = `@compute @workgroup_size(${n}) fn main() {}`;")
+    (tmp_path / "filled.js").write_text("x = `@compute @workgroup_size(${m}) fn main() {}`;")
+    options = ["--embedded", "--fill", "m=4", "--jobs", "1"]
+    result = CliRunner().invoke(main, ["corpus", str(tmp_path), *options, "--json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    (folder,) = report["folders"]
+    assert (report["ok"], folder["modules"], folder["verdicts"]) == (True, 3, {"equal": 2, "not-wgsl": 1})
+    assert {"simulate", "wgpu"} <= folder["trials"][1]["seconds"].keys()
+
+
+def test_a_folder_without_shaders_is_wrong_use(tmp_path):
+    result = CliRunner().invoke(main, ["corpus", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "no WGSL found; --embedded looks into string literals" in result.stderr
+
+
+def test_every_verdict_has_a_column():
+    from oracle import report_corpus
+
+    counted = {name for _, names in (*report_corpus._MODULES, *report_corpus._ENTRIES) for name in names}
+    assert counted == set(VERDICTS) - {"no-compute"}

@@ -1,0 +1,58 @@
+"""What the simulator cannot run is refused by name and place, never by an internal error."""
+
+from __future__ import annotations
+
+import pytest
+
+import sim
+from sim.program import lower
+from sim.program.build import build
+
+PICTURE = "@group(0) @binding(0) var picture: texture_2d<f32>; fn take(t: texture_2d<f32>) {}"
+HUGE = "array<i32, 100000000>"
+BUFFER = f"struct B {{ a: {HUGE} }} @group(0) @binding(0) var<storage, read_write> x: B;"
+
+
+def refusal(declarations: str, statement: str) -> tuple[str, str]:
+    """Code and message of the one error that lowering gives."""
+    module = sim.check(f"{declarations} @compute @workgroup_size(1) fn main() {{ {statement} }}")
+    with pytest.raises(sim.WgslError) as refused:
+        build(module.pipeline(), fused=True, probes=frozenset(), together=1)
+    (diagnostic,) = refused.value.diagnostics
+    return diagnostic.code, diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("_ = picture;", "picture"),
+        ("let p = picture;", "picture"),
+        ("take(picture);", "picture"),
+        ("_ = textureDimensions(picture);", "textureDimensions"),
+    ],
+)
+def test_a_texture_is_refused_by_name(statement: str, named: str) -> None:
+    code, message = refusal(PICTURE, statement)
+    assert code == "unsupported"
+    assert named in message
+
+
+@pytest.mark.parametrize(
+    ("declarations", "statement"),
+    [
+        ("", f"var a: {HUGE}; a[1] = 2;"),
+        (f"var<private> a: {HUGE};", "a[1] = 2;"),
+        (BUFFER, "x.a[0] = 1; let a = x;"),
+        (f"{BUFFER} fn f() -> {HUGE} {{ if x.a[0] == 1 {{ return x.a; }} return x.a; }}", "_ = f();"),
+    ],
+)
+def test_a_value_too_large_to_hold_is_refused(declarations: str, statement: str) -> None:
+    code, message = refusal(declarations, statement)
+    assert code == "unsupported"
+    assert "100,000,000 components" in message
+
+
+def test_calls_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower, "MAX_STATEMENTS", 1000)
+    functions = "".join(f"fn f{i}() -> i32 {{ return f{i + 1}() + f{i + 1}(); }}" for i in range(40))
+    assert refusal(f"{functions} fn f40() -> i32 {{ return 1; }}", "_ = f0();")[0] == "limit"
