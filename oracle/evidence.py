@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,15 +19,15 @@ from sim.wgsl import types as t
 from . import invented
 from .difference import Difference
 from .errors import GpuError
-from .invented import HALF, SINGLE, Recipe
-from .reflect import has_float_arithmetic, inexact_builtins
+from .invented import HALF, SINGLE, STEP, Recipe
+from .reflect import builtin_names, has_float_arithmetic, inexact_builtins
 
 RERUNS = 2  # on wgpu, to see whether it agrees with itself
 
-# Largest error / largest magnitude in the binding that is put down to rounding. WGSL lets implementations reassociate
-# and fuse any arithmetic; its builtins may be as far off as it allows `sin` and `cos`.
-ARITHMETIC = {SINGLE: 2.0**-18, HALF: 2.0**-8}
-BUILTINS = {SINGLE: 2.0**-11, HALF: 2.0**-7}
+# Largest error / largest magnitude in the binding (of normalized formats: steps) that is put down to rounding. WGSL
+# lets implementations reassociate and fuse any arithmetic; its builtins may be as far off as it allows `sin` and `cos`.
+ARITHMETIC = {SINGLE: 2.0**-18, HALF: 2.0**-8, STEP: 1.0}
+BUILTINS = {SINGLE: 2.0**-11, HALF: 2.0**-7, STEP: 1.0}
 
 NUDGE = 2.0**-18  # relative change of floating point inputs that tells how much they are amplified
 LIKE = 16.0  # an amplified nudge this many times smaller than the difference still explains it
@@ -120,6 +122,19 @@ def _races(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None
     return place(races[0]) if races else None
 
 
+# Builtins that read another invocation of the subgroup.
+_READS_OTHERS = re.compile(r"subgroup(Broadcast|Shuffle\w*)|quad\w+")
+
+
+def _absent_lanes(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """Subgroups are not full, and invocations are read that may not be there: what comes of that is open."""
+    used = sorted(name for name in builtin_names(entry.function) if _READS_OTHERS.fullmatch(name))
+    lanes, size = math.prod(entry.pipeline.workgroup_size), ours.result.device.subgroup_size
+    if not used or lanes % size == 0:
+        return None
+    return f"{', '.join(used)} may read invocations that are not there: {lanes} do not fill subgroups of {size}"
+
+
 def _not_zeroed(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
     """wgpu agrees once the shader zeroes its workgroup memory itself, as WGSL says an implementation does."""
     shared = {v: type_ for v, type_ in entry.pipeline.store_types.items() if v.space == "workgroup"}
@@ -168,6 +183,9 @@ def _nudged(entry: Tried, run: Run) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     made = {}
     for name, bytes_ in run.given.items():
+        if isinstance(types[name], t.Texture | t.Sampler):
+            made[name] = bytes_
+            continue
         halves = bytes_.view(np.uint16).copy()
         chosen = invented.layout(types[name], run.recipe) == SINGLE
         numbers = halves[chosen].view(np.float32)
@@ -181,6 +199,7 @@ EVIDENCE: tuple[tuple[str, Callable[[Tried, Run, Outputs, Found], str | None]], 
     ("explained", _finding("out-of-bounds")),
     ("explained", _finding("barrier-divergence")),
     ("within", _rounding),
+    ("explained", _absent_lanes),
     ("explained", _not_zeroed),
     ("explained", _unsteady),
     ("explained", _races),

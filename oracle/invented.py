@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from sim.textures import stored_dtype
 from sim.wgsl import typed
 from sim.wgsl import types as t
+from sim.wgsl.texels import channel_kind, format_of, is_depth, is_external, shape_of
 from sim.wgsl.typed import Pipeline
 
 from .errors import UsageError
@@ -26,8 +28,12 @@ from .errors import UsageError
 GRIDS = {0: (), 1: (6,), 2: (3, 2), 3: (3, 2, 2)}
 LARGEST = 32 << 20  # bytes of one binding
 
-# What half a word of a buffer belongs to.
-PADDING, WHOLE, SINGLE, HALF, COUNTER = range(5)
+SIDE = 64  # texels
+THIRDS = {"layer": 4, "face": 6, "sample": 4}
+_SAMPLED = {"f32": "rgba8unorm", "i32": "rgba32sint", "u32": "rgba32uint", "depth": "r32float"}  # formats
+
+# What half a word of a buffer belongs to, and what a texel of a normalized format counts in.
+PADDING, WHOLE, SINGLE, HALF, COUNTER, STEP = range(6)
 _CODES = {t.F32: SINGLE, t.F16: HALF, t.I32: WHOLE, t.U32: WHOLE}
 
 _OVERRIDES = {t.BOOL: True, t.F32: 0.5, t.F16: 0.5}
@@ -101,18 +107,37 @@ def override_values(entry: typed.Function) -> dict[str, Any]:
     return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, 4) for o in missing}
 
 
-def buffers(pipeline: Pipeline, recipe: Recipe) -> dict[str, np.ndarray]:
-    """The bytes of every buffer that the entry point uses, by name. Raises `UsageError` for what is no buffer."""
-    made = {}
+def bindings(pipeline: Pipeline, recipe: Recipe) -> dict[str, Any]:
+    """What the entry point is given, by name: buffers as bytes, textures as arrays, samplers as mappings. Raises
+    `UsageError` for what cannot be made up."""
+    made: dict[str, Any] = {}
     for variable in pipeline.globals:
-        if variable.binding is None and variable.space != "immediate":
-            continue
-        if variable.space not in ("storage", "uniform", "immediate"):
-            raise UsageError(f"{variable.name} is a {variable.type}")
-        made[variable.name] = _contents(
-            variable.name, layout(pipeline.store_types[variable], recipe), recipe, variable.space
-        )
+        type_ = pipeline.store_types[variable]
+        if isinstance(type_, t.Texture):
+            made[variable.name] = _texels(variable.name, type_, recipe)
+        elif isinstance(type_, t.Sampler):
+            made[variable.name] = {"compare": "less"} if type_.comparison else {}
+        elif variable.binding is not None or variable.space == "immediate":
+            made[variable.name] = _contents(variable.name, layout(type_, recipe), recipe, variable.space or "")
     return made
+
+
+def _texels(name: str, type_: t.Texture, recipe: Recipe) -> np.ndarray:
+    if is_external(type_):
+        raise UsageError(f"{name} is a {type_}")
+    shape = shape_of(type_)
+    axes = [SIDE // 2 if shape.axes == 3 else SIDE] * shape.axes
+    axes = ([THIRDS[shape.third]] if shape.third else []) + axes
+    format_ = format_of(type_.format or _SAMPLED["depth" if is_depth(type_) else channel_kind(type_)])
+    dtype = stored_dtype(format_)
+    axes += [] if format_.packed else [len(format_.channels)]
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    if dtype.kind == "f":
+        return rng.uniform(0.0, 1.0, axes).astype(dtype)
+    bits = np.iinfo(dtype)
+    if format_.number in ("uint", "sint") and not format_.packed:
+        return rng.integers(0, min(recipe.whole, bits.max + 1), axes).astype(dtype)
+    return rng.integers(bits.min, bits.max, axes, dtype, endpoint=True)
 
 
 def layout(type_: t.Type, recipe: Recipe) -> np.ndarray:

@@ -50,6 +50,9 @@ def _element(launch: Launch, site: Site, access: Access, address: int) -> tuple[
     """What an access past the end of an array did, and what becomes of it."""
     signed = address - (1 << 32) if address >= 1 << 31 else address
     index = signed // access.stride
+    if site.kind == "index":
+        what = f"index {index} of {site.variable}, which has {launch.elements(access)} elements"
+        return what, "WGSL takes some element instead, but not one that you can count on"
     what = f"{site.kind} of {site.variable}[{index}], which has {launch.elements(access)} elements"
     return what, "WebGPU keeps such an access inside the buffer, but not at a place you can count on"
 

@@ -206,6 +206,8 @@ class Launch:
         return at.CLAMP if self.device.texel_outside == "zero" else at.WRAP
 
     def _start(self, access: Access) -> int:
+        if access.space == "index":
+            return 0
         name = access.variable.name
         return self.program.shared_offsets[name] if access.space == "workgroup" else self._places[name]
 

@@ -13,14 +13,15 @@ from sim.machine import opcodes as op
 OUT = "@group(0) @binding(0) var<storage, read_write> out: array<u32, 64>;\n"
 
 
-def run(body, name=None, before="", lanes=(0,), *, size=4, grid=1, workgroup=(0, 0, 0), limit=1 << 18):
+def run(body, name=None, before="", lanes=(0,), *, size=4, grid=1, workgroup=(0, 0, 0), limit=1 << 18,
+        device="nvidia"):  # fmt: skip
     """A run of a kernel whose body starts at line 10."""
     assert before.count("\n") <= 5
     lines = "\n" * (5 - before.count("\n"))
     wgsl = f"{OUT}{before}{lines}@compute @workgroup_size({size})\nfn main(@builtin(local_invocation_index) i: u32,\n"
     wgsl += f"@builtin(workgroup_id) group: vec3<u32>) {{\n{body}\n}}\n"
     watched = None if name is None else sim.Trace(name, workgroup, lanes, limit)
-    return sim.simulate(wgsl, grid=grid, bindings={"out": np.zeros(64, np.uint32)}, trace=watched)
+    return sim.simulate(wgsl, grid=grid, bindings={"out": np.zeros(64, np.uint32)}, trace=watched, device=device)
 
 
 def trace(*arguments, **options):
@@ -238,6 +239,17 @@ def test_tracing_changes_nothing_else():
     assert [op.TRACE in used for used in codes] == [False, True]
     for lane in range(4):
         assert [row.new for row in traced.trace if row.lane == lane][-1] == plain.outputs["out"][lane]
+
+
+def test_what_is_traced_is_rounded_as_if_it_were_not():
+    """A product that a device fuses into the sum that uses it is still fused, and the trace shows it rounded."""
+    body = "let x = 1.0 + f32(i) * 0x1p-23;\nlet square = x * x;\nout[i] = bitcast<u32>(square - 1.0);"
+    devices = ("nvidia", "lavapipe")  # the one fuses here, the other does not
+    runs = [run(body, "square", lanes=(1,), device=device) for device in devices]
+    plain = [run(body, device=device) for device in devices]
+    assert [r.outputs["out"].tolist() for r in runs] == [r.outputs["out"].tolist() for r in plain]
+    assert runs[0].outputs["out"][1] != runs[1].outputs["out"][1]
+    assert [row.new for r in runs for row in r.trace] == [1 + 2.0**-22] * 2
 
 
 def test_more_values_than_there_is_room_for():

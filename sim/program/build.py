@@ -20,7 +20,7 @@ def build(
     pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
 ) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
-    lowered = lower(pipeline, rounding, trace)
+    lowered = lower(pipeline, rounding, checks="bounds" in probes, trace=trace)
     uniformity, uses = _analysed(lowered, together)
     if rounding.contracts:
         # What is traced is rounded as if it were not.

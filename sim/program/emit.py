@@ -208,6 +208,8 @@ class Emitter:
                 self._store(item)
             case ir.Atomic():
                 self._atomic(item)
+            case ir.Check():
+                self._probe(item)
             case ir.Barrier(site=site):
                 self._add(Ins(op.BARRIER, a=site, m=self._mask_field(), site=site))
             case ir.If():
@@ -281,7 +283,7 @@ class Emitter:
 
     # ---- memory ----
 
-    def _memory(self, opcode: int, item: ir.Load | ir.Store | ir.Atomic, unit: int = 0) -> Ins:
+    def _memory(self, opcode: int, item: ir.Memory, unit: int = 0) -> Ins:
         """An instruction with the operands of an access (to its unit number `unit`)."""
         access = self.accesses[item.access]
         parts = split(item.address)
@@ -295,7 +297,7 @@ class Emitter:
             site=item.site,
         )
 
-    def _is_learnt(self, item: ir.Load | ir.Store | ir.Atomic) -> bool:
+    def _is_learnt(self, item: ir.Memory) -> bool:
         """Whether the machine knows the pattern of an access' addresses."""
         lane = split(item.address).lane
         return lane is None or base(lane) in self._learnt
@@ -306,7 +308,7 @@ class Emitter:
             return self._constant(0)
         return self._input(f"shared_base_{access.unit}")
 
-    def _probe(self, item: ir.Load | ir.Store | ir.Atomic) -> None:
+    def _probe(self, item: ir.Memory) -> None:
         access = self.accesses[item.access]
         kinds = []
         if access.stride:

@@ -9,8 +9,8 @@ from ..machine.scalar import OPS
 from ..wgsl import compositions, typed
 from ..wgsl import types as t
 from ..wgsl.builtins import Builtin
-from ..wgsl.diagnostics import Crash, WgslError, fail
-from ..wgsl.source import Span
+from ..wgsl.diagnostics import Crash, WgslError, fail, first_words
+from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
 from . import ir
 from .ir import Block, Value
@@ -55,8 +55,8 @@ class _Ops:
 class Expressions(Memory):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, trace: str | None) -> None:
-        super().__init__(trace)
+    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, trace: str | None) -> None:
+        super().__init__(checks, trace)
         self.pipeline = pipeline
         self.rounding = rounding
         self.values: dict[Variable, list[Value]] = {}
@@ -133,7 +133,7 @@ class Expressions(Memory):
         if at.op == "const":
             start = min(at.imm * width, len(parts) - width)  # an index that only folding makes constant may be outside
             return parts[start : start + width]
-        view = View(_NAMELESS, base.type, block=self._table(parts)).element(at, span)
+        view = View(_NAMELESS, base.type, block=self._table(parts)).element(at, span, first_words(base.span.text))
         return self.load(view, span)
 
     def _table(self, parts: list[Value]) -> Block:
@@ -231,7 +231,7 @@ class Expressions(Memory):
             case typed.Deref(pointer=pointer):
                 return self.view(pointer)
             case typed.Index(base=base, index=index):
-                return self.view(base).element(self.value(index)[0], expr.span)
+                return self.view(base).element(self.value(index)[0], expr.span, first_words(base.span.text))
             case typed.Member(base=base, index=index):
                 return self.view(base).member(index)
             case typed.Swizzle(base=base, components=(component,)):
@@ -282,7 +282,7 @@ class Expressions(Memory):
         return op("add_u32", op("mul_u32", row, width), x)
 
 
-_NAMELESS: Any = None  # a value that is indexed has no variable
+_NAMELESS = Variable("", typed.NOTHING, Span(Source(""), 0, 0))  # holds a value that is indexed
 
 
 def _out_of_reach(var: Variable, span: Span) -> WgslError:

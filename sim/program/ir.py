@@ -117,6 +117,15 @@ class Load:
 
 
 @dataclass(eq=False, slots=True)
+class Check:
+    """`address` = an index that is kept inside without a word; `access` says how far it may go."""
+
+    access: int
+    address: Value | None
+    site: int
+
+
+@dataclass(eq=False, slots=True)
 class Store:
     values: list[Value]
     access: int
@@ -210,8 +219,8 @@ class Target:
     continues: int = 0
 
 
-_Effect = Load | Store | Atomic | Barrier | Collective | Note
-Item = Value | Count | Set | Pick | Put | _Effect | If | Loop | Scope | Jump
+Memory = Load | Store | Atomic | Check
+Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Note | If | Loop | Scope | Jump
 
 
 class Builder:

@@ -61,9 +61,9 @@ class Uses:
     addresses: set[Value] = field(default_factory=set)
 
 
-def _written(item: ir.Load | ir.Store | ir.Atomic | ir.Note) -> list[Value]:
+def _written(item: ir.Memory | ir.Note) -> list[Value]:
     match item:
-        case ir.Load():
+        case ir.Load() | ir.Check():
             return []
         case ir.Atomic(args=args):
             return args
@@ -84,7 +84,7 @@ def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, boo
         case ir.Put(index=index, value=value):
             yield index, True
             yield value, True
-        case ir.Load() | ir.Store() | ir.Atomic() | ir.Note():
+        case ir.Load() | ir.Store() | ir.Atomic() | ir.Check() | ir.Note():
             parts = split(item.address)
             if parts.lane is not None:
                 yield parts.lane, True
@@ -211,7 +211,7 @@ class _Order:
                     self._reads[item] = self._clock
             for value, _ in operands(item, self._uniformity):
                 self._touch(value)
-            if isinstance(item, ir.Load | ir.Store | ir.Atomic):
+            if isinstance(item, ir.Memory):
                 lane = split(item.address).lane
                 if lane is not None and _from_outside(base(lane), region):
                     self._uses.addresses.add(base(lane))
