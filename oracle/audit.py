@@ -26,6 +26,7 @@ from .reflect import check_module
 Say = Callable[[str], None]
 Truth = dict[str, references.Expected]
 
+EVERYTHING = ("all", "redundant")  # probes
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
@@ -124,7 +125,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     notes: list[str] = []
     if case.kernel.reference is not None:
         _reference(case)  # before the run, which may be long
-    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all", say))
+    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say))
     checks, truth = [], {}
     if case.kernel.reference is not None:
         say("computing the reference")
@@ -157,7 +158,7 @@ def simulate(
     import sim
 
     kernel = case.kernel
-    what = f"simulating as {device}{' with all counters' if probes == 'all' else ''}"
+    what = f"simulating as {device}{' with all counters' if 'all' in probes else ''}"
     say(what)
     return sim.simulate(
         check_module(kernel),

@@ -165,6 +165,23 @@ def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
     return f"{path} = {type_}();"
 
 
+def _reciprocal(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """wgpu agrees with us where 8-bit texels are multiplied by the rounded 1 / 255, which is up to 1 ULP off."""
+    texels = {name: value for name, value in ours.given.items() if isinstance(value, np.ndarray) and value.ndim > 1}
+    sampled = {v.name for v in entry.pipeline.globals if isinstance(v.type, t.Texture) and v.type.sampled == t.F32}
+    scaled = {
+        name: value.astype(np.float32) * np.float32(1 / 255)
+        for name, value in texels.items()
+        if name in sampled and value.dtype == np.uint8
+    }
+    if not scaled:
+        return None
+    again = entry.simulate({**ours.given, **scaled}).outputs
+    if not _within(entry.differences(ours.recipe, again, theirs), ARITHMETIC):
+        return None
+    return f"wgpu takes texels of {', '.join(scaled)} as n * (1 / 255), not n / 255"
+
+
 def _amplified(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
     """Rounding grows on the way: inputs that are hardly different give outputs that differ as much."""
     if not (inexact_builtins(entry.function) or has_float_arithmetic(entry.function)):
@@ -199,6 +216,7 @@ EVIDENCE: tuple[tuple[str, Callable[[Tried, Run, Outputs, Found], str | None]], 
     ("explained", _finding("out-of-bounds")),
     ("explained", _finding("barrier-divergence")),
     ("within", _rounding),
+    ("within", _reciprocal),
     ("explained", _absent_lanes),
     ("explained", _not_zeroed),
     ("explained", _unsteady),

@@ -19,18 +19,18 @@ from sim.textures import stored_dtype
 from sim.wgsl import typed
 from sim.wgsl import types as t
 from sim.wgsl.texels import channel_kind, format_of, is_depth, is_external, shape_of
-from sim.wgsl.typed import Pipeline
+from sim.wgsl.typed import Module, Pipeline
 
 from .errors import UsageError
 
 # Workgroups along the axes by which invocations tell themselves apart: along another one they would all do the same,
 # and race for it.
 GRIDS = {0: (), 1: (6,), 2: (3, 2), 3: (3, 2, 2)}
-LARGEST = 32 << 20  # bytes of one binding
+LARGEST = 16 << 20  # bytes of one binding
 
 SIDE = 64  # texels
 THIRDS = {"layer": 4, "face": 6, "sample": 4}
-_SAMPLED = {"f32": "rgba8unorm", "i32": "rgba32sint", "u32": "rgba32uint", "depth": "r32float"}  # formats
+_SAMPLED = {"f32": "rgba8unorm", "i32": "rgba32sint", "u32": "rgba32uint", "depth": "r16unorm"}  # formats
 
 # What half a word of a buffer belongs to, and what a texel of a normalized format counts in.
 PADDING, WHOLE, SINGLE, HALF, COUNTER, STEP = range(6)
@@ -101,9 +101,9 @@ def _id_of(expr: typed.Expr) -> str | None:
     return name if name in _IDS else None
 
 
-def override_values(entry: typed.Function) -> dict[str, Any]:
-    """A value for every override that has none, of those that an entry point uses."""
-    missing = [o for o in entry.overrides if o.init is None]
+def override_values(module: Module) -> dict[str, Any]:
+    """A value for every override that has none."""
+    missing = [o for o in module.overrides if o.init is None]
     return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, 4) for o in missing}
 
 
@@ -151,7 +151,8 @@ def layout(type_: t.Type, recipe: Recipe) -> np.ndarray:
 
 
 def _size(type_: t.Type, wanted: int) -> tuple[int, int]:
-    """Bytes for a binding, and how many elements an array without a size has in them: `wanted`, or what else fits."""
+    """Bytes for a binding, and how many elements an array without a size has in them: `wanted`, where that is not too
+    much, and what else fits."""
     least = t.round_up(4, t.min_binding_size(type_))
     if t.has_fixed_footprint(type_):
         return least, 0
@@ -159,8 +160,9 @@ def _size(type_: t.Type, wanted: int) -> tuple[int, int]:
     if isinstance(type_, t.Struct):
         array, offset = type_.members[-1].type, type_.members[-1].offset
     assert isinstance(array, t.Array)
-    size = max(least, t.round_up(4, offset + wanted * t.stride_of(array)))
-    return size, (size - offset) // t.stride_of(array)
+    stride = t.stride_of(array)
+    size = max(least, t.round_up(4, offset + min(wanted, LARGEST // stride) * stride))
+    return size, (size - offset) // stride
 
 
 def _fill(codes: np.ndarray, type_: t.Type, tail: int) -> None:

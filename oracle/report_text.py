@@ -76,7 +76,8 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
         if item.allowed:
             _say(out, f"  accepted by the manifest: {_in_short(item.finding)}")
         else:
-            _say(out, item.finding.render())
+            _say(out, counted(item.finding))
+    _silenced(out, audit.run)
     _took(out, audit.seconds)
 
 
@@ -116,7 +117,8 @@ def show_run(out: Console, result: RunResult) -> None:
         _trace(out, result)
     out.print(_totals(result.run.counters))
     for finding in result.run.findings:
-        _say(out, finding.render())
+        _say(out, counted(finding))
+    _silenced(out, result.run)
     out.print()
 
 
@@ -128,6 +130,16 @@ def _trace(out: Console, result: RunResult) -> None:
     if not result.run.trace:
         _say(out, f"  the lanes that are traced give {result.trace.variable} no value", "dim")
     out.print()
+
+
+def counted(finding: Any) -> str:
+    """A finding in full, with how often it happened."""
+    return finding.render() + (f"\n  {finding.count:,} times in all" if finding.count > 1 else "")
+
+
+def _silenced(out: Console, run: Any) -> None:
+    for finding in run.silenced:
+        _say(out, f"  allowed by a comment: {_in_short(finding)}")
 
 
 def _in_short(finding: Any) -> str:

@@ -191,7 +191,7 @@ class _Entry:
         self.module = module
         self.function = function
         self.name = function.name
-        self.overrides: dict[Any, Any] = invented.override_values(function)
+        self.overrides: dict[Any, Any] = invented.override_values(module)
         self.grid = invented.grid(function)
 
     @property

@@ -12,25 +12,29 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from . import schedules
+from .allow import silence
+from .barriers import find_redundant
 from .bindings import Bound, Key, bind
 from .checking import check
 from .counters import SiteCounters, site_counters, totals
 from .explain import explain
 from .findings import Finding
-from .launch import POLICIES, Launch, Outcome
+from .launch import POLICIES, How, Launch, Outcome
 from .models import Device, check_dispatch, get
 from .program.build import build
 from .program.program import Program
 from .program.rounding import Rounding
+from .replay import Judge
 from .tracing import Trace, TraceRow
 from .tracing import rows as trace_rows
 from .wgsl.diagnostics import fail
 from .wgsl.typed import Module, Pipeline
 
-PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds")
+PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "redundant")
+_ASKED_FOR = frozenset(("redundant",))  # not in "all": they take more runs
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
 _LANES_PER_BATCH = 512
-_SCHEDULES = ("lockstep",)
 BUDGET = 1 << 32
 _MOST_INVOCATIONS = 1 << 32  # global_invocation_index counts them in a u32
 
@@ -67,33 +71,39 @@ class _Dispatch:
     bound: list[Bound]
     grid: tuple[int, int, int]
     device: Device
-    policy: str
-    budget: int
-    trace: Trace | None = None
+    how: How
 
     @property
     def lanes(self) -> int:
         """Invocations of a workgroup."""
         return int(np.prod(self.pipeline.workgroup_size))
 
-    def run(self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None) -> tuple[Launch, Outcome]:
+    def run(
+        self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, **changes: Any
+    ) -> tuple[Launch, Outcome]:
+        """Run it as it is to be run, or with some `changes` to `how`."""
+        how = replace(self.how, **changes)
         together = 1
-        if self.lanes < _LANES_PER_BATCH // 4:
+        if self.lanes < _LANES_PER_BATCH // 4 and how.schedule.alone == "workgroup" and how.ignored is None:
             together = max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
         rounding = Rounding(
             fused=self.device.fma != "separate",
             contracts=self.device.fma == "contracted",
             cuts_f16=self.device.texel_f16 == "zero",
         )
-        name = None if self.trace is None else self.trace.variable
+        name = None if how.trace is None else how.trace.variable
         program = _built(self.pipeline, rounding, probes, together, name)
-        launch = Launch(program, self.bound, self.grid, self.device, self.policy, self.budget, self.trace)
-        return launch, launch.run(progress)
+        launch = Launch(program, self.bound, self.grid, self.device, how)
+        outcome = launch.run(progress)
+        if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
+            launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
+            outcome = launch.run()
+        return launch, outcome
 
     @cached_property
     def writers(self) -> Launch:
         """A launch that has noted who wrote what."""
-        return replace(self, trace=None).run(frozenset(("writers",)))[0]
+        return self.run(frozenset(("writers",)))[0]
 
 
 @dataclass(frozen=True)
@@ -102,14 +112,16 @@ class Run:
 
     `outputs`: every writable binding as it was given (same dtype and shape), keyed as it was given. `counters`: totals
     by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`, `simt_efficiency`,
-    `thread_utilization`. `sites`: counters of each place in the source. `finished`: workgroups that ran to their end.
-    `trace`: the changes of the variable that was traced; `trace_missed`: values that came after the trace's limit.
+    `thread_utilization`. `sites`: counters of each place in the source. `silenced`: findings that comments in
+    the shader answer for, see `allow`. `finished`: workgroups that ran to their end. `trace`: the changes of the
+    variable that was traced; `trace_missed`: values that came after the trace's limit.
     """
 
     outputs: dict[Key, Any]
     counters: dict[str, float]
     sites: list[SiteCounters]
     findings: list[Finding]
+    silenced: list[Finding]
     program: Program
     finished: int
     trace: list[TraceRow]
@@ -154,6 +166,7 @@ def simulate(
     device: str | Device = "nvidia",
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
+    replay: bool = True,
     out_of_bounds: str = "clamp",
     budget: int = BUDGET,
     trace: Trace | None = None,
@@ -163,53 +176,76 @@ def simulate(
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
     Textures are arrays (`sim.textures` says which axes and dtypes) or lists of their levels, samplers a `sim.Sampler`.
-    `probes`: "all", "none", or names of `PROBES`. `out_of_bounds`: what an access past the end of an array
-    does: clamp, zero, wrap. A texel that is not there is the device's affair (`Device.texel_outside`).
-    `budget`: backward jumps that a batch of workgroups may take. `trace`: a variable whose values are noted, see
-    `Trace`. `progress(done, of)` is told of workgroups.
+    `probes`: "all", "none", or names of `PROBES` ("all" is without "redundant", which runs once more for each barrier).
+    `schedule`: see `schedules`; outputs are those of this order, counters and findings always those of lockstep.
+    `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.
+    `out_of_bounds`: what an access past the end of an array does: clamp, zero, wrap. A texel that is not there is the
+    device's affair (`Device.texel_outside`).
+    `budget`: backward jumps that a batch of workgroups may take. `trace`: a variable whose values are noted in one more
+    run, see `Trace`. `progress(done, of)` is told of workgroups.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
     names = _probes(probes)
-    _known("schedule", schedule, _SCHEDULES)
+    order = schedules.schedule(schedule)
     _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
     pipeline = module.pipeline(entry, dict(overrides or {}))
     profile = _sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
-    dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, out_of_bounds, budget, trace)
-    if trace is not None:
-        _check_trace(trace, dispatch)
+    how = How(policy=out_of_bounds, budget=budget)
+    dispatch = _Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
+    rows, missed = _traced(dispatch, trace, order)
     launch, outcome = dispatch.run(names, progress)
+    findings = _findings(dispatch, launch, outcome, names, replay)
     subgroups = -(-dispatch.lanes // profile.subgroup_size)
     sites = site_counters(launch.program, outcome.blocks, outcome.tallies, subgroups)
+    last, finished = launch, outcome.finished
+    if order != schedules.LOCKSTEP:
+        last, again = dispatch.run(frozenset(), schedule=order)
+        finished = again.finished
+        stopped = {f.span for f in findings}
+        findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
+    findings, silenced = silence(findings, module.source, names)
     return Run(
-        {b.key: launch.output(b) for b in dispatch.bound if b.writable},
+        last.outputs(),
         _totals(sites, dispatch, outcome.worked, names),
         sites,
-        explain(launch, outcome),
+        findings,
+        silenced,
         launch.program,
-        outcome.finished,
-        *_traced(launch, outcome, dispatch),
+        finished,
+        rows,
+        missed,
         dispatch,
     )
 
 
-def _check_trace(trace: Trace, dispatch: _Dispatch) -> None:
+def _traced(dispatch: _Dispatch, trace: Trace | None, order: schedules.Schedule) -> tuple[list[TraceRow], int]:
+    """The rows of a trace, and how many values had no room: of a run of its own, which counts nothing else."""
+    if trace is None:
+        return [], 0
     if any(not 0 <= at < of for at, of in zip(trace.workgroup, dispatch.grid, strict=True)):
         raise fail("trace", f"the workgroup {trace.workgroup} to be traced is not in the grid {dispatch.grid}", None)
     for lane in trace.lanes or ():
         if not 0 <= lane < dispatch.lanes:
             raise fail("trace", f"there is no lane {lane} to be traced: a workgroup has {dispatch.lanes}", None)
+    launch, outcome = dispatch.run(frozenset(), schedule=order, trace=trace)
+    program, count = launch.program, int(outcome.trace[0, 0])
+    kept = outcome.trace[1 : 1 + count]
+    return trace_rows(kept, program.points, program.accesses, dispatch.pipeline, trace), count - len(kept)
 
 
-def _traced(launch: Launch, outcome: Outcome, dispatch: _Dispatch) -> tuple[list[TraceRow], int]:
-    """The rows of the trace, and how many values had no room."""
-    if dispatch.trace is None:
-        return [], 0
-    count = int(outcome.trace[0, 0])
-    program, kept = launch.program, outcome.trace[1 : 1 + count]
-    found = trace_rows(kept, program.points, program.accesses, dispatch.pipeline, dispatch.trace)
-    return found, count - len(kept)
+def _findings(
+    dispatch: _Dispatch, launch: Launch, outcome: Outcome, probes: frozenset[str], replay: bool
+) -> list[Finding]:
+    """What was found, and, of a run that came to its end, whether it matters."""
+    findings = explain(launch, outcome)
+    whole = outcome.finished == int(np.prod(dispatch.grid))
+    if replay and whole:
+        findings = Judge(dispatch.run, launch, outcome).judge(findings)
+    if "redundant" in probes and whole:
+        findings += find_redundant(dispatch.run, launch)
+    return findings
 
 
 def _device(device: str | Device) -> Device:
@@ -234,14 +270,12 @@ def _sized(device: Device, pipeline: Pipeline) -> Device:
 
 
 def _probes(probes: str | Sequence[str]) -> frozenset[str]:
-    if probes == "all":
-        return frozenset(PROBES)
-    if probes == "none":
-        return frozenset()
     names = [probes] if isinstance(probes, str) else list(probes)
     for name in names:
-        _known("probes", name, PROBES)
-    chosen = frozenset(names)
+        _known("probes", name, ("all", "none", *PROBES))
+    chosen = frozenset(names) & frozenset(PROBES)
+    if "all" in names:
+        chosen |= frozenset(PROBES) - _ASKED_FOR
     return chosen | {"lanes"} if chosen & _COUNTED else chosen
 
 

@@ -14,14 +14,16 @@ OUT = "@group(0) @binding(0) var<storage, read_write> out: array<u32, 64>;\n"
 
 
 def run(body, name=None, before="", lanes=(0,), *, size=4, grid=1, workgroup=(0, 0, 0), limit=1 << 18,
-        device="nvidia"):  # fmt: skip
+        device="nvidia", schedule="lockstep"):  # fmt: skip
     """A run of a kernel whose body starts at line 10."""
     assert before.count("\n") <= 5
     lines = "\n" * (5 - before.count("\n"))
     wgsl = f"{OUT}{before}{lines}@compute @workgroup_size({size})\nfn main(@builtin(local_invocation_index) i: u32,\n"
     wgsl += f"@builtin(workgroup_id) group: vec3<u32>) {{\n{body}\n}}\n"
     watched = None if name is None else sim.Trace(name, workgroup, lanes, limit)
-    return sim.simulate(wgsl, grid=grid, bindings={"out": np.zeros(64, np.uint32)}, trace=watched, device=device)
+    return sim.simulate(
+        wgsl, grid=grid, bindings={"out": np.zeros(64, np.uint32)}, trace=watched, device=device, schedule=schedule
+    )
 
 
 def trace(*arguments, **options):
@@ -221,6 +223,15 @@ def test_one_workgroup_of_many(size):
     assert trace(body, "a", **options) == expected[: 1 + (size > 1)]
 
 
+@pytest.mark.parametrize("schedule", ["lockstep", "subgroup-serial", "reversed", "random(3)"])
+def test_lanes_keep_their_numbers_in_every_schedule(schedule):
+    body = "var a = i;\na += 1000u;\nout[i & 63u] = a;"
+    options = {"size": 96, "schedule": schedule, "lanes": (5, 40, 95)}
+    for lane in (5, 40, 95):
+        rows = [row[1:] for row in trace(body, "a", **options) if row[1] == lane]
+        assert rows == [(lane, "a", None, lane), (lane, "a", lane, lane + 1000)]
+
+
 def test_a_variable_that_nothing_depends_on_is_traced_all_the_same():
     assert trace("var unused = i + 1u;\nunused = 7u;\nout[i] = i;", "unused") == [
         (1, 0, "unused", None, 1),
@@ -229,14 +240,14 @@ def test_a_variable_that_nothing_depends_on_is_traced_all_the_same():
 
 
 def test_tracing_changes_nothing_else():
-    """The same outputs and counters; without a trace, not one instruction more."""
+    """The same outputs, counters and program: a trace is a run of its own."""
     body = "var a = i;\nfor (var k = 0u; k < i; k++) {\na = a * 3u + k;\n}\nout[i] = a;"
     plain, traced = run(body), run(body, "a", lanes=None)
     assert plain.outputs["out"].tolist() == traced.outputs["out"].tolist()
     assert plain.counters == traced.counters
     assert (plain.trace, plain.program.points) == ([], [])
-    codes = [set(each.program.code[:, op.OP].tolist()) for each in (plain, traced)]
-    assert [op.TRACE in used for used in codes] == [False, True]
+    assert np.array_equal(plain.program.code, traced.program.code)
+    assert op.TRACE not in plain.program.code[:, op.OP]
     for lane in range(4):
         assert [row.new for row in traced.trace if row.lane == lane][-1] == plain.outputs["out"][lane]
 
@@ -279,8 +290,10 @@ def test_what_cannot_be_traced(given, message):
 @pytest.fixture
 def command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    head = f"{OUT}@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) {{\n"
-    (tmp_path / "k.wgsl").write_text(f"{head}var a = vec2(f32(i), 1.0);\na.x += 0.25;\nout[i] = u32(a.x);\n}}\n")
+    inputs = "@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) id: vec3<u32>"
+    head = f"{OUT}@compute @workgroup_size(8) fn main({inputs}) {{\n"
+    body = "var a = vec2(f32(i), 1.0);\na.x += 0.25;\nout[id.x] = u32(a.x);\n}\n"
+    (tmp_path / "k.wgsl").write_text(head + body)
     return lambda *options: CliRunner().invoke(main, ["run", "k.wgsl", "--grid", "2", *options])
 
 

@@ -20,13 +20,17 @@ def build(
     pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
 ) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
-    lowered = lower(pipeline, rounding, checks="bounds" in probes, trace=trace)
+    lowered = lower(pipeline, rounding, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
     uniformity, uses = _analysed(lowered, together)
     if rounding.contracts:
         # What is traced is rounded as if it were not.
         unwatched = find_uses(lowered.body, uniformity, notes=False) if lowered.points else uses
         if contract(lowered.body, unwatched):
             uniformity, uses = _analysed(lowered, together)
+    if "nan" in probes:
+        for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
+            each.active = each.result in uses.count
+        uniformity, uses = _analysed(lowered, together)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
@@ -43,12 +47,16 @@ def build(
         lowered.sites.rows,
         emitter.runs,
         emitter.memory_probes,
+        emitter.watched,
+        emitter.inspected,
         emitter.loops,
         [ins.site for ins in code.instructions],
+        probes,
         together,
         pipeline.workgroup_size,
         size,
         offsets,
+        dict(pipeline.store_types),
         lowered.points,
     )
 

@@ -177,6 +177,19 @@ class Note:
 
 
 @dataclass(eq=False, slots=True)
+class Inspect:
+    """The source computes `result` here; `kind` says what could be wrong with it (see `machine.layout`).
+
+    It changes nothing about what is computed, and how: it is made `active` when that is settled.
+    """
+
+    kind: int
+    result: Value
+    site: int
+    active: bool = False
+
+
+@dataclass(eq=False, slots=True)
 class If:
     condition: Value
     then: Region
@@ -220,7 +233,7 @@ class Target:
 
 
 Memory = Load | Store | Atomic | Check
-Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Note | If | Loop | Scope | Jump
+Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Note | Inspect | If | Loop | Scope | Jump
 
 
 class Builder:

@@ -35,6 +35,7 @@ class Lowered:
     accesses: list[Access]
     sites: SiteTable
     loop_spans: dict[int, Span]
+    inspects: list[ir.Inspect]
     points: list[Point]
 
 
@@ -48,21 +49,29 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool, trace: str | None = None) -> Lowered:
+def lower(
+    pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool, inspects: bool, trace: str | None = None
+) -> Lowered:
     """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
-    `trace`: a variable whose writes are noted. Raises `WgslError` for what cannot be run.
+    `inspects`: and every operation that can go wrong; `trace`: a variable whose writes are noted.
+
+    Raises `WgslError` for what cannot be run.
     """
     if trace is not None:
         check_name(trace, pipeline)
-    lowering = _Lowering(pipeline, rounding, checks, trace)
+    lowering = _Lowering(pipeline, rounding, checks, inspects, trace)
     lowering.entry()
     builder, points = lowering.builder, lowering.tracer.points
-    return Lowered(builder, builder.root, lowering.accesses, lowering.sites, lowering.spans, points)
+    return Lowered(
+        *(builder, builder.root, lowering.accesses, lowering.sites, lowering.spans, lowering.inspects, points)
+    )
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, trace: str | None) -> None:
-        super().__init__(pipeline, rounding, checks, trace)
+    def __init__(
+        self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool, trace: str | None
+    ) -> None:
+        super().__init__(pipeline, rounding, checks, inspects, trace)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves

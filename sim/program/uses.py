@@ -93,6 +93,8 @@ def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, boo
             yield from ((v, True) for v in _written(item))
         case ir.Collective(args=args):
             yield from ((a, True) for a in args)
+        case ir.Inspect(result=result, active=True):
+            yield from ((v, True) for v in (result, *result.args))
         case ir.If(condition=condition):
             yield condition, id(item) in uniformity.parted
         case _:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import sim
 from oracle import gpu, references
+from oracle.audit import EVERYTHING
 from oracle.cli import main
 from oracle.errors import TooLarge
 from oracle.listing import ADDED, against_ideal, compact, listing
@@ -70,6 +71,7 @@ class Run:
     counters: dict
     sites: list
     findings: list = field(default_factory=list)
+    silenced: list = field(default_factory=list)
     device: SimpleNamespace = field(
         default_factory=lambda: SimpleNamespace(subgroup_size=32, workgroup_bytes_max=20_000)
     )
@@ -89,6 +91,9 @@ class Finding:
     lanes: tuple = (3,)
     workgroup: tuple = (0, 0, 0)
     epoch: int = 0
+    verdict: str | None = None
+    notes: tuple = ()
+    hint: str | None = None
 
     def render(self):
         return f"twice.wgsl:5:13: {self.severity}: {self.message}"
@@ -173,10 +178,10 @@ def test_a_clean_audit(world):
 
 def test_bits_are_compared_under_the_profile_of_the_adapter(world):
     bankshot("audit", world.folder, "--set", "N=32")
-    assert world.devices == [("nvidia", "all"), ("lavapipe", "none")]
+    assert world.devices == [("nvidia", EVERYTHING), ("lavapipe", "none")]
     world.devices.clear()
     bankshot("audit", world.folder, "--set", "N=32", "--device", "lavapipe")
-    assert world.devices == [("lavapipe", "all")]
+    assert world.devices == [("lavapipe", EVERYTHING)]
 
 
 def test_the_listing_stands_beside_the_source(world):
