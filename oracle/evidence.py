@@ -15,6 +15,7 @@ import numpy as np
 
 from sim.wgsl import typed
 from sim.wgsl import types as t
+from sim.wgsl.texels import is_depth
 
 from . import invented
 from .difference import Difference
@@ -38,7 +39,7 @@ class Run:
     """One run here: on what, and what it left."""
 
     recipe: Recipe
-    given: Mapping[Any, np.ndarray]
+    given: Mapping[Any, Any]
     result: Any  # sim.Run
 
     def findings(self, code: str) -> list[Any]:
@@ -65,9 +66,9 @@ class Tried(Protocol):
     @property
     def pipeline(self) -> typed.Pipeline: ...
 
-    def simulate(self, given: Mapping[Any, np.ndarray], **options: Any) -> Any: ...
+    def simulate(self, given: Mapping[Any, Any], **options: Any) -> Any: ...
 
-    def on_wgpu(self, given: Mapping[Any, np.ndarray], text: str | None = None) -> dict[str, np.ndarray]: ...
+    def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]: ...
 
     def differences(self, recipe: Recipe, ours: Any, theirs: Any) -> list[Difference]: ...
 
@@ -98,7 +99,19 @@ def _rounding(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | N
         return f"uses {', '.join(open_)}"
     if has_float_arithmetic(entry.function) and _within(found, ARITHMETIC):
         return "arithmetic may be reassociated and fused"
+    if (normalized := _normalized_textures(entry)) and _within(found, ARITHMETIC):
+        return f"the channels of {', '.join(normalized)} are normalized integers"
     return None
+
+
+def _normalized_textures(entry: Tried) -> list[str]:
+    """Textures whose texels are divided when they are read: those that are sampled are made up so, see `invented`."""
+    return [
+        v.name
+        for v, type_ in entry.pipeline.store_types.items()
+        if isinstance(type_, t.Texture)
+        and (type_.sampled == t.F32 or is_depth(type_) or (type_.format or "").endswith("norm"))
+    ]
 
 
 def _within(found: Found, tolerance: dict[int, float]) -> bool:
@@ -167,12 +180,10 @@ def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
 
 def _reciprocal(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
     """wgpu agrees with us where 8-bit texels are multiplied by the rounded 1 / 255, which is up to 1 ULP off."""
-    texels = {name: value for name, value in ours.given.items() if isinstance(value, np.ndarray) and value.ndim > 1}
-    sampled = {v.name for v in entry.pipeline.globals if isinstance(v.type, t.Texture) and v.type.sampled == t.F32}
     scaled = {
-        name: value.astype(np.float32) * np.float32(1 / 255)
-        for name, value in texels.items()
-        if name in sampled and value.dtype == np.uint8
+        v.name: [level.astype(np.float32) * np.float32(1 / 255) for level in _levels(ours.given[v.name])]
+        for v in entry.pipeline.globals
+        if isinstance(v.type, t.Texture) and v.type.sampled == t.F32
     }
     if not scaled:
         return None
@@ -180,6 +191,10 @@ def _reciprocal(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str |
     if not _within(entry.differences(ours.recipe, again, theirs), ARITHMETIC):
         return None
     return f"wgpu takes texels of {', '.join(scaled)} as n * (1 / 255), not n / 255"
+
+
+def _levels(texture: Any) -> list[np.ndarray]:
+    return texture if isinstance(texture, list) else [texture]
 
 
 def _amplified(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from sim.textures import stored_dtype
+from sim.textures import level_shape, stored_dtype
 from sim.wgsl import typed
 from sim.wgsl import types as t
-from sim.wgsl.texels import channel_kind, format_of, is_depth, is_external, shape_of
+from sim.wgsl.texels import Format, channel_kind, format_of, is_depth, is_external, shape_of
 from sim.wgsl.typed import Module, Pipeline
 
 from .errors import UsageError
@@ -29,6 +29,7 @@ GRIDS = {0: (), 1: (6,), 2: (3, 2), 3: (3, 2, 2)}
 LARGEST = 16 << 20  # bytes of one binding
 
 SIDE = 64  # texels
+LEVELS = 3
 THIRDS = {"layer": 4, "face": 6, "sample": 4}
 _SAMPLED = {"f32": "rgba8unorm", "i32": "rgba32sint", "u32": "rgba32uint", "depth": "r16unorm"}  # formats
 
@@ -122,22 +123,30 @@ def bindings(pipeline: Pipeline, recipe: Recipe) -> dict[str, Any]:
     return made
 
 
-def _texels(name: str, type_: t.Texture, recipe: Recipe) -> np.ndarray:
+def _texels(name: str, type_: t.Texture, recipe: Recipe) -> Any:
+    """An array, or one for each of a few levels where there may be several."""
     if is_external(type_):
         raise UsageError(f"{name} is a {type_}")
     shape = shape_of(type_)
     axes = [SIDE // 2 if shape.axes == 3 else SIDE] * shape.axes
     axes = ([THIRDS[shape.third]] if shape.third else []) + axes
     format_ = format_of(type_.format or _SAMPLED["depth" if is_depth(type_) else channel_kind(type_)])
-    dtype = stored_dtype(format_)
     axes += [] if format_.packed else [len(format_.channels)]
     rng = np.random.default_rng(zlib.crc32(name.encode()))
+    if type_.format is not None or shape.axes == 1 or shape.third == "sample":
+        return _texel_values(rng, format_, tuple(axes), recipe)
+    return [_texel_values(rng, format_, level_shape(type_, tuple(axes), level), recipe) for level in range(LEVELS)]
+
+
+def _texel_values(rng: np.random.Generator, format_: Format, axes: tuple[int, ...], recipe: Recipe) -> np.ndarray:
+    dtype = stored_dtype(format_)
     if dtype.kind == "f":
         return rng.uniform(0.0, 1.0, axes).astype(dtype)
     bits = np.iinfo(dtype)
     if format_.number in ("uint", "sint") and not format_.packed:
         return rng.integers(0, min(recipe.whole, bits.max + 1), axes).astype(dtype)
-    return rng.integers(bits.min, bits.max, axes, dtype, endpoint=True)
+    least = bits.min + (format_.number == "snorm")  # of which there are two that mean -1
+    return rng.integers(least, bits.max, axes, dtype, endpoint=True)
 
 
 def layout(type_: t.Type, recipe: Recipe) -> np.ndarray:

@@ -241,7 +241,7 @@ class _Entry:
             runs.append(run)
         return next((run for run in runs if run.clean), runs[-1])
 
-    def simulate(self, given: Mapping[Any, np.ndarray], **options: Any) -> Any:
+    def simulate(self, given: Mapping[Any, Any], **options: Any) -> Any:
         import sim
 
         with self.owner.stage(self.name, "simulate"):
@@ -256,7 +256,7 @@ class _Entry:
                 **{"probes": ("bounds",), **options},
             )
 
-    def on_wgpu(self, given: Mapping[Any, np.ndarray], text: str | None = None) -> dict[str, np.ndarray]:
+    def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]:
         """Outputs of wgpu, of the shader's own text or of another with the same bindings. Raises `GpuError`."""
         slots = gpu.slots_of(self.function)
         with self.owner.stage(self.name, "wgpu"):

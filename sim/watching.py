@@ -76,19 +76,19 @@ class Watching:
     def _row(self, slot: int, row: NDArray[np.int64], access: NDArray[np.int64]) -> None:
         number = self._program.watched[slot].access
         what, entry = self._program.accesses[number], access[number * UNITS_PER_ACCESS]
-        grain = self.grains[what.space]
+        grain = self.grains[what.memory]
         row[at.W_FACTOR] = what.unit // grain
         row[at.W_BASE], row[at.W_LIMIT] = entry[at.BASE] * row[at.W_FACTOR], entry[at.LIMIT]
         row[at.W_GRAINS], row[at.W_GRAIN] = what.units * row[at.W_FACTOR], grain
         row[at.W_PITCH] = self._program.shared_bytes // grain if what.space == "workgroup" else 0
         row[at.W_VARIABLE] = self._variables[what.variable.name]
-        row[at.W_MEMORY] = ORDERS[what.space]
+        row[at.W_MEMORY] = ORDERS[what.memory]
         row[at.W_UNWRITTEN] = what.space == "workgroup" and self._unwritten
 
     def byte(self, slot: int, place: int) -> int:
         """Where a grain lies in the variable of a watched access."""
         access = self._program.accesses[self._program.watched[slot].access]
-        grain = self.grains[access.space]
+        grain = self.grains[access.memory]
         size = self._program.shared_bytes if access.space == "workgroup" else 0
         return (place * grain % size if size else place * grain) - self._starts[access.variable.name]
 

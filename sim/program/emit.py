@@ -337,7 +337,7 @@ class Emitter:
     def _watch(self, opcode: int, item: ir.Load | ir.Store | ir.Atomic, unit: int, d: Field) -> None:
         """Watch an access (or one unit of it), where the memory is shared and somebody writes to it."""
         access = self.accesses[item.access]
-        shared = access.space in ORDERS and access.variable in self._written
+        shared = access.memory in ORDERS and access.variable in self._written
         own = access.space == "workgroup" and "uninit" in self.probes
         if (shared and self.probes & {"races", "order"}) or own:
             ins = self._memory(opcode, item, unit)

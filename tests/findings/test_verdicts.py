@@ -71,6 +71,21 @@ def test_the_barrier_of_the_wrong_kind_is_pointed_at():
     assert (finding.verdict, finding.severity) == ("wrong-barrier", "error")
 
 
+@pytest.mark.parametrize(("barrier", "codes"), [("texture", []), ("storage", ["race"]), ("workgroup", ["race"])])
+def test_textures_have_a_barrier_of_their_own(barrier, codes):
+    text = f"""
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var p: texture_storage_2d<r32uint, read_write>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {{
+    textureStore(p, vec2u(i, 0u), vec4u(i));
+    {barrier}Barrier();
+    y[i] = textureLoad(p, vec2u(63u - i, 0u)).x;
+}}"""
+    bindings = {"y": np.zeros(64, np.uint32), "p": np.zeros((1, 64), np.uint32)}
+    assert [f.code for f in sim.simulate(text, grid=1, bindings=bindings).findings] == codes
+
+
 def test_two_workgroups():
     finding = only("y[i] = group.x + 5u;", "race")
     assert "of workgroup (1, 0, 0) stores to y[0]" in finding.message

@@ -130,7 +130,6 @@ def test_what_a_load_past_the_end_gives_is_of_no_matter(name):
     assert all(same_bits(first, other) for other in others)
 
 
-@pytest.mark.skipif("races" not in sim.PROBES, reason="this simulator has no probe for races")
 @pytest.mark.parametrize("left_out", [None, 0, 1], ids=["neither", "first", "second"])
 @pytest.mark.parametrize("name", ["matmul", "matmul_single", "matmul_at"])
 def test_each_barrier_of_a_tiled_matmul_is_needed(name, left_out):
