@@ -1,4 +1,4 @@
-"""Figures of traces and counters, by matplotlib (the extra `notebooks`); each function returns a `Figure`.
+"""Figures of traces and counters, by matplotlib (the extra `notebooks`); each function returns a `Drawing`.
 
 Nothing here knows a kernel: what is drawn was run. Colours are those of Okabe and Ito, and cividis for scales, which
 people tell apart whatever colours they see; what matters is told by position or by words too.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from sim.models import Device
-from sim.models.roofline import place
+from sim.models.roofline import Place, place
 from sim.wgsl import types as t
 
 from . import manifest
-from .advise import Advice
+from .advise import Advice, Options, advise
+from .audit import simulate
 from .listing import compact
 from .trace import Request, Trace, trace
 
@@ -35,7 +37,7 @@ INK, BLUE, ORANGE, GREEN, PINK, YELLOW, GREY = (
 )  # fmt: skip
 BANK_COLOURS = [BLUE, ORANGE, GREEN, PINK, YELLOW, GREY, "#56B4E9", "#D55E00"]
 CYCLE = (BLUE, ORANGE, GREEN, PINK, INK, GREY)
-WIDTH = 10.0  # inches
+WIDTH, DPI = 10.0, 100  # inches, and pixels in one
 
 
 # ---- what to draw ------------------------------------------------------------------------------------
@@ -50,13 +52,32 @@ def case(
     return found.case(found.shape(dims))
 
 
+def ran(path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int) -> Any:
+    """The run of such a case, with all counters."""
+    return simulate(case(path, kernel, overrides, **dims), "nvidia", "all")
+
+
 def traced(path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int) -> Trace:
     """The trace of the first workgroup of such a case."""
     return trace(case(path, kernel, overrides, **dims))
 
 
-def _figure(rows: int, columns: int, height: float, **more: Any) -> tuple[Figure, NDArray[Any]]:
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+def advised(array: str, pitches: tuple[int, int], path: str, kernel: str | None = None, **dims: int) -> Advice:
+    """What `bankshot advise` says of one array of a case, for pitches from the first to the second."""
+    return advise(case(path, kernel, None, **dims), Options(array=array, values=pitches)).advice[0]
+
+
+class Drawing(Figure):
+    """A figure that notebooks show by itself, without a state that they share."""
+
+    def _repr_png_(self) -> bytes:
+        stream = BytesIO()
+        self.savefig(stream, format="png", dpi=DPI)
+        return stream.getvalue()
+
+
+def _figure(rows: int, columns: int, height: float, **more: Any) -> tuple[Drawing, NDArray[Any]]:
+    figure = Drawing(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **more)
 
 
@@ -77,7 +98,7 @@ def wavefront_of(request: Request, device: Device) -> NDArray[np.int64]:
     return served
 
 
-def bank_grid(requests: Mapping[str, Request], device: Device) -> Figure:
+def bank_grid(requests: Mapping[str, Request], device: Device) -> Drawing:
     """Lane by bank, one panel for each request, of 4 bytes a lane: a lane's number is the wavefront that serves it."""
     figure, axes = _figure(1, len(requests), 5.6, sharey=True)
     most = max(int(wavefront_of(r, device).max()) for r in requests.values()) + 1
@@ -115,7 +136,7 @@ def _grid_lines(axis: Axes, columns: int, rows: int) -> None:
     axis.tick_params(which="minor", length=0)
 
 
-def pitches(advice: Advice) -> Figure:
+def pitches(advice: Advice) -> Drawing:
     """Wavefronts and memory by row pitch: every layout of an advice without a swizzle that counts."""
     trials = sorted(
         (each for each in advice.trials if each.refused is None and not each.mask), key=lambda each: each.pitch
@@ -130,19 +151,21 @@ def pitches(advice: Advice) -> Figure:
     marked = {advice.best_pad.pitch: "best", advice.written.pitch: "as written"}
     if len(marked) == 1:
         marked = {advice.written.pitch: "best, as written"}
-    for trial in trials:
-        axis.annotate(marked.get(trial.pitch, ""), (trial.pitch, trial.wavefronts), (0, 26), ha="center",
-                      textcoords="offset points", arrowprops={"arrowstyle": "->"} if trial.pitch in marked else None)  # fmt: skip
+    above = 1.08 * max(trial.wavefronts for trial in trials)
+    for trial in (trial for trial in trials if trial.pitch in marked):
+        words = marked[trial.pitch]
+        arrow = {"arrowstyle": "->"}
+        axis.annotate(words, (trial.pitch, trial.wavefronts), (trial.pitch, above), ha="center", arrowprops=arrow)
     axis.set_xlabel(f"{advice.pitch}, in elements")
     axis.set_ylabel(f"wavefronts of {advice.array}")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.yaxis.set_major_formatter(EngFormatter(sep=""))
-    axis.margins(y=0.15)
-    axis.legend(loc="upper left", ncols=2, frameon=False)
+    axis.set_ylim(0, 1.1 * above)
+    figure.legend(loc="outside upper right", ncols=2, frameon=False)
     return figure
 
 
-def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Figure:
+def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Drawing:
     """Between which barriers which slot of an array is written and read. By title, a trace and how many slots, of
     equal size, each of its arrays has."""
     rows = {title: [(a, s) for a, count in slots.items() for s in range(count)] for title, (_, slots) in traces.items()}
@@ -180,7 +203,7 @@ def _epochs(one: Trace, array: str, kind: str, slot: int, slots: int) -> list[in
 # ---- global memory -----------------------------------------------------------------------------------
 
 
-def walk(one: Trace, names: Sequence[str]) -> Figure:
+def walk(one: Trace, names: Sequence[str]) -> Drawing:
     """Which elements of which matrix the workgroup loads, and after how many barriers it does so first."""
     figure, axes = _figure(1, len(names), 3.9)
     last = max((r.epoch for name in names for r in one.of(name, "load")), default=0)
@@ -210,7 +233,7 @@ def _first_epochs(one: Trace, name: str, array: NDArray[Any]) -> NDArray[np.floa
     return first.reshape(array.shape)
 
 
-def sectors_per_request(loads: Mapping[str, tuple[Any, str]]) -> Figure:
+def sectors_per_request(loads: Mapping[str, tuple[Any, str]]) -> Drawing:
     """What one request of a subgroup touches: sectors, the fewest that could hold what it asks for, and lines. By
     label, a run and the variable that is loaded."""
     figure, axes = _figure(1, 1, 1.1 + 0.75 * len(loads))
@@ -242,31 +265,33 @@ def _per_request(run: Any, name: str, counter: str) -> float:
     return sum(getattr(site, counter) for site in sites) / sum(site.global_requests for site in sites)
 
 
-def roofline(runs: Mapping[str, Any], peak_flops: float, peak_bandwidth: float) -> Figure:
+def roofline(runs: Mapping[str, Any], peak_flops: float, peak_bandwidth: float) -> Drawing:
     """Runs under a roof, by the bytes of the sectors that they touch: what would have to come from memory if no cache
-    held any of it."""
+    held any of it. Runs at one place share a mark."""
     figure, axes = _figure(1, 1, 5.0)
     axis = axes[0][0]
-    places = {}
+    marks: dict[str, tuple[Place, list[str]]] = {}
     for label, run in runs.items():
         moved = run.counters["global_sectors"] * run.device.sector_bytes
-        places[label] = place(run.counters["flops"], moved, peak_flops, peak_bandwidth)
+        at = place(run.counters["flops"], moved, peak_flops, peak_bandwidth)
+        marks.setdefault(f"{at.intensity:.3g}", (at, []))[1].append(label)
     ridge = peak_flops / peak_bandwidth
-    x = np.array(
-        [min(p.intensity for p in places.values()) / 2, ridge, max(ridge, *(p.intensity for p in places.values())) * 2]
-    )
+    found = [at.intensity for at, _ in marks.values()]
+    x = np.array([min(found) / 2, ridge, max(ridge, *found) * 3])
     axis.loglog(x, np.minimum(x * peak_bandwidth, peak_flops), color=INK, lw=2)
-    for number, (label, at) in enumerate(sorted(places.items(), key=lambda item: item[1].intensity)):
-        axis.plot(at.intensity, at.attainable, marker="osD^vP*X"[number % 8], ms=10, ls="",
-                  color=CYCLE[number % len(CYCLE)], label=f"{label}: {at.intensity:.3g} FLOP/byte")  # fmt: skip
+    for number, (at, labels) in enumerate(sorted(marks.values(), key=lambda mark: mark[0].intensity)):
+        words = f"{at.intensity:.3g} FLOP/byte: {', '.join(labels)}"
+        axis.plot(
+            at.intensity, at.attainable, "osD^vP*X"[number % 8], ms=10, color=CYCLE[number % len(CYCLE)], label=words
+        )
     axis.axvline(ridge, color=GREY, ls=":")
-    axis.annotate(f"ridge, {ridge:.3g} FLOP/byte", (ridge, axis.get_ylim()[0]), (-4, 6), textcoords="offset points",
-                  rotation=90, ha="right", va="bottom")  # fmt: skip
+    low = axis.get_ylim()[0]
+    axis.text(ridge, low * 1.3, f"ridge: {ridge:.3g} FLOP/byte ", ha="right", va="bottom")
     axis.set_xlabel("floating point operations per byte of sectors touched")
     axis.set_ylabel("attainable, FLOP/s")
     axis.yaxis.set_major_formatter(EngFormatter(sep=""))
     axis.grid(which="major", color="#E6E6E6")
-    axis.legend(loc="lower right", frameon=False)
+    axis.legend(loc="upper left", frameon=False)
     return figure
 
 
@@ -302,7 +327,7 @@ def lane_states(one: Trace) -> NDArray[np.int64]:
     return states[: one.lanes]
 
 
-def lane_map(traces: Mapping[str, Trace]) -> Figure:
+def lane_map(traces: Mapping[str, Trace]) -> Drawing:
     """Every lane of a workgroup at every request, and why it idles."""
     figure, axes = _figure(1, len(traces), 4.6, sharey=True)
     for axis, (title, one) in zip(axes[0], traces.items(), strict=True):
@@ -315,17 +340,17 @@ def lane_map(traces: Mapping[str, Trace]) -> Figure:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
     axes[0][0].set_ylabel("lane")
     handles = [Patch(facecolor=colour, edgecolor=GREY, label=words) for words, colour in STATES]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return figure
 
 
-def utilization(by_kernel: Mapping[str, Mapping[int, float]], xlabel: str) -> Figure:
+def utilization(by_kernel: Mapping[str, Mapping[int, float]], xlabel: str) -> Drawing:
     """The share of threads that work, by size."""
     figure, axes = _figure(1, 1, 3.8)
     axis = axes[0][0]
     for number, (label, shares) in enumerate(by_kernel.items()):
         axis.plot(list(shares), [100 * s for s in shares.values()], color=CYCLE[number % len(CYCLE)], label=label,
-                  marker="osD^vP"[number % 6], ls=("-", "--", ":")[number % 3])  # fmt: skip
+                  marker="osD^vP"[number % 6], ms=max(4, 11 - 3 * number), ls=("-", "--", ":")[number % 3])  # fmt: skip
     axis.set_ylim(0, 105)
     axis.set_xscale("log", base=2)
     ticks = sorted({size for shares in by_kernel.values() for size in shares})
@@ -341,7 +366,7 @@ def utilization(by_kernel: Mapping[str, Mapping[int, float]], xlabel: str) -> Fi
 # ---- totals ------------------------------------------------------------------------------------------
 
 
-def totals(runs: Mapping[str, Any], counters: Mapping[str, str]) -> Figure:
+def totals(runs: Mapping[str, Any], counters: Mapping[str, str]) -> Drawing:
     """A panel for each counter (by name, with words for it), a bar for each run."""
     figure, axes = _figure(1, len(counters), 1.3 + 0.38 * len(runs), sharey=True)
     at = np.arange(len(runs))
