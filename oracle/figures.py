@@ -174,7 +174,7 @@ def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Drawing:
     for axis, (title, (one, slots)) in zip(axes[:, 0], traces.items(), strict=True):
         for row, (array, slot) in enumerate(rows[title]):
             for kind, colour, y, hatch in (("store", ORANGE, -0.2, "///"), ("load", BLUE, 0.2, "")):
-                for epoch in _epochs(one, array, kind, slot, slots[array]):
+                for epoch in slot_epochs(one, array, kind, slot, slots[array]):
                     axis.barh(
                         row + y, 0.88, 0.36, left=epoch + 0.06, color=colour, hatch=hatch, edgecolor="white", lw=0
                     )
@@ -182,6 +182,7 @@ def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Drawing:
             axis.axvline(barrier, color=INK, linewidth=1.2)
         axis.set_yticks(range(len(rows[title])), [f"{array}, slot {slot}" for array, slot in rows[title]])
         axis.invert_yaxis()
+        axis.set_xlim(0, max(trace.epochs for trace, _ in traces.values()))
         axis.set_title(f"{title}: {one.epochs - 1} barriers", fontsize=10, loc="left")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[-1][0].set_xlabel("barriers passed (each vertical line is one)")
@@ -193,7 +194,7 @@ def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Drawing:
     return figure
 
 
-def _epochs(one: Trace, array: str, kind: str, slot: int, slots: int) -> list[int]:
+def slot_epochs(one: Trace, array: str, kind: str, slot: int, slots: int) -> list[int]:
     """The epochs in which a slot is read or written."""
     size = next(t.size_of(held) for v, held in one.run.pipeline.store_types.items() if v.name == array) // slots
     touched = {r.epoch for r in one.of(array, kind) if (r.addresses[r.active] // size == slot).any()}
@@ -329,7 +330,7 @@ def lane_states(one: Trace) -> NDArray[np.int64]:
 
 def lane_map(traces: Mapping[str, Trace]) -> Drawing:
     """Every lane of a workgroup at every request, and why it idles."""
-    figure, axes = _figure(1, len(traces), 4.6, sharey=True)
+    figure, axes = _figure(1, len(traces), 4.6)
     for axis, (title, one) in zip(axes[0], traces.items(), strict=True):
         states = lane_states(one)
         axis.imshow(states, cmap=ListedColormap([c for _, c in STATES]), aspect="auto", interpolation="nearest",

@@ -237,7 +237,7 @@ def test_the_command_shows_a_table_and_leaves_with_1_where_something_is_better(t
         "128",
         "same",
         "same",
-        *"<- best without a swizzle".split(),
+        *["<-", "best", "without", "a", "swizzle"],
     ] in rows
     assert "not counted: 31: outputs differ" in result.output
 
