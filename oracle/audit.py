@@ -18,7 +18,7 @@ from sim.models import Exceeded, check_dispatch
 
 from . import gpu, references
 from .cases import expected_counters
-from .compare import EXACT, Comparison, Rule, compare
+from .compare import DERIVED, EXACT, Comparison, Rule, compare
 from .errors import NoAdapter, TooLarge, UsageError
 from .manifest import Case
 from .reflect import check_module
@@ -26,6 +26,7 @@ from .reflect import check_module
 Say = Callable[[str], None]
 Truth = dict[str, references.Expected]
 
+EVERYTHING = ("all", "redundant")  # probes
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
@@ -41,11 +42,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class OutputCheck:
-    """One output against one source of truth."""
+    """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
+    where bounds were derived."""
 
     output: str
     against: str
     comparison: Comparison
+    doubts: tuple[Any, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -122,12 +125,12 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
     seconds: dict[str, float] = {}
     notes: list[str] = []
-    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all", say))
+    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say))
     checks, truth = [], {}
     if case.kernel.reference:
         say("computing the reference")
         truth = timed(seconds, "reference", lambda: expected_outputs(case))
-        checks += [_against_reference(case, truth, name, run, "") for name in truth]
+        checks += [_against_reference(case, truth, name, run, run, "") for name in truth]
     else:
         notes.append("no reference to compare with: the manifest names none")
     adapter = None
@@ -153,7 +156,7 @@ def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = la
     import sim
 
     kernel = case.kernel
-    what = f"simulating as {device}{' with all counters' if probes == 'all' else ''}"
+    what = f"simulating as {device}{' with all counters' if 'all' in probes else ''}"
     say(what)
     return sim.simulate(
         check_module(kernel),
@@ -205,21 +208,22 @@ def expected_outputs(case: Case) -> Truth:
 
 
 def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5) -> list[OutputCheck]:
-    """Every output bit for bit or by the manifest's rule, but those whose bits are free against the reference, as the
-    simulator's are.
+    """Every output bit for bit or by the manifest's rule. Where the kernel computes what no two implementations compute
+    alike, within derived bounds; and those whose bits are free against the reference, as the simulator's are.
 
     What the simulator says of the writers goes with the differences.
     """
     checks, kernel = [], case.kernel
     for var, theirs in on_gpu.outputs.items():
-        name = case.name_of(var)
+        name, where = case.name_of(var), f"wgpu on {on_gpu.adapter.name}"
         if name in kernel.free:
-            checks.append(_against_reference(case, truth, name, on_gpu, f" by wgpu on {on_gpu.adapter.name}"))
-        else:
-            same = compare(
-                run.outputs[var], theirs, kernel.gpu_rules.get(name, EXACT), owner=_owner(run, var), worst=worst
-            )
-            checks.append(OutputCheck(name, f"wgpu on {on_gpu.adapter.name}", same))
+            checks.append(_against_reference(case, truth, name, on_gpu, run, f" by {where}"))
+            continue
+        derived = run.loose or kernel.rules.get(name) == DERIVED
+        rule = kernel.gpu_rules.get(name, DERIVED if derived else EXACT)
+        bound, doubts = (run.bounds[var], run.bounds.findings) if rule == DERIVED else (None, ())
+        same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
+        checks.append(OutputCheck(name, where, same, doubts))
     return checks
 
 
@@ -237,8 +241,9 @@ def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | Non
     return tell
 
 
-def _against_reference(case: Case, truth: Truth, name: str, run: Any, by: str) -> OutputCheck:
-    """Output `name` of a run, simulated or not, by the manifest's rule. `by` says whose it is."""
+def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any, by: str) -> OutputCheck:
+    """Output `name` of what was done, on a GPU or by the simulator, by the manifest's rule; by default, by the bound of
+    the reference, or that of the simulated run. `by` says whose output it is."""
     variables = {binding.name: binding.var for binding in case.kernel.bindings}
     if name not in variables:
         known = f"reference {case.kernel.reference} gives {name}"
@@ -246,11 +251,12 @@ def _against_reference(case: Case, truth: Truth, name: str, run: Any, by: str) -
     if name not in truth:
         raise UsageError(f"{case.kernel.path}: `free` names {name}, which reference {case.kernel.reference} lacks")
     expected, var = truth[name], variables[name]
-    default = Rule("close") if expected.bound is None else Rule("bound")
-    rule = case.kernel.rules.get(name, default)
-    actual = run.outputs[var].reshape(expected.value.shape)
-    comparison = compare(actual, expected.value, rule, bound=expected.bound, owner=_owner(run, var))
-    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison)
+    default = DERIVED if expected.bound is None else Rule("bound")
+    rule, shape = case.kernel.rules.get(name, default), expected.value.shape
+    bound = run.bounds[var].reshape(shape) if rule == DERIVED else expected.bound
+    comparison = compare(done.outputs[var].reshape(shape), expected.value, rule, bound=bound, owner=_owner(done, var))
+    doubts = run.bounds.findings if rule == DERIVED else ()
+    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts)
 
 
 def _against_gpu(

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from sim.wgsl import types as t
+from sim.wgsl.texels import format_of
+
 from .compare import bits_of, ulp_distance
-from .invented import COUNTER, HALF, SINGLE, WHOLE
+from .invented import COUNTER, HALF, SINGLE, STEP, WHOLE
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Elements of one binding, all of a kind (`code`), that are not the same. `error`: largest / largest magnitude."""
+    """Elements of one binding, all of a kind (`code`), that are not the same. `error`: largest / largest magnitude; of
+    steps, how many."""
 
     binding: str
     code: int
@@ -46,17 +50,31 @@ def differences(binding: str, codes: np.ndarray, ours: np.ndarray, theirs: np.nd
         if dtype in (np.float32, np.float16):
             differ &= ~(np.isnan(a) & np.isnan(b))
         if differ.any():
-            found.append(_difference(binding, code, np.flatnonzero(chosen), a, b, differ))
+            places = 2 * np.flatnonzero(chosen)[:: a.itemsize // 2]
+            found.append(_difference(binding, code, places, a, b, differ))
     return found
 
 
+def texels(binding: str, type_: t.Texture, ours: np.ndarray, theirs: np.ndarray) -> list[Difference]:
+    """The same of a storage texture. Elements of normalized formats are steps."""
+    assert type_.format is not None
+    format_ = format_of(type_.format)
+    stepped = format_.number in ("unorm", "snorm") and not format_.packed
+    code = STEP if stepped else {"f4": SINGLE, "f2": HALF}.get(ours.dtype.str[1:], WHOLE)
+    a, b = ours.reshape(-1), theirs.reshape(-1)
+    differ = (bits_of(a) != bits_of(b)) & ~(np.isnan(a) & np.isnan(b))
+    places = np.arange(a.size) * a.itemsize
+    return [_difference(binding, code, places, a, b, differ)] if differ.any() else []
+
+
 def _difference(
-    binding: str, code: int, halves: np.ndarray, a: np.ndarray, b: np.ndarray, differ: np.ndarray
+    binding: str, code: int, places: np.ndarray, a: np.ndarray, b: np.ndarray, differ: np.ndarray
 ) -> Difference:
+    """`places`: byte of each element."""
     at = int(np.flatnonzero(differ)[0])
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     finite = np.isfinite(wide_b)
-    largest = np.abs(wide_b[finite]).max(initial=0.0)
+    largest = 1.0 if code == STEP else np.abs(wide_b[finite]).max(initial=0.0)
     with np.errstate(invalid="ignore"):
         error = np.abs(wide_a - wide_b)[differ]
     error = np.where(np.isfinite(error), error, np.inf)  # an infinity or a NaN on one side only
@@ -65,7 +83,7 @@ def _difference(
         code,
         int(differ.sum()),
         len(a),
-        int(halves[at * (a.itemsize // 2)]) * 2,
+        int(places[at]),
         a[at],
         b[at],
         float(error.max() / largest) if largest else float(error.max()),

@@ -12,7 +12,9 @@
                         `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
                         leaves open, as where exp() is used: a GPU's are held against the reference, not against ours;
                         in `gpu`, per output the rule for ours against a GPU's, where that is not `exact` (of filtered
-                        samples it cannot be)
+                        samples it cannot be). Rules are those of `oracle.compare`; `{ rule = "derived" }` holds an
+                        output against the error bounds that the simulator derives, and is what counts where the
+                        reference derives none
     [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
                         `kernel.name = "scale_f16"`, `bind.X.dtype = "f16"`
 

@@ -96,6 +96,12 @@ def has_float_arithmetic(entry: typed.Function) -> bool:
     return any(row.name in ("+", "-", "*") for row in _float_builtins(entry))
 
 
+def builtin_names(entry: typed.Function) -> set[str]:
+    """Names of the builtins and operators that are called in expressions reached from a function."""
+    calls = (part for function in typed.reached(entry) for part in typed.every_expression(function))
+    return {call.builtin.name for call in calls if isinstance(call, typed.BuiltinCall)}
+
+
 def _float_builtins(entry: typed.Function) -> Iterator[Builtin]:
     """The builtins and operators, reached from a function, that give floating point numbers."""
     for function in typed.reached(entry):

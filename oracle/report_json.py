@@ -39,6 +39,7 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "counters": dict(audit.run.counters),
         "sites": [site_entry(site) for site in audit.run.sites],
         "findings": [_finding_entry(item.finding, item.allowed) for item in audit.findings],
+        "silenced": [_finding_entry(f, allowed=True) for f in audit.run.silenced],
         "gpu": adapter_entry(audit.adapter),
         "notes": list(audit.notes),
         "seconds": audit.seconds,
@@ -91,6 +92,7 @@ def run_entry(result: RunResult) -> dict[str, Any]:
         "counters": dict(result.run.counters),
         "sites": [site_entry(site) for site in result.run.sites],
         "findings": [_finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
+        "silenced": [_finding_entry(f, allowed=True) for f in result.run.silenced],
     }
 
 
@@ -107,7 +109,8 @@ def case_entry(case: Case) -> dict[str, Any]:
 
 
 def output_entry(check: OutputCheck) -> dict[str, Any]:
-    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison)}
+    doubts = [_finding_entry(finding, allowed=True) for finding in check.doubts]
+    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison), "doubts": doubts}
 
 
 def comparison_entry(c: Comparison) -> dict[str, Any]:
@@ -152,8 +155,18 @@ def _finding_entry(f: Any, allowed: bool) -> dict[str, Any]:
         "lanes": f.lanes,
         "workgroup": f.workgroup,
         "epoch": f.epoch,
+        "verdict": f.verdict,
+        "places": [_place(f.code, f.span), *(_place(note.message, note.span) for note in f.notes)],
+        "hint": f.hint,
         "text": f.render(),
     }
+
+
+def _place(label: str, span: Any) -> dict[str, Any]:
+    """A labelled place in the source; what is said of no place has a label alone."""
+    if span is None:
+        return {"label": label}
+    return {"label": label, "file": span.place.file, "line": span.place.line, "column": span.place.column}
 
 
 def _finite(value: Any) -> Any:

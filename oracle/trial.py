@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from sim.wgsl import typed
+from sim.wgsl import types as t
 from sim.wgsl.diagnostics import Crash, WgslError
 from sim.wgsl.typed import Module
 
 from . import gpu, invented
-from .difference import Difference, differences
+from .difference import Difference, differences, texels
 from .embedded import Shader
 from .errors import GpuError, UsageError
 from .evidence import EVIDENCE, Run, place
@@ -190,7 +191,7 @@ class _Entry:
         self.module = module
         self.function = function
         self.name = function.name
-        self.overrides: dict[Any, Any] = invented.override_values(function)
+        self.overrides: dict[Any, Any] = invented.override_values(module)
         self.grid = invented.grid(function)
 
     @property
@@ -233,14 +234,14 @@ class _Entry:
         runs: list[Run] = []
         for recipe in RECIPES:
             with self.owner.stage(self.name, "build"):
-                given = invented.buffers(self.pipeline, recipe)
+                given = invented.bindings(self.pipeline, recipe)
             run = Run(recipe, given, self.simulate(given))
             if run.clean and run.busy:
                 return run
             runs.append(run)
         return next((run for run in runs if run.clean), runs[-1])
 
-    def simulate(self, given: Mapping[Any, np.ndarray], **options: Any) -> Any:
+    def simulate(self, given: Mapping[Any, Any], **options: Any) -> Any:
         import sim
 
         with self.owner.stage(self.name, "simulate"):
@@ -255,7 +256,7 @@ class _Entry:
                 **{"probes": ("bounds",), **options},
             )
 
-    def on_wgpu(self, given: Mapping[Any, np.ndarray], text: str | None = None) -> dict[str, np.ndarray]:
+    def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]:
         """Outputs of wgpu, of the shader's own text or of another with the same bindings. Raises `GpuError`."""
         slots = gpu.slots_of(self.function)
         with self.owner.stage(self.name, "wgpu"):
@@ -274,7 +275,7 @@ class _Entry:
         """We refuse to run it; does wgpu?"""
         why = f"{error.diagnostics[0].message} ({error.diagnostics[0].code})"
         try:
-            self.on_wgpu(invented.buffers(self.pipeline, RECIPES[-1]))
+            self.on_wgpu(invented.bindings(self.pipeline, RECIPES[-1]))
         except (GpuError, UsageError, WgslError) as refusal:
             return self._trial("not-started", f"{why}; {_first(str(refusal))}")
         return self._trial("unsupported", why)
@@ -283,12 +284,15 @@ class _Entry:
 
     def differences(self, recipe: Recipe, ours: Mapping[str, np.ndarray], theirs: Any) -> list[Difference]:
         """Where two sets of outputs differ, both of runs on data made by `recipe`."""
-        types = {v.name: type_ for v, type_ in self.pipeline.store_types.items()}
-        return [
-            difference
-            for name, bytes_ in ours.items()
-            for difference in differences(name, invented.layout(types[name], recipe), bytes_, theirs[name])
-        ]
+        found: list[Difference] = []
+        for variable, type_ in self.pipeline.store_types.items():
+            if (name := variable.name) in ours:
+                pair = ours[name], theirs[name]
+                if isinstance(type_, t.Texture):
+                    found += texels(name, type_, *pair)
+                else:
+                    found += differences(name, invented.layout(type_, recipe), *pair)
+        return found
 
     def _judged(self, ours: Run, theirs: dict[str, np.ndarray], found: list[Difference]) -> tuple[str, str]:
         """A verdict on outputs that differ, and the evidence for it."""

@@ -99,7 +99,7 @@ def site_counters(
                 row.barriers += int(executions) // workgroups_of
     for probe, tally in zip(program.probes, tallies, strict=False):
         _charge(rows[probe.site], probe.kind, tally)
-    return rows
+    return [row for row in rows if row.site.kind != "index"]
 
 
 def _charge(row: Counters, kind: str, tally: NDArray[np.int64]) -> None:

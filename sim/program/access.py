@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..wgsl import types as t
 from ..wgsl.typed import Variable
 
 UNITS_PER_ACCESS = 4  # the machine has a row for each unit of an access: a vec4 has four
@@ -15,8 +16,8 @@ UNITS_PER_ACCESS = 4  # the machine has a row for each unit of an access: a vec4
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """`space` is workgroup, storage, uniform or immediate; all numbers are in units of `unit` bytes. Texels are
-    storage, what else is known of textures and samplers is uniform.
+    """`space` is workgroup, storage, uniform, immediate, or index: of an index that is only looked at. All numbers are
+    in units of `unit` bytes. Texels are storage, what else is known of textures and samplers is uniform.
 
     `offset`: of the first unit in the variable, without the index. `stride`, `count`: of the index (stride 0: none;
     count None: the length of a runtime-sized array). `tail`: byte offset and byte stride of the variable's
@@ -32,6 +33,11 @@ class Access:
     count: int | None = 1
     tail: tuple[int, int] | None = None
     writes: bool = False
+
+    @property
+    def memory(self) -> str:
+        """What kind of barrier orders it."""
+        return "texture" if isinstance(self.variable.type, t.Texture) else self.space
 
     @property
     def bytes_per_lane(self) -> int:

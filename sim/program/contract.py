@@ -8,28 +8,26 @@ the left one is fused. WGSL allows it ("Floating Point Evaluation"); a device pr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from . import ir
 from .ir import Region, Value
 from .uses import Uses, base
 
-KINDS = ("f32", "f16")
+SUMS = ("add_f32", "sub_f32", "add_f16", "sub_f16")
+PRODUCTS = ("mul_f32", "mul_f16")
 
 
 def contract(body: Region, uses: Uses) -> bool:
     """Fuse what can be; True where something was."""
-    sums = [(value, region) for region in _regions(body) for value in region.items if _is_sum(value, uses)]
+    sums = [
+        (item, region)
+        for region in ir.regions_of(body)
+        for item in region.items
+        if isinstance(item, Value) and item in uses.count and item.op in SUMS
+    ]
     added = Counter(product for value, _ in sums for term in value.args if (product := _product(term, uses)[0]))
     fused = [_fuse(value, region, added, uses) for value, region in sums]
     return any(fused)
-
-
-def _is_sum(item: ir.Item, uses: Uses) -> bool:
-    if not isinstance(item, Value) or item not in uses.count:
-        return False
-    stem, _, kind = item.op.rpartition("_")
-    return stem in ("add", "sub") and kind in KINDS
 
 
 def _fuse(value: Value, region: Region, added: Counter[Value], uses: Uses) -> bool:
@@ -54,26 +52,10 @@ def _product(term: Value, uses: Uses) -> tuple[Value | None, bool]:
     negated = False
     while term.op == f"neg_{term.kind}" and uses.count[base(term)] == 1:
         term, negated = term.args[0], not negated
-    return (term if term.op in ("mul_f32", "mul_f16") else None), negated
+    return (term if term.op in PRODUCTS else None), negated
 
 
 def _negated(value: Value, before: Value, region: Region) -> Value:
     made = Value(f"neg_{value.kind}", (value,), value.kind, region, None, before.id)
     region.items.insert(region.items.index(before), made)
     return made
-
-
-def _regions(region: Region) -> Iterator[Region]:
-    yield region
-    for item in region.items:
-        match item:
-            case ir.If(then=then, orelse=orelse):
-                inner = (then, orelse)
-            case ir.Loop(header=header, body=body, continuing=continuing):
-                inner = (header, body, continuing)
-            case ir.Scope(body=body):
-                inner = (body,)
-            case _:
-                inner = ()
-        for each in inner:
-            yield from _regions(each)

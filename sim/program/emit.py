@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..machine import layout as at
 from ..machine import opcodes as op
 from ..wgsl.source import Span
 from . import ir
 from .access import UNITS_PER_ACCESS, Access
 from .code import Code, Field, Ins, Label, Reg
 from .ir import Region, Slot, Value
-from .program import MemoryProbe
+from .program import Inspected, MemoryProbe
 from .sites import Site
 from .uniform import Uniformity
 from .uses import FREE, Uses, base, split
@@ -50,7 +51,7 @@ class Emitter:
     sites: list[Site]
     uniformity: Uniformity
     uses: Uses
-    loop_spans: dict[int, Span]
+    spans: dict[int, Span]
     probes: frozenset[str]
     together: int
     code: Code = field(default_factory=Code)
@@ -58,6 +59,8 @@ class Emitter:
     constants: dict[int, int] = field(default_factory=dict)
     runs: list[list[int]] = field(default_factory=list)
     memory_probes: list[MemoryProbe] = field(default_factory=list)
+    watched: list[MemoryProbe] = field(default_factory=list)
+    inspected: list[Inspected] = field(default_factory=list)
     loops: list[Span] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -69,6 +72,7 @@ class Emitter:
         self._fixed: dict[int, Reg] = {}
         self._defs: dict[Value, int] = {}
         self._learnt: set[Value] = set()
+        self._written = {access.variable for access in self.accesses if access.writes}
         self._straight = 0  # where the present straight run of instructions began
         for name in _GROUP_ROWS:
             self._input(name)
@@ -208,8 +212,12 @@ class Emitter:
                 self._store(item)
             case ir.Atomic():
                 self._atomic(item)
-            case ir.Barrier(site=site):
-                self._add(Ins(op.BARRIER, a=site, m=self._mask_field(), site=site))
+            case ir.Check():
+                self._probe(item)
+            case ir.Barrier(kind=kind, site=site):
+                self._add(Ins(op.BARRIER, a=site, b=ORDERS[kind], m=self._mask_field(), site=site))
+            case ir.Inspect(active=True):
+                self._inspect(item)
             case ir.If():
                 self._if(item)
             case ir.Loop():
@@ -279,7 +287,7 @@ class Emitter:
 
     # ---- memory ----
 
-    def _memory(self, opcode: int, item: ir.Load | ir.Store | ir.Atomic, unit: int = 0) -> Ins:
+    def _memory(self, opcode: int, item: ir.Memory, unit: int = 0) -> Ins:
         """An instruction with the operands of an access (to its unit number `unit`)."""
         access = self.accesses[item.access]
         parts = split(item.address)
@@ -293,7 +301,7 @@ class Emitter:
             site=item.site,
         )
 
-    def _is_learnt(self, item: ir.Load | ir.Store | ir.Atomic) -> bool:
+    def _is_learnt(self, item: ir.Memory) -> bool:
         """Whether the machine knows the pattern of an access' addresses."""
         lane = split(item.address).lane
         return lane is None or base(lane) in self._learnt
@@ -304,7 +312,7 @@ class Emitter:
             return self._constant(0)
         return self._input(f"shared_base_{access.unit}")
 
-    def _probe(self, item: ir.Load | ir.Store | ir.Atomic) -> None:
+    def _probe(self, item: ir.Memory) -> None:
         access = self.accesses[item.access]
         kinds = []
         if access.stride:
@@ -324,8 +332,39 @@ class Emitter:
                 self._add(ins)
                 self.memory_probes.append(MemoryProbe(kind, item.site, item.access))
 
+    def _watch(self, opcode: int, item: ir.Load | ir.Store | ir.Atomic, unit: int, d: Field) -> None:
+        """Watch an access (or one unit of it), where the memory is shared and somebody writes to it."""
+        access = self.accesses[item.access]
+        shared = access.memory in ORDERS and access.variable in self._written
+        own = access.space == "workgroup" and "uninit" in self.probes
+        if (shared and self.probes & {"races", "order"}) or own:
+            ins = self._memory(opcode, item, unit)
+            ins.d, ins.m, ins.x = d, self._mask_field(), len(self.watched)
+            self._add(ins)
+            self.watched.append(MemoryProbe("watch", item.site, item.access))
+
+    def _watch_whole(self, item: ir.Load | ir.Store | ir.Atomic, writes: bool) -> None:
+        """Watch who is ordered after whom; otherwise whether a load is in order."""
+        if "order" in self.probes:
+            self._watch(op.WATCH_ORDER, item, 0, int(writes))
+        elif isinstance(item, ir.Load):
+            self._watch(op.WATCH_READ, item, 0, int(self._is_learnt(item)))
+
+    def _inspect(self, item: ir.Inspect) -> None:
+        """Look at an operation where the source has it: what it computes may be placed, and known, elsewhere."""
+        result = item.result
+        kinds = op.OPS[result.op].args
+        shown = [
+            a for a, kind in zip(result.args, kinds, strict=True) if item.kind != at.BORN or kind in ("f32", "f16")
+        ]
+        a, b, c = (*map(self._lanes, shown), -1, -1)[:3]
+        self._add(Ins(op.CHECK, d=self._lanes(result), a=a, b=b, c=c, e=item.kind, m=self._mask_field(),
+                      x=len(self.inspected), site=item.site))  # fmt: skip
+        self.inspected.append(Inspected(item.kind, result.op, item.site))
+
     def _load(self, load: ir.Load) -> None:
         self._probe(load)
+        self._watch_whole(load, writes=False)
         for i, result in enumerate(load.results):
             if result in self.uses.count:
                 ins = self._memory(op.LOAD, load, unit=i)
@@ -337,7 +376,10 @@ class Emitter:
 
     def _store(self, store: ir.Store) -> None:
         self._probe(store)
+        self._watch_whole(store, writes=True)
         for i, value in enumerate(store.values):
+            if "order" not in self.probes:
+                self._watch(op.WATCH_WRITE, store, i, self._lanes(value))
             ins = self._memory(op.STORE, store, unit=i)
             ins.d = self._lanes(value)
             ins.m = self._mask_field()
@@ -347,6 +389,7 @@ class Emitter:
 
     def _atomic(self, item: ir.Atomic) -> None:
         self._probe(item)
+        self._watch_whole(item, writes=item.op != "load")
         rows = self._adjacent(item.args, 1, 3)
         ins = self._memory(op.FIRST_ATOMIC + op.ATOMICS.index(item.op), item)
         ins.d = Reg(row=0, of=rows)
@@ -441,7 +484,7 @@ class Emitter:
             self._stay_unless(loop.break_if, around)
         self._jump(Ins(op.JUMP, e=len(self.loops)), top)
         self.code.loops.append((start, self.code.here - 1))
-        self.loops.append(self.loop_spans[id(loop)])
+        self.loops.append(self.spans[id(loop)])
         self._place(around.exit)
         self._around.pop()
         self._mask = outer
@@ -490,6 +533,8 @@ class Emitter:
             self._add(Ins(op.BLEND, d=row, a=self._constant(0), m=mask))
 
 
+# What each barrier orders, and the memory that it is of.
+ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
 _PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS}
 
 

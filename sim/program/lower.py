@@ -33,7 +33,8 @@ class Lowered:
     body: ir.Region
     accesses: list[Access]
     sites: SiteTable
-    loop_spans: dict[int, Span]
+    spans: dict[int, Span]  # of loops, branches and conversions, by identity
+    inspects: list[ir.Inspect]
 
 
 @dataclass
@@ -46,16 +47,26 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, rounding: Rounding) -> Lowered:
-    """Lower one pipeline, for a device that rounds so. Raises `WgslError` for what cannot be run."""
-    lowering = _Lowering(pipeline, rounding)
+def lower(
+    pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool, inspects: bool, fold_floats: bool = True
+) -> Lowered:
+    """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
+    `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here.
+
+    Raises `WgslError` for what cannot be run.
+    """
+    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats))
     lowering.entry()
-    return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
+    return Lowered(
+        lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans, lowering.inspects
+    )
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding) -> None:
-        super().__init__(pipeline, rounding)
+    def __init__(
+        self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool, builder: Builder
+    ) -> None:
+        super().__init__(pipeline, rounding, checks, inspects, builder)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
@@ -230,12 +241,12 @@ class _Lowering(Expressions):
     def _if(self, statement: typed.If) -> bool:
         condition = self.value(statement.condition)[0]
         orelse = statement.orelse.body if statement.orelse else []
-        return self._branch(condition, statement.then.body, orelse)
+        return self._branch(condition, statement.condition.span, statement.then.body, orelse)
 
-    def _branch(self, condition: Value, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:
+    def _branch(self, condition: Value, span: Span, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:
         if condition.op == "const":
             return self._statements(then if condition.imm else orelse)
-        self.branch(condition, lambda: self._statements(then), lambda: self._statements(orelse))
+        self.branch(condition, lambda: self._statements(then), lambda: self._statements(orelse), span)
         return True
 
     def _switch(self, statement: typed.Switch) -> None:
@@ -261,7 +272,7 @@ class _Lowering(Expressions):
                     other = builder.op("or_bool", other, condition)
             conditions[default] = builder.op("lnot_bool", other)
         for case, condition in zip(statement.cases, conditions, strict=True):
-            if not self._branch(condition, case.body.body, []):
+            if not self._branch(condition, statement.selector.span, case.body.body, []):
                 break
         scope = ir.Scope(builder.here)
         builder.here = outer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
+from ..wgsl.typed import Variable
 from . import ir
 from .access import Access
 from .ir import Builder, Value
@@ -18,8 +19,10 @@ _NARROW = t.F16  # the only scalar of two bytes
 class Memory:
     """Reads and writes `View`s. Part of the lowering: see `Expressions`."""
 
-    def __init__(self) -> None:
-        self.builder = Builder()
+    def __init__(self, checks: bool, builder: Builder) -> None:
+        self.builder = builder
+        self.checks = checks
+        self._checked: set[tuple[Value, Span, ir.Region]] = set()
         self.sites = SiteTable()
         self.accesses: list[Access] = []
         self._numbers: dict[Access, int] = {}
@@ -86,19 +89,29 @@ class Memory:
         total = Sum()
         total.constant = view.offset
         for step in view.steps:
-            total.add(self._clamped(step, None), step.stride)
+            total.add(self._clamped(step, None, view.variable), step.stride)
         return self._plus(total.value(self.builder) or self.builder.const("u32", 0), total.constant)
 
     def _plus(self, value: Value, offset: int) -> Value:
         return self.builder.op("add_u32", value, self.builder.const("u32", offset))
 
-    def _clamped(self, step: Step, length: Value | None) -> Value:
+    def _clamped(self, step: Step, length: Value | None, variable: Variable) -> Value:
         """An index that stays in bounds. Spec: "Robustness", the view expression's index is clamped."""
         builder = self.builder
         index = builder.reinterpret("u32", step.index)
+        self._check(step, index, variable)
         last = builder.const("u32", step.count - 1) if step.count is not None else length
         assert last is not None
         return builder.op("min_u32", index, last)
+
+    def _check(self, step: Step, index: Value, variable: Variable) -> None:
+        """Have an index looked at; once for each place, although a composite is many accesses."""
+        if not self.checks or (key := (index, step.span, self.builder.here)) in self._checked:
+            return
+        self._checked.add(key)
+        access = Access(variable, "index", 4, 1, 0, 1, step.count, _tail(variable) if step.count is None else None)
+        site = self.sites.number(Site("index", step.span, variable=step.of))
+        self.builder.append(ir.Check(self.access(access), index, site))
 
     # ---- buffers and workgroup memory ----
 
@@ -108,7 +121,7 @@ class Memory:
         total = Sum()
         one = view.steps[0] if len(view.steps) == 1 else None
         for step in view.steps:
-            index = step.index if one else self._clamped(step, self._last_index(view, step))
+            index = step.index if one else self._clamped(step, self._last_index(view, step), view.variable)
             total.add(index, step.stride // unit)
         access = Access(
             view.variable,

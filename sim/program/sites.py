@@ -12,9 +12,10 @@ from ..wgsl.source import Source, Span
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`kind` is load, store, atomic, barrier, subgroup or op. Memory sites say where they point; `bytes_per_lane` of a
-    sampled texture, whose format is not known before it is bound, is 0.
+    """`kind` is load, store, atomic, barrier, subgroup, op, or index: one that is looked at, and not counted.
 
+    Memory sites say where they point; `bytes_per_lane` of a sampled texture, whose format is not known before it is
+    bound, is 0.
     `part` tells apart the accesses that one expression makes (the columns of a matrix, the members of a struct).
     `flops` is per active lane and execution.
     """

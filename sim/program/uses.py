@@ -74,8 +74,8 @@ def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, boo
         case ir.Put(index=index, value=value):
             yield index, True
             yield value, True
-        case ir.Load(address=address) | ir.Store(address=address) | ir.Atomic(address=address):
-            parts = split(address)
+        case ir.Load() | ir.Store() | ir.Atomic() | ir.Check():
+            parts = split(item.address)
             if parts.lane is not None:
                 yield parts.lane, True
             if parts.shared is not None:
@@ -84,6 +84,8 @@ def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, boo
             yield from ((v, True) for v in values)
         case ir.Collective(args=args):
             yield from ((a, True) for a in args)
+        case ir.Inspect(result=result, active=True):
+            yield from ((v, True) for v in (result, *result.args))
         case ir.If(condition=condition):
             yield condition, id(item) in uniformity.parted
         case _:
@@ -199,7 +201,7 @@ class _Order:
                     self._reads[item] = self._clock
             for value, _ in operands(item, self._uniformity):
                 self._touch(value)
-            if isinstance(item, ir.Load | ir.Store | ir.Atomic):
+            if isinstance(item, ir.Memory):
                 lane = split(item.address).lane
                 if lane is not None and _from_outside(base(lane), region):
                     self._uses.addresses.add(base(lane))

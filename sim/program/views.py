@@ -23,6 +23,7 @@ class Step:
     stride: int
     count: int | None
     span: Span
+    of: str  # what is indexed, as written
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,12 @@ class View:
         offset = before if self.block else members[index].offset
         return replace(self, type=members[index].type, offset=self.offset + offset)
 
-    def element(self, index: Value, span: Span) -> View:
-        """Element, column or component number `index`."""
+    def element(self, index: Value, span: Span, of: str) -> View:
+        """Element, column or component number `index` of what is written as `of`."""
         elem, stride, count = self._elements()
         if index.op == "const" and index.imm < (count or 1):  # of a runtime-sized array one element is certain
             return replace(self, type=elem, offset=self.offset + index.imm * stride)
-        return replace(self, type=elem, steps=(*self.steps, Step(index, stride, count, span)))
+        return replace(self, type=elem, steps=(*self.steps, Step(index, stride, count, span, of)))
 
     def component(self, index: int) -> View:
         elem, stride, _ = self._elements()

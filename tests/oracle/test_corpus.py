@@ -65,7 +65,7 @@ def test_names_in_templates_can_be_filled_in():
 def pipeline(declarations, body="", workgroup="1", params=""):
     text = f"enable f16; {declarations} @compute @workgroup_size({workgroup}) fn main({params}) {{ {body} }}"
     module = sim.check(text)
-    return module.pipeline(None, invented.override_values(module.entry_points[0]))
+    return module.pipeline(None, invented.override_values(module))
 
 
 def test_a_layout_says_what_each_two_bytes_belong_to():
@@ -88,14 +88,14 @@ def test_integers_in_uniform_buffers_are_sizes_and_atomics_start_at_zero():
         "_ = &u; _ = &c; _ = &x;",
     )
     recipe = invented.Recipe("", (4, 8), 1 << 32, tail=100)
-    given = invented.buffers(made, recipe)
+    given = invented.bindings(made, recipe)
     assert set(given["u"].view(np.uint32).tolist()) <= {4, 8}
     assert given["c"].view(np.uint32).tolist() == [0, 0, 0, 0]
     x = given["x"].view(np.float32)
     assert x.shape == (100,)
     assert np.abs(x).max() <= 1
     assert x.min() < 0 < x.max()
-    again = invented.buffers(made, recipe)
+    again = invented.bindings(made, recipe)
     assert all(given[name].tobytes() == again[name].tobytes() for name in given)
 
 
@@ -134,6 +134,26 @@ def test_what_wgsl_leaves_open_is_found_through_calls():
     assert not has_float_arithmetic(made.entry)
     assert has_float_arithmetic(pipeline("", "var x = 1.0; x += x;").entry)
     assert not has_float_arithmetic(pipeline("", "var x = 1u; x += x;").entry)
+
+
+@pytest.mark.parametrize(
+    ("type_", "shape", "dtype"),
+    [
+        ("texture_2d<f32>", (64, 64, 4), np.uint8),
+        ("texture_2d_array<u32>", (4, 64, 64, 4), np.uint32),
+        ("texture_3d<i32>", (32, 32, 32, 4), np.int32),
+        ("texture_depth_cube", (6, 64, 64, 1), np.uint16),
+        ("texture_storage_1d<rgba16float, write>", (64, 4), np.float16),
+        ("texture_storage_2d<rgb10a2unorm, write>", (64, 64), np.uint32),
+    ],
+)
+def test_textures_are_arrays_of_their_format(type_, shape, dtype):
+    text = f"enable f16; requires texture_formats_tier1; @group(0) @binding(0) var x: {type_};"
+    module = sim.check(f"{text} @compute @workgroup_size(1) fn main() {{ _ = textureDimensions(x); }}")
+    made = invented.bindings(module.pipeline(), invented.RECIPES[0])["x"]
+    first = made[0] if isinstance(made, list) else made
+    assert (first.shape, first.dtype) == (shape, dtype)
+    assert isinstance(made, list) == ("storage" not in type_)
 
 
 # ---- verdicts ----------------------------------------------------------------------------------------
@@ -189,6 +209,16 @@ def test_two_arrays_differ_by_kind_and_nan_is_nan():
             f"{Y} @compute @workgroup_size(64) fn main({ID}) {{ y[id.x + 1048576u] = 1u; }}",
             "explained",
             "out-of-bounds",
+        ),
+        (
+            """@group(0) @binding(0) var source: texture_2d<f32>; @group(0) @binding(1) var how: sampler;
+            @group(0) @binding(2) var to: texture_storage_2d<rgba8unorm, write>;
+            @compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+                let texel = textureSampleLevel(source, how, (vec2f(id.yx) + 0.5) / 64, 0);
+                textureStore(to, id.xy, texel.bgra);
+            }""",
+            "equal",
+            "",
         ),
         (
             """@group(0) @binding(0) var<storage, read_write> y: array<f32>;
