@@ -21,7 +21,7 @@ from .layouts import Change, Layouts, Pitch
 from .manifest import Case
 from .reflect import check_module
 
-PROBES = ("banks", "sectors", "bounds")
+PROBES = ("banks", "sectors", "bounds", "races")
 SPREAD = 33  # a pitch is tried up to this, or up to this many more than as written where that is more already
 
 

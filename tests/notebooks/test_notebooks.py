@@ -1,4 +1,4 @@
-"""The notebooks: they import and never define, hold no outputs, run to their end, and are true where they state figures."""
+"""The notebooks: they import and never define, hold no outputs, run to the end, and are true where they say figures."""
 
 import ast
 import json
@@ -87,9 +87,10 @@ def test_two_slots_are_never_written_and_read_between_the_same_barriers():
     assert (double.epochs, single.epochs) == (1 + 7, 1 + 12)
 
 
-def test_the_first_two_slices_are_loaded_before_the_second_barrier():
+def test_each_slice_is_loaded_a_barrier_ahead_of_its_use():
     double = names_of("000")["double"]
-    assert {r.epoch for r in double.of("X", "load")} == set(range(6))
+    assert {r.epoch for r in double.of("X", "load")} == set(range(6))  # 96 / 16 slices
+    assert {r.epoch for r in double.of("a_tile", "load")} == set(range(1, 7))
 
 
 def test_padding_halves_what_a_store_and_a_load_take():
