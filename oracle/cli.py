@@ -1,4 +1,4 @@
-"""The command `bankshot`: check, run, audit, diff, corpus, claims.
+"""The command `bankshot`: check, run, audit, diff, advise, corpus, claims.
 
 Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, data that does not fit, a missing file),
 70 an internal error. Reports go to stdout, everything else to stderr.
@@ -274,6 +274,31 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
         compute=lambda case, plan, say: room.diff(case, device, adapter, worst, counters, say),
         show=show_diff,
         entry=diff_entry,
+    )
+
+
+@main.command()
+@PATHS
+@request_options
+@click.option("--device", default="nvidia", show_default=True, help="Device profile that is charged for.")
+@click.option("--array", metavar="NAME", help="One workgroup array; left out, all that the entry point uses.")
+@click.option("--pitch", metavar="NAME", help="The constant that is the row pitch; left out, it is looked for.")
+@click.option("--pads", metavar="FROM..TO", help="What the pitch is to be: 0..33, or 33 more where it is more already.")
+@JSON
+def advise(paths: tuple[Path, ...], device: str, array: str | None, pitch: str | None, pads: str | None, as_json: bool,
+           **given: Any) -> None:  # fmt: skip
+    """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least memory."""
+    from . import advise as room
+    from .report_advise import advised_entry, show_advised
+
+    options = room.Options(device, array, pitch, None if pads is None else inputs.parse_range("--pads", pads))
+    _each(
+        "advise",
+        plans(paths, _request(**given, sweep=False)),
+        as_json,
+        compute=lambda case, plan, say: room.advise(case, options, say),
+        show=show_advised,
+        entry=advised_entry,
     )
 
 

@@ -198,6 +198,18 @@ def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> n
     return np.array(values).astype(dtype)
 
 
+def parse_range(what: str, text: str) -> tuple[int, int]:
+    """`0..33` as (0, 33), both ends meant; one number is both."""
+    low, dots, high = text.partition("..")
+    try:
+        first, last = int(low), int(high if dots else low)
+    except ValueError:
+        raise UsageError(f"{what} {text}: write FROM..TO, as in 0..33") from None
+    if not 0 <= first <= last:
+        raise UsageError(f"{what} {text}: write the smaller number, 0 or more, first")
+    return first, last
+
+
 def _listed(name: str, text: str, dtype: str) -> np.ndarray:
     try:
         values = [float(part) if dtype.startswith("f") else int(part, 0) for part in text.split(",")]
