@@ -99,6 +99,8 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
     cut = False
     while True:
         run = simulate(case, device, PROBES, say)
+        if run.device.merge_adjacent:
+            raise UsageError(f"--counters: accesses are recorded as written, and {device} merges adjacent ones")
         rows = sum(row.active_lanes for row in run.sites)
         if _lanes(run) > MOST_LANES:
             raise UsageError(f"{case.kernel.name}: workgroups over {MOST_LANES} invocations cannot be recorded")

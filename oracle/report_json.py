@@ -152,6 +152,7 @@ def _device_entry(charged: Charged) -> dict[str, Any]:
     return {
         "device": charged.device.name,
         "subgroup_size": charged.device.subgroup_size,
+        "merge_adjacent": charged.device.merge_adjacent,
         "counted_anew": charged.anew,
         "counters": with_derived(charged.counters),
         "sector_bytes": charged.sector_bytes,

@@ -64,6 +64,7 @@ def _counter(name: str, unit: str = "") -> Callable[[Charged], str]:
 # Devices side by side: how a figure is said, and the figure.
 DEVICE_ROWS: tuple[tuple[str, Callable[[Charged], str]], ...] = (
     ("lanes of a subgroup", lambda charged: str(charged.device.subgroup_size)),
+    ("adjacent scalar accesses", lambda charged: "merged" if charged.device.merge_adjacent else "as written"),
     ("workgroup memory wavefronts", _counter("shared_wavefronts")),
     ("ideal", _counter("shared_ideal_wavefronts")),
     ("global memory sectors", _counter("global_sectors")),
@@ -274,6 +275,8 @@ def _totals(counters: Any) -> Table:
         issued = idle + values["active_lanes"]
         causes = ", ".join(f"{values[name] / issued:.1%} {words}" for name, words in IDLE if values[name])
         table.add_row("  idle lanes, of those issued", causes)
+    if values["idle_skipped"]:
+        table.add_row("  lanes of subgroups that did not come", f"{values['idle_skipped']:,}")
     for actual, ideal, label in CHARGES:
         words = f"{values[actual]:,}"
         if values[actual] != values[ideal]:

@@ -105,6 +105,8 @@ class Dispatch:
     ) -> tuple[Launch, Outcome]:
         """Run it as it is to be run, or with some `changes` to `how`."""
         how = replace(self.how, **changes)
+        if self.device.merge_adjacent and probes & {"banks", "sectors"}:
+            probes |= {"merged"}
         name = None if how.trace is None else how.trace.variable
         program = _built(self.pipeline, self.rounding, probes, self.together(how), name)
         launch = Launch(program, self.bound, self.grid, self.device, how)

@@ -227,13 +227,19 @@ DEVICES: dict[str, Device] = {
     device.name: device for device in (NVIDIA, AMD_RDNA, AMD_CDNA, APPLE, INTEL, ADRENO, LAVAPIPE, SWIFTSHADER)
 }
 
+MERGED = "+merged"  # behind the name of a profile
+
 
 def get(name: str) -> Device:
     """The profile of this name, in any case, with `_` or `-`; of a maker with several (amd), the first.
 
+    `nvidia+merged` is `nvidia` with a compiler that is taken to merge adjacent accesses (`Device.merge_adjacent`).
     Raises ValueError that lists the names there are.
     """
     wanted = name.lower().replace("_", "-")
+    if wanted.endswith(MERGED):
+        device = get(name[: -len(MERGED)])
+        return device.with_(name=device.name + MERGED, merge_adjacent=True)
     device = DEVICES.get(wanted) or next((d for known, d in DEVICES.items() if known.startswith(f"{wanted}-")), None)
     if device is None:
         hint = near_miss(name.lower(), list(DEVICES))

@@ -7,7 +7,7 @@ takes its own lanes away. No mask (None) means every lane.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..machine import layout as at
 from ..machine import opcodes as op
@@ -17,6 +17,7 @@ from .access import UNITS_PER_ACCESS, Access
 from .code import Code, Field, Ins, Label, Reg
 from .guards import bodies
 from .ir import Region, Slot, Value
+from .merging import merged
 from .program import Inspected, MemoryProbe
 from .sites import Site
 from .uniform import Uniformity
@@ -76,6 +77,7 @@ class Emitter:
         self._written = {access.variable for access in self.accesses if access.writes}
         self._straight = 0  # where the present straight run of instructions began
         self._bodies: set[int] = set()
+        self._merged: dict[int, int] = {}
         self._in_body = False  # whether this is what `guards` calls the entry point's body, and no construct in it
         self._through: Reg | None = None  # lanes that were there when the outermost construct in it began
         for name in _GROUP_ROWS:
@@ -84,6 +86,8 @@ class Emitter:
     def program(self, body: Region) -> None:
         if "lanes" in self.probes:
             self._bodies = bodies(body, self.sites)
+        if "merged" in self.probes:
+            self._merged = merged(body, self.accesses)
         self.region(body)
         self._add(Ins(op.HALT))
 
@@ -338,13 +342,23 @@ class Emitter:
             if access.writes:
                 kinds.append("writers")
         for kind in kinds:
-            if kind in self.probes:
+            words = self._merged.get(id(item), access.units) if kind in _CHARGED else access.units
+            if kind in self.probes and words:
+                number = item.access if words == access.units else self._wider(access, words)
                 ins = self._memory(_PROBES[kind], item)
+                ins.e = number * UNITS_PER_ACCESS
                 ins.x = len(self.memory_probes)
                 ins.m = self._mask_field()
                 ins.d = int(self._is_learnt(item))
                 self._add(ins)
-                self.memory_probes.append(MemoryProbe(kind, item.site, item.access))
+                self.memory_probes.append(MemoryProbe(kind, item.site, number))
+
+    def _wider(self, access: Access, words: int) -> int:
+        """The number of an access of several words that begins where one of one word does."""
+        wide = replace(access, units=words)
+        if wide not in self.accesses:
+            self.accesses.append(wide)
+        return self.accesses.index(wide)
 
     def _watch(self, opcode: int, item: ir.Load | ir.Store | ir.Atomic, unit: int, d: Field) -> None:
         """Watch an access (or one unit of it), where the memory is shared and somebody writes to it."""
@@ -564,6 +578,7 @@ class Emitter:
 
 # What each barrier orders, and the memory that it is of.
 ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
+_CHARGED = ("banks", "sectors")
 _PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS}
 
 

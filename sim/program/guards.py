@@ -24,27 +24,12 @@ def bodies(root: Region, sites: Sequence[Site]) -> set[int]:
     while region is not None:
         found.add(id(region))
         busy = [item for item in region.items if _works(item, sites)]
-        arms = [arm for arm in _arms(busy[0]) if _works_in(arm, sites)] if len(busy) == 1 else []
-        region = arms[0] if len(arms) == 1 and not isinstance(busy[0], ir.Loop) else None
+        inside = ir.regions(busy[0]) if len(busy) == 1 and not isinstance(busy[0], ir.Loop) else ()
+        arms = [arm for arm in inside if any(_works(each, sites) for each in arm.items)]
+        region = arms[0] if len(arms) == 1 else None
     return found
 
 
-def _arms(item: Item) -> tuple[Region, ...]:
-    match item:
-        case ir.If(then=then, orelse=orelse):
-            return (then, orelse)
-        case ir.Loop(header=header, body=body, continuing=continuing):
-            return (header, body, continuing)
-        case ir.Scope(body=body):
-            return (body,)
-    return ()
-
-
 def _works(item: Item, sites: Sequence[Site]) -> bool:
-    if isinstance(item, ir.Count):
-        return any(sites[s].is_work or sites[s].kind in ("barrier", "subgroup") for s in item.sites)
-    return any(_works_in(arm, sites) for arm in _arms(item))
-
-
-def _works_in(region: Region, sites: Sequence[Site]) -> bool:
-    return any(_works(item, sites) for item in region.items)
+    counts = [each for each in (item, *ir.items(item)) if isinstance(each, ir.Count)]
+    return any(sites[s].is_work or sites[s].kind in ("barrier", "subgroup") for count in counts for s in count.sites)

@@ -1,6 +1,7 @@
 """One dispatch charged for several devices: every figure by hand from bank, sector and subgroup sizes."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -31,7 +32,9 @@ def shader(tmp_path):
 
 
 def bankshot(verb, shader, devices, *more):
-    data = ("--grid", "2,1,1", "--bind", "x=zeros:u32:128", "--bind", "y=zeros:u32:128")
+    data = ["--grid", "2,1,1", "--bind", "x=zeros:u32:128"]
+    if not any("y=" in each for each in more):
+        data += ["--bind", "y=zeros:u32:128"]
     no_gpu = ("--no-gpu",) if verb == "audit" else ()
     return CliRunner().invoke(main, [verb, str(shader), "--device", devices, *data, *no_gpu, *more])
 
@@ -100,3 +103,28 @@ def test_names_that_there_are_not():
 def test_devices_side_by_side_take_all_probes(shader):
     result = bankshot("run", shader, "nvidia,amd", "--probes", "none")
     assert (result.exit_code, "with all probes only" in result.stderr) == (2, True)
+
+
+def test_accesses_as_written_and_merged(shader):
+    """Each invocation stores a pair of words: 128 x 8 bytes, of which both stores as written touch every sector."""
+    text = STRIDED.replace("y[id.x] = i;", "y[2u * id.x] = i; y[2u * id.x + 1u] = i;")
+    shader.write_text(text)
+    result = bankshot("run", shader, "nvidia,nvidia+merged", "--json", "--bind", "y=zeros:u32:256")
+    assert result.exit_code == 0, result.output
+    written, merged = json.loads(result.stdout)["cases"][0]["devices"]
+    assert (written["merge_adjacent"], merged["merge_adjacent"]) == (False, True)
+    assert merged["counted_anew"] == "memory"
+    assert written["counters"]["global_sectors"] == 16 + 2 * 32
+    assert merged["counters"]["global_sectors"] == 16 + 32
+    assert merged["counters"]["executions"] == written["counters"]["executions"]
+
+
+def test_idle_lanes_are_reported_by_cause(shader):
+    """Of 2 x 64 invocations 40 of each workgroup pass: 24 of the 64 lanes that issue are behind the guard."""
+    shader.write_text(STRIDED.replace("workgroupBarrier();", "if i >= 40u { return; }"))
+    out = bankshot("audit", shader, "nvidia", "--listing", "none").stdout
+    assert re.search(r"idle lanes, of those issued +[0-9.]+% behind a guard *\n", out)
+    (case,) = json.loads(bankshot("audit", shader, "nvidia", "--json").stdout)["cases"]
+    store = next(s for s in case["sites"] if (s["kind"], s["name"]) == ("store", "y"))
+    assert [store[name] for name in ("active_lanes", "idle_guard", "idle_overhang")] == [80, 48, 0]
+    assert [store[name] for name in ("idle_divergence", "idle_skipped")] == [0, 0]
