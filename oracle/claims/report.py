@@ -19,7 +19,6 @@ STYLES = {
     Verdict.CONFIRMED: "green",
     Verdict.REFUTED: "red",
     Verdict.UNDECIDABLE: "yellow",
-    Verdict.NOT_RUN: "dim",
 }
 
 HEAD = """\
