@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from math import ceil
 
+from sim import Finding
 from sim.models import DEFAULT_LIMITS, devices
 from sim.models.occupancy import occupancy
 
@@ -344,6 +344,11 @@ POLICIES = ("clamp", "zero", "wrap")
 EDGES = ((64, 64, 64), (65, 64, 64), (64, 68, 64), (64, 64, 68), (65, 68, 36))  # M, N, K
 
 
+def _loads_outside(finding: Finding) -> str:
+    variable = finding.message.partition(" of ")[2].partition("[")[0]
+    return f"{finding.count:,} of {variable}, first by lane {finding.lanes[0]} of workgroup {finding.workgroup}"
+
+
 @claim("000.7a", shapes="M 64 or 65, N 64 or 68, K 64, 68 or 36, under three policies of robust access")
 def harmless_reads() -> Decision:
     """Reads out of bounds that are issued all the same do no harm: `select` masks them out."""
@@ -351,11 +356,7 @@ def harmless_reads() -> Decision:
     for m, n, k in EDGES:
         made = [run("matmul", dict(M=m, N=n, K=k), probes=("bounds",), out_of_bounds=policy) for policy in POLICIES]
         moved += sum(not same_bits(only_output(made[0]), only_output(other)) for other in made[1:])
-        outside[f"{m} x {n} x {k}"] = [
-            f"{finding.count:,} of {re.sub(r'.* of (.*?)[[].*', r'\1', finding.message)} "
-            f"(first by lane {finding.lanes[0]} of workgroup {finding.workgroup})"
-            for finding in made[0].findings
-        ]
+        outside[f"{m} x {n} x {k}"] = list(map(_loads_outside, made[0].findings))
     words = "; ".join(f"{shape}: {' and '.join(loads) or 'none'}" for shape, loads in outside.items())
     return judge(
         moved == 0 and any(outside.values()),
@@ -431,9 +432,9 @@ def bytes_are_saved() -> Decision:
     return judge(
         at_once < mixing + again,
         "for A, the fused kernel asks for {fused:,} bytes ({fused_times:g} times those of A) and the two passes for "
-        "{apart:,} ({apart_times:g} times): each of {tiles} tiles across reads GATE and UP instead of X, so the traffic "
-        "falls only as far as caches answer, to {fused_once:g} times against {apart_once:g} if they answer all tiles but "
-        "the first",
+        "{apart:,} ({apart_times:g} times): each of {tiles} tiles across reads GATE and UP instead of X, so the "
+        "traffic falls only as far as caches answer, to {fused_once:g} times against {apart_once:g} if they answer "
+        "all tiles but the first",
         fused=at_once,
         apart=mixing + again,
         tiles=tiles,
