@@ -41,8 +41,12 @@ fuzz-reader: $(READY)
 bench: $(READY) ## simulator against lavapipe and BLAS
 	$(PY) -m benchmarks
 
+notebooks: $(READY) ## run them, and write them as HTML into notebooks/output
+	.venv/bin/uv sync --quiet --frozen --inexact --all-extras --group render
+	.venv/bin/jupyter nbconvert --to html --execute --output-dir notebooks/output notebooks/*.ipynb
+
 clean:
-	rm -rf .venv .venv-* benchmarks/output .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf .venv .venv-* benchmarks/output notebooks/output .pytest_cache .ruff_cache .hypothesis dist
 
 $(READY): pyproject.toml uv.lock tools/setup.sh
 	tools/setup.sh
