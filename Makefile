@@ -3,13 +3,16 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all test check lint types test-all conformance fuzz-reader bench clean
+.PHONY: audit audit-all claims test check lint types test-all conformance fuzz-reader bench notebooks clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
 
 audit-all: $(READY) ## in the heavy shapes too: many minutes
 	.venv/bin/bankshot audit shaders --sweep
+
+claims: $(READY) ## decide by running what the documents say, and write docs/claims.md
+	.venv/bin/bankshot claims --page docs/claims.md
 
 test: $(READY)
 	$(PY) -m pytest

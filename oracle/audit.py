@@ -125,9 +125,11 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
     seconds: dict[str, float] = {}
     notes: list[str] = []
+    if case.kernel.reference is not None:
+        _reference(case)  # before the run, which may be long
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say))
     checks, truth = [], {}
-    if case.kernel.reference:
+    if case.kernel.reference is not None:
         say("computing the reference")
         truth = timed(seconds, "reference", lambda: expected_outputs(case))
         checks += [_against_reference(case, truth, name, run, run, "") for name in truth]
@@ -151,7 +153,9 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     )
 
 
-def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None) -> Any:
+def simulate(
+    case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None, trace: Any = None
+) -> Any:
     """`sim.simulate` on a case. Tells how far it is in words such as `simulating as nvidia, 40%`."""
     import sim
 
@@ -166,6 +170,7 @@ def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = la
         overrides=kernel.overrides,
         device=device,
         probes=probes,
+        trace=trace,
         progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
 
@@ -203,8 +208,18 @@ def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1) -> gpu.GpuRun:
 
 def expected_outputs(case: Case) -> Truth:
     """What the kernel's reference gives for this case, by the manifest's names."""
-    reference = references.find(case.kernel.reference or "")
-    return reference(case.arrays, case.shape.dims)
+    expected = _reference(case)(case.arrays, case.shape.dims)
+    for name in case.kernel.rules.keys() - expected.keys():
+        known = f"reference {case.kernel.reference} gives {', '.join(expected)}"
+        raise UsageError(f"{case.kernel.path}: [expect] has a rule for {name}, and {known}")
+    return expected
+
+
+def _reference(case: Case) -> references.Reference:
+    try:
+        return references.find(case.kernel.reference or "")
+    except UsageError as error:
+        raise UsageError(f"{case.kernel.path}: {error}") from None
 
 
 def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5) -> list[OutputCheck]:

@@ -22,9 +22,11 @@ SCHEMA = 1
 SITE = ("executions", "active_lanes", *ADDED)
 
 
-def document(verb: str, entries: Sequence[dict[str, Any]], ok: bool) -> str:
-    """The whole report of one command."""
+def document(verb: str, entries: Sequence[dict[str, Any]], ok: bool, error: str | None = None) -> str:
+    """The whole report of one command. `error` is what ended it before its last case."""
     whole = {"tool": "bankshot", "schema": SCHEMA, "verb": verb, "ok": ok, "cases": list(entries)}
+    if error is not None:
+        whole["error"] = error
     return json.dumps(_finite(whole), indent=2)
 
 
@@ -93,7 +95,17 @@ def run_entry(result: RunResult) -> dict[str, Any]:
         "sites": [site_entry(site) for site in result.run.sites],
         "findings": [_finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
         "silenced": [_finding_entry(f, allowed=True) for f in result.run.silenced],
+        **({} if result.trace is None else {"trace": _trace_entry(result)}),
     }
+
+
+def _trace_entry(result: RunResult) -> dict[str, Any]:
+    rows = [
+        {"file": row.span.place.file, "line": row.line, "lane": row.lane, "name": row.name, "old": row.old,
+         "new": row.new, "function": row.function}
+        for row in result.run.trace
+    ]  # fmt: skip
+    return {**dataclasses.asdict(result.trace), "rows": rows, "missed": result.run.trace_missed}
 
 
 def case_entry(case: Case) -> dict[str, Any]:

@@ -113,10 +113,22 @@ def show_run(out: Console, result: RunResult) -> None:
         extremes = "" if s["min"] is None else f", {s['min']:.7g} to {s['max']:.7g}"
         _say(out, f"  {name}: {s['dtype']}{s['shape']}{extremes}{nan}; {first}, …")
     out.print()
+    if result.trace is not None:
+        _trace(out, result)
     out.print(_totals(result.run.counters))
     for finding in result.run.findings:
         _say(out, counted(finding))
     _silenced(out, result.run)
+    out.print()
+
+
+def _trace(out: Console, result: RunResult) -> None:
+    for row in result.run.trace:
+        _say(out, str(row))
+    if result.run.trace_missed:
+        _say(out, f"  {result.run.trace_missed:,} more values were not noted; trace fewer lanes", "yellow")
+    if not result.run.trace:
+        _say(out, f"  the lanes that are traced give {result.trace.variable} no value", "dim")
     out.print()
 
 

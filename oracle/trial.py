@@ -143,7 +143,7 @@ class _Module:
             if found := re.search(pattern, self.text):
                 return self.trial(None, "not-wgsl", f"{words % found[1].strip()[:40]}; {why}")
         with self.stage(None, "wgpu"):
-            theirs = gpu.refusal(self.text, self.adapter)
+            theirs = gpu.refusal(gpu.for_wgpu(self.text), self.adapter)
         if theirs is not None:
             return self.trial(None, "not-wgsl", f"{why}; wgpu says: {_first(theirs)}")
         return self.trial(None, "refused", why)

@@ -22,6 +22,7 @@ from .program.program import MemoryProbe, Program
 from .program.sites import Site
 from .schedules import LOCKSTEP, Schedule
 from .textures import BoundTexture
+from .tracing import Trace
 from .watching import Shadow, Watching, merged_races, overlap
 from .wgsl import types as t
 from .wgsl.typed import Variable
@@ -46,6 +47,7 @@ class Outcome:
     worked: int
     finished: int
     jumps: int  # backward, the most that a batch took
+    trace: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class How:
     """Everything about a run that WGSL leaves open, or that is changed to see what depends on it.
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
-    a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most.
+    a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
+    whose values are noted.
     """
 
     policy: str = "clamp"
@@ -62,6 +65,7 @@ class How:
     filling: int = 0
     ignored: Site | None = None
     threads: int | None = None
+    trace: Trace | None = None
 
 
 class Launch:
@@ -200,7 +204,7 @@ class Launch:
         finished = run(*arguments)
         return Outcome(
             *(probes.blocks, probes.tallies, probes.bounds, events, watch.races, watch.unwritten, probes.checks),
-            *(int(probes.worked[1]), int(finished), int(places[:, at.MOST].max())),
+            *(int(probes.worked[1]), int(finished), int(places[:, at.MOST].max()), probes.notes),
         )
 
     def _config(self, first: int, last: int, strand: int) -> NDArray[np.int64]:
@@ -218,6 +222,7 @@ class Launch:
         config[at.IGNORED] = -1 if ignored is None else self.program.sites.index(ignored)
         config[at.STOP] = ignored is not None
         config[at.SEED], config[at.STRANDS] = self.how.schedule.seed, -(-self._lanes // self._strand)
+        config[at.FIRST_LANE] = strand * self._strand
         config[at.WATCHES], config[at.FILLING] = bool(self.program.watched), self.how.filling
         return config
 
@@ -296,10 +301,24 @@ class Launch:
         from .machine.probes import make_probes
 
         program = self.program
-        probes = make_probes(len(program.probes), self._width, len(program.runs), len(program.inspected), self.writers)
+        limit = 0 if self.how.trace is None else self.how.trace.limit
+        counts = (len(program.probes), self._width, len(program.runs), len(program.inspected))
+        probes = make_probes(*counts, self.writers, self._watched(), limit)
         for slot, probe in enumerate(program.probes):
             self._rule(probe, probes.rules[slot], probes.orders[slot])
         return probes
+
+    def _watched(self) -> NDArray[np.int64]:
+        """The workgroup that is traced, and its lanes: all of them for memory that they share."""
+        watched = np.zeros(1 + self._lanes, np.int64)
+        watched[0] = -1
+        if self.how.trace is not None:
+            (x, y, z), (width, height, _) = self.how.trace.workgroup, self.grid
+            watched[0] = (z * height + y) * width + x
+            shared = any(point.variable.space == "workgroup" for point in self.program.points)
+            lanes = None if shared else self.how.trace.lanes
+            watched[1:] = [lanes is None or lane in lanes for lane in range(self._lanes)]
+        return watched
 
     def _rule(self, probe: MemoryProbe, row: NDArray[np.int64], order: NDArray[np.int64]) -> None:
         access = self.program.accesses[probe.access]
@@ -376,6 +395,8 @@ def _sum(outcomes: list[Outcome]) -> Outcome:
         _add(first.checks, each.checks)
         first.events = np.concatenate([first.events[:1], *kept])
         first.events[0, 0] = len(first.events) - 1
+        if each.trace[0, 0]:  # one workgroup is traced, in one piece
+            first.trace = each.trace
         first.worked += each.worked
         first.finished += each.finished
         first.jumps = max(first.jumps, each.jumps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -29,6 +30,8 @@ from .program.program import Program
 from .program.rounding import Rounding
 from .program.shadows import Shadow
 from .replay import Judge
+from .tracing import Trace, TraceRow
+from .tracing import rows as trace_rows
 from .wgsl.diagnostics import fail
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
@@ -38,6 +41,7 @@ _ASKED_FOR = frozenset(("redundant",))  # not in "all": they take more runs
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
 _LANES_PER_BATCH = 512
 BUDGET = 1 << 32
+_MOST_INVOCATIONS = 1 << 32  # global_invocation_index counts them in a u32
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,13 @@ class Writer:
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
-def _built(pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
+def _built(pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None) -> Program:
     """The program of a pipeline; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, rounding, probes, together)
+    key = (pipeline.entry.name, values, rounding, probes, together, trace)
     if key not in programs:
-        programs[key] = build(pipeline, rounding=rounding, probes=probes, together=together)
+        programs[key] = build(pipeline, rounding=rounding, probes=probes, together=together, trace=trace)
     return programs[key]
 
 
@@ -101,7 +105,8 @@ class Dispatch:
     ) -> tuple[Launch, Outcome]:
         """Run it as it is to be run, or with some `changes` to `how`."""
         how = replace(self.how, **changes)
-        program = _built(self.pipeline, self.rounding, probes, self.together(how))
+        name = None if how.trace is None else how.trace.variable
+        program = _built(self.pipeline, self.rounding, probes, self.together(how), name)
         launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
@@ -146,7 +151,8 @@ class Run:
     `outputs`: every writable binding as it was given (same dtype and shape), keyed as it was given. `counters`: totals
     by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`, `simt_efficiency`,
     `thread_utilization`. `sites`: counters of each place in the source. `silenced`: findings that comments in
-    the shader answer for, see `allow`. `finished`: workgroups that ran to their end.
+    the shader answer for, see `allow`. `finished`: workgroups that ran to their end. `trace`: the changes of the
+    variable that was traced; `trace_missed`: values that came after the trace's limit.
     """
 
     outputs: dict[Key, Any]
@@ -156,6 +162,8 @@ class Run:
     silenced: list[Finding]
     program: Program
     finished: int
+    trace: list[TraceRow]
+    trace_missed: int
     _dispatch: Dispatch
 
     @property
@@ -213,6 +221,7 @@ def simulate(
     replay: bool = True,
     out_of_bounds: str = "clamp",
     budget: int = BUDGET,
+    trace: Trace | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
     """Run `grid` workgroups of a compute entry point.
@@ -224,7 +233,8 @@ def simulate(
     `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.
     `out_of_bounds`: what an access past the end of an array does: clamp, zero, wrap. A texel that is not there is the
     device's affair (`Device.texel_outside`).
-    `budget`: backward jumps that a batch of workgroups may take. `progress(done, of)` is told of workgroups.
+    `budget`: backward jumps that a batch of workgroups may take. `trace`: a variable whose values are noted in one more
+    run, see `Trace`. `progress(done, of)` is told of workgroups.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
@@ -236,6 +246,7 @@ def simulate(
     size = _grid(grid, pipeline)
     how = How(policy=out_of_bounds, budget=budget)
     dispatch = Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
+    rows, missed = _traced(dispatch, trace, order)
     launch, outcome = dispatch.run(names, progress)
     findings = _findings(dispatch, launch, outcome, names, replay)
     subgroups = -(-dispatch.lanes // profile.subgroup_size)
@@ -255,8 +266,25 @@ def simulate(
         silenced,
         launch.program,
         finished,
+        rows,
+        missed,
         dispatch,
     )
+
+
+def _traced(dispatch: Dispatch, trace: Trace | None, order: schedules.Schedule) -> tuple[list[TraceRow], int]:
+    """The rows of a trace, and how many values had no room: of a run of its own, which counts nothing else."""
+    if trace is None:
+        return [], 0
+    if any(not 0 <= at < of for at, of in zip(trace.workgroup, dispatch.grid, strict=True)):
+        raise fail("trace", f"the workgroup {trace.workgroup} to be traced is not in the grid {dispatch.grid}", None)
+    for lane in trace.lanes or ():
+        if not 0 <= lane < dispatch.lanes:
+            raise fail("trace", f"there is no lane {lane} to be traced: a workgroup has {dispatch.lanes}", None)
+    launch, outcome = dispatch.run(frozenset(), schedule=order, trace=trace)
+    program, count = launch.program, int(outcome.trace[0, 0])
+    kept = outcome.trace[1 : 1 + count]
+    return trace_rows(kept, program.points, program.accesses, dispatch.pipeline, trace), count - len(kept)
 
 
 def _findings(
@@ -315,6 +343,10 @@ def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]
     for problem in check_dispatch(sizes, pipeline.workgroup_size):
         if problem.limit == "maxComputeWorkgroupsPerDimension":
             raise fail("grid", str(problem), pipeline.entry.span)
+    invocations = prod(map(int, sizes)) * prod(pipeline.workgroup_size)
+    if invocations > _MOST_INVOCATIONS:
+        message = f"the grid has {invocations:,} invocations, and the simulator runs at most {_MOST_INVOCATIONS:,}"
+        raise fail("grid", message, pipeline.entry.span)
     x, y, z = (*map(int, sizes), 1, 1)[:3]
     return x, y, z
 

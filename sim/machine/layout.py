@@ -21,7 +21,8 @@ SEED = 14  # of the order in which strands take their turns: FORWARD, BACKWARD, 
 STRANDS = 15  # that a workgroup is cut into
 WATCHES = 16  # 1: the program has watching probes
 FILLING = 17  # what a word of workgroup memory holds at first
-CONFIG_SIZE = 18
+FIRST_LANE = 18  # of this strand
+CONFIG_SIZE = 19
 FORWARD, BACKWARD = 0, -1
 
 # places: one row per strand of a workgroup: its next instruction (-1: it is done), what is left of its budget, and
@@ -59,6 +60,10 @@ TALLY_SIZE = 5
 # bounds: how many accesses were outside, and the first
 OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
 BOUNDS_SIZE = 4
+
+# notes: one row per value that was traced; row 0 holds how many there were, which may be more than there is room for
+POINT, TRACED_LANE, NOTED_AT, NOTED = range(4)
+NOTE_SIZE = 4
 
 # clocks: one row per workgroup of the batch: barriers passed so far, in all batches; the same when this batch began;
 # when each kind of memory was last ordered, by a barrier that counts and by any

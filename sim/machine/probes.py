@@ -23,6 +23,7 @@ from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD, WORDS
 from .memory import highest_of, shared_part
 from .ordering import watch_order
 from .shadow import watch_read, watch_write
+from .tracing import trace
 
 for _part in rules.PARTS:
     setattr(rules, _part.__name__, register_jitable(_part))
@@ -47,13 +48,24 @@ class Probes(NamedTuple):
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
     writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
     checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
+    watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
+    notes: NDArray[np.int64]  # [n, NOTE_SIZE] what they wrote
     current: NDArray[np.uint32]  # [w]
     ones: NDArray[np.uint32]  # [w]
     scratch: NDArray[np.int64]
 
 
-def make_probes(probes: int, lanes: int, runs: int, checks: int, writers: NDArray[np.int64]) -> Probes:
-    """Room for this many memory probes, lanes of a register row, straight runs and checks, with nothing counted."""
+def make_probes(
+    probes: int,
+    lanes: int,
+    runs: int,
+    checks: int,
+    writers: NDArray[np.int64],
+    watched: NDArray[np.int64],
+    notes: int,
+) -> Probes:
+    """Room for this many memory probes, lanes of a register row, straight runs, checks and traced values, with nothing
+    counted."""
 
     def numbers(*shape: int) -> NDArray[np.int64]:
         return np.zeros(shape, np.int64)
@@ -76,13 +88,15 @@ def make_probes(probes: int, lanes: int, runs: int, checks: int, writers: NDArra
         last=numbers(count, at.TALLY_SIZE),
         writers=writers,
         checks=numbers(max(1, checks), at.CHECK_SIZE),
+        watched=watched,
+        notes=numbers(notes + 1, at.NOTE_SIZE),
         current=lanes_of(),
         ones=np.ones(lanes, np.uint32),
         scratch=rules.new_scratch(),
     )
 
 
-PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64)))
+PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0))
 
 
 @inlined
@@ -269,6 +283,8 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
     """One probe instruction."""
     if row[0] == op.COUNT:
         count(regs, row, config, together, p)
+    elif row[0] == op.TRACE:
+        trace(regs, row, config, access, workgroup, together, p.watched, p.notes)
     elif row[0] == op.WRITERS:
         note_writers(regs, row, config, access[row[5]], workgroup, together, p)
     elif row[0] == op.BOUNDS:

@@ -18,9 +18,11 @@ from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
 
 
-def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
-    lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes)
+def build(
+    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
+) -> Program:
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
+    lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
     if "nan" in probes:
         _, uses = _analysed(lowered, together)
         for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
@@ -52,10 +54,13 @@ def _lowered(
     checks: bool = False,
     inspects: bool = False,
     fold_floats: bool = True,
+    trace: str | None = None,
 ) -> Lowered:
-    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, fold_floats=fold_floats)
+    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, fold_floats=fold_floats, trace=trace)
     if rounding.contracts:
-        contract(lowered.body, _analysed(lowered, together)[1])
+        uniformity, uses = _analysed(lowered, together)
+        # What is traced is rounded as if it were not.
+        contract(lowered.body, find_uses(lowered.body, uniformity, notes=False) if lowered.points else uses)
     return lowered
 
 
@@ -95,6 +100,7 @@ def _finish(
         size,
         offsets,
         dict(pipeline.store_types),
+        lowered.points,
     )
 
 

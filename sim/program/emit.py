@@ -228,6 +228,8 @@ class Emitter:
                 self._leave(item)
             case ir.Collective():
                 self._collective(item)
+            case ir.Note():
+                self._note(item)
             case _:
                 pass
 
@@ -386,6 +388,21 @@ class Emitter:
             if self._is_learnt(store):
                 ins.op = op.STORE_KNOWN
             self._add(ins)
+
+    def _note(self, note: ir.Note) -> None:
+        parts = split(note.address)
+        self._add(
+            Ins(
+                op.TRACE,
+                d=self._lanes(note.values[0]),
+                a=self._lanes(parts.lane) if parts.lane is not None else self._constant(0),
+                b=self._lane0(parts.shared) if parts.shared is not None else -1,
+                c=_signed(parts.constant),
+                e=-1 if note.access < 0 else note.access * UNITS_PER_ACCESS,
+                m=self._mask_field(),
+                x=note.point,
+            )
+        )
 
     def _atomic(self, item: ir.Atomic) -> None:
         self._probe(item)

@@ -58,9 +58,15 @@ class Expressions(Memory):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
     def __init__(
-        self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool, builder: Builder
+        self,
+        pipeline: typed.Pipeline,
+        rounding: Rounding,
+        checks: bool,
+        inspects: bool,
+        builder: Builder,
+        trace: str | None,
     ) -> None:
-        super().__init__(checks, builder)
+        super().__init__(checks, builder, trace)
         self.pipeline = pipeline
         self.rounding = rounding
         self.inspects: list[ir.Inspect] = []

@@ -166,6 +166,17 @@ class Collective:
 
 
 @dataclass(eq=False, slots=True)
+class Note:
+    """`values` (one) is traced at a point. `address`: the component, or the place in memory, where it is not known yet;
+    `access`: how memory is touched, -1 for other variables."""
+
+    values: list[Value]
+    point: int
+    address: Value | None = None
+    access: int = -1
+
+
+@dataclass(eq=False, slots=True)
 class Inspect:
     """The source computes `result` here; `kind` says what could be wrong with it (see `machine.layout`).
 
@@ -222,7 +233,7 @@ class Target:
 
 
 Memory = Load | Store | Atomic | Check
-Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Inspect | If | Loop | Scope | Jump
+Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Note | Inspect | If | Loop | Scope | Jump
 
 
 def regions(item: Item) -> tuple[Region, ...]:

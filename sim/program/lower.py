@@ -18,6 +18,7 @@ from . import ir
 from .access import Access
 from .expressions import Expressions
 from .ir import Block, Builder, Target, Value
+from .points import Point, check_name
 from .rounding import Rounding
 from .sites import SiteTable
 from .views import View
@@ -35,6 +36,7 @@ class Lowered:
     sites: SiteTable
     spans: dict[int, Span]  # of loops, branches and conversions, by identity
     inspects: list[ir.Inspect]
+    points: list[Point]
 
 
 @dataclass
@@ -48,25 +50,41 @@ class _Frame:
 
 
 def lower(
-    pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool, inspects: bool, fold_floats: bool = True
+    pipeline: typed.Pipeline,
+    rounding: Rounding,
+    *,
+    checks: bool,
+    inspects: bool,
+    fold_floats: bool = True,
+    trace: str | None = None,
 ) -> Lowered:
     """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
-    `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here.
+    `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here; `trace`: a
+    variable whose writes are noted.
 
     Raises `WgslError` for what cannot be run.
     """
-    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats))
+    if trace is not None:
+        check_name(trace, pipeline)
+    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats), trace)
     lowering.entry()
+    builder, points = lowering.builder, lowering.tracer.points
     return Lowered(
-        lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans, lowering.inspects
+        *(builder, builder.root, lowering.accesses, lowering.sites, lowering.spans, lowering.inspects, points)
     )
 
 
 class _Lowering(Expressions):
     def __init__(
-        self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool, inspects: bool, builder: Builder
+        self,
+        pipeline: typed.Pipeline,
+        rounding: Rounding,
+        checks: bool,
+        inspects: bool,
+        builder: Builder,
+        trace: str | None,
     ) -> None:
-        super().__init__(pipeline, rounding, checks, inspects, builder)
+        super().__init__(pipeline, rounding, checks, inspects, builder, trace)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
@@ -79,8 +97,9 @@ class _Lowering(Expressions):
                 self._declare(variable, self.pipeline.store_types[variable], variable.init)
                 self._private.append(self._block(variable))
         function = self.pipeline.entry
+        self.tracer.function = function.name
         for parameter in function.params:
-            self.values[parameter] = self.entry_input(parameter)
+            self._name(parameter, self.entry_input(parameter))
         self._body(function)
 
     # ---- functions ----
@@ -92,12 +111,20 @@ class _Lowering(Expressions):
         if function.result is not None:
             self.fits(function.result, expr.span)
         arguments = [self.argument(a) for a in expr.args]
+        outer, self.tracer.function = self.tracer.function, function.name
         for parameter, value in zip(function.params, arguments, strict=True):
-            if isinstance(value, View):
-                self.views[parameter] = value
-            else:
-                self.values[parameter] = value
-        return self._body(function)
+            self._name(parameter, value)
+        result = self._body(function)
+        self.tracer.function = outer
+        return result
+
+    def _name(self, var: Variable, value: list[Value] | View) -> None:
+        """Let a `let` or a parameter stand for a value or a pointer."""
+        if isinstance(value, View):
+            self.views[var] = value
+        else:
+            self.values[var] = value
+            self.tracer.begun(var, value, var.span)
 
     def _body(self, function: typed.Function) -> list[Value]:
         assert function.body is not None
@@ -186,13 +213,10 @@ class _Lowering(Expressions):
         for slot, value in zip(block.slots, initial, strict=True):
             builder.set(slot, value)
         self.views[var] = View(var, type_, block=block)
+        self.tracer.begun(var, initial, var.span)
 
     def _bind(self, var: Variable, init: typed.Expr) -> None:
-        value = self.argument(init)
-        if isinstance(value, View):
-            self.views[var] = value
-        else:
-            self.values[var] = value
+        self._name(var, self.argument(init))
 
     def _assign(self, target: typed.Expr, value: typed.Expr) -> None:
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:

@@ -11,6 +11,7 @@ from ..wgsl import types as t
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from .access import Access
+from .points import Point
 from .sites import Site
 
 
@@ -55,3 +56,4 @@ class Program:
     shared_bytes: int
     shared_offsets: dict[str, int]
     types: dict[Variable, t.Type]  # store types, with what overrides decide
+    points: list[Point]  # what is traced

@@ -1,7 +1,8 @@
 """Loads in loops, whose address patterns the machine knows, against a plain detector: the short cuts miss nothing.
 
-A program runs its steps twice. A step loads a row of places that moves along, stores to one, or is a barrier; places
-are `pattern(i) + turn * far`, so that two turns may meet in the same words or keep apart, as two slots of a tile do.
+A program stores to every word, most of the time, and runs its steps once or twice. A step loads a row of places that
+moves along, stores to one, or is a barrier; places are `pattern(i) + turn * far`, so that two turns meet in the same
+words or keep apart, as two slots of a tile do.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 import sim
 from sim import running
 
-SIZE, TURNS, GROUPS = 32, 2, 2
+SIZE, WORDS, GROUPS = 32, 704, 2
 PATTERNS = {  # as WGSL, and as Python
     "i": lambda i: i,
     "i / 8u * 8u": lambda i: i // 8 * 8,
@@ -39,21 +40,29 @@ class Step:
     below: int = SIZE
 
 
-def make(seed: int) -> list[Step]:
+@dataclass(frozen=True)
+class Program:
+    steps: list[Step]
+    turns: int
+    filled: bool
+
+
+def make(seed: int) -> Program:
     rng = random.Random(seed)
     steps = []
-    for _ in range(rng.randrange(2, 6)):
+    for _ in range(rng.choice((2, 2, 3, 5))):
         kind = rng.choice(("load", "load", "store", "workgroup", "storage"))
         start, far = rng.choice((0, 0, 32, 100, 130)), rng.choice((0, 0, 100, 200))
         loops = (rng.randrange(2, 6), rng.choice((1, 4, 32))) if kind == "load" else (1, 1)
         below = rng.choice((SIZE, SIZE, 7))
         steps.append(Step(kind, rng.choice(list(PATTERNS)), start, far, *loops, below))
-    return steps
+    return Program(steps, rng.choice((1, 1, 2)), rng.random() < 0.8)
 
 
-def render(steps: list[Step]) -> str:
+def render(program: Program) -> str:
+    steps = program.steps
     lines = [f"    let p{k} = {step.pattern};" for k, step in enumerate(steps)]
-    lines.append(f"    for (var turn = 0u; turn < {TURNS}u; turn++) {{")
+    lines.append(f"    for (var turn = 0u; turn < {program.turns}u; turn++) {{")
     for k, s in enumerate(steps):
         place = f"p{k} + turn * {s.far}u + {s.start}u"
         guard = "" if s.below == SIZE else f"if i < {s.below}u "
@@ -66,24 +75,26 @@ def render(steps: list[Step]) -> str:
         else:
             lines.append(f"{s.kind}Barrier();")
     body = "\n".join([*lines, "    }"])
+    fill = f"for (var n = i; n < {WORDS}u; n += {SIZE}u) {{ t[n] = 0u; }} workgroupBarrier();" if program.filled else ""
     return f"""
 @group(0) @binding(0) var<storage, read_write> out: array<u32>;
-var<workgroup> t: array<u32, 700>;
+var<workgroup> t: array<u32, {WORDS}>;
 @compute @workgroup_size({SIZE})
 fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3u) {{
     var sum = 0u;
+    {fill}
 {body}
     out[g.x * {SIZE}u + i] = sum;
 }}"""
 
 
-def truth(steps: list[Step]) -> tuple[set[frozenset[int]], set[int]]:
+def truth(program: Program) -> tuple[set[frozenset[int]], set[int]]:
     """Pairs of steps that race, and steps that load what nobody has stored."""
     seen: dict[int, list[tuple[int, int, bool]]] = {}
-    written: set[int] = set()
+    written: set[int] = set(range(WORDS)) if program.filled else set()
     races, unwritten = set(), set()
-    for turn in range(TURNS):
-        for k, s in enumerate(steps):
+    for turn in range(program.turns):
+        for k, s in enumerate(program.steps):
             if s.kind == "workgroup":
                 seen.clear()
             if s.kind not in ("load", "store"):
@@ -107,13 +118,13 @@ def truth(steps: list[Step]) -> tuple[set[frozenset[int]], set[int]]:
 @pytest.mark.parametrize("seed", range(150))
 def test_what_is_found_is_what_the_plain_detector_finds(seed: int, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_LANES_PER_BATCH", batch)
-    steps = make(seed)
-    text = render(steps)
+    program = make(seed)
+    text = render(program)
     out = np.zeros(SIZE * GROUPS, np.uint32)
     run = sim.simulate(text, grid=GROUPS, bindings={"out": out}, probes=["races", "uninit"], replay=False)
     first = next(n for n, line in enumerate(text.splitlines(), 1) if "var turn" in line) + 1
     pairs = [(f.span.line - first, f.notes[0].span.line - first) for f in run.findings if f.code == "race"]
-    races, unwritten = truth(steps)
+    races, unwritten = truth(program)
     assert {frozenset(pair) for pair in pairs} <= races
     assert bool(pairs) == bool(races)
     assert {f.span.line - first for f in run.findings if f.code == "uninit"} == unwritten

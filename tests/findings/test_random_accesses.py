@@ -31,16 +31,24 @@ def make(seed: int, size: int, groups: int) -> list[Step]:
     """A program with few races: most steps have each invocation keep to places of its own."""
     rng = random.Random(seed)
     steps = []
-    for _ in range(rng.randrange(2, 9)):
+    for _ in range(rng.choice((2, 3, 4, 8))):
         if rng.random() < 0.35:
             steps.append(Step(rng.choice(("workgroup", "storage"))))
             continue
         kind, memory = rng.choice(("load", "store")), rng.choice(("workgroup", "storage"))
-        shift, density, stray = rng.randrange(WORDS), rng.choice((0.2, 0.6, 1.0)), rng.choice((0.0, 0.0, 0.02))
-        where = []
+        shift, density, stray = (
+            rng.choice((0, 1, 2, rng.randrange(WORDS))),
+            rng.choice((0.2, 0.6, 1.0)),
+            rng.choice((0.0, 0.0, 0.02)),
+        )
+        narrow, where = rng.choice(("", "one word" if kind == "load" else "one invocation")), []
         for g in range(groups):
             start = g * size if memory == "storage" and rng.random() < 0.97 else 0
             row = [(start + (i + shift) % size) if rng.random() < density else -1 for i in range(size)]
+            if narrow == "one word":
+                row = [start + shift % size if w >= 0 else -1 for w in row]
+            elif narrow == "one invocation":
+                row = [row[i] if i == shift % 3 else -1 for i in range(size)]
             where.append(tuple(rng.randrange(WORDS) if w >= 0 and rng.random() < stray else w for w in row))
         steps.append(Step(kind, memory, tuple(where)))
     return steps

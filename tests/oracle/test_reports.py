@@ -57,8 +57,8 @@ flops = "N"
 ADAPTER = gpu.AdapterInfo("llvmpipe (LLVM 15)", "CPU", "Vulkan", "llvmpipe", "Mesa 22.3.6", "0.32.0")
 
 
-def site(kind, start, line, **counters):
-    source = Source(WGSL, "twice.wgsl")
+def site(kind, start, line, file="twice.wgsl", **counters):
+    source = Source(WGSL, str(file))
     offset = source.line_start(line - 1) + start
     zero = dict.fromkeys((*ADDED, "executions", "active_lanes"), 0)
     facts = {"kind": kind, "space": "storage", "name": "x", "bytes_per_lane": 4, "line": line}
@@ -108,7 +108,7 @@ def world(monkeypatch, tmp_path):
     (tmp_path / "twice.wgsl").write_text(WGSL)
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
-    def simulate(module, *, entry, grid, bindings, overrides, device, probes, progress):
+    def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, progress):
         knobs.devices.append((device, probes))
         y = bindings["x"] * np.float32(2)
         y[-1] += np.float32(knobs.sim_error)
@@ -121,10 +121,10 @@ def world(monkeypatch, tmp_path):
             "shared_ideal_wavefronts": 2 * groups,
         }  # fmt: skip
         sites = [
-            site("load", 12, 5, executions=groups, active_lanes=16 * groups, global_sectors=8 * groups,
-                 global_ideal_sectors=4 * groups),
-            site("store", 4, 6, executions=groups, active_lanes=32 * groups, global_sectors=4 * groups,
-                 global_ideal_sectors=4 * groups),
+            site("load", 12, 5, tmp_path / "twice.wgsl", executions=groups, active_lanes=16 * groups,
+                 global_sectors=8 * groups, global_ideal_sectors=4 * groups),
+            site("store", 4, 6, tmp_path / "twice.wgsl", executions=groups, active_lanes=32 * groups,
+                 global_sectors=4 * groups, global_ideal_sectors=4 * groups),
         ]  # fmt: skip
         progress(groups, groups)
         pipeline = SimpleNamespace(globals=[], workgroup_size=(32, 1, 1), workgroup_bytes=knobs.workgroup_bytes)
@@ -363,7 +363,7 @@ def test_run_summarizes_and_saves(world):
     whole = json.loads(bankshot("run", world.folder, "--bind", "x=ones:f32:64", "--json").stdout)
     assert whole["cases"][0]["outputs"]["y"]["max"] == 2.0
     result = bankshot("run", world.folder, "--save", "z=a.npy")
-    assert (result.exit_code, "no binding is named z; there are y" in result.stderr) == (2, True)
+    assert (result.exit_code, "no output is named z; there are y" in result.stderr) == (2, True)
 
 
 # ---- failures ----------------------------------------------------------------------------------------
