@@ -186,18 +186,6 @@ def parse_grid(text: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def parse_range(what: str, text: str) -> tuple[int, int]:
-    """`0..33` as (0, 33), both ends meant; one number is both."""
-    low, dots, high = text.partition("..")
-    try:
-        first, last = int(low), int(high if dots else low)
-    except ValueError:
-        raise UsageError(f"{what} {text}: write FROM..TO, as in 0..33") from None
-    if not 0 <= first <= last:
-        raise UsageError(f"{what} {text}: write the smaller number, 0 or more, first")
-    return first, last
-
-
 def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> np.ndarray:
     """Numbers as an array of this type, rounded. Raises `UsageError` on one that is out of its range."""
     for value in values:
@@ -208,6 +196,18 @@ def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> n
         if not fits:
             raise UsageError(f"binding {name} is given {value}, which is no {dtype.name}")
     return np.array(values).astype(dtype)
+
+
+def parse_range(what: str, text: str) -> tuple[int, int]:
+    """`0..33` as (0, 33), both ends meant; one number is both."""
+    low, dots, high = text.partition("..")
+    try:
+        first, last = int(low), int(high if dots else low)
+    except ValueError:
+        raise UsageError(f"{what} {text}: write FROM..TO, as in 0..33") from None
+    if not 0 <= first <= last:
+        raise UsageError(f"{what} {text}: write the smaller number, 0 or more, first")
+    return first, last
 
 
 def _listed(name: str, text: str, dtype: str) -> np.ndarray:
