@@ -17,7 +17,7 @@ import numpy as np
 
 from sim.models import Exceeded, check_dispatch
 
-from . import goldens, gpu, references
+from . import golden_files, goldens, gpu, references
 from .cases import expected_counters
 from .compare import EXACT, Comparison, Rule, compare
 from .errors import NoAdapter, TooLarge, UsageError
@@ -305,7 +305,7 @@ def _golden_check(case: Case, run: Any, adapter: gpu.AdapterInfo | None, options
 
 
 def golden_place(kernel: Kernel, shape: Shape) -> Path:
-    return goldens.place(kernel.path.parent, kernel.name, str(shape))
+    return golden_files.place(kernel.path.parent, kernel.name, str(shape))
 
 
 def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:

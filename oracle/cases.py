@@ -34,6 +34,11 @@ class Request:
     quick: bool = False
     sweep: bool = True  # every shape of a manifest; else its default sizes only
 
+    @property
+    def as_in_manifest(self) -> bool:
+        """Whether a kernel runs as its manifest has it, so that its goldens hold."""
+        return not (self.arrays or self.grid or self.entry or self.overrides)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

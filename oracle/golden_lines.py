@@ -78,7 +78,7 @@ class Change:
 
 
 def lines_of(sites: Iterable[Any], folder: Path, source: Path | None = None) -> tuple[Line, ...]:
-    """The lines that `sites` lie on, in order. Files are named as seen from `folder`; `source` stands for what is none."""
+    """The lines that `sites` lie on. Files are named as seen from `folder`; `source` stands for what is no file."""
     found: dict[tuple[str, int], dict[str, int]] = {}
     texts: dict[tuple[str, int], str] = {}
     for site in sites:
@@ -195,7 +195,7 @@ def _change(old: Line | None, new: Line | None, known: Sequence[str], barriers: 
 
 
 def _words(was: Mapping[str, int], is_: Mapping[str, int], known: Sequence[str], barriers: int) -> list[str]:
-    """Rates before counts. A barrier more or less anywhere is told where wavefronts changed: it is what they may cost."""
+    """Rates before counts. With wavefronts go the barriers that the whole run has more: they may be the price."""
     words = []
     for charged, of, how in RATES:
         if charged not in known:

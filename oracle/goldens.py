@@ -1,10 +1,10 @@
 """Goldens: what a run cost, line by line, and the bits it wrote, as somebody has seen and accepted them.
 
     golden/NAME.json   counters in all and of each line, digests of the outputs; what made them, and whose they are
-    golden/NAME.npz    the outputs themselves, where they were asked for: then a difference can be shown element by element
+    golden/NAME.npz    the outputs themselves, where they were asked for, so that a difference can be shown
 
-Counters and outputs decide. Simulator, adapter and line numbers are recorded, but a golden that holds without them holds:
-lines are known by their text (`oracle.golden_lines`). Nothing is written where CI is set.
+Counters and outputs decide. Simulator, adapter and line numbers are only recorded: lines are known by their text
+(`oracle.golden_lines`). `oracle.golden_files` says where they lie.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,14 +23,13 @@ from .compare import Comparison, compare
 from .errors import UsageError
 from .golden_lines import Change, Line, changes, lines_of
 
-FOLDER = "golden"
 SCHEMA = 1
 HELD, WRITTEN, MISSING, CHANGED, FOREIGN, OTHER_DEVICE = "held", "written", "missing", "changed", "foreign", "device"
 
 
 @dataclass(frozen=True, slots=True)
 class Golden:
-    """One golden. `owner`: the manifest or test file, beside the folder, that it belongs to. `arrays` are not in JSON."""
+    """One golden. `owner`: the manifest or test file, beside the folder, that it belongs to. `arrays`: not in JSON."""
 
     owner: str
     title: str
@@ -173,7 +171,7 @@ STATES = {
 
 
 def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
-    """Hold a run against the golden at `path`. `update`: write it where it does not hold. `how`: the command for that."""
+    """Hold a run against the golden at `path`. `update`: write it where it does not hold. `how` people ask for that."""
     if not path.exists():
         if not update:
             return Verdict(path, MISSING, advice=f"make it with {how}, look at it, and commit it")
@@ -181,8 +179,7 @@ def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
         return Verdict(path, WRITTEN)
     old = read(path)
     if old.owner != new.owner or old.title != new.title:
-        theirs, ours = (f"{golden.owner} ({golden.title})" for golden in (old, new))
-        return Verdict(path, FOREIGN, advice=f"it is of {theirs}, and {ours} has the same name; rename one")
+        return _foreign(path, old, new)
     if old.device != new.device and not update:
         words = f"it was made for device {old.device}, and this run is charged as {new.device}"
         return Verdict(path, OTHER_DEVICE, advice=words)
@@ -193,11 +190,15 @@ def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
         new.write(path)
         return Verdict(path, WRITTEN, moved, different)
     if different or moved:
-        made = (
-            "" if old.simulator == new.simulator else f"it was made by bankshot {old.simulator}, not {new.simulator}; "
-        )
+        other = old.simulator != new.simulator
+        made = f"it was made by bankshot {old.simulator}, this is {new.simulator}; " if other else ""
         return Verdict(path, CHANGED, moved, different, f"{made}if this is what you want, {how} writes it anew")
     return Verdict(path, HELD)
+
+
+def _foreign(path: Path, old: Golden, new: Golden) -> Verdict:
+    theirs, ours = (f"{golden.owner} ({golden.title})" for golden in (old, new))
+    return Verdict(path, FOREIGN, advice=f"it is of {theirs}, and {ours} has the same name; rename one")
 
 
 def _output_changes(old: Golden, new: Golden) -> tuple[OutputChange, ...]:
@@ -205,43 +206,12 @@ def _output_changes(old: Golden, new: Golden) -> tuple[OutputChange, ...]:
     for name in sorted({*old.outputs, *new.outputs}):
         before, after = old.outputs.get(name, ""), new.outputs.get(name, "")
         if before != after:
-            kept, made = old.arrays.get(name), new.arrays.get(name)
-            alike = kept is not None and made is not None and kept.shape == made.shape and kept.dtype == made.dtype
-            found.append(OutputChange(name, before, after, compare(made, kept) if alike else None))
+            found.append(OutputChange(name, before, after, _compared(new.arrays.get(name), old.arrays.get(name))))
     return tuple(found)
 
 
-# ---- where they lie ----------------------------------------------------------------------------------
-
-
-def place(folder: Path, *parts: str) -> Path:
-    """The golden called by `parts` beside what lies in `folder`.
-
-    >>> place(Path("shaders"), "matmul", "M=1 K=4 N=4").as_posix()
-    'shaders/golden/matmul-M1-K4-N4.json'
-    """
-    words = [re.sub(r"[^\w.\[\]]+", "-", part.replace("=", "")).strip("-") for part in parts]
-    return folder / FOLDER / f"{'-'.join(filter(None, words))}.json"
-
-
-def unused(folder: Path, owner: str, claimed: Iterable[Path]) -> list[Path]:
-    """Goldens of `owner` that nothing claims, and those whose owner is gone."""
-    wanted = set(claimed)
-    left = []
-    for path in sorted((folder / FOLDER).glob("*.json")):
-        of = read(path).owner
-        if path not in wanted and (of == owner or not (folder / of).exists()):
-            left.append(path)
-    return left
-
-
-def remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
-        path.with_suffix(".npz").unlink(missing_ok=True)
-
-
-def may_write(how: str) -> None:
-    """Raises `UsageError` where CI is set: there nobody looks at what is written, and it is lost."""
-    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
-        raise UsageError(f"{how}: CI is set, and goldens are never written there; write them at home and commit them")
+def _compared(made: np.ndarray | None, kept: np.ndarray | None) -> Comparison | None:
+    """Bit for bit, where both are there and alike."""
+    if made is None or kept is None or made.shape != kept.shape or made.dtype != kept.dtype or made.dtype.names:
+        return None
+    return compare(made, kept)

@@ -153,7 +153,7 @@ def _checks(out: Console, audit: Audit) -> None:
         else:
             _say(out, f"  EXCEEDS  what {audit.device} allows, {check.exceeded}", "bold red")
     for check in audit.counters:
-        _say(out, _verdict(check.ok).append(f"{check.counter}  {_counter_words(check)}"))
+        _say(out, _verdict(check.ok).append(f"{check.counter}  {counter_words(check)}"))
     if audit.golden is not None:
         _golden(out, audit.golden)
 
@@ -181,7 +181,7 @@ def _verdict(ok: bool) -> Text:
     return Text.assemble(("  ok       ", "green")) if ok else Text.assemble(("  DIFFERS  ", "bold red"))
 
 
-def _counter_words(check: CounterCheck) -> str:
+def counter_words(check: CounterCheck) -> str:
     if check.ok:
         return f"{check.actual:,} as expected"
     return f"{check.actual:,}, the manifest expects {check.expected:,}"
