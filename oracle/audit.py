@@ -144,7 +144,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     if options.gpu:
         adapter, more = _against_gpu(case, run, truth, options, say, seconds, notes)
         checks += more
-    return Audit(
+    verdict = Audit(
         case=case,
         device=options.device,
         run=run,
@@ -155,8 +155,8 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         adapter=adapter,
         notes=tuple(notes),
         seconds=seconds,
-        golden=_golden_check(case, run, adapter, options) if options.golden and case.shape.golden else None,
     )
+    return replace(verdict, golden=_golden_check(verdict, options)) if options.golden and case.shape.golden else verdict
 
 
 def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None) -> Any:
@@ -290,18 +290,19 @@ def _against_gpu(
     return adapter, gpu_checks(case, run, on_gpu, truth)
 
 
-def _golden_check(case: Case, run: Any, adapter: gpu.AdapterInfo | None, options: Options) -> goldens.Verdict:
-    kernel = case.kernel
+def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:
+    """Of a run that is wrong in another way no golden is written."""
+    case, kernel = audit.case, audit.case.kernel
     new = goldens.of_run(
-        run,
+        audit.run,
         folder=kernel.path.parent,
         owner=kernel.path.name,
         title=f"{kernel.name} {case.shape}".strip(),
-        adapter=adapter,
+        adapter=audit.adapter,
         arrays=case.shape.golden == "outputs",
         source=kernel.source,
     )
-    return goldens.check(golden_place(kernel, case.shape), new, options.update, options.how)
+    return goldens.check(golden_place(kernel, case.shape), new, options.update and audit.ok, options.how)
 
 
 def golden_place(kernel: Kernel, shape: Shape) -> Path:

@@ -218,19 +218,13 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
     def finish() -> None:
         report_ci.write_summary(entries)
         if sarif is not None:
-            _write(sarif, report_ci.sarif_text(entries))
+            report_ci.write_sarif(sarif, entries)
         if not as_json and (form == "github" or report_ci.on_github()):
-            click.echo("\n".join(report_ci.github_lines(entries)), nl=bool(entries))
+            for line in report_ci.github_lines(entries):
+                click.echo(line)
 
     work = plans(paths, request)
     _each("audit", work, as_json, compute=compute, show=show, entry=audit_entry, finish=finish)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error}") from None
 
 
 @main.command()

@@ -49,12 +49,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--bankshot-device", metavar="NAME", help="device profile that is charged for (ini: bankshot_device)"
     )
+    group.addoption("--bankshot-sarif", metavar="FILE", help="write what is wrong as SARIF 2.1.0")
     parser.addini("bankshot_device", "device profile that is charged for", default="nvidia")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Teller(), "bankshot-teller")
+        config.pluginmanager.register(Teller(config), "bankshot-teller")
     if config.getoption(UPDATE):
         try:
             may_write(UPDATE)
@@ -261,22 +262,27 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Any:
 
 
 class Teller:
-    """Gathers the reports of all workers, and tells GitHub."""
+    """Gathers the reports of all workers, and tells GitHub. One process of a session has it."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: pytest.Config) -> None:
+        self.sarif: str | None = config.getoption("--bankshot-sarif")
         self.told: list[dict[str, Any]] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.told += getattr(report, "bankshot", ())
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if not self.told:
+        if not (self.told or self.sarif):
             return
         from . import report_ci
         from .remarks import entry_of_plain
 
         entries = [entry_of_plain(entry) for entry in self.told]
         report_ci.write_summary(entries)
-        lines = report_ci.github_lines(entries) if report_ci.on_github() else []
-        for line in lines:
+        for line in report_ci.github_lines(entries) if report_ci.on_github() else ():
             terminalreporter.write_line(line)
+        if self.sarif:
+            try:
+                report_ci.write_sarif(Path(self.sarif), entries)
+            except UsageError as error:
+                raise pytest.UsageError(f"--bankshot-sarif: {error}") from None

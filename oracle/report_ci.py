@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .errors import UsageError
 from .remarks import CODES, ERROR, FIGURES, Entry, Remark, merged
 
 MOST_ANNOTATIONS = 10
@@ -126,11 +127,14 @@ def sarif(entries: Iterable[Entry], version: str) -> dict[str, Any]:
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def sarif_text(entries: Iterable[Entry]) -> str:
-    """The same as a file, of this version."""
+def write_sarif(path: Path, entries: Iterable[Entry]) -> None:
+    """Raises `UsageError` where that cannot be."""
     import sim
 
-    return json.dumps(sarif(entries, sim.__version__), indent=2) + "\n"
+    try:
+        path.write_text(json.dumps(sarif(entries, sim.__version__), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error}") from None
 
 
 def _result(remark: Remark, rule: int) -> dict[str, Any]:
