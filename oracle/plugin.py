@@ -13,6 +13,7 @@ what there is to remark travels with the report of a test, and one process tells
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,8 +142,8 @@ def _unused_of_tests(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _function(name: str) -> str:
-    """The name of a test without its parameters."""
-    return name.partition("[")[0]
+    """The name of a test without its parameters, and of its golden without what tells several apart."""
+    return re.split(r"[\[ ]", name)[0]
 
 
 class Failed(Exception):

@@ -133,7 +133,7 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
             yield _of_span(ERROR, "limit", words, entry, str(kernel.source))
     for check in audit.counters:
         if not check.ok:
-            line = _line_of(kernel.path, rf"\s*{re.escape(check.counter)}\s*=")
+            line = _line_of(kernel.path, check.counter, kernel.counters[check.counter])
             yield Remark(ERROR, "counter", f"{check.counter}  {counter_words(check)}", str(kernel.path), line)
     for check in audit.findings:
         if not check.allowed:
@@ -174,7 +174,8 @@ def _of_span(level: str, code: str, message: str, span: Any, file: str, weight: 
     return Remark(level, code, message, place.file, place.line, place.column, weight, also)
 
 
-def _line_of(path: Path, pattern: str) -> int:
-    """The first line of a file that begins so; 0 where there is none."""
+def _line_of(path: Path, key: str, value: Any) -> int:
+    """The first line of a manifest that gives this value to this key; 0 where there is none."""
+    pattern = rf"""\b{re.escape(key)}\s*=\s*["']?{re.escape(str(value))}(?![\w.])"""
     lines = path.read_text(encoding="utf-8").splitlines()
-    return next((number for number, line in enumerate(lines, 1) if re.match(pattern, line)), 0)
+    return next((number for number, line in enumerate(lines, 1) if re.search(pattern, line)), 0)

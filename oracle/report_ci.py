@@ -78,7 +78,7 @@ def write_summary(entries: Sequence[Entry]) -> None:
 def summary(entries: Sequence[Entry]) -> str:
     """Markdown: a verdict, a row for each case (those that failed first), and the remarks, worst first."""
     bad = sum(not entry.ok for entry in entries)
-    verdict = f"{bad} of {len(entries)} cases failed" if bad else f"{len(entries)} cases clean"
+    verdict = f"{bad} of {len(entries)} cases failed" if bad else f"all clean, cases run: {len(entries)}"
     rows = [_row(entry) for entry in sorted(entries, key=lambda entry: entry.ok)]
     headings = ("", "kernel", *FIGURES.values(), "GPU")
     lines = [f"### bankshot: {verdict}", "", _cells(headings), _cells(["---"] * len(headings)), *rows[:MOST_ROWS]]
