@@ -3,13 +3,16 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all test check lint types test-all conformance fuzz-reader bench clean
+.PHONY: audit audit-all claims test check lint types test-all conformance fuzz-reader bench clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
 
 audit-all: $(READY) ## in the heavy shapes too: many minutes
 	.venv/bin/bankshot audit shaders --sweep
+
+claims: $(READY) ## decide by running what the documents say, and write docs/claims.md
+	.venv/bin/bankshot claims --page docs/claims.md
 
 test: $(READY)
 	$(PY) -m pytest
@@ -38,8 +41,12 @@ fuzz-reader: $(READY)
 bench: $(READY) ## simulator against lavapipe and BLAS
 	$(PY) -m benchmarks
 
+notebooks: $(READY) ## run them, and write them as HTML into notebooks/output
+	.venv/bin/uv sync --quiet --frozen --inexact --all-extras --group render
+	.venv/bin/jupyter nbconvert --to html --execute --output-dir notebooks/output notebooks/*.ipynb
+
 clean:
-	rm -rf .venv .venv-* benchmarks/output .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf .venv .venv-* benchmarks/output notebooks/output .pytest_cache .ruff_cache .hypothesis dist
 
 $(READY): pyproject.toml uv.lock tools/setup.sh
 	tools/setup.sh

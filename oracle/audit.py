@@ -19,7 +19,7 @@ from sim.models import Exceeded, check_dispatch
 
 from . import golden_files, goldens, gpu, references
 from .cases import expected_counters
-from .compare import EXACT, Comparison, Rule, compare
+from .compare import DERIVED, EXACT, Comparison, Rule, compare
 from .errors import NoAdapter, TooLarge, UsageError
 from .manifest import Case, Kernel, Shape
 from .reflect import check_module
@@ -27,6 +27,7 @@ from .reflect import check_module
 Say = Callable[[str], None]
 Truth = dict[str, references.Expected]
 
+EVERYTHING = ("all", "redundant")  # probes
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
@@ -49,11 +50,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class OutputCheck:
-    """One output against one source of truth."""
+    """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
+    where bounds were derived."""
 
     output: str
     against: str
     comparison: Comparison
+    doubts: tuple[Any, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -132,12 +135,14 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
     seconds: dict[str, float] = {}
     notes: list[str] = []
-    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, "all", say))
+    if case.kernel.reference is not None:
+        _reference(case)  # before the run, which may be long
+    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say))
     checks, truth = [], {}
-    if case.kernel.reference:
+    if case.kernel.reference is not None:
         say("computing the reference")
         truth = timed(seconds, "reference", lambda: expected_outputs(case))
-        checks += [_against_reference(case, truth, name, run, "") for name in truth]
+        checks += [_against_reference(case, truth, name, run, run, "") for name in truth]
     else:
         notes.append("no reference to compare with: the manifest names none")
     adapter = None
@@ -159,12 +164,14 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     return replace(verdict, golden=_golden_check(verdict, options)) if options.golden and case.shape.golden else verdict
 
 
-def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None) -> Any:
+def simulate(
+    case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None, trace: Any = None
+) -> Any:
     """`sim.simulate` on a case. Tells how far it is in words such as `simulating as nvidia, 40%`."""
     import sim
 
     kernel = case.kernel
-    what = f"simulating as {device}{' with all counters' if probes == 'all' else ''}"
+    what = f"simulating as {device}{' with all counters' if 'all' in probes else ''}"
     say(what)
     return sim.simulate(
         check_module(kernel),
@@ -174,6 +181,7 @@ def simulate(case: Case, device: str, probes: str | Sequence[str], say: Say = la
         overrides=kernel.overrides,
         device=device,
         probes=probes,
+        trace=trace,
         progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
 
@@ -211,26 +219,37 @@ def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1) -> gpu.GpuRun:
 
 def expected_outputs(case: Case) -> Truth:
     """What the kernel's reference gives for this case, by the manifest's names."""
-    reference = references.find(case.kernel.reference or "")
-    return reference(case.arrays, case.shape.dims)
+    expected = _reference(case)(case.arrays, case.shape.dims)
+    for name in case.kernel.rules.keys() - expected.keys():
+        known = f"reference {case.kernel.reference} gives {', '.join(expected)}"
+        raise UsageError(f"{case.kernel.path}: [expect] has a rule for {name}, and {known}")
+    return expected
+
+
+def _reference(case: Case) -> references.Reference:
+    try:
+        return references.find(case.kernel.reference or "")
+    except UsageError as error:
+        raise UsageError(f"{case.kernel.path}: {error}") from None
 
 
 def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5) -> list[OutputCheck]:
-    """Every output bit for bit or by the manifest's rule, but those whose bits are free against the reference, as the
-    simulator's are.
+    """Every output bit for bit or by the manifest's rule. Where the kernel computes what no two implementations compute
+    alike, within derived bounds; and those whose bits are free against the reference, as the simulator's are.
 
     What the simulator says of the writers goes with the differences.
     """
     checks, kernel = [], case.kernel
     for var, theirs in on_gpu.outputs.items():
-        name = case.name_of(var)
+        name, where = case.name_of(var), f"wgpu on {on_gpu.adapter.name}"
         if name in kernel.free:
-            checks.append(_against_reference(case, truth, name, on_gpu, f" by wgpu on {on_gpu.adapter.name}"))
-        else:
-            same = compare(
-                run.outputs[var], theirs, kernel.gpu_rules.get(name, EXACT), owner=_owner(run, var), worst=worst
-            )
-            checks.append(OutputCheck(name, f"wgpu on {on_gpu.adapter.name}", same))
+            checks.append(_against_reference(case, truth, name, on_gpu, run, f" by {where}"))
+            continue
+        derived = run.loose or kernel.rules.get(name) == DERIVED
+        rule = kernel.gpu_rules.get(name, DERIVED if derived else EXACT)
+        bound, doubts = (run.bounds[var], run.bounds.findings) if rule == DERIVED else (None, ())
+        same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
+        checks.append(OutputCheck(name, where, same, doubts))
     return checks
 
 
@@ -248,8 +267,9 @@ def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | Non
     return tell
 
 
-def _against_reference(case: Case, truth: Truth, name: str, run: Any, by: str) -> OutputCheck:
-    """Output `name` of a run, simulated or not, by the manifest's rule. `by` says whose it is."""
+def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any, by: str) -> OutputCheck:
+    """Output `name` of what was done, on a GPU or by the simulator, by the manifest's rule; by default, by the bound of
+    the reference, or that of the simulated run. `by` says whose output it is."""
     variables = {binding.name: binding.var for binding in case.kernel.bindings}
     if name not in variables:
         known = f"reference {case.kernel.reference} gives {name}"
@@ -257,11 +277,12 @@ def _against_reference(case: Case, truth: Truth, name: str, run: Any, by: str) -
     if name not in truth:
         raise UsageError(f"{case.kernel.path}: `free` names {name}, which reference {case.kernel.reference} lacks")
     expected, var = truth[name], variables[name]
-    default = Rule("close") if expected.bound is None else Rule("bound")
-    rule = case.kernel.rules.get(name, default)
-    actual = run.outputs[var].reshape(expected.value.shape)
-    comparison = compare(actual, expected.value, rule, bound=expected.bound, owner=_owner(run, var))
-    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison)
+    default = DERIVED if expected.bound is None else Rule("bound")
+    rule, shape = case.kernel.rules.get(name, default), expected.value.shape
+    bound = run.bounds[var].reshape(shape) if rule == DERIVED else expected.bound
+    comparison = compare(done.outputs[var].reshape(shape), expected.value, rule, bound=bound, owner=_owner(done, var))
+    doubts = run.bounds.findings if rule == DERIVED else ()
+    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts)
 
 
 def _against_gpu(

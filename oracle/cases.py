@@ -31,6 +31,9 @@ class Request:
     kernel: str | None = None
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    defines: Mapping[str, Any] = field(default_factory=dict)
+    include_dirs: tuple[Path, ...] = ()
+    preprocess: str | None = None
     quick: bool = False
     sweep: bool = True  # every shape of a manifest; else its default sizes only
 
@@ -65,6 +68,7 @@ def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
     """`array` in the shape of the manifest's; as it is where that has no array."""
     if not isinstance(like, np.ndarray):
         return array
+    array = inputs.as_numbers(array, like.dtype)
     if array.dtype != like.dtype or array.size != like.size:
         ours, theirs = (f"{a.dtype}{list(a.shape)}" for a in (array, like))
         raise UsageError(f"--bind {name}: {ours} does not fit the manifest's {theirs}")
@@ -102,7 +106,7 @@ def _plans(path: Path, request: Request) -> list[Plan]:
 
 
 def _plan(path: Path, kernel: Kernel, request: Request) -> Plan:
-    kernel = replace(kernel, entry=request.entry or kernel.entry, overrides={**kernel.overrides, **request.overrides})
+    kernel = _with(kernel, request)
     known = {name for binding in kernel.bindings for name in (binding.name, binding.var)}
     for name in request.arrays.keys() - known:
         raise UsageError(f"{path}: no binding is named {name}; there are {', '.join(sorted(known))}")
@@ -112,6 +116,18 @@ def _plan(path: Path, kernel: Kernel, request: Request) -> Plan:
         shapes = tuple(shape for shape in kernel.shapes if not request.quick or shape.cost == "quick")
         return Plan(kernel, shapes, request, left_out=len(kernel.shapes) - len(shapes))
     return Plan(kernel, shapes, request)
+
+
+def _with(kernel: Kernel, request: Request) -> Kernel:
+    """The kernel with what the command line says of it, which comes before what the manifest says."""
+    return replace(
+        kernel,
+        entry=request.entry or kernel.entry,
+        overrides={**kernel.overrides, **request.overrides},
+        defines={**kernel.defines, **request.defines},
+        include_dirs=(*request.include_dirs, *kernel.include_dirs),
+        preprocess=request.preprocess or kernel.preprocess,
+    )
 
 
 # ---- shaders without a manifest ----------------------------------------------------------------------
@@ -124,13 +140,13 @@ def _bare(path: Path, request: Request) -> Plan:
         path=path,
         name=path.stem,
         source=path,
-        entry=request.entry,
+        entry=None,
         dims={},
         dispatch=request.grid or (1, 1, 1),
         bindings=(),
         shapes=(Shape({}),),
-        overrides=dict(request.overrides),
     )
+    kernel = _with(kernel, request)
     module = check_module(kernel)
     entry = entry_point(module, request.entry)
     arrays, assumed = _infer(entry, request, path)
@@ -195,5 +211,8 @@ def _described(variable: Any) -> str:
 
 def expected_counters(case: Case) -> dict[str, int | float]:
     """The manifest's figures for counters at this shape: whole numbers, or shares such as 5 / 256 rounded once."""
-    exact = {name: fraction(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
+    try:
+        exact = {name: fraction(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
+    except UsageError as error:
+        raise UsageError(f"{case.kernel.path}: at {case.shape}: {error}") from None
     return {name: int(value) if value.denominator == 1 else float(value) for name, value in exact.items()}

@@ -1,4 +1,4 @@
-"""The command `bankshot`: check, run, audit, diff.
+"""The command `bankshot`: check, run, audit, diff, advise, corpus, claims.
 
 Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, data that does not fit, a missing file),
 70 an internal error. Reports go to stdout, everything else to stderr.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ class Guarded(click.Group):
         except (UsageError, WgslError) as error:
             click.echo(str(error) if isinstance(error, WgslError) else f"error: {error}", err=True)
             _annotate_error(error)
+            ctx.exit(WRONG_USE)
+        except MemoryError as error:
+            click.echo(f"error: there is not enough memory ({str(error) or 'none is left'})", err=True)
             ctx.exit(WRONG_USE)
         except BrokenPipeError:  # the reader of a pipe has seen enough
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
@@ -73,8 +77,28 @@ JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document o
 ADAPTER = click.option("--adapter", metavar="NAME", help="Part of the wgpu adapter's name: llvmpipe, nvidia, ...")
 
 
+def _preprocessing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """-D, -I and --preprocess, named as the parameters of `sim.check`."""
+    options = (
+        click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro; no value: 1."),
+        click.option("-I", "include_dirs", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+                     help="Look here for #include."),
+        click.option("--preprocess", metavar="CMD", help="Put shaders through a command first, from its stdin to its "
+                     "stdout, like 'cpp -w {includes} {defines}'."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _defines(given: Sequence[str]) -> dict[str, str]:
+    """`-D TILE=8 -D PAD`, as the compilers of C read it."""
+    split = (text.partition("=") for text in given)
+    return {name: value if equals else "1" for name, equals, value in split}
+
+
 def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--kernel, --set, --bind, --grid, --entry and --override, which together make a `Request`."""
+    """What makes a `Request`: --kernel, --set, --bind, --grid, --entry, --override, and those of the preprocessor."""
     options = (
         click.option("--kernel", metavar="NAME", help="One kernel of a manifest that holds several."),
         click.option("--set", "sets", multiple=True, metavar="DIM=N", help="A size in the manifest's dims."),
@@ -86,21 +110,32 @@ def request_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
-    return command
+    return _preprocessing_options(command)
 
 
 def _request(kernel: str | None, sets: Sequence[str], binds: Sequence[str], grid: str | None, entry: str | None,
-             overrides: Sequence[str], *, quick: bool = False, sweep: bool = True) -> Request:  # fmt: skip
+             overrides: Sequence[str], defines: Sequence[str], include_dirs: tuple[Path, ...], preprocess: str | None,
+             *, quick: bool = False, sweep: bool = True) -> Request:  # fmt: skip
     return Request(
         kernel=kernel,
-        dims={name: inputs.parse_ints("--set", value)[0] for name, value in map(_pair("--set"), sets)},
-        arrays=dict(map(inputs.parse_bind, binds)),
+        dims=_once("--set", [(name, inputs.parse_int("--set", value)) for name, value in map(_pair("--set"), sets)]),
+        arrays=_once("--bind", [inputs.parse_bind(bind) for bind in binds]),
         grid=None if grid is None else inputs.parse_grid(grid),
         entry=entry,
-        overrides={name: _override(value) for name, value in map(_pair("--override"), overrides)},
+        overrides=_once("--override", [(n, _override(value)) for n, value in map(_pair("--override"), overrides)]),
+        defines=_defines(defines),
+        include_dirs=include_dirs,
+        preprocess=preprocess,
         quick=quick,
         sweep=sweep,
     )
+
+
+def _trace(variable: str, workgroup: str, lanes: str) -> Any:
+    import sim
+
+    chosen = None if lanes == "all" else inputs.parse_lanes(lanes)
+    return sim.Trace(variable, inputs.parse_place(workgroup), chosen)
 
 
 def _pair(option: str) -> Callable[[str], tuple[str, str]]:
@@ -111,6 +146,14 @@ def _pair(option: str) -> Callable[[str], tuple[str, str]]:
         return name, value
 
     return split
+
+
+def _once(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs by name; two of one name are a mistake."""
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise UsageError(f"{option}: {name} is given {count} times")
+    return dict(pairs)
 
 
 def _override(text: str) -> bool | int | float:
@@ -128,12 +171,20 @@ def _override(text: str) -> bool | int | float:
 
 @main.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.wgsl...")
+@_preprocessing_options
+@click.option(
+    "--portability", is_flag=True, help="Also say what other implementations refuse, or have to be asked for."
+)
 @JSON
-def check(files: tuple[Path, ...], as_json: bool) -> None:
-    """Check shaders as a WebGPU implementation would, and say what they hold."""
+def check(files: tuple[Path, ...], as_json: bool, defines: Sequence[str], **given: Any) -> None:
+    """Check shaders as a WebGPU implementation would, and say what they hold.
+
+    With --portability a warning (what wgpu refuses) makes the exit code 1; what a host must ask for is information.
+    """
     from .check import check_files
 
-    sys.exit(WRONG_USE if check_files(files, as_json) else CLEAN)
+    tally = check_files(files, as_json, defines=_defines(defines), **given)
+    sys.exit(WRONG_USE if tally.wrong else FOUND if tally.noted else CLEAN)
 
 
 @main.command()
@@ -142,14 +193,21 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
 @click.option("--device", default="nvidia", show_default=True, help="Device profile.")
 @click.option("--probes", default="all", show_default=True, help="all, none, or names with commas between.")
 @click.option("--save", "saves", multiple=True, metavar="NAME=FILE.npy", help="Write what a binding holds afterwards.")
+@click.option("--trace", metavar="VAR", help="Show the values of a variable as they change.")
+@click.option("--workgroup", default="0", show_default=True, metavar="X,Y,Z", help="The workgroup that is traced.")
+@click.option(
+    "--lanes", default="0", show_default=True, metavar="LANES", help="The lanes that are traced: 0-3,7, or all."
+)
 @JSON
-def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], trace: str | None, workgroup: str,
+        lanes: str, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Simulate kernels at their default sizes; show outputs, totals and findings."""
     from . import run as room
     from .report_json import run_entry
     from .report_text import show_run
 
-    targets = {name: Path(value) for name, value in map(_pair("--save"), saves)}
+    watched = None if trace is None else _trace(trace, workgroup, lanes)
+    targets = _once("--save", [(name, Path(value)) for name, value in map(_pair("--save"), saves)])
     work = plans(paths, _request(**given, sweep=False))
     if targets and len(work) > 1:
         names = ", ".join(plan.kernel.name for plan in work)
@@ -158,7 +216,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
         "run",
         work,
         as_json,
-        compute=lambda case, plan, say: room.run(case, device, probes, targets, say),
+        compute=lambda case, plan, say: room.run(case, device, probes, targets, say, watched),
         show=show_run,
         entry=run_entry,
     )
@@ -233,7 +291,7 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
 @click.option("--device", help="Device profile; left out, the one that rounds as the adapter does.")
 @ADAPTER
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, not only its default sizes.")
-@click.option("--worst", default=10, show_default=True, help="How many differing elements to show.")
+@click.option("--worst", type=click.IntRange(min=0), default=10, show_default=True, help="How many differing elements.")
 @click.option(
     "--counters", is_flag=True, help="Compare counters too: the shader runs again with probes written into it."
 )
@@ -252,6 +310,31 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
         compute=lambda case, plan, say: room.diff(case, device, adapter, worst, counters, say),
         show=show_diff,
         entry=diff_entry,
+    )
+
+
+@main.command()
+@PATHS
+@request_options
+@click.option("--device", default="nvidia", show_default=True, help="Device profile that is charged for.")
+@click.option("--array", metavar="NAME", help="One workgroup array; left out, all that the entry point uses.")
+@click.option("--pitch", metavar="NAME", help="The constant that is the row pitch; left out, it is looked for.")
+@click.option("--pads", metavar="FROM..TO", help="What the pitch is to be: 0..33, or 33 more where it is more already.")
+@JSON
+def advise(paths: tuple[Path, ...], device: str, array: str | None, pitch: str | None, pads: str | None, as_json: bool,
+           **given: Any) -> None:  # fmt: skip
+    """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least memory."""
+    from . import advise as room
+    from .report_advise import advised_entry, show_advised
+
+    options = room.Options(device, array, pitch, None if pads is None else inputs.parse_range("--pads", pads))
+    _each(
+        "advise",
+        plans(paths, _request(**given, sweep=False)),
+        as_json,
+        compute=lambda case, plan, say: room.advise(case, options, say),
+        show=show_advised,
+        entry=advised_entry,
     )
 
 
@@ -289,6 +372,36 @@ def corpus(folders: tuple[Path, ...], embedded: bool, fills: tuple[str, ...], jo
     sys.exit(CLEAN if ok else FOUND)
 
 
+@main.command()
+@click.option("--document", metavar="NUMBER", help="Only the claims of one document: 000 to 004.")
+@click.option("--claim", "id", metavar="ID", help="Only one claim, such as 000.6, or one part of it, 000.6a.")
+@click.option(
+    "--page", type=click.Path(path_type=Path, dir_okay=False), help="Write the ledger to this file, in Markdown."
+)
+@JSON
+def claims(document: str | None, id: str | None, page: Path | None, as_json: bool) -> None:
+    """Decide by running what five documents say about the kernels in shaders/."""
+    from .claims import ledger, report
+    from .report_json import document as json_document
+    from .report_text import console
+
+    asked = ledger.claims(document, id)
+    decided: list[report.Decided] = []
+    with meter(len(asked)) as progress:
+        for claim in asked:
+            progress.stage(claim.id, "deciding")
+            decided.append((claim, claim.decide()))
+            with progress.finish():
+                if not as_json and page is None:
+                    report.show(console(), *decided[-1])
+    if page is not None:
+        page.write_text(report.page(decided), encoding="utf-8")
+    if as_json:
+        click.echo(json_document("claims", [report.entry(*each) for each in decided], ok=True))
+    else:
+        click.echo(f"claims: {report.tally(decided)}")
+
+
 # ---- what the commands share -------------------------------------------------------------------------
 
 
@@ -307,17 +420,22 @@ def _each(
     from .report_text import console
 
     good, entries, total = 0, [], sum(len(plan.shapes) for plan in work)
-    with meter(total) as progress:
-        for plan in work:
-            for case in plan.cases():
-                title = f"{plan.kernel.name} {case.shape}".strip()
-                result = compute(case, plan, lambda what, title=title: progress.stage(title, what))
-                good += result.ok
-                with progress.finish():
-                    if as_json:
-                        entries.append(entry(result))
-                    else:
-                        show(console(), result)
+    try:
+        with meter(total) as progress:
+            for plan in work:
+                for case in plan.cases():
+                    title = f"{plan.kernel.name} {case.shape}".strip()
+                    result = compute(case, plan, lambda what, title=title: progress.stage(title, what))
+                    good += result.ok
+                    with progress.finish():
+                        if as_json:
+                            entries.append(entry(result))
+                        else:
+                            show(console(), result)
+    except (UsageError, WgslError, MemoryError) as error:
+        if as_json:
+            click.echo(document(verb, entries, False, str(error)))
+        raise
     finish()
     left_out = sum(plan.left_out for plan in work)
     more = f"; {left_out} heavy left out, --sweep runs all" if left_out else ""

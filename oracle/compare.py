@@ -1,7 +1,9 @@
 """Whether two arrays agree, by a named rule, and where they do not.
 
 A rule is one row of `RULES`: which limits it takes, and which elements of `actual` it rejects. `expected` is of the
-same dtype, or float64 truth. Bits decide `exact`: equal NaNs are equal, 0.0 and -0.0 are not.
+same dtype, or float64 truth. Bits decide `exact`: equal NaNs are equal, 0.0 and -0.0 are not. `bound` holds elements
+against an error that a reference derives, `derived` against the one that the simulator derives from the accuracy table
+of the specification (`sim.Run.bounds`).
 """
 
 from __future__ import annotations
@@ -33,11 +35,13 @@ class Rule:
 
 
 EXACT = Rule("exact")
+DERIVED = Rule("derived")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One element that two arrays do not agree on. Bits are hexadecimal. `owner` says who wrote it, where known."""
+    """One element that two arrays do not agree on. Bits are hexadecimal. `owner` says who wrote it, where known.
+    `bound` is the error that it may have and `used` the error it has, as a share of that, where a bound was derived."""
 
     index: tuple[int, ...]
     actual: float | int
@@ -46,11 +50,15 @@ class Difference:
     expected_bits: str
     ulp: int | None
     owner: str | None = None
+    bound: float | None = None
+    used: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The verdict. `score` is the rule's own measure, to be held against `limit`; `worst` the worst elements first."""
+    """The verdict. `score` is the rule's own measure, to be held against `limit`; `worst` the worst elements first.
+
+    `unbounded` elements pass whatever they hold: nothing can be derived for them."""
 
     rule: Rule
     ok: bool
@@ -62,6 +70,7 @@ class Comparison:
     max_abs: float
     max_ulp: int | None
     worst: tuple[Difference, ...]
+    unbounded: int = 0
 
     @property
     def share(self) -> float:
@@ -71,7 +80,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Pair:
-    """What a rule looks at. `bound` is the largest error that each element may have, where a reference derived one."""
+    """What a rule looks at. `bound` is the largest error that each element may have, where one was derived: by a
+    reference, or by the simulator."""
 
     actual: np.ndarray
     expected: np.ndarray
@@ -131,12 +141,21 @@ def _bound(pair: Pair) -> Judgement:
     return _within(pair.error, pair.bound)
 
 
+def _derived(pair: Pair) -> Judgement:
+    if pair.bound is None:
+        raise UsageError("rule derived needs the error bounds of a simulated run")
+    return _within(pair.error, pair.bound)
+
+
 def _within(error: np.ndarray, allowed: np.ndarray) -> Judgement:
     """Score: the largest share of its allowance that an element uses up."""
     allowed = np.where(np.isnan(allowed), 0.0, allowed)
+    return ~(error <= allowed), float(_used(error, allowed).max(initial=0.0)), 1.0
+
+
+def _used(error: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
-        used = np.where(error == 0, 0.0, error / allowed)
-    return ~(error <= allowed), float(used.max(initial=0.0)), 1.0
+        return np.where((error == 0) | np.isinf(allowed), 0.0, error / allowed)
 
 
 def _nmse(pair: Pair) -> Judgement:
@@ -153,6 +172,7 @@ RULES = {
     "close": RuleRow(("rtol", "atol"), "share of the tolerance used", _close),
     "nmse": RuleRow(("max",), "NMSE", _nmse),
     "bound": RuleRow((), "share of the bound used", _bound),
+    "derived": RuleRow((), "share of the derived bound used", _derived),
 }
 
 
@@ -173,6 +193,8 @@ def compare(
     rejected, score, limit = row.judge(pair)
     count, ulp = int(np.count_nonzero(rejected)), ulp_distance(actual, pair.rounded)
     measure = ulp.astype(np.float64) if rule.name in ("exact", "ulp") else pair.error
+    if bound is not None:
+        measure = _used(pair.error, bound)
     order = _worst(rejected, measure, worst)
     return Comparison(
         rule=rule,
@@ -185,6 +207,7 @@ def compare(
         max_abs=float(pair.error.max(initial=0.0)),
         max_ulp=_known(ulp.max(initial=0)),
         worst=tuple(_difference(pair, ulp, index, owner) for index in order),
+        unbounded=0 if bound is None else int(np.count_nonzero(np.isinf(bound))),
     )
 
 
@@ -227,6 +250,8 @@ def _difference(pair: Pair, ulp: np.ndarray, index: tuple[int, ...], owner: Any)
         expected_bits=f"0x{int(bits_of(rounded)[index]):0{width}x}",
         ulp=_known(ulp[index]),
         owner=owner(index) if owner else None,
+        bound=None if pair.bound is None else float(pair.bound[index]),
+        used=None if pair.bound is None else float(_used(pair.error[index], pair.bound[index])),
     )
 
 

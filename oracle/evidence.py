@@ -15,6 +15,7 @@ import numpy as np
 
 from sim.wgsl import typed
 from sim.wgsl import types as t
+from sim.wgsl.texels import is_depth
 
 from . import invented
 from .difference import Difference
@@ -22,6 +23,7 @@ from .errors import GpuError
 from .invented import HALF, SINGLE, STEP, Recipe
 from .reflect import builtin_names, has_float_arithmetic, inexact_builtins
 
+ORDERS = ("reversed", "subgroup-serial", "random(1)")  # schedules, beside the usual one
 RERUNS = 2  # on wgpu, to see whether it agrees with itself
 
 # Largest error / largest magnitude in the binding (of normalized formats: steps) that is put down to rounding. WGSL
@@ -38,7 +40,7 @@ class Run:
     """One run here: on what, and what it left."""
 
     recipe: Recipe
-    given: Mapping[Any, np.ndarray]
+    given: Mapping[Any, Any]
     result: Any  # sim.Run
 
     def findings(self, code: str) -> list[Any]:
@@ -65,9 +67,9 @@ class Tried(Protocol):
     @property
     def pipeline(self) -> typed.Pipeline: ...
 
-    def simulate(self, given: Mapping[Any, np.ndarray], **options: Any) -> Any: ...
+    def simulate(self, given: Mapping[Any, Any], **options: Any) -> Any: ...
 
-    def on_wgpu(self, given: Mapping[Any, np.ndarray], text: str | None = None) -> dict[str, np.ndarray]: ...
+    def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]: ...
 
     def differences(self, recipe: Recipe, ours: Any, theirs: Any) -> list[Difference]: ...
 
@@ -98,7 +100,19 @@ def _rounding(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | N
         return f"uses {', '.join(open_)}"
     if has_float_arithmetic(entry.function) and _within(found, ARITHMETIC):
         return "arithmetic may be reassociated and fused"
+    if (normalized := _normalized_textures(entry)) and _within(found, ARITHMETIC):
+        return f"the channels of {', '.join(normalized)} are normalized integers"
     return None
+
+
+def _normalized_textures(entry: Tried) -> list[str]:
+    """Textures whose texels are divided when they are read: those that are sampled are made up so, see `invented`."""
+    return [
+        v.name
+        for v, type_ in entry.pipeline.store_types.items()
+        if isinstance(type_, t.Texture)
+        and (type_.sampled == t.F32 or is_depth(type_) or (type_.format or "").endswith("norm"))
+    ]
 
 
 def _within(found: Found, tolerance: dict[int, float]) -> bool:
@@ -114,12 +128,16 @@ def _unsteady(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | N
 
 def _races(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
     """Invocations reach for the same place, and nothing orders them."""
-    from sim import PROBES
-
-    if "races" not in PROBES:
-        return None
     races = [f for f in entry.simulate(ours.given, probes=("races",)).findings if f.code == "race"]
     return place(races[0]) if races else None
+
+
+def _order(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """Another order of invocations gives other outputs here, too."""
+    for schedule in ORDERS:
+        if entry.differences(ours.recipe, entry.simulate(ours.given, schedule=schedule).outputs, ours.result.outputs):
+            return f"the order of invocations decides: {schedule} gives other outputs here, too"
+    return None
 
 
 # Builtins that read another invocation of the subgroup.
@@ -165,6 +183,25 @@ def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
     return f"{path} = {type_}();"
 
 
+def _reciprocal(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """wgpu agrees with us where 8-bit texels are multiplied by the rounded 1 / 255, which is up to 1 ULP off."""
+    scaled = {
+        v.name: [level.astype(np.float32) * np.float32(1 / 255) for level in _levels(ours.given[v.name])]
+        for v in entry.pipeline.globals
+        if isinstance(v.type, t.Texture) and v.type.sampled == t.F32
+    }
+    if not scaled:
+        return None
+    again = entry.simulate({**ours.given, **scaled}).outputs
+    if not _within(entry.differences(ours.recipe, again, theirs), ARITHMETIC):
+        return None
+    return f"wgpu takes texels of {', '.join(scaled)} as n * (1 / 255), not n / 255"
+
+
+def _levels(texture: Any) -> list[np.ndarray]:
+    return texture if isinstance(texture, list) else [texture]
+
+
 def _amplified(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
     """Rounding grows on the way: inputs that are hardly different give outputs that differ as much."""
     if not (inexact_builtins(entry.function) or has_float_arithmetic(entry.function)):
@@ -199,9 +236,11 @@ EVIDENCE: tuple[tuple[str, Callable[[Tried, Run, Outputs, Found], str | None]], 
     ("explained", _finding("out-of-bounds")),
     ("explained", _finding("barrier-divergence")),
     ("within", _rounding),
+    ("within", _reciprocal),
     ("explained", _absent_lanes),
     ("explained", _not_zeroed),
     ("explained", _unsteady),
     ("explained", _races),
+    ("explained", _order),
     ("explained", _amplified),
 )

@@ -25,6 +25,9 @@ OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.UAdd: operator.pos,
 }
 
+# ValueError: a null character. The last two: nested too deeply.
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {"ceil": math.ceil, "floor": math.floor, "min": min, "max": max, "abs": abs}
 
 
@@ -50,11 +53,13 @@ def fraction(expression: str | int, names: Mapping[str, int]) -> int | Fraction:
         return expression
     try:
         return _value(ast.parse(expression, mode="eval").body, names)
-    except SyntaxError:
+    except _UNREADABLE:
         raise UsageError(f"`{expression}` is not arithmetic") from None
     except ZeroDivisionError:
         raise UsageError(f"`{expression}` divides by zero") from None
-    except (UsageError, TypeError) as error:
+    except TypeError:
+        raise UsageError(f"in `{expression}` a function has the wrong number of operands") from None
+    except UsageError as error:
         raise UsageError(f"in `{expression}`: {error}") from None
 
 
@@ -62,7 +67,7 @@ def names_in(expression: str | int) -> set[str]:
     """The dimensions that `expression` mentions."""
     try:
         tree = ast.parse(str(expression), mode="eval")
-    except SyntaxError:
+    except _UNREADABLE:
         raise UsageError(f"`{expression}` is not arithmetic") from None
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - FUNCTIONS.keys()
 

@@ -15,6 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from sim.models.limits import DEFAULT_LIMITS
+from sim.wgsl.portability import FATAL
+
+from .directives import without_directives
 from .errors import GpuError, NoAdapter, UsageError
 from .gpu_resources import Data, Resource, Slot, make
 from .reflect import entry_point
@@ -112,17 +116,26 @@ def run(
     contents = _match(slots, bindings)
     info, device = _device(adapter)
     wgpu = _wgpu()
+    _refuse_fatal(wgsl, info.wgpu)
     try:
-        return _run(device, info, without_subgroups_directive(wgsl), entry, grid, contents, overrides, repeats)
+        return _run(device, info, for_wgpu(wgsl), entry, grid, contents, overrides, repeats)
     except wgpu.GPUError as error:
         raise GpuError(f"wgpu {info.wgpu} refused the shader or its dispatch: {_plain(str(error))}") from None
 
 
-def refusal(wgsl: str, adapter: str | None = None) -> str | None:
-    """What wgpu has against the text of a module; None where it takes it. Raises `NoAdapter`."""
-    _, device = _device(adapter)
+def refusal(
+    wgsl: str, adapter: str | None = None, *, pipeline: bool = False, default_limits: bool = False
+) -> str | None:
+    """What wgpu has against the text of a module, as it stands; None where it takes it. Raises `NoAdapter`.
+
+    `pipeline`: against that of its only entry point, too. `default_limits`: on a device that was asked for nothing,
+    neither features nor limits.
+    """
+    device = _modest_device(adapter) if default_limits else _device(adapter)[1]
     try:
-        device.create_shader_module(code=without_subgroups_directive(wgsl))
+        module = device.create_shader_module(code=wgsl)
+        if pipeline:
+            device.create_compute_pipeline(layout="auto", compute={"module": module})
     except _wgpu().GPUError as error:
         return _plain(str(error))
     return None
@@ -150,20 +163,31 @@ def _kind(space: str | None, access: str | None) -> str:
     return space or "uniform"
 
 
-def without_subgroups_directive(wgsl: str) -> str:
-    """`enable subgroups;` blanked out: WGSL demands the directive, wgpu does not know it but offers the functions.
+def for_wgpu(wgsl: str) -> str:
+    """The text without the directives that this wgpu refuses although it offers what they name; lines stay in place."""
+    return without_directives(wgsl, lambda kind, name: not _takes(f"{kind} {name};"))
 
-    Every character keeps its place, so messages still point right.
-    """
 
-    def blank(match: re.Match[str]) -> str:
-        return re.sub(r"\S", " ", match[0])
+@cache
+def _takes(wgsl: str) -> bool:
+    try:
+        _device(None)[1].create_shader_module(code=wgsl)
+    except _wgpu().GPUError:
+        return False
+    return True
 
-    def drop(match: re.Match[str]) -> str:
-        alone = match[1].strip() == "subgroups"
-        return blank(match) if alone else re.sub(r"\bsubgroups\s*,|,\s*subgroups\b", blank, match[0])
 
-    return re.sub(r"(?m)^[ \t]*enable\s+([^;]*\bsubgroups\b[^;]*);", drop, wgsl)
+def _refuse_fatal(wgsl: str, version: str) -> None:
+    """What wgpu would abort the whole process on, and everything with it, it is not given."""
+    import sim
+
+    try:
+        notes = sim.portability(sim.check(wgsl, uniformity="off"))
+    except sim.WgslError:
+        return  # wgpu has its own words for it
+    for note in notes:
+        if note.code in FATAL:
+            raise GpuError(f"wgpu {version} would not survive this shader:\n{note.render()}")
 
 
 def _match(slots: Sequence[Slot], bindings: Mapping[Any, Data]) -> list[tuple[Slot, Key, Data]]:
@@ -221,6 +245,14 @@ def _device(wanted: str | None) -> tuple[AdapterInfo, Any]:
     info, adapter = _choose(wanted)
     features = [name for name in FEATURES if name in adapter.features]
     return info, adapter.request_device_sync(required_features=features, required_limits=adapter.limits)
+
+
+@cache
+def _modest_device(wanted: str | None) -> Any:
+    """A device with no features and WebGPU's default limits."""
+    adapter = _choose(wanted)[1]
+    limits = {re.sub("[A-Z]", lambda c: f"-{c[0].lower()}", name): most for name, most in DEFAULT_LIMITS.items()}
+    return adapter.request_device_sync(required_limits={n: most for n, most in limits.items() if n in adapter.limits})
 
 
 def _run(

@@ -8,6 +8,7 @@ counters that nothing but the WGSL has in common.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from .manifest import Case
 from .reflect import check_module
 
 ROWS_PER_PASS = 1 << 22  # 64 MiB, half of what WebGPU lets a storage buffer bind by default
+ROWS_PLANNED = ROWS_PER_PASS // 2  # workgroups are not all alike
 ROWS_IN_ALL = 1 << 24
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 
@@ -66,16 +68,18 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = lambd
     """Count `case` in the simulator as `device` and on an adapter. Raises `UsageError`, `GpuError`, `NoAdapter`."""
     info = gpu.require_adapter(adapter)
     case, run, cut = _fitting(case, device, say)
-    instrumented = instrument(run.pipeline, run.program.sites)
     say(f"counting on {info.name}")
-    recorded, outputs, passes = _record(case, run, instrumented, adapter, say)
-    say("charging what was recorded")
-    counted = charge(instrumented.probes, run.program.sites, recorded, run.device, _lanes(run))
+    counted = [SiteCounters(site=site) for site in run.program.sites]
+    rows = passes = 0
+    outputs: dict[Any, Any] = {}
+    for wanted in _parts(run):
+        instrumented = instrument(run.pipeline, run.program.sites, wanted)
+        for recorded, left in _record(case, run, instrumented, wanted, adapter, say):
+            charge(counted, instrumented.probes, recorded, run.device, _lanes(run))
+            rows, passes, outputs = rows + len(recorded), passes + 1, left
     plain = _on_gpu(case, run, check_module(case.kernel).source.text, [], {}, adapter)
     differences, compared = compare(run.sites, counted)
-    return CounterDiff(
-        info, device, run.grid, cut, len(recorded), passes, compared, tuple(differences), _equal(outputs, plain)
-    )
+    return CounterDiff(info, device, run.grid, cut, rows, passes, compared, tuple(differences), _equal(outputs, plain))
 
 
 def _lanes(run: Any) -> int:
@@ -96,7 +100,7 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
         if _lanes(run) > MOST_LANES:
             raise UsageError(f"{case.kernel.name}: workgroups over {MOST_LANES} invocations cannot be recorded")
         workgroups = math.prod(run.grid)
-        if rows <= ROWS_IN_ALL and rows // workgroups <= ROWS_PER_PASS:
+        if rows <= ROWS_IN_ALL:
             return case, run, cut
         if workgroups == 1:
             title = f"{case.kernel.name} {case.shape}"
@@ -109,14 +113,28 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
 # ---- recording ---------------------------------------------------------------------------------------
 
 
-def _record(
-    case: Case, run: Any, instrumented: Instrumented, adapter: str | None, say: Say
-) -> tuple[NDArray[np.uint32], dict[Any, Any], int]:
-    """All rows of all workgroups, `[rows, 5]`: workgroup, then the words of a row; the outputs; passes over the GPU."""
+def _parts(run: Any) -> list[list[int]]:
+    """Sites in as few parts as can be, so that in each the log of one workgroup fits a pass."""
     workgroups = math.prod(run.grid)
-    rows = max(1, sum(row.active_lanes for row in run.sites))
-    each = min(workgroups, MOST_WORKGROUPS, max(1, ROWS_PER_PASS * workgroups // rows // 2))
-    found, outputs, passes = [], {}, 0
+    parts: list[list[int]] = [[]]
+    filled = 0
+    for number, row in enumerate(run.sites):
+        rows = -(-row.active_lanes // workgroups)
+        if parts[-1] and filled + rows > ROWS_PLANNED:
+            parts.append([])
+            filled = 0
+        parts[-1].append(number)
+        filled += rows
+    return parts
+
+
+def _record(
+    case: Case, run: Any, instrumented: Instrumented, wanted: list[int], adapter: str | None, say: Say
+) -> Iterator[tuple[NDArray[np.uint32], dict[Any, Any]]]:
+    """Rows of some workgroups at a time, `[rows, 5]`: workgroup, then the words of a row; and the outputs."""
+    workgroups = math.prod(run.grid)
+    rows = max(1, sum(run.sites[number].active_lanes for number in wanted))
+    each = min(workgroups, MOST_WORKGROUPS, max(1, ROWS_PLANNED * workgroups // rows))
     for first in range(0, workgroups, each):
         say(f"counting on the GPU, {100 * first // workgroups}%")
         room = min(ROWS_PER_PASS, 4 * rows * each // workgroups + 1024)
@@ -126,13 +144,10 @@ def _record(
         log = outputs.pop(LOG)
         used = int(log[0])
         if used > room:
-            raise UsageError(
-                f"{case.kernel.name}: the GPU made {used:,} rows where {room:,} fit; choose a smaller shape"
-            )
+            title = f"{case.kernel.name} {case.shape}"
+            raise UsageError(f"{title}: the GPU made {used:,} rows where {room:,} fit; choose a smaller shape")
         body = log[instrumented.rows_offset // 4 :][: used * ROW_WORDS].reshape(used, ROW_WORDS)
-        found.append(np.column_stack([(body[:, 0] >> 22) + np.uint32(first), body]))
-        passes += 1
-    return np.concatenate(found), outputs, passes
+        yield np.column_stack([(body[:, 0] >> 22) + np.uint32(first), body]), outputs
 
 
 def _on_gpu(
@@ -157,10 +172,12 @@ def _bytes(data: Any) -> bytes:
 
 
 def charge(
-    probes: tuple[Probe, ...], sites: list[Site], rows: NDArray[np.uint32], device: Device, lanes: int
-) -> list[SiteCounters]:
-    """Counters of each site from recorded rows (as `_record` gives them), under the rules of `device`."""
-    counted = [SiteCounters(site=site) for site in sites]
+    counted: list[SiteCounters], probes: tuple[Probe, ...], rows: NDArray[np.uint32], device: Device, lanes: int
+) -> None:
+    """Add to the counters of each site what recorded rows (as `_record` gives them) cost under the rules of `device`.
+
+    Rows of one workgroup are not to be parted, or what a subgroup issued once counts twice.
+    """
     size = device.subgroup_size
     subgroups = -(-lanes // size)
     lane = (rows[:, 1] >> 12) & (MOST_LANES - 1)
@@ -173,8 +190,7 @@ def charge(
         addresses = np.full((int(issue[-1]) + 1, size), -1, np.int64)
         addresses[issue, lane[order] % size] = rows[order, 4]
         for site, offset in probes[number].parts:
-            _add(counted[site], sites[site], addresses, offset, probes[number].times, device, subgroups)
-    return counted
+            _add(counted[site], addresses, offset, probes[number].times, device, subgroups)
 
 
 def _grouped(numbers: NDArray[np.uint32]) -> list[tuple[int, NDArray[np.int64]]]:
@@ -185,9 +201,10 @@ def _grouped(numbers: NDArray[np.uint32]) -> list[tuple[int, NDArray[np.int64]]]
 
 
 def _add(
-    row: SiteCounters, site: Site, addresses: NDArray[np.int64], offset: int, times: int, device: Device, subgroups: int
+    row: SiteCounters, addresses: NDArray[np.int64], offset: int, times: int, device: Device, subgroups: int
 ) -> None:
     """Charge accesses `[issues, lanes]`, -1 for lanes that are not active, to a site."""
+    site = row.site
     active = addresses >= 0
     row.executions += times * len(addresses)
     row.active_lanes += times * int(active.sum())

@@ -12,7 +12,7 @@ Names that start with `bankshot_` are the probes' own.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,16 +64,18 @@ class Instrumented:
         return (self.counts_offset + 4 * len(self.probes) + 15) // 16 * 16
 
 
-def instrument(pipeline: typed.Pipeline, sites: list[Site]) -> Instrumented:
-    """Probes for all `sites` of a program of `pipeline`. Raises `UsageError` where a probe has no place in the text, or
-    texels are touched, of which nobody knows the address."""
+def instrument(pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int] | None = None) -> Instrumented:
+    """Probes for `sites` of a program of `pipeline`, all or only those with the numbers `wanted`.
+
+    Raises `UsageError` where a probe has no place in the text, or where texels are touched: nobody knows their address.
+    """
     texels = next((site for site in sites if site.kind in ("load", "store") and site.space == "texture"), None)
     if texels is not None:
         place = texels.span.place
         raise UsageError(
             f"{place.file}:{place.line}: {texels.name} cannot be counted on a GPU, which lays texels out its way"
         )
-    writer = _Writer(pipeline, sites)
+    writer = _Writer(pipeline, sites, range(len(sites)) if wanted is None else wanted)
     writer.write()
     return writer.finish()
 
@@ -129,7 +131,7 @@ class _Path:
 
 
 class _Writer:
-    def __init__(self, pipeline: typed.Pipeline, sites: list[Site]) -> None:
+    def __init__(self, pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int]) -> None:
         self._pipeline = pipeline
         self._text = pipeline.module.source.text
         self._edits = _Edits()
@@ -139,7 +141,8 @@ class _Writer:
         self._indices: dict[tuple[int, int], str] = {}
         self._calls = 0
         self._sites: dict[tuple[str, int, int], list[int]] = {}
-        for number, site in enumerate(sites):
+        for number in wanted:
+            site = sites[number]
             self._sites.setdefault((site.kind, site.span.start, site.span.end), []).append(number)
         self._all = sites
         self._headers: set[Span] = set()  # statements in the header of a `for`, where nothing can follow

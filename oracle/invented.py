@@ -15,22 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from sim.textures import stored_dtype
+from sim.textures import level_shape, stored_dtype
 from sim.wgsl import typed
 from sim.wgsl import types as t
-from sim.wgsl.texels import channel_kind, format_of, is_depth, is_external, shape_of
-from sim.wgsl.typed import Pipeline
+from sim.wgsl.texels import Format, channel_kind, format_of, is_depth, is_external, shape_of
+from sim.wgsl.typed import Module, Pipeline
 
 from .errors import UsageError
 
 # Workgroups along the axes by which invocations tell themselves apart: along another one they would all do the same,
 # and race for it.
 GRIDS = {0: (), 1: (6,), 2: (3, 2), 3: (3, 2, 2)}
-LARGEST = 32 << 20  # bytes of one binding
+LARGEST = 16 << 20  # bytes of one binding
 
 SIDE = 64  # texels
+LEVELS = 3
 THIRDS = {"layer": 4, "face": 6, "sample": 4}
-_SAMPLED = {"f32": "rgba8unorm", "i32": "rgba32sint", "u32": "rgba32uint", "depth": "r32float"}  # formats
+_SAMPLED = {"f32": "rgba8unorm", "i32": "rgba32sint", "u32": "rgba32uint", "depth": "r16unorm"}  # formats
 
 # What half a word of a buffer belongs to, and what a texel of a normalized format counts in.
 PADDING, WHOLE, SINGLE, HALF, COUNTER, STEP = range(6)
@@ -101,9 +102,9 @@ def _id_of(expr: typed.Expr) -> str | None:
     return name if name in _IDS else None
 
 
-def override_values(entry: typed.Function) -> dict[str, Any]:
-    """A value for every override that has none, of those that an entry point uses."""
-    missing = [o for o in entry.overrides if o.init is None]
+def override_values(module: Module) -> dict[str, Any]:
+    """A value for every override that has none."""
+    missing = [o for o in module.overrides if o.init is None]
     return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, 4) for o in missing}
 
 
@@ -122,22 +123,30 @@ def bindings(pipeline: Pipeline, recipe: Recipe) -> dict[str, Any]:
     return made
 
 
-def _texels(name: str, type_: t.Texture, recipe: Recipe) -> np.ndarray:
+def _texels(name: str, type_: t.Texture, recipe: Recipe) -> Any:
+    """An array, or one for each of a few levels where there may be several."""
     if is_external(type_):
         raise UsageError(f"{name} is a {type_}")
     shape = shape_of(type_)
     axes = [SIDE // 2 if shape.axes == 3 else SIDE] * shape.axes
     axes = ([THIRDS[shape.third]] if shape.third else []) + axes
     format_ = format_of(type_.format or _SAMPLED["depth" if is_depth(type_) else channel_kind(type_)])
-    dtype = stored_dtype(format_)
     axes += [] if format_.packed else [len(format_.channels)]
     rng = np.random.default_rng(zlib.crc32(name.encode()))
+    if type_.format is not None or shape.axes == 1 or shape.third == "sample":
+        return _texel_values(rng, format_, tuple(axes), recipe)
+    return [_texel_values(rng, format_, level_shape(type_, tuple(axes), level), recipe) for level in range(LEVELS)]
+
+
+def _texel_values(rng: np.random.Generator, format_: Format, axes: tuple[int, ...], recipe: Recipe) -> np.ndarray:
+    dtype = stored_dtype(format_)
     if dtype.kind == "f":
         return rng.uniform(0.0, 1.0, axes).astype(dtype)
     bits = np.iinfo(dtype)
     if format_.number in ("uint", "sint") and not format_.packed:
         return rng.integers(0, min(recipe.whole, bits.max + 1), axes).astype(dtype)
-    return rng.integers(bits.min, bits.max, axes, dtype, endpoint=True)
+    least = bits.min + (format_.number == "snorm")  # of which there are two that mean -1
+    return rng.integers(least, bits.max, axes, dtype, endpoint=True)
 
 
 def layout(type_: t.Type, recipe: Recipe) -> np.ndarray:
@@ -151,7 +160,8 @@ def layout(type_: t.Type, recipe: Recipe) -> np.ndarray:
 
 
 def _size(type_: t.Type, wanted: int) -> tuple[int, int]:
-    """Bytes for a binding, and how many elements an array without a size has in them: `wanted`, or what else fits."""
+    """Bytes for a binding, and how many elements an array without a size has in them: `wanted`, where that is not too
+    much, and what else fits."""
     least = t.round_up(4, t.min_binding_size(type_))
     if t.has_fixed_footprint(type_):
         return least, 0
@@ -159,8 +169,9 @@ def _size(type_: t.Type, wanted: int) -> tuple[int, int]:
     if isinstance(type_, t.Struct):
         array, offset = type_.members[-1].type, type_.members[-1].offset
     assert isinstance(array, t.Array)
-    size = max(least, t.round_up(4, offset + wanted * t.stride_of(array)))
-    return size, (size - offset) // t.stride_of(array)
+    stride = t.stride_of(array)
+    size = max(least, t.round_up(4, offset + min(wanted, LARGEST // stride) * stride))
+    return size, (size - offset) // stride
 
 
 def _fill(codes: np.ndarray, type_: t.Type, tail: int) -> None:

@@ -38,12 +38,23 @@ class Line:
 
 
 def listings(sites: Iterable[Any], source: Path, subgroup_size: int) -> dict[Path, list[Line]]:
-    """The listing of `source`, and of every file that it includes and that has sites."""
+    """The listing of `source`, and of every other file that sites lie in."""
     by_file: dict[Path, list[Any]] = {source: []}
     for site in sites:
-        file = Path(site.span.place.file)
-        by_file.setdefault(file if file.is_file() else source, []).append(site)
-    return {file: listing(file.read_text(encoding="utf-8"), found, subgroup_size) for file, found in by_file.items()}
+        by_file.setdefault(Path(site.span.place.file), []).append(site)
+    return {file: listing(_text(file, found), found, subgroup_size) for file, found in by_file.items()}
+
+
+def _text(file: Path, sites: Sequence[Any]) -> str:
+    """What a file holds; of one that is not there, as a line marker may name it, what went into the shader."""
+    if file.is_file():
+        return file.read_text(encoding="utf-8")
+    source, lines = sites[0].span.source, {}
+    for index in range(source.line_count):
+        name, number, _ = source.place(source.line_start(index))
+        if Path(name) == file:
+            lines[number] = source.line_text(index)
+    return "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1))
 
 
 def listing(text: str, sites: Iterable[Any], subgroup_size: int) -> list[Line]:

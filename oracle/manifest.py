@@ -1,7 +1,8 @@
 """A kernel's manifest: which WGSL, on which data, in which shapes, and what is to come out.
 
     [kernel]            source, entry, dims (default sizes), dispatch (workgroups in x, y, z), and optionally name,
-                        reference (a name in `oracle.references`), overrides, defines, include_dirs
+                        reference (a name in `oracle.references`), overrides, defines, include_dirs, preprocess (a
+                        command that the source goes through first, see `sim.wgsl.outside`)
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; or `sampler`, the fields of a `sim.Sampler`;
                         optionally `var`, the WGSL variable where it is not called NAME, `seed`, `of`: the binding whose
@@ -13,7 +14,9 @@
                         `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
                         leaves open, as where exp() is used: a GPU's are held against the reference, not against ours;
                         in `gpu`, per output the rule for ours against a GPU's, where that is not `exact` (of filtered
-                        samples it cannot be); `golden = true`, whether counters and digests of outputs are to be as
+                        samples it cannot be). Rules are those of `oracle.compare`; `{ rule = "derived" }` holds an
+                        output against the error bounds that the simulator derives, and is what counts where the
+                        reference derives none; `golden = true`, whether counters and digests of outputs are to be as
                         they were (`oracle.goldens`), or "outputs", which keeps the outputs themselves as well
     [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
                         `kernel.name = "scale_f16"`, `bind.X.dtype = "f16"`
@@ -35,7 +38,7 @@ import numpy as np
 from . import inputs
 from .compare import RULES, Rule
 from .errors import UsageError
-from .expressions import evaluate, names_in
+from .expressions import FUNCTIONS, evaluate, names_in
 from .reflect import binding_dtype, level_shapes
 from .toml import Table
 
@@ -43,7 +46,9 @@ Expression = str | int
 
 COSTS = ("quick", "heavy")
 GOLDEN = (False, True, "outputs")
-KERNEL_KEYS = ("source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs")
+KERNEL_KEYS = (
+    "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess"
+)  # fmt: skip
 BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampler", "seed", "of", "levels")
 SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's contents
 
@@ -74,7 +79,8 @@ class Binding:
             return self.sampler
         assert self.dtype is not None
         if self.values is not None:
-            return np.array([_number(v, dims) for v in self.values], inputs.DTYPES[self.dtype])
+            dtype = np.dtype(inputs.DTYPES[self.dtype])
+            return inputs.numbers(self.name, [_number(v, dims) for v in self.values], dtype)
         shape = tuple(evaluate(s, dims) for s in self.shape or ())
         if self.init is not None and self.levels > 1:
             shapes = level_shapes(kernel, self.var, shape, self.levels)
@@ -82,8 +88,9 @@ class Binding:
         if self.init is not None:
             return inputs.generate(self.init, self.of or self.name, shape, self.dtype, self.seed)
         assert self.file is not None
-        array = inputs.load(self.file)
-        if array.size != int(np.prod(shape)) or array.dtype != inputs.DTYPES[self.dtype]:
+        wanted = np.dtype(inputs.DTYPES[self.dtype])
+        array = inputs.as_numbers(inputs.load(self.file), wanted)
+        if array.size != int(np.prod(shape)) or array.dtype != wanted:
             raise UsageError(
                 f"{self.file}: holds {array.dtype}{list(array.shape)}, binding {self.name} is {self.dtype}{list(shape)}"
             )
@@ -96,7 +103,7 @@ class Binding:
             if member not in (dtype.names or ()):
                 known = ", ".join(dtype.names or ()) or "none"
                 raise UsageError(f"binding {self.var} has no member {member}; it has {known}")
-            array[member] = _number(value, dims)
+            array[member] = inputs.numbers(f"{self.var}.{member}", [_number(value, dims)], dtype[member].base)[0]
         return array
 
 
@@ -130,6 +137,7 @@ class Kernel:
     overrides: dict[Any, Any] = field(default_factory=dict)  # by name or id
     defines: dict[str, Any] = field(default_factory=dict)
     include_dirs: tuple[Path, ...] = ()
+    preprocess: str | None = None
     rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against the reference
     gpu_rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against a GPU, where it is not `exact`
     counters: dict[str, Expression] = field(default_factory=dict)
@@ -149,6 +157,9 @@ class Kernel:
         """Everything that one run needs; arrays are made here."""
         try:
             grid = tuple(evaluate(e, shape.dims) for e in self.dispatch)
+            if min(grid) < 1:
+                sizes = " x ".join(map(str, grid))
+                raise UsageError(f"the dispatch is {sizes} workgroups, and each size is to be at least 1")
             arrays = {binding.name: binding.make(shape.dims, self) for binding in self.bindings}
         except UsageError as error:
             raise UsageError(f"{self.path}: at {shape}: {error}") from None
@@ -218,7 +229,7 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 def _kernel(top: Table) -> Kernel:
     path = top.path
     table = top.table("kernel", required=True)
-    dims = {name: _whole(table, "dims", name, value) for name, value in table.take("dims", dict, default={}).items()}
+    dims = {name: _dim(table, name, value) for name, value in table.take("dims", dict, default={}).items()}
     bindings = _bindings(top.table("bind"), dims)
     expect = top.table("expect")
     shapes = _shapes(top.tables("sweep"), dims, _golden(expect, False))
@@ -226,11 +237,16 @@ def _kernel(top: Table) -> Kernel:
     gpu_rules = {b.name: _rule(on_gpu, b.name) for b in bindings if b.name in on_gpu.data}
     on_gpu.done([b.name for b in bindings])
     rules = {b.name: _rule(expect, b.name) for b in bindings if b.name in expect.data}
-    allow = frozenset(expect.take("allow", list, default=[]))
+    allow = frozenset(expect.take("allow", list, of=(str,), default=[]))
     free = _outputs(expect, "free", bindings)
+    for name, value in expect.data.items():
+        if isinstance(value, dict):
+            known = ", ".join(b.name for b in bindings) or "none"
+            expect.fail(f"`{name}` is no binding of this manifest; there are {known}", name)
     counters = {name: expect.take(name, int, str) for name in list(expect.data)}
     for name, expression in counters.items():
         _check_names(expect, [expression], dims, name)
+    folders = table.take("include_dirs", list, of=(str,), default=[])
     kernel = Kernel(
         path=path,
         name=table.take("name", str, default=path.stem),
@@ -241,9 +257,10 @@ def _kernel(top: Table) -> Kernel:
         bindings=bindings,
         shapes=shapes,
         reference=table.take("reference", str, default=None),
-        overrides=table.take("overrides", dict, default={}),
-        defines=table.take("defines", dict, default={}),
-        include_dirs=tuple(path.parent / d for d in table.take("include_dirs", list, default=[])),
+        overrides=table.take("overrides", dict, of=(int, float, bool), default={}),
+        defines=table.take("defines", dict, of=(str, int, float, bool), default={}),
+        include_dirs=tuple(_folder(table, path.parent / d) for d in folders),
+        preprocess=table.take("preprocess", str, default=None),
         rules=rules,
         gpu_rules=gpu_rules,
         counters=counters,
@@ -260,24 +277,36 @@ def _kernel(top: Table) -> Kernel:
 def _source(table: Table) -> Path:
     source = table.path.parent / table.take("source", str)
     if not source.is_file():
-        table.fail(f"source {source} does not exist")
+        table.fail(f"source {source} does not exist", "source")
     return source
 
 
 def _dispatch(table: Table, dims: Mapping[str, int]) -> tuple[Expression, ...]:
-    dispatch = tuple(table.take("dispatch", list))
-    if not 1 <= len(dispatch) <= 3 or not all(isinstance(e, int | str) for e in dispatch):
-        table.fail("`dispatch` is to be one to three numbers or expressions")
+    dispatch = tuple(table.take("dispatch", list, of=(int, str)))
+    if not 1 <= len(dispatch) <= 3:
+        table.fail(f"`dispatch` is to be one to three numbers or expressions, not {len(dispatch)}", "dispatch")
     _check_names(table, dispatch, dims, "dispatch")
     return dispatch
 
 
 def _outputs(expect: Table, key: str, bindings: tuple[Binding, ...]) -> frozenset[str]:
     """A list of names of bindings."""
-    names = frozenset(expect.take(key, list, default=[]))
-    for name in sorted(names - {binding.name for binding in bindings}, key=str):
+    names = frozenset(expect.take(key, list, of=(str,), default=[]))
+    for name in sorted(names - {binding.name for binding in bindings}):
         expect.fail(f"`{key}` names {name}, which is no binding", key)
     return names
+
+
+def _folder(table: Table, folder: Path) -> Path:
+    if not folder.is_dir():
+        table.fail(f"`include_dirs`: there is no folder {folder}", "include_dirs")
+    return folder
+
+
+def _dim(table: Table, name: str, value: Any) -> int:
+    if not name.isidentifier() or name in FUNCTIONS:
+        table.fail(f"`{name}` cannot be the name of a dimension", "dims")
+    return _whole(table, "dims", name, value)
 
 
 def _whole(table: Table, key: str, name: str, value: Any) -> int:
@@ -289,7 +318,7 @@ def _whole(table: Table, key: str, name: str, value: Any) -> int:
 def _check_names(table: Table, expressions: Any, dims: Mapping[str, int], key: str) -> None:
     for expression in expressions:
         try:
-            unknown = names_in(expression) - dims.keys()
+            unknown = names_in(expression) - dims.keys() if isinstance(expression, str) else set()
         except UsageError as error:
             table.fail(str(error), key)
         if unknown:
@@ -307,13 +336,14 @@ def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:
 def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
     if sum(source in table.data for source in SOURCES) != 1:
         table.fail(f"a binding is made by exactly one of {', '.join(SOURCES)}")
-    struct, values = table.take("struct", dict, default=None), table.take("values", list, default=None)
+    struct = table.take("struct", dict, of=(int, float, str), default=None)
+    values = table.take("values", list, of=(int, float, str), default=None)
     sampler, levels = table.take("sampler", dict, default=None), table.take("levels", int, default=1)
     init, file = table.take("init", str, default=None), table.take("file", str, default=None)
     dtype = None if struct is not None or sampler is not None else table.take("dtype", str)
     if dtype is not None and dtype not in inputs.DTYPES:
         table.fail(f"`dtype` is to be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
-    shape = None if init is None and file is None else table.take("shape", list)
+    shape = None if init is None and file is None else table.take("shape", list, of=(int, str))
     if init is not None and init not in inputs.KINDS:
         table.fail(f"`init` is to be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
     if init is not None and dtype is not None and dtype not in inputs.dtypes_of(init):
@@ -337,6 +367,8 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         seed=table.take("seed", int, default=0),
         of=table.take("of", str, default=None),
     )
+    if binding.seed < 0:
+        table.fail(f"`seed` is to be 0 or more, not {binding.seed}")
     table.done(BIND_KEYS)
     return binding
 
@@ -359,6 +391,9 @@ def _shapes(tables: list[Table], dims: Mapping[str, int], golden: bool | str) ->
         given = {name: table.take(name, int, list) for name in dims if name in table.data}
         table.done((*dims, "cost", "golden"))
         lists = [value if isinstance(value, list) else [value] for value in given.values()]
+        for name, values in zip(given, lists, strict=True):
+            if not values:
+                table.fail(f"`{name}` is an empty list, so that there is nothing to run")
         for values in itertools.product(*lists):
             sizes = {name: _whole(table, name, name, v) for name, v in zip(given, values, strict=True)}
             shapes.append(Shape({**dims, **sizes}, cost, kept))
@@ -372,4 +407,7 @@ def _rule(expect: Table, output: str) -> Rule:
         table.fail(f"`{output}`: rule is to be one of {', '.join(RULES)}, not {name!r}", output)
     limits = {key: table.take(key, int, float) for key in list(table.data) if key in RULES[name].limits}
     table.done(("rule", *RULES[name].limits))
+    for key, limit in limits.items():
+        if not limit >= 0:  # nor a NaN
+            expect.fail(f"`{output}`: {key} is to be 0 or more, not {limit}", output)
     return Rule(name, limits)

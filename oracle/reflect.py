@@ -25,7 +25,9 @@ def check_module(kernel: Kernel) -> Any:
     """The kernel's WGSL, checked. Raises `WgslError`."""
     import sim
 
-    return sim.check(kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs)
+    return sim.check(
+        kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess
+    )
 
 
 def entry_point(module: Any, name: str | None) -> Any:

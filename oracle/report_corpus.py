@@ -55,19 +55,21 @@ def _show(out: Console, trial: Trial) -> None:
 
 
 def _totals(found: Sequence[Collection]) -> Table:
+    """A row for each folder; a column for each kind of verdict that there is."""
+    rows = [(c.folder.name or str(c.folder), _row([c])) for c in found]
+    whole = _row(found)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("folder")
-    for heading in ("modules", *(h for h, _ in _MODULES), "entries", *(h for h, _ in _ENTRIES)):
-        table.add_column(heading, justify="right")
-    for collection in found:
-        table.add_row(collection.folder.name or str(collection.folder), *_row([collection]))
-    if len(found) > 1:
-        table.add_section()
-        table.add_row("in all", *_row(found))
+    table.add_column("folder", overflow="fold")
+    headings = ("modules", *(h for h, _ in _MODULES), "entries", *(h for h, _ in _ENTRIES))
+    kept = [i for i, number in enumerate(whole) if number or headings[i] in ("modules", "entries")]
+    for i in kept:
+        table.add_column(headings[i], justify="right")
+    for name, row in [*rows, *([("in all", whole)] if len(found) > 1 else [])]:
+        table.add_row(name, *(f"{row[i]:,}" if row[i] else "" for i in kept))
     return table
 
 
-def _row(found: Sequence[Collection]) -> list[str]:
+def _row(found: Sequence[Collection]) -> list[int]:
     trials = [trial for collection in found for trial in collection.trials]
 
     def count(names: tuple[str, ...]) -> int:
@@ -75,8 +77,7 @@ def _row(found: Sequence[Collection]) -> list[str]:
 
     modules = sum(len(collection.shaders) for collection in found)
     entries = sum(VERDICTS[trial.verdict].about == "entry" and trial.entry is not None for trial in trials)
-    numbers = [modules, *(count(v) for _, v in _MODULES), entries, *(count(v) for _, v in _ENTRIES)]
-    return [f"{number:,}" if number else "" for number in numbers]
+    return [modules, *(count(v) for _, v in _MODULES), entries, *(count(v) for _, v in _ENTRIES)]
 
 
 def corpus_json(found: Sequence[Collection], ok: bool) -> str:

@@ -23,9 +23,11 @@ SCHEMA = 1
 SITE = ("executions", "active_lanes", *ADDED)
 
 
-def document(verb: str, entries: Sequence[dict[str, Any]], ok: bool) -> str:
-    """The whole report of one command."""
+def document(verb: str, entries: Sequence[dict[str, Any]], ok: bool, error: str | None = None) -> str:
+    """The whole report of one command. `error` is what ended it before its last case."""
     whole = {"tool": "bankshot", "schema": SCHEMA, "verb": verb, "ok": ok, "cases": list(entries)}
+    if error is not None:
+        whole["error"] = error
     return json.dumps(_finite(whole), indent=2)
 
 
@@ -40,6 +42,7 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "counters": dict(audit.run.counters),
         "sites": [site_entry(site) for site in audit.run.sites],
         "findings": [_finding_entry(item.finding, item.allowed) for item in audit.findings],
+        "silenced": [_finding_entry(f, allowed=True) for f in audit.run.silenced],
         "gpu": adapter_entry(audit.adapter),
         "golden": None if audit.golden is None else _golden_entry(audit.golden),
         "notes": list(audit.notes),
@@ -103,7 +106,18 @@ def run_entry(result: RunResult) -> dict[str, Any]:
         "counters": dict(result.run.counters),
         "sites": [site_entry(site) for site in result.run.sites],
         "findings": [_finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
+        "silenced": [_finding_entry(f, allowed=True) for f in result.run.silenced],
+        **({} if result.trace is None else {"trace": _trace_entry(result)}),
     }
+
+
+def _trace_entry(result: RunResult) -> dict[str, Any]:
+    rows = [
+        {"file": row.span.place.file, "line": row.line, "lane": row.lane, "name": row.name, "old": row.old,
+         "new": row.new, "function": row.function}
+        for row in result.run.trace
+    ]  # fmt: skip
+    return {**dataclasses.asdict(result.trace), "rows": rows, "missed": result.run.trace_missed}
 
 
 def case_entry(case: Case) -> dict[str, Any]:
@@ -119,7 +133,8 @@ def case_entry(case: Case) -> dict[str, Any]:
 
 
 def output_entry(check: OutputCheck) -> dict[str, Any]:
-    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison)}
+    doubts = [_finding_entry(finding, allowed=True) for finding in check.doubts]
+    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison), "doubts": doubts}
 
 
 def comparison_entry(c: Comparison) -> dict[str, Any]:
@@ -164,8 +179,18 @@ def _finding_entry(f: Any, allowed: bool) -> dict[str, Any]:
         "lanes": f.lanes,
         "workgroup": f.workgroup,
         "epoch": f.epoch,
+        "verdict": f.verdict,
+        "places": [_place(f.code, f.span), *(_place(note.message, note.span) for note in f.notes)],
+        "hint": f.hint,
         "text": f.render(),
     }
+
+
+def _place(label: str, span: Any) -> dict[str, Any]:
+    """A labelled place in the source; what is said of no place has a label alone."""
+    if span is None:
+        return {"label": label}
+    return {"label": label, "file": span.place.file, "line": span.place.line, "column": span.place.column}
 
 
 def _finite(value: Any) -> Any:

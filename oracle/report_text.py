@@ -77,7 +77,8 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
         if item.allowed:
             _say(out, f"  accepted by the manifest: {_in_short(item.finding)}")
         else:
-            _say(out, item.finding.render())
+            _say(out, counted(item.finding))
+    _silenced(out, audit.run)
     _took(out, audit.seconds)
 
 
@@ -113,10 +114,33 @@ def show_run(out: Console, result: RunResult) -> None:
         extremes = "" if s["min"] is None else f", {s['min']:.7g} to {s['max']:.7g}"
         _say(out, f"  {name}: {s['dtype']}{s['shape']}{extremes}{nan}; {first}, …")
     out.print()
+    if result.trace is not None:
+        _trace(out, result)
     out.print(_totals(result.run.counters))
     for finding in result.run.findings:
-        _say(out, finding.render())
+        _say(out, counted(finding))
+    _silenced(out, result.run)
     out.print()
+
+
+def _trace(out: Console, result: RunResult) -> None:
+    for row in result.run.trace:
+        _say(out, str(row))
+    if result.run.trace_missed:
+        _say(out, f"  {result.run.trace_missed:,} more values were not noted; trace fewer lanes", "yellow")
+    if not result.run.trace:
+        _say(out, f"  the lanes that are traced give {result.trace.variable} no value", "dim")
+    out.print()
+
+
+def counted(finding: Any) -> str:
+    """A finding in full, with how often it happened."""
+    return finding.render() + (f"\n  {finding.count:,} times in all" if finding.count > 1 else "")
+
+
+def _silenced(out: Console, run: Any) -> None:
+    for finding in run.silenced:
+        _say(out, f"  allowed by a comment: {_in_short(finding)}")
 
 
 def _in_short(finding: Any) -> str:
@@ -175,6 +199,8 @@ def show_output_check(out: Console, check: OutputCheck) -> None:
     _say(out, _verdict(check.ok).append(words))
     if check.comparison.worst:
         out.print(_differences(check.comparison.worst))
+    for finding in check.doubts:
+        _say(out, f"  {_in_short(finding)}")
 
 
 def _verdict(ok: bool) -> Text:
@@ -192,6 +218,8 @@ def comparison_words(c: Comparison) -> str:
     if c.ok and c.rule.name == "exact":
         return f"bit for bit, {c.elements:,} elements"
     score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
+    if c.unbounded:
+        score += f", {c.unbounded:,} without a bound"
     if c.ok:
         return f"{c.elements:,} elements, rule {c.rule}{score}"
     ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,} ULP apart"
@@ -201,14 +229,16 @@ def comparison_words(c: Comparison) -> str:
 
 def _differences(worst: Sequence[Difference]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
-    headings = ("index", "ours", "theirs", "our bits", "their bits", "ULP")
-    owners = any(d.owner for d in worst)
-    for heading in (*headings, *(["written by"] if owners else [])):
+    headings = ["index", "ours", "theirs", "our bits", "their bits", "ULP"]
+    owners, bounds = any(d.owner for d in worst), any(d.bound is not None for d in worst)
+    for heading in (*headings, *(["bound", "used"] if bounds else []), *(["written by"] if owners else [])):
         table.add_column(heading, justify="left" if heading == "written by" else "right", no_wrap=True)
     for d in worst:
         ulp = "NaN" if d.ulp is None else f"{d.ulp:,}"
         index = ", ".join(map(str, d.index))
         cells = (f"[{index}]", f"{d.actual:.9g}", f"{d.expected:.9g}", d.actual_bits, d.expected_bits, ulp)
+        if bounds and d.bound is not None and d.used is not None:
+            cells += (f"{d.bound:.3g}", f"{d.used:.3g}")
         table.add_row(*(Text(cell) for cell in cells), *([Text(d.owner or "")] if owners else []))
     return table
 

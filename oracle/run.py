@@ -11,7 +11,9 @@ import numpy as np
 
 from .audit import Say, simulate
 from .errors import UsageError
+from .gpu import slots_of
 from .manifest import Case
+from .reflect import check_module, entry_point
 
 FIRST = 6  # elements of an output that are shown
 
@@ -24,25 +26,51 @@ class RunResult:
     device: str
     run: Any  # sim.Run
     changed: dict[str, dict[str, Any]]
+    trace: Any = None  # sim.Trace that was asked for
 
     @property
     def ok(self) -> bool:
         return all(f.severity == "info" or f.code in self.case.kernel.allow for f in self.run.findings)
 
 
-def run(case: Case, device: str, probes: str, saves: Mapping[str, Path], say: Say = lambda stage: None) -> RunResult:
+def run(
+    case: Case, device: str, probes: str, saves: Mapping[str, Path], say: Say = lambda stage: None, trace: Any = None
+) -> RunResult:
     """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between."""
-    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say)
+    _check_saves(case, saves)
+    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say, trace)
     for name, path in saves.items():
-        if name not in result.outputs:
-            raise UsageError(f"--save: no binding is named {name}; there are {', '.join(map(str, result.outputs))}")
-        try:
-            np.save(path, result.outputs[name])
-        except OSError as error:
-            raise UsageError(f"--save {name}: {path} cannot be written: {error}") from None
+        _save(name, path, result.outputs[name])
     before = case.bindings
     changed = {n: summary(after) for n, after in result.outputs.items() if before[n].tobytes() != after.tobytes()}
-    return RunResult(case, device, result, changed)
+    return RunResult(case, device, result, changed, trace)
+
+
+def _check_saves(case: Case, saves: Mapping[str, Path]) -> None:
+    """What cannot be saved is said before the run, which may be long."""
+    if not saves:
+        return
+    slots = slots_of(entry_point(check_module(case.kernel), case.kernel.entry))
+    outputs = [slot.name for slot in slots if slot.kind == "storage-write"]
+    for name, path in saves.items():
+        if name not in outputs:
+            raise UsageError(f"--save: no output is named {name}; there are {', '.join(outputs) or 'none'}")
+        if path.suffix != ".npy":
+            raise UsageError(f"--save {name}: {path} is to end in .npy")
+        if path.is_dir() or not path.parent.is_dir():
+            raise UsageError(f"--save {name}: {path} cannot be written, for there is no folder {path.parent}")
+
+
+def _save(name: str, path: Path, array: np.ndarray) -> None:
+    """Write an .npy file; where that fails, the file that was there before stays whole."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        with beside.open("wb") as file:
+            np.save(file, array)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(f"--save {name}: {path} cannot be written: {error.strerror}") from None
 
 
 def summary(array: np.ndarray) -> dict[str, Any]:

@@ -50,6 +50,7 @@ class Table:
     text: str
     data: dict[str, Any]
     header: str = ""
+    within: Table | None = None
 
     @classmethod
     def load(cls, path: Path) -> Table:
@@ -66,15 +67,21 @@ class Table:
             at = f"{path}:{line[1]}" if line else str(path)
             raise UsageError(f"{at}: {message[0].lower()}{message[1:]}") from None
 
-    def take(self, key: str, *types: type, default: Any = REQUIRED) -> Any:
-        """The value of `key`, which is removed: what is left at `done` is unknown. A bool is no whole number here."""
+    def take(self, key: str, *types: type, default: Any = REQUIRED, of: tuple[type, ...] = ()) -> Any:
+        """The value of `key`, which is removed: what is left at `done` is unknown. A bool is no whole number here.
+
+        `of`: what the items of a list, or the values of a table, may be.
+        """
         if key not in self.data:
             if default is REQUIRED:
                 self.fail(f"{self.header or 'the file'} lacks `{key}`{self._near(key)}")
             return default
         value = self.data[key]
-        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-            self.fail(f"`{key}` is to be {' or '.join(NAMES[t] for t in types)}, not {value!r}", key)
+        if not _is_one_of(value, types):
+            self.fail(f"`{key}` is to be {_any_of(types)}, not {value!r}", key)
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            if of and not _is_one_of(item, of):
+                self.fail(f"`{key}` holds {item!r}, which is not {_any_of(of)}", key)
         del self.data[key]
         return value
 
@@ -82,7 +89,7 @@ class Table:
         """The sub-table at `key`; an empty one where there is none."""
         data = self.take(key, dict, default=REQUIRED if required else {})
         inner = f"{self.header[1:-1]}.{key}" if self.header else key
-        return Table(self.path, self.text, data, f"[{inner}]")
+        return Table(self.path, self.text, data, f"[{inner}]", self)
 
     def tables(self, key: str) -> list[Table]:
         """The tables of an array of tables."""
@@ -108,12 +115,22 @@ class Table:
     def _line(self, key: str | None) -> str:
         """`:12` where `key` (or this table's header) can be found. Of arrays of tables, the first that has it."""
         inside = not self.header
+        path = self.header.strip("[]")
         for number, line in enumerate(self.text.splitlines(), 1):
             if line.lstrip().startswith("["):
                 inside = line.strip().startswith(self.header) if self.header else False
-                names_key = key is not None and re.match(rf"\s*\[+\s*(\w+\.)*{re.escape(key)}\s*\]", line)
+                names_key = key is not None and line.split("]")[0].strip(" \t[") == f"{path}.{key}".lstrip(".")
                 if (inside and key is None) or names_key:
                     return f":{number}"
             elif inside and key is not None and re.match(rf"\s*\"?{re.escape(key)}\"?\s*=", line):
                 return f":{number}"
-        return ""
+        # A table that is written inline is a key of the one around it.
+        return self.within._line(path.rpartition(".")[2]) if self.within and self.within.header else ""
+
+
+def _is_one_of(value: Any, types: tuple[type, ...]) -> bool:
+    return isinstance(value, types) and (not isinstance(value, bool) or bool in types)
+
+
+def _any_of(types: tuple[type, ...]) -> str:
+    return " or ".join(NAMES[t] for t in types)

@@ -143,7 +143,7 @@ class _Module:
             if found := re.search(pattern, self.text):
                 return self.trial(None, "not-wgsl", f"{words % found[1].strip()[:40]}; {why}")
         with self.stage(None, "wgpu"):
-            theirs = gpu.refusal(self.text, self.adapter)
+            theirs = gpu.refusal(gpu.for_wgpu(self.text), self.adapter)
         if theirs is not None:
             return self.trial(None, "not-wgsl", f"{why}; wgpu says: {_first(theirs)}")
         return self.trial(None, "refused", why)
@@ -191,7 +191,7 @@ class _Entry:
         self.module = module
         self.function = function
         self.name = function.name
-        self.overrides: dict[Any, Any] = invented.override_values(function)
+        self.overrides: dict[Any, Any] = invented.override_values(module)
         self.grid = invented.grid(function)
 
     @property
@@ -241,7 +241,7 @@ class _Entry:
             runs.append(run)
         return next((run for run in runs if run.clean), runs[-1])
 
-    def simulate(self, given: Mapping[Any, np.ndarray], **options: Any) -> Any:
+    def simulate(self, given: Mapping[Any, Any], **options: Any) -> Any:
         import sim
 
         with self.owner.stage(self.name, "simulate"):
@@ -256,7 +256,7 @@ class _Entry:
                 **{"probes": ("bounds",), **options},
             )
 
-    def on_wgpu(self, given: Mapping[Any, np.ndarray], text: str | None = None) -> dict[str, np.ndarray]:
+    def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]:
         """Outputs of wgpu, of the shader's own text or of another with the same bindings. Raises `GpuError`."""
         slots = gpu.slots_of(self.function)
         with self.owner.stage(self.name, "wgpu"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .checking import check
+from .checking import check, portability
 from .findings import Finding
 from .models import Device, devices
 from .samplers import Sampler
@@ -17,6 +17,7 @@ from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
 
 if TYPE_CHECKING:
     from .running import PROBES, Run, simulate
+    from .tracing import Trace, TraceRow
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,19 +29,24 @@ __all__ = [
     "Note",
     "Run",
     "Sampler",
+    "Trace",
+    "TraceRow",
     "WgslError",
     "check",
     "devices",
+    "portability",
     "simulate",
 ]
+
+_LATE = ("PROBES", "Run", "Trace", "TraceRow", "simulate")
 
 
 def __getattr__(name: str) -> Any:
     # The machine brings Numba, which takes half a second that checking a shader need not pay.
-    if name in ("PROBES", "Run", "simulate"):
+    if name in _LATE:
         from . import running as module
 
-        for each in ("PROBES", "Run", "simulate"):
+        for each in _LATE:
             globals()[each] = getattr(module, each)
         return globals()[name]
     raise AttributeError(f"module 'sim' has no attribute {name!r}")

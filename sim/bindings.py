@@ -6,7 +6,7 @@ sizes, dtypes and access modes are checked before anything runs. What textures a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,11 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bound import DTYPES, Bound, Key, scalars
+from .program.shadows import Shadow
 from .samplers import bind_sampler
 from .textures import bind_texture
 from .wgsl import types as t
 from .wgsl.diagnostics import WgslError, fail
 from .wgsl.typed import Pipeline, Variable
+
+
+def words(variable: Variable, contents: NDArray[Any]) -> Bound:
+    """A buffer that the shader does not know of: of instrumentation."""
+    return Bound(variable, variable.type, variable.name, contents, contents.view(np.uint8))
+
+
+def hide(shadows: Iterable[Shadow], bound: list[Bound], dtype: Any) -> dict[Shadow, Bound]:
+    """A buffer, all zero, for each shadow of a buffer."""
+    sizes = {b.variable: len(b.data) for b in bound}
+    return {s: words(s.variable, np.zeros(sizes[s.of] // s.unit, dtype)) for s in shadows if s.of in sizes}
 
 
 def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:

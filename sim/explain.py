@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .checked import find_checked
 from .findings import Finding
 from .launch import Launch, Outcome
 from .machine import layout as at
 from .program.access import Access
 from .program.sites import Site
+from .races import find_races, find_unwritten
 
 _NO_TEXEL = {
     "load": "WebGPU gives zeros, or some texel of the texture",
@@ -18,7 +23,13 @@ _NO_TEXEL = {
 
 def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
     """The findings of a run, in the order of the source within each kind."""
-    return [*_out_of_bounds(launch, outcome), *_events(launch, outcome)]
+    return [
+        *find_races(launch, outcome),
+        *find_unwritten(launch, outcome),
+        *find_checked(launch, outcome),
+        *_out_of_bounds(launch, outcome),
+        *_events(launch, outcome),
+    ]
 
 
 def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
@@ -39,7 +50,7 @@ def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
             what,
             site.span,
             int(row[at.OUTSIDE]),
-            _workgroup(launch, int(row[at.WORKGROUP])),
+            launch.workgroup(int(row[at.WORKGROUP])),
             (int(row[at.LANE]),),
             hint=hint,
         )
@@ -72,18 +83,18 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
         if known is not None:
             findings[kind, place] = replace(known, count=known.count + int(row[at.TIMES]))
             continue
-        workgroup = _workgroup(launch, int(row[at.EVENT_WORKGROUP]))
+        workgroup = launch.workgroup(int(row[at.EVENT_WORKGROUP]))
         if kind == at.DIVERGED:
             site = program.sites[place]
-            absent, lane = int(row[at.DETAIL]), int(row[at.EVENT_LANE])
+            absent = _absent(row)
             findings[kind, place] = Finding(
                 "barrier-divergence",
                 "error",
-                f"{absent} of {_lanes(launch)} invocations do not reach this barrier, the first is {lane}",
+                f"{int(row[at.DETAIL])} of {_lanes(launch)} invocations do not reach this barrier: {ranges(absent)}",
                 site.span,
                 int(row[at.TIMES]),
                 workgroup,
-                (lane,),
+                absent,
                 int(row[at.EPOCH]),
                 hint="every invocation of a workgroup must reach each barrier",
             )
@@ -101,11 +112,26 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
     return list(findings.values())
 
 
+def _absent(row: NDArray[np.int64]) -> tuple[int, ...]:
+    """The invocations that a barrier waits for."""
+    words = row[at.ABSENT :]
+    return tuple(32 * w + bit for w in np.flatnonzero(words).tolist() for bit in range(32) if words[w] >> bit & 1)
+
+
+def ranges(numbers: tuple[int, ...], most: int = 4) -> str:
+    """Ascending numbers in short: `0 to 31, 40 and 48 to 63`; where that takes long, the end is left out."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and runs[-1][1] == n - 1:
+            runs[-1][1] = n
+        else:
+            runs.append([n, n])
+    words = [f"{a} to {b}" if a != b else f"{a}" for a, b in runs]
+    if len(words) > most:
+        return f"{', '.join(words[:most])}, … {words[-1]}"
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
 def _lanes(launch: Launch) -> int:
     x, y, z = launch.program.workgroup_size
     return x * y * z
-
-
-def _workgroup(launch: Launch, index: int) -> tuple[int, int, int]:
-    x, y, _ = launch.grid
-    return index % x, index // x % y, index // (x * y)

@@ -7,12 +7,27 @@ from dataclasses import dataclass
 from .wgsl.diagnostics import Diagnostic, Note
 from .wgsl.source import Span
 
+# Every kind of finding, and the probe that looks for it (None: every run does).
+CODES = {
+    "race": "races",
+    "redundant-barrier": "redundant",
+    "uninit": "uninit",
+    "out-of-bounds": "bounds",
+    "not-finite": "nan",
+    "division-by-zero": "nan",
+    "shift-count": "nan",
+    "conversion": "nan",
+    "barrier-divergence": None,
+    "endless-loop": None,
+}
+
 
 @dataclass(frozen=True)
 class Finding:
-    """`code`: out-of-bounds, barrier-divergence, endless-loop. `lanes` are local invocation indices.
+    """`code`: one of `CODES`, or allow, of a comment that silences nothing. `lanes` are local invocation indices.
 
     `count`: how often it happened in all; the rest describes the first time. `epoch`: barriers passed before.
+    `verdict`, of what may or may not matter: see `replay`.
     """
 
     code: str
@@ -25,6 +40,7 @@ class Finding:
     epoch: int | None = None
     notes: tuple[Note, ...] = ()
     hint: str | None = None
+    verdict: str | None = None
 
     @property
     def spans(self) -> tuple[tuple[str, Span], ...]:

@@ -30,6 +30,7 @@ from pathlib import Path
 
 import sim
 from sim.program.build import build
+from sim.program.rounding import Rounding
 from tests.conformance import data
 
 SECONDS = 2.0  # of processor time, for one text
@@ -211,7 +212,7 @@ def _read(text: str) -> None:
     module = sim.check(text)
     entries = [function for function in module.functions.values() if function.stage == "compute"]
     for entry in entries:
-        build(module.pipeline(entry.name), fused=True, probes=frozenset(), together=1)
+        build(module.pipeline(entry.name), rounding=Rounding(False, False, False), probes=frozenset(), together=1)
 
 
 def _out_of_time(*_: object) -> None:

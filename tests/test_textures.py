@@ -393,7 +393,7 @@ def test_who_wrote_a_texel():
         grid=(4, 2),
     )
     place = np.ravel_multi_index((1, 2, 3), (2, 4, 4))
-    assert str(run.writer("t", int(place))) == "workgroup (2, 1, 0), lane 0"
+    assert str(run.writer("t", int(place))) == "workgroup (2, 1, 0), lane 0, line 4"
     assert run.writer("t", int(np.ravel_multi_index((1, 3, 0), (2, 4, 4)))) is None
 
 

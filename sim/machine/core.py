@@ -21,11 +21,24 @@ from .lanes import blend, copy, fill
 from .memory import learn, load, load_known, pick, put, store, store_known
 from .opcodes import families, scalar_opcodes
 from .probes import probe, settle
+from .shadow import watch_barrier, watch_batch
 from .subgroups import collective
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
+
+# What a program has that needs a part which is not always loaded.
+_WATCHES = {op.WATCH_READ, op.WATCH_WRITE}
+RARE = {
+    "watch_batch": {*_WATCHES, op.WATCH_ORDER},
+    "watch_barrier": {*_WATCHES, op.WATCH_ORDER},
+    "watch_read": _WATCHES,
+    "watch_write": _WATCHES,
+    "watch_order": {op.WATCH_ORDER},
+    "check": {op.CHECK},
+    "trace": {op.TRACE},
+}
 
 
 @inlined
@@ -53,7 +66,8 @@ def some_active(regs, mask, lanes):
 
 @compiled
 def record(events, kind, site, workgroup, lane, detail, other, epoch):
-    """Note an event: the first of each kind and site with its details, the others by their number alone."""
+    """Note an event: the first of each kind and site with its details, the others by their number alone. Its row if it
+    is the first, else 0."""
     place = 1
     while place <= events[0, 0] and (events[place, at.KIND] != kind or events[place, at.SITE] != site):
         place += 1
@@ -61,17 +75,18 @@ def record(events, kind, site, workgroup, lane, detail, other, epoch):
         row = events[place]
         row[at.TIMES] += 1
         if place <= events[0, 0]:
-            return
+            return 0
         events[0, 0] = place
         row[at.KIND], row[at.SITE], row[at.EVENT_WORKGROUP], row[at.EVENT_LANE] = kind, site, workgroup, lane
         row[at.DETAIL], row[at.OTHER], row[at.EPOCH] = detail, other, epoch
+        return place
+    return 0
 
 
-@inlined
-def barrier(regs, mask, site, config, workgroup, together, epoch, events):
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, TABLE)
+def barrier(regs, row, config, workgroup, together, epoch, events):
     """Every lane of each workgroup should be here; those that are not are an event."""
-    if mask < 0:
-        return
+    mask, site = row[6], row[2]
     size = config[at.LANES]
     for w in range(together):
         active = 0
@@ -82,7 +97,10 @@ def barrier(regs, mask, site, config, workgroup, together, epoch, events):
             elif absent < 0:
                 absent = lane
         if 0 < active < size:
-            record(events, at.DIVERGED, site, workgroup + w, absent, size - active, 0, epoch)
+            new = record(events, at.DIVERGED, site, workgroup + w, absent, size - active, 0, epoch)
+            for lane in range(min(size, 1024) if new > 0 else 0):
+                missing = np.int64(regs[mask, w * size + lane] == 0)
+                events[new, at.ABSENT + lane // 32] |= missing << (lane % 32)
 
 
 @inlined
@@ -121,13 +139,28 @@ def touch_halves(regs, row, entry, memory, patterns, lanes, width):
 
 
 @inlined
-def run_batch(code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes):
-    """Run the program once for `together` workgroups from `workgroup` on. False where the budget is spent."""
+def run_strand(
+    code,
+    config,
+    regs,
+    shared,
+    shared16,
+    storage,
+    storage16,
+    access,
+    patterns,
+    workgroup,
+    together,
+    place,
+    events,
+    probes,
+    watch,
+):
+    """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
+    into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
     lanes = together * config[at.LANES]
     width = config[at.WIDTH]
-    budget = config[at.BUDGET]
-    epoch = 0
-    pc = 0
+    pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
     while True:
         row = code[pc]
         what = row[0]
@@ -135,9 +168,9 @@ def run_batch(code, config, regs, shared, shared16, storage, storage16, access, 
         if what >= _SCALAR:
             scalar(regs, row, np.int64(1) if row[6] == 1 else width)
         elif op.LOAD <= what <= op.STORE_KNOWN and what != op.LEARN:
-            memory_row(regs, row, access, storage, storage16, shared, shared16, probes.patterns, lanes, width)
+            memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
         elif what >= _FIRST_PROBE:
-            probe(regs, row, config, access, workgroup, together, probes)
+            probe(regs, row, config, access, storage, shared, patterns, workgroup, together, probes, watch)
         elif what == op.JUMP:
             if row[2] < pc:
                 budget -= 1
@@ -164,11 +197,19 @@ def run_batch(code, config, regs, shared, shared16, storage, storage16, access, 
         elif what == op.LENGTH:
             fill(regs, row[1], np.uint32(access[row[5], at.COUNT_OF]), width)
         elif what == op.BARRIER:
-            barrier(regs, row[6], row[2], config, workgroup, together, epoch, events)
+            if config[at.WATCHES] == 1:
+                watch_barrier(regs, row, config, workgroup, together, watch)
+            if row[6] >= 0:
+                barrier(regs, row, config, workgroup, together, epoch, events)
             epoch += 1
+            if config[at.STRANDS] > 1:
+                place[at.PC], place[at.LEFT], place[at.PASSED] = pc, budget, epoch
+                return True
         elif what == op.LEARN:
-            learn(regs, row[2], probes.patterns, width)
+            learn(regs, row[2], patterns, width)
         elif what == op.HALT:
+            place[at.PC] = -1
+            place[at.MOST] = max(place[at.MOST], config[at.BUDGET] - budget)
             return True
         elif what >= op.FIRST_COLLECTIVE:
             collective(regs, row, config, together)
@@ -176,31 +217,72 @@ def run_batch(code, config, regs, shared, shared16, storage, storage16, access, 
             atomic(regs, row, access[row[5]], storage, shared, lanes)
 
 
+@inlined
+def begin(config, regs, places, order, workgroup, together):
+    """Put every strand of a batch at the start of the program, in its workgroup of the grid."""
+    grid_x, grid_y, wgid, size = config[at.GRID_X], config[at.GRID_Y], config[at.WGID_ROW], config[at.LANES]
+    for strand in range(regs.shape[0]):
+        places[strand, at.PC], places[strand, at.LEFT], places[strand, at.PASSED] = 0, config[at.BUDGET], 0
+        for w in range(together):
+            index = order[workgroup + w] if order.size > 0 else workgroup + w
+            for lane in range(w * size, (w + 1) * size):
+                regs[strand, wgid, lane] = index % grid_x
+                regs[strand, wgid + 1, lane] = index // grid_x % grid_y
+                regs[strand, wgid + 2, lane] = index // (grid_x * grid_y)
+
+
+@inlined
+def draw_turns(turns, seed):
+    """Put the strands in the order in which they go to the next barrier; returns what the next draw starts from."""
+    last = turns.size - 1
+    for i in range(turns.size):
+        turns[i] = last - i if seed == at.BACKWARD else i
+    if seed <= 0:
+        return seed
+    for i in range(last, 0, -1):
+        seed = (seed * 25214903917 + 11) & 0xFFFFFFFFFFFF
+        other = (seed >> 17) % (i + 1)
+        turns[i], turns[other] = turns[other], turns[i]
+    return max(seed, 1)
+
+
 @entry
-def run(code, config, regs, shared, storage, access, events, probes):
-    """Run workgroups FIRST to LAST of the grid. Returns how many were finished."""
+def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch):
+    """Run workgroups FIRST to LAST of the grid. Returns how many were finished.
+
+    A workgroup is one strand, or several (the first axis of `configs`, `regs`, `patterns` and `places`), which take
+    turns from barrier to barrier.
+    """
     shared16 = shared.view(np.uint16)
     storage16 = storage.view(np.uint16)
-    size = config[at.LANES]
-    grid_x, grid_y = config[at.GRID_X], config[at.GRID_Y]
-    wgid = config[at.WGID_ROW]
+    config = configs[0]
+    seed = config[at.SEED]
     workgroup = config[at.FIRST]
     while workgroup < config[at.LAST]:
         together = min(config[at.TOGETHER], config[at.LAST] - workgroup)
-        for w in range(together):
-            index = workgroup + w
-            for lane in range(w * size, (w + 1) * size):
-                regs[wgid, lane] = index % grid_x
-                regs[wgid + 1, lane] = index // grid_x % grid_y
-                regs[wgid + 2, lane] = index // (grid_x * grid_y)
+        begin(config, regs, places, order, workgroup, together)
         for word in range(shared.size):
-            shared[word] = 0
-        if not run_batch(
-            code, config, regs, shared, shared16, storage, storage16, access, workgroup, together, events, probes
-        ):
-            return workgroup - config[at.FIRST]
+            shared[word] = config[at.FILLING]
+        if config[at.WATCHES] == 1:
+            watch_batch(together, watch)
+        going = True
+        while going:
+            going = False
+            seed = draw_turns(turns, seed)
+            for turn in range(turns.size):
+                s = turns[turn]
+                if places[s, at.PC] < 0:
+                    continue
+                if not run_strand(
+                    code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
+                    workgroup, together, places[s], events, probes, watch,
+                ):  # fmt: skip
+                    return workgroup - config[at.FIRST]
+                going |= places[s, at.PC] >= 0
         settle(config, together, probes)
         workgroup += together
+        if config[at.STOP] == 1 and watch.races[0, at.NEEDED] > 0:
+            break
     return workgroup - config[at.FIRST]
 
 
@@ -209,9 +291,16 @@ def compile_parts(step: int) -> None:
 
     Two processes that start from either end meet among the small ones: what the other has compiled is found there.
     """
-    alone = [each for each in PARTS if not each.calls_parts]
+    alone = [each for each in PARTS if not each.calls_parts and not each.rare]
     for each in [*alone[:2], *alone[4:], *alone[2:4]][::step]:
         each.compile()
+
+
+def compile_rare() -> None:
+    """Compile the parts that few programs need, and leave them on disk."""
+    for each in PARTS:
+        if each.rare:
+            each.compile()
 
 
 @cache
@@ -221,13 +310,18 @@ def connect() -> None:
         each.connect()
 
 
-def prepare(*arguments) -> None:
-    """Make `run` callable for these arguments. Where this install has not compiled it yet, two processes do."""
+def prepare(needs: set[int], *arguments) -> None:
+    """Make `run` callable for these arguments and a program with the opcodes `needs`. Where this install has not
+    compiled it yet, two processes do."""
     if ready():
         connect()
-        return
-    with announced():
-        with beside("from sim.machine.core import compile_parts; compile_parts(-1)"):
-            compile_parts(1)
-        connect()
-        run.compile(tuple(map(typeof, arguments)))
+    else:
+        with announced():
+            with beside("from sim.machine.core import compile_parts; compile_parts(-1)"):
+                compile_parts(1)
+            with beside("from sim.machine.core import compile_rare; compile_rare()"):
+                connect()
+                run.compile(tuple(map(typeof, arguments)))
+    for each in PARTS:
+        if each.rare and needs & RARE[each.name]:
+            each.load()

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ctypes import addressof, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -72,11 +73,14 @@ class Part:
     optimizes anew with the caller, and the machine is too large for that.
 
     `connect` compiles it, or finds it on disk, and tells the linker where it is; before that nothing that calls it can
-    be loaded. It returns nothing and raises nothing.
+    be loaded. It returns nothing and raises nothing. A `rare` part is reached through a pointer, which `connect` leaves
+    empty and `load` fills: programs that have no instruction of it never pay for it.
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], calls_parts: bool) -> None:
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], calls_parts: bool, rare: bool) -> None:
         self.calls_parts = calls_parts
+        self.name, self.rare = function.__name__, rare
+        self._pointer = c_void_p(None)
         self.symbol = f"bankshot.{function.__module__}.{function.__name__}"
         self.signature = types.void(*arguments)
         self.dispatcher = compiled(function)
@@ -86,9 +90,17 @@ class Part:
         self.dispatcher.compile(self.signature)
 
     def connect(self) -> None:
+        add_symbol(self.symbol, addressof(self._pointer) if self.rare else self._address())
+
+    def load(self) -> None:
+        """Compile a rare part, or find it on disk, and make it callable."""
+        if not self._pointer:
+            self._pointer.value = self._address()
+
+    def _address(self) -> int:
         self.compile()
         result = self.dispatcher.overloads[self.signature.args]
-        add_symbol(self.symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
 
     def _caller(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """What Numba asks for the type and the code of a call, with the parameters of `function`."""
@@ -103,7 +115,11 @@ class Part:
     def _generate(self, context: Any, builder: Any, signature: Any, values: Any) -> Any:
         convention = context.call_conv
         kind = convention.get_function_type(signature.return_type, signature.args)
-        callee = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
+        if self.rare:
+            known = builder.module.globals.get(self.symbol)
+            callee = builder.load(known or cgutils.add_global_variable(builder.module, kind.as_pointer(), self.symbol))
+        else:
+            callee = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
         convention.call_function(builder, callee, signature.return_type, signature.args, values)
         return context.get_dummy_value()
 
@@ -111,14 +127,15 @@ class Part:
 PARTS: list[Part] = []
 
 
-def part(*arguments: Any, calls_parts: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def part(*arguments: Any, calls_parts: bool = False, rare: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Make a function a `Part` of these argument types; the result is what compiled functions call.
 
-    `calls_parts`: it calls other parts, so that it cannot be compiled before they are connected.
+    `calls_parts`: it calls other parts, so that it cannot be compiled before they are connected. `rare`: few programs
+    need it; those `load` it.
     """
 
     def make(function: Callable[..., Any]) -> Any:
-        PARTS.append(Part(function, arguments, calls_parts))
+        PARTS.append(Part(function, arguments, calls_parts, rare))
         return PARTS[-1].call
 
     return make

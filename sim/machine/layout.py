@@ -15,7 +15,20 @@ FIRST, LAST = 7, 8  # workgroups of this call, by linear index; LAST exclusive
 BUDGET = 9  # backward jumps allowed per batch
 WGID_ROW = 10  # first of three rows that hold workgroup_id
 WIDTH = 11  # lanes per register row
-CONFIG_SIZE = 12
+IGNORED = 12  # site of the barrier that is taken to order nothing (-1: none)
+STOP = 13  # 1: stop after the batch in which the ignored barrier was needed
+SEED = 14  # of the order in which strands take their turns: FORWARD, BACKWARD, or a number that draws it
+STRANDS = 15  # that a workgroup is cut into
+WATCHES = 16  # 1: the program has watching probes
+FILLING = 17  # what a word of workgroup memory holds at first
+FIRST_LANE = 18  # of this strand
+CONFIG_SIZE = 19
+FORWARD, BACKWARD = 0, -1
+
+# places: one row per strand of a workgroup: its next instruction (-1: it is done), what is left of its budget, and
+# barriers passed; and the most that it has used of its budget in any batch
+PC, LEFT, PASSED, MOST = range(4)
+PLACE_SIZE = 4
 
 # access
 BASE = 0  # first unit of the variable, in its arena
@@ -32,8 +45,8 @@ SHARED, GLOBAL = 0, 1
 CLAMP, ZERO, WRAP = 0, 1, 2
 
 # patterns: one row per register row that was learnt
-SHAPE, PERIOD, HIGHEST, STAMP = 0, 1, 2, 3
-PATTERN_SIZE = 4
+SHAPE, PERIOD, LOWEST, HIGHEST, STAMP = range(5)
+PATTERN_SIZE = 5
 SCATTERED, BLOCKS, PERIODIC, CONSECUTIVE = 0, 1, 2, 3  # shapes; BLOCKS: alike in each run of 16 lanes
 
 # rules: one row per memory probe (sector and line in units of the access; ordered: lanes in the order)
@@ -48,7 +61,35 @@ TALLY_SIZE = 5
 OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
 BOUNDS_SIZE = 4
 
+# notes: one row per value that was traced; row 0 holds how many there were, which may be more than there is room for
+POINT, TRACED_LANE, NOTED_AT, NOTED = range(4)
+NOTE_SIZE = 4
+
+# clocks: one row per workgroup of the batch: barriers passed so far, in all batches; the same when this batch began;
+# when each kind of memory was last ordered, by a barrier that counts and by any
+CLOCK, START = 0, 1
+ORDERED_SINCE, PASSED_SINCE = 2, 5  # each and the two after it
+ORDERED_WORKGROUP, ORDERED_STORAGE, ORDERED_TEXTURE = range(3)
+CLOCKS_SIZE = 8
+
+# watched: one row per watched access, in grains of its memory (2 bytes where f16 is accessed, else 4)
+W_BASE, W_LIMIT, W_FACTOR, W_GRAINS, W_PITCH, W_VARIABLE, W_MEMORY, W_GRAIN, W_ROW, W_UNWRITTEN = range(10)
+WATCHED_SIZE = 10
+
+# races: one row per pair of places; row 0 holds how many rows there are, and how often the ignored barrier was needed
+R_FIRST, R_SECOND, R_ACROSS, R_TIMES, R_DIFFERENT, R_PLACE = range(6)
+R_FIRST_WORKGROUP, R_FIRST_LANE, R_FIRST_CLOCK, R_FIRST_VALUE = range(6, 10)
+R_SECOND_WORKGROUP, R_SECOND_LANE, R_SECOND_CLOCK, R_SECOND_VALUE = range(10, 14)
+RACE_SIZE = 14
+HOW_MANY, NEEDED = 0, 1  # of row 0
+
+# checks: one row per place, how often an operand or a result was wrong, and the first time
+CHECK_TIMES, CHECK_LANE, CHECK_WORKGROUP, CHECK_A, CHECK_B, CHECK_C, CHECK_RESULT = range(7)
+CHECK_SIZE = 7
+BORN, DIVIDES_U32, DIVIDES_I32, SHIFTS, TO_I32, TO_U32 = range(6)  # kinds
+
 # events
 KIND, SITE, EVENT_WORKGROUP, EVENT_LANE, DETAIL, OTHER, EPOCH, TIMES = range(8)
-DIVERGED, BUDGET_SPENT, RACE = 1, 2, 3
-EVENT_SIZE = 8
+DIVERGED, BUDGET_SPENT = 1, 2
+ABSENT = 8  # and the words after it: a bit for each lane that is absent, 32 to a word
+EVENT_SIZE = 8 + 32

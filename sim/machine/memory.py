@@ -19,6 +19,7 @@ from .layout import (
     GLOBAL,
     HIGHEST,
     LIMIT,
+    LOWEST,
     PERIOD,
     PERIODIC,
     POLICY,
@@ -76,15 +77,17 @@ def learn(regs, a, patterns, width):
     row = regs[a]
     known = patterns[a]
     highest = np.uint32(0)
+    lowest = row[0]
     uneven = np.uint32(0)
     jumps = np.uint32(0)
     for start in range(0, width, VECTOR_LANES):
         for lane in range(start, start + VECTOR_LANES):
             highest = max(highest, row[lane])
+            lowest = min(lowest, row[lane])
             uneven |= row[lane] ^ row[start]
     for lane in range(1, width):
         jumps |= np.uint32(row[lane] - row[lane - 1]) ^ np.uint32(1)
-    known[HIGHEST] = highest
+    known[LOWEST], known[HIGHEST] = lowest, highest
     known[STAMP] += 1
     known[SHAPE] = BLOCKS if uneven == 0 else (CONSECUTIVE if jumps == 0 else SCATTERED)
     period = VECTOR_LANES

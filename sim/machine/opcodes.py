@@ -28,7 +28,7 @@ MACHINE_OPS = (
     ("jump", "to A"),
     ("jump_zero", "to A where row B is 0 in lane 0"),
     ("jump_none", "to A where no lane of mask M is active"),
-    ("barrier", "site A: every lane of each workgroup should be in mask M"),
+    ("barrier", "site A: every lane of each workgroup should be in mask M; orders memory of kind B"),
     # rows
     ("copy", "D = A (M: narrow)"),
     ("blend", "D = A in the lanes of mask M"),
@@ -52,6 +52,11 @@ MACHINE_OPS = (
     ("sectors", "global sectors of the access"),
     ("bounds", "addresses past the end of the access"),
     ("writers", "who stores here"),
+    ("watch_read", "races of a load, and words that nobody wrote"),
+    ("watch_write", "races of the store of unit D"),
+    ("watch_order", "what is unordered without the barrier that is ignored; D is 1 for a store"),
+    ("check", "kind E: operands A, B, C and result D, in the lanes of mask M; X is the place"),
+    ("trace", "point X: row D, at place A + B + C (an address of access E, which is -1 for other variables)"),
 )
 NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
@@ -59,7 +64,9 @@ COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
 LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, FIRST_ATOMIC = range(10, 17)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
-COUNT, BANKS, SECTORS, BOUNDS, WRITERS = range(FIRST_PROBE, FIRST_PROBE + 5)
+COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, TRACE = range(
+    FIRST_PROBE, FIRST_PROBE + 10
+)
 SCALAR = 64  # scalar operations are numbered from here
 
 _FAMILIES = ("float", "half", "integer", "conversion")

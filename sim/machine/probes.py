@@ -17,9 +17,13 @@ from numpy.typing import NDArray
 from ..models import rules
 from . import layout as at
 from . import opcodes as op
+from .checks import check
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD, WORDS
 from .memory import highest_of, shared_part
+from .ordering import watch_order
+from .shadow import watch_read, watch_write
+from .tracing import trace
 
 for _part in rules.PARTS:
     setattr(rules, _part.__name__, register_jitable(_part))
@@ -36,7 +40,6 @@ class Probes(NamedTuple):
     orders: NDArray[np.int64]  # [n, lanes of a subgroup] order in which lanes are served
     tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
     bounds: NDArray[np.int64]  # [n, 4]
-    patterns: NDArray[np.int64]  # [registers, PATTERN_SIZE] of the address rows that were learnt
     known: NDArray[
         np.int64
     ]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
@@ -44,13 +47,25 @@ class Probes(NamedTuple):
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
     writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
+    checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
+    watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
+    notes: NDArray[np.int64]  # [n, NOTE_SIZE] what they wrote
     current: NDArray[np.uint32]  # [w]
     ones: NDArray[np.uint32]  # [w]
     scratch: NDArray[np.int64]
 
 
-def make_probes(probes: int, lanes: int, runs: int, registers: int, writers: NDArray[np.int64]) -> Probes:
-    """Room for this many memory probes, lanes of a register row, straight runs and registers, with nothing counted."""
+def make_probes(
+    probes: int,
+    lanes: int,
+    runs: int,
+    checks: int,
+    writers: NDArray[np.int64],
+    watched: NDArray[np.int64],
+    notes: int,
+) -> Probes:
+    """Room for this many memory probes, lanes of a register row, straight runs, checks and traced values, with nothing
+    counted."""
 
     def numbers(*shape: int) -> NDArray[np.int64]:
         return np.zeros(shape, np.int64)
@@ -67,19 +82,21 @@ def make_probes(probes: int, lanes: int, runs: int, registers: int, writers: NDA
         orders=numbers(count, rules.MAX_LANES),
         tallies=numbers(count, at.TALLY_SIZE),
         bounds=numbers(count, at.BOUNDS_SIZE),
-        patterns=numbers(registers, at.PATTERN_SIZE),
         known=numbers(count, 2),
         addresses=lanes_of(count),
         masks=lanes_of(count),
         last=numbers(count, at.TALLY_SIZE),
         writers=writers,
+        checks=numbers(max(1, checks), at.CHECK_SIZE),
+        watched=watched,
+        notes=numbers(notes + 1, at.NOTE_SIZE),
         current=lanes_of(),
         ones=np.ones(lanes, np.uint32),
         scratch=rules.new_scratch(),
     )
 
 
-PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64)))
+PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0))
 
 
 @inlined
@@ -182,14 +199,14 @@ def charge(row, config, entry, mask, together, p):
 
 
 @inlined
-def memory_probe(regs, row, config, entry, together, p):
+def memory_probe(regs, row, config, entry, patterns, together, p):
     """Charge one access, anew only where its pattern is new."""
     slot = row[7]
     rule, known = p.rules[slot], p.known[slot]
     keep = np.uint32((1 << rule[at.SHIFT]) - 1 if row[0] == op.BANKS else rule[at.LINE] - 1)
-    stamp = p.patterns[row[2], at.STAMP] if row[1] == 1 and row[6] < 0 else np.int64(-1)
+    stamp = patterns[row[2], at.STAMP] if row[1] == 1 and row[6] < 0 else np.int64(-1)
     seen = stamp >= 0 and known[0] == together * config[at.LANES] and known[1] == stamp
-    if not (seen and moved_by_whole(regs, row, entry, keep, p)):
+    if not (seen and moved_by_whole(regs, row, entry, keep, patterns, p)):
         look(regs, row, config, entry, together, keep, p)
         known[1] = stamp
     tally, last = p.tallies[slot], p.last[slot]
@@ -198,10 +215,10 @@ def memory_probe(regs, row, config, entry, together, p):
 
 
 @inlined
-def moved_by_whole(regs, row, entry, keep, p):
+def moved_by_whole(regs, row, entry, keep, patterns, p):
     """Whether an access of known pattern, in bounds, has moved by a distance that changes nothing."""
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    inside = np.uint64(p.patterns[row[2], at.HIGHEST]) + np.uint64(extra) <= np.uint64(limit)
+    inside = np.uint64(patterns[row[2], at.HIGHEST]) + np.uint64(extra) <= np.uint64(limit)
     half = np.uint32(row[0] == op.BANKS and entry[at.UNIT] == 2)
     first = (np.uint32(regs[row[2], 0] + extra) + np.uint32(entry[at.BASE])) >> half
     return inside and np.uint32(first - p.addresses[row[7], 0]) & keep == 0
@@ -226,10 +243,10 @@ def look(regs, row, config, entry, together, keep, p):
 
 
 @inlined
-def bounds(regs, row, entry, config, workgroup, together, p):
+def bounds(regs, row, entry, config, patterns, workgroup, together, p):
     """Active lanes whose address is past the end of what they index."""
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    if row[1] != 1 or np.uint64(p.patterns[row[2], at.HIGHEST]) + np.uint64(extra) > np.uint64(limit):
+    if row[1] != 1 or np.uint64(patterns[row[2], at.HIGHEST]) + np.uint64(extra) > np.uint64(limit):
         outside(regs, row, extra, limit, config, workgroup, together, p.bounds[row[7]])
 
 
@@ -262,13 +279,24 @@ def note_writers(regs, row, config, entry, workgroup, together, p):
 
 
 @inlined
-def probe(regs, row, config, access, workgroup, together, p):
+def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, p, watch):
     """One probe instruction."""
     if row[0] == op.COUNT:
         count(regs, row, config, together, p)
+    elif row[0] == op.TRACE:
+        trace(regs, row, config, access, workgroup, together, p.watched, p.notes)
     elif row[0] == op.WRITERS:
         note_writers(regs, row, config, access[row[5]], workgroup, together, p)
     elif row[0] == op.BOUNDS:
-        bounds(regs, row, access[row[5]], config, workgroup, together, p)
+        bounds(regs, row, access[row[5]], config, patterns, workgroup, together, p)
+    elif row[0] == op.WATCH_READ:
+        watch_read(regs, row, config, patterns, workgroup, together, watch)
+    elif row[0] == op.WATCH_WRITE:
+        memory = shared if access[row[5], at.SPACE] == at.SHARED else storage
+        watch_write(regs, row, config, memory, workgroup, together, watch)
+    elif row[0] == op.WATCH_ORDER:
+        watch_order(regs, row, config, workgroup, watch)
+    elif row[0] == op.CHECK:
+        check(regs, row, config, workgroup, together, p.checks[row[7]])
     else:
-        memory_probe(regs, row, config, access[row[5]], together, p)
+        memory_probe(regs, row, config, access[row[5]], patterns, together, p)

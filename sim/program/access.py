@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..wgsl import types as t
 from ..wgsl.typed import Variable
 
 UNITS_PER_ACCESS = 4  # the machine has a row for each unit of an access: a vec4 has four
@@ -32,6 +33,11 @@ class Access:
     count: int | None = 1
     tail: tuple[int, int] | None = None
     writes: bool = False
+
+    @property
+    def memory(self) -> str:
+        """What kind of barrier orders it."""
+        return "texture" if isinstance(self.variable.type, t.Texture) else self.space
 
     @property
     def bytes_per_lane(self) -> int:

@@ -6,29 +6,81 @@ import numpy as np
 
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
+from .bounds import Woven, weave
 from .code import allocate
 from .contract import contract
 from .emit import Emitter
 from .lower import Lowered, lower
 from .program import Program
 from .rounding import Rounding
+from .shadows import Shadow, mark_stores
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
 
 
-def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch."""
-    lowered = lower(pipeline, rounding, checks="bounds" in probes)
-    uniformity, uses = _analysed(lowered, together)
-    if rounding.contracts and contract(lowered.body, uses):
+def build(
+    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
+) -> Program:
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
+    lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
+    if "nan" in probes:
+        _, uses = _analysed(lowered, together)
+        for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
+            each.active = each.result in uses.count
+    return _finish(pipeline, lowered, probes, together, [])
+
+
+def build_with_bounds(
+    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int
+) -> tuple[Program, Woven]:
+    """The same program with error bounds woven in (see `bounds`), and how to read them."""
+    lowered = _lowered(pipeline, rounding, together, fold_floats=False)
+    woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
+    return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
+
+
+def build_with_sites(pipeline: Pipeline, *, rounding: Rounding, together: int) -> tuple[Program, list[Shadow]]:
+    """The same program, which also leaves at each element of a buffer 1 + the site that stored it last."""
+    lowered = _lowered(pipeline, rounding, together)
+    shadows = mark_stores(lowered)
+    return _finish(pipeline, lowered, frozenset(), together, shadows), shadows
+
+
+def _lowered(
+    pipeline: Pipeline,
+    rounding: Rounding,
+    together: int,
+    *,
+    checks: bool = False,
+    inspects: bool = False,
+    fold_floats: bool = True,
+    trace: str | None = None,
+) -> Lowered:
+    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, fold_floats=fold_floats, trace=trace)
+    if rounding.contracts:
         uniformity, uses = _analysed(lowered, together)
-    emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.loop_spans, probes, together)
+        # What is traced is rounded as if it were not.
+        contract(lowered.body, find_uses(lowered.body, uniformity, notes=False) if lowered.points else uses)
+    return lowered
+
+
+def _filtered(pipeline: Pipeline) -> frozenset[str]:
+    """The textures of a shader that filters: how exactly, WGSL does not say."""
+    names = (v.name for v in pipeline.globals if isinstance(v.type, t.Texture))
+    return frozenset(names if any(isinstance(v.type, t.Sampler) for v in pipeline.globals) else ())
+
+
+def _finish(
+    pipeline: Pipeline, lowered: Lowered, probes: frozenset[str], together: int, shadows: list[Shadow]
+) -> Program:
+    uniformity, uses = _analysed(lowered, together)
+    emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
     for position, label in code.jumps:
         code.instructions[position].a = label.position
     rows = allocate(code, len(emitter.inputs) + len(emitter.constants))
-    offsets, size = _shared_offsets(pipeline)
+    offsets, size = _shared_offsets(pipeline, shadows)
     return Program(
         np.array([ins.encode() for ins in code.instructions], np.int32),
         rows,
@@ -38,12 +90,17 @@ def build(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], tog
         lowered.sites.rows,
         emitter.runs,
         emitter.memory_probes,
+        emitter.watched,
+        emitter.inspected,
         emitter.loops,
         [ins.site for ins in code.instructions],
+        probes,
         together,
         pipeline.workgroup_size,
         size,
         offsets,
+        dict(pipeline.store_types),
+        lowered.points,
     )
 
 
@@ -52,14 +109,13 @@ def _analysed(lowered: Lowered, together: int) -> tuple[Uniformity, Uses]:
     return uniformity, find_uses(lowered.body, uniformity)
 
 
-def _shared_offsets(pipeline: Pipeline) -> tuple[dict[str, int], int]:
+def _shared_offsets(pipeline: Pipeline, shadows: list[Shadow]) -> tuple[dict[str, int], int]:
     """Byte offset of each workgroup variable, each on 16 bytes, and the size of them all."""
+    sizes = {v.name: t.size_of(pipeline.store_types[v]) for v in pipeline.globals if v.space == "workgroup"}
+    sizes |= {s.variable.name: sizes[s.of.name] * 4 // s.unit for s in shadows if s.of.space == "workgroup"}
     offsets: dict[str, int] = {}
     size = 0
-    for variable in pipeline.globals:
-        if variable.space == "workgroup":
-            type_ = pipeline.store_types[variable]
-            size = t.round_up(16, size)
-            offsets[variable.name] = size
-            size += t.size_of(type_)
-    return offsets, t.round_up(16, size)
+    for name, each in sizes.items():
+        offsets[name] = size
+        size = t.round_up(16, size + each)
+    return offsets, size

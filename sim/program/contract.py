@@ -8,7 +8,6 @@ the left one is fused. WGSL allows it ("Floating Point Evaluation"); a device pr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from . import ir
 from .ir import Region, Value
@@ -22,7 +21,7 @@ def contract(body: Region, uses: Uses) -> bool:
     """Fuse what can be; True where something was."""
     sums = [
         (item, region)
-        for region in _regions(body)
+        for region in ir.regions_of(body)
         for item in region.items
         if isinstance(item, Value) and item in uses.count and item.op in SUMS
     ]
@@ -60,19 +59,3 @@ def _negated(value: Value, before: Value, region: Region) -> Value:
     made = Value(f"neg_{value.kind}", (value,), value.kind, region, None, before.id)
     region.items.insert(region.items.index(before), made)
     return made
-
-
-def _regions(region: Region) -> Iterator[Region]:
-    yield region
-    for item in region.items:
-        match item:
-            case ir.If(then=then, orelse=orelse):
-                inner = (then, orelse)
-            case ir.Loop(header=header, body=body, continuing=continuing):
-                inner = (header, body, continuing)
-            case ir.Scope(body=body):
-                inner = (body,)
-            case _:
-                inner = ()
-        for each in inner:
-            yield from _regions(each)

@@ -64,7 +64,20 @@ def _atomic_on(lowering: Expressions, op: str, call: typed.BuiltinCall, args: li
         results.append(builder.result("bool"))
     words = [builder.reinterpret("u32", a) for a in args]
     builder.append(ir.Atomic(name, results, words, access, address, site))
+    if op != "load":
+        after = builder.reinterpret(kind, _after(builder, name, results, words))
+        lowering.tracer.stored(view.variable, [after], access, address, call.span)
     return [] if op == "store" else results
+
+
+def _after(builder: ir.Builder, name: str, results: list[Value], words: list[Value]) -> Value:
+    """What an atomic operation leaves behind."""
+    if name in ("store", "exchange"):
+        return words[0]
+    old = builder.reinterpret("i32" if name.endswith("_i32") else "u32", results[0])
+    if name == "compare":
+        return builder.op("select_u32", old, words[1], results[1])
+    return builder.op(name, old, builder.reinterpret(old.kind, words[0]))
 
 
 _UNSIGNED = ("add", "sub", "and", "or", "xor")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..machine import layout as at
 from ..machine import opcodes as op
 from ..wgsl.source import Span
 from . import ir
 from .access import UNITS_PER_ACCESS, Access
 from .code import Code, Field, Ins, Label, Reg
 from .ir import Region, Slot, Value
-from .program import MemoryProbe
+from .program import Inspected, MemoryProbe
 from .sites import Site
 from .uniform import Uniformity
 from .uses import FREE, Uses, base, split
@@ -50,7 +51,7 @@ class Emitter:
     sites: list[Site]
     uniformity: Uniformity
     uses: Uses
-    loop_spans: dict[int, Span]
+    spans: dict[int, Span]
     probes: frozenset[str]
     together: int
     code: Code = field(default_factory=Code)
@@ -58,6 +59,8 @@ class Emitter:
     constants: dict[int, int] = field(default_factory=dict)
     runs: list[list[int]] = field(default_factory=list)
     memory_probes: list[MemoryProbe] = field(default_factory=list)
+    watched: list[MemoryProbe] = field(default_factory=list)
+    inspected: list[Inspected] = field(default_factory=list)
     loops: list[Span] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -69,6 +72,7 @@ class Emitter:
         self._fixed: dict[int, Reg] = {}
         self._defs: dict[Value, int] = {}
         self._learnt: set[Value] = set()
+        self._written = {access.variable for access in self.accesses if access.writes}
         self._straight = 0  # where the present straight run of instructions began
         for name in _GROUP_ROWS:
             self._input(name)
@@ -210,8 +214,10 @@ class Emitter:
                 self._atomic(item)
             case ir.Check():
                 self._probe(item)
-            case ir.Barrier(site=site):
-                self._add(Ins(op.BARRIER, a=site, m=self._mask_field(), site=site))
+            case ir.Barrier(kind=kind, site=site):
+                self._add(Ins(op.BARRIER, a=site, b=ORDERS[kind], m=self._mask_field(), site=site))
+            case ir.Inspect(active=True):
+                self._inspect(item)
             case ir.If():
                 self._if(item)
             case ir.Loop():
@@ -222,6 +228,8 @@ class Emitter:
                 self._leave(item)
             case ir.Collective():
                 self._collective(item)
+            case ir.Note():
+                self._note(item)
             case _:
                 pass
 
@@ -326,8 +334,39 @@ class Emitter:
                 self._add(ins)
                 self.memory_probes.append(MemoryProbe(kind, item.site, item.access))
 
+    def _watch(self, opcode: int, item: ir.Load | ir.Store | ir.Atomic, unit: int, d: Field) -> None:
+        """Watch an access (or one unit of it), where the memory is shared and somebody writes to it."""
+        access = self.accesses[item.access]
+        shared = access.memory in ORDERS and access.variable in self._written
+        own = access.space == "workgroup" and "uninit" in self.probes
+        if (shared and self.probes & {"races", "order"}) or own:
+            ins = self._memory(opcode, item, unit)
+            ins.d, ins.m, ins.x = d, self._mask_field(), len(self.watched)
+            self._add(ins)
+            self.watched.append(MemoryProbe("watch", item.site, item.access))
+
+    def _watch_whole(self, item: ir.Load | ir.Store | ir.Atomic, writes: bool) -> None:
+        """Watch who is ordered after whom; otherwise whether a load is in order."""
+        if "order" in self.probes:
+            self._watch(op.WATCH_ORDER, item, 0, int(writes))
+        elif isinstance(item, ir.Load):
+            self._watch(op.WATCH_READ, item, 0, int(self._is_learnt(item)))
+
+    def _inspect(self, item: ir.Inspect) -> None:
+        """Look at an operation where the source has it: what it computes may be placed, and known, elsewhere."""
+        result = item.result
+        kinds = op.OPS[result.op].args
+        shown = [
+            a for a, kind in zip(result.args, kinds, strict=True) if item.kind != at.BORN or kind in ("f32", "f16")
+        ]
+        a, b, c = (*map(self._lanes, shown), -1, -1)[:3]
+        self._add(Ins(op.CHECK, d=self._lanes(result), a=a, b=b, c=c, e=item.kind, m=self._mask_field(),
+                      x=len(self.inspected), site=item.site))  # fmt: skip
+        self.inspected.append(Inspected(item.kind, result.op, item.site))
+
     def _load(self, load: ir.Load) -> None:
         self._probe(load)
+        self._watch_whole(load, writes=False)
         for i, result in enumerate(load.results):
             if result in self.uses.count:
                 ins = self._memory(op.LOAD, load, unit=i)
@@ -339,7 +378,10 @@ class Emitter:
 
     def _store(self, store: ir.Store) -> None:
         self._probe(store)
+        self._watch_whole(store, writes=True)
         for i, value in enumerate(store.values):
+            if "order" not in self.probes:
+                self._watch(op.WATCH_WRITE, store, i, self._lanes(value))
             ins = self._memory(op.STORE, store, unit=i)
             ins.d = self._lanes(value)
             ins.m = self._mask_field()
@@ -347,8 +389,24 @@ class Emitter:
                 ins.op = op.STORE_KNOWN
             self._add(ins)
 
+    def _note(self, note: ir.Note) -> None:
+        parts = split(note.address)
+        self._add(
+            Ins(
+                op.TRACE,
+                d=self._lanes(note.values[0]),
+                a=self._lanes(parts.lane) if parts.lane is not None else self._constant(0),
+                b=self._lane0(parts.shared) if parts.shared is not None else -1,
+                c=_signed(parts.constant),
+                e=-1 if note.access < 0 else note.access * UNITS_PER_ACCESS,
+                m=self._mask_field(),
+                x=note.point,
+            )
+        )
+
     def _atomic(self, item: ir.Atomic) -> None:
         self._probe(item)
+        self._watch_whole(item, writes=item.op != "load")
         rows = self._adjacent(item.args, 1, 3)
         ins = self._memory(op.FIRST_ATOMIC + op.ATOMICS.index(item.op), item)
         ins.d = Reg(row=0, of=rows)
@@ -443,7 +501,7 @@ class Emitter:
             self._stay_unless(loop.break_if, around)
         self._jump(Ins(op.JUMP, e=len(self.loops)), top)
         self.code.loops.append((start, self.code.here - 1))
-        self.loops.append(self.loop_spans[id(loop)])
+        self.loops.append(self.spans[id(loop)])
         self._place(around.exit)
         self._around.pop()
         self._mask = outer
@@ -492,6 +550,8 @@ class Emitter:
             self._add(Ins(op.BLEND, d=row, a=self._constant(0), m=mask))
 
 
+# What each barrier orders, and the memory that it is of.
+ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
 _PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS}
 
 

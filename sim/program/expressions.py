@@ -9,11 +9,12 @@ from ..machine.scalar import OPS
 from ..wgsl import compositions, typed
 from ..wgsl import types as t
 from ..wgsl.builtins import Builtin
-from ..wgsl.diagnostics import Crash, WgslError, fail, first_words
+from ..wgsl.diagnostics import Crash, fail, first_words
 from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
 from . import ir
-from .ir import Block, Value
+from .inspections import RIGHT_DECIDES, inspection
+from .ir import Block, Builder, Value
 from .memory import Memory
 from .rounding import Rounding
 from .sites import Site
@@ -32,10 +33,11 @@ _INPUTS = {
 
 
 class _Ops:
-    """The lowering's side of `compositions.apply`: makes instructions and adds up their FLOPs."""
+    """The lowering's side of `compositions.apply`: makes instructions, adds up their FLOPs and has them checked."""
 
-    def __init__(self, lowering: Expressions) -> None:
+    def __init__(self, lowering: Expressions, name: str, span: Span) -> None:
         self._lowering = lowering
+        self._name, self._span = name, span
         self.flops = 0
 
     def const(self, kind: str, value: float, /) -> Value:
@@ -43,22 +45,32 @@ class _Ops:
 
     def __call__(self, op: str, /, *args: Value) -> Value:
         builder, row = self._lowering.builder, OPS[op]
-        self.flops += row.flops
         if op.startswith("bitcast_"):
             return builder.reinterpret(row.result, args[0])
         if op.startswith("fma_") and not self._lowering.rounding.fused:
             kind = op.removeprefix("fma_")
-            return builder.op(f"add_{kind}", builder.op(f"mul_{kind}", args[0], args[1]), args[2])
-        return builder.op(op, *args)
+            return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
+        self.flops += row.flops
+        return self._lowering.computed(op, args, self._name, self._span)
 
 
 class Expressions(Memory):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool) -> None:
-        super().__init__(checks)
+    def __init__(
+        self,
+        pipeline: typed.Pipeline,
+        rounding: Rounding,
+        checks: bool,
+        inspects: bool,
+        builder: Builder,
+        trace: str | None,
+    ) -> None:
+        super().__init__(checks, builder, trace)
         self.pipeline = pipeline
         self.rounding = rounding
+        self.inspects: list[ir.Inspect] = []
+        self._inspecting = inspects
         self.values: dict[Variable, list[Value]] = {}
         self.views: dict[Variable, View] = {
             var: View(var, type_)
@@ -98,8 +110,6 @@ class Expressions(Memory):
                 return self._constant(override.type, self.pipeline.values[override])
             case typed.ValueRef(var=var):
                 return self.values[var]
-            case typed.VarRef(var=var):  # a texture or a sampler, for everything else is loaded
-                raise _out_of_reach(var, expr.span)
             case typed.Load(ref=ref):
                 return self.load(self.view(ref), expr.span)
             case typed.Index(base=base, index=index):
@@ -154,7 +164,9 @@ class Expressions(Memory):
         parts = self.value(arg)
         if source == target:
             return parts
-        return [self.builder.op(f"convert_{source}_{target}", part) for part in parts]
+        converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
+        self.spans.update((id(value), expr.span) for value in converted)
+        return converted
 
     def _construct(self, expr: typed.Construct) -> list[Value]:
         kinds = [t.KIND[s] for s in t.flatten(expr.type)]
@@ -170,15 +182,21 @@ class Expressions(Memory):
         is_and = expr.op == "&&"
         if left.op == "const":
             return self.value(expr.right)[0] if bool(left.imm) == is_and else left
-        if _is_free(expr.right):
+        if _is_free(expr.right) and not (self._inspecting and _may_go_wrong(expr.right)):
             return self.builder.op("and_bool" if is_and else "or_bool", left, self.value(expr.right)[0])
         slot = self.builder.block(["bool"], "condition").slots[0]
         self.builder.set(slot, left)
         condition = left if is_and else self.builder.op("lnot_bool", left)
-        self.branch(condition, lambda: self.builder.set(slot, self.value(expr.right)[0]))
+        self.branch(condition, lambda: self.builder.set(slot, self.value(expr.right)[0]), span=expr.span)
         return self.builder.get(slot)
 
-    def branch(self, condition: Value, then: Callable[[], Any], orelse: Callable[[], Any] = lambda: None) -> None:
+    def branch(
+        self,
+        condition: Value,
+        then: Callable[[], Any],
+        orelse: Callable[[], Any] = lambda: None,
+        span: Span | None = None,
+    ) -> None:
         """`then` where the condition holds, `orelse` in the other lanes."""
         builder = self.builder
         before, outer = builder.versions(), builder.here
@@ -190,7 +208,10 @@ class Expressions(Memory):
         orelse()
         after_else = builder.versions()
         builder.here = outer
-        builder.append(ir.If(condition, first, second))
+        branch = ir.If(condition, first, second)
+        if span is not None:
+            self.spans[id(branch)] = span
+        builder.append(branch)
         builder.merge(before, after_then, after_else)
 
     # ---- builtins ----
@@ -199,11 +220,25 @@ class Expressions(Memory):
         self, builtin: Builtin, arg_types: list[t.Type], args: list[list[Value]], result: t.Type, span: Span
     ) -> list[Value]:
         """A pure builtin or operator, from its meaning in scalar operations."""
-        ops = _Ops(self)
+        ops = _Ops(self, builtin.name, span)
         values = compositions.apply(builtin, ops, arg_types, args, result)
         if ops.flops:
             self.builder.tally(self.sites.number(Site("op", span, flops=ops.flops, name=builtin.name)))
         return values
+
+    def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:
+        """A scalar operation of the source, looked at where it can go wrong. What is known now is right."""
+        result = self.builder.op(op, *args)
+        kind = inspection(op)
+        if (
+            self._inspecting
+            and kind is not None
+            and result.op == op
+            and not (kind in RIGHT_DECIDES and args[1].op == "const")
+        ):
+            self.inspects.append(ir.Inspect(kind, result, self.sites.number(Site("check", span, name=name))))
+            self.builder.append(self.inspects[-1])
+        return result
 
     def _builtin(self, expr: typed.BuiltinCall) -> list[Value]:
         if expr.builtin.kind != "effect":
@@ -224,7 +259,7 @@ class Expressions(Memory):
             case typed.VarRef(var=var) | typed.ValueRef(var=var):
                 view = self.views.get(var)
                 if view is None:
-                    raise _out_of_reach(var, expr.span)
+                    raise fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", expr.span)
                 return view
             case typed.AddressOf(ref=ref):
                 return self.view(ref)
@@ -285,10 +320,6 @@ class Expressions(Memory):
 _NAMELESS = Variable("", typed.NOTHING, Span(Source(""), 0, 0))  # holds a value that is indexed
 
 
-def _out_of_reach(var: Variable, span: Span) -> WgslError:
-    return fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", span)
-
-
 def _flat(value: Any) -> list[Any]:
     return [x for part in value for x in _flat(part)] if isinstance(value, tuple) else [value]
 
@@ -314,6 +345,11 @@ def _is_free(expr: typed.Expr) -> bool:
         elif isinstance(part, typed.ShortCircuit) and not _is_free(part.right):
             return False
     return True
+
+
+def _may_go_wrong(expr: typed.Expr) -> bool:
+    """Whether some part of an expression is checked where it is evaluated."""
+    return any(isinstance(part, typed.BuiltinCall | typed.Convert) for part in typed.expressions(expr))
 
 
 def _is_uncounted(call: typed.BuiltinCall) -> bool:

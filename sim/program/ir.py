@@ -10,7 +10,7 @@ through the scalar semantics, and a value that does not depend on a loop is plac
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -166,6 +166,30 @@ class Collective:
 
 
 @dataclass(eq=False, slots=True)
+class Note:
+    """`values` (one) is traced at a point. `address`: the component, or the place in memory, where it is not known yet;
+    `access`: how memory is touched, -1 for other variables."""
+
+    values: list[Value]
+    point: int
+    address: Value | None = None
+    access: int = -1
+
+
+@dataclass(eq=False, slots=True)
+class Inspect:
+    """The source computes `result` here; `kind` says what could be wrong with it (see `machine.layout`).
+
+    It changes nothing about what is computed, and how: it is made `active` when that is settled.
+    """
+
+    kind: int
+    result: Value
+    site: int
+    active: bool = False
+
+
+@dataclass(eq=False, slots=True)
 class If:
     condition: Value
     then: Region
@@ -209,13 +233,46 @@ class Target:
 
 
 Memory = Load | Store | Atomic | Check
-Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | If | Loop | Scope | Jump
+Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Note | Inspect | If | Loop | Scope | Jump
+
+
+def regions(item: Item) -> tuple[Region, ...]:
+    """The regions inside an item, in the order in which they run."""
+    match item:
+        case If(then=then, orelse=orelse):
+            return then, orelse
+        case Loop(header=header, body=body, continuing=continuing):
+            return header, body, continuing
+        case Scope(body=body):
+            return (body,)
+        case _:
+            return ()
+
+
+def items(item: Item) -> Iterator[Item]:
+    """Everything inside an item."""
+    for region in regions(item):
+        yield from items_of(region)
+
+
+def items_of(region: Region) -> Iterator[Item]:
+    """Everything in a region, and inside that."""
+    for each in region.items:
+        yield each
+        yield from items(each)
+
+
+def regions_of(body: Region) -> list[Region]:
+    """A region and all those inside it."""
+    return [body, *(region for item in items_of(body) for region in regions(item))]
 
 
 class Builder:
-    """Makes values and regions. `here` is the region that grows."""
+    """Makes values and regions. `here` is the region that grows. `fold_floats`: operations of floats on constants are
+    done at once, as others are."""
 
-    def __init__(self) -> None:
+    def __init__(self, fold_floats: bool = True) -> None:
+        self._fold_floats = fold_floats
         self.root = Region(None)
         self.here = self.root
         self._next = 0
@@ -240,7 +297,8 @@ class Builder:
     def op(self, name: str, *args: Value) -> Value:
         """The scalar operation `name`, folded, simplified, found again or made."""
         row = OPS[name]
-        if all(a.op == "const" for a in args):
+        floats = {"f32", "f16"}.intersection((row.result, *row.args))
+        if all(a.op == "const" for a in args) and (self._fold_floats or not floats):
             operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
             with np.errstate(all="ignore"):
                 bits = to_bits(row.result, row.fn(*operands))

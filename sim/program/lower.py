@@ -18,6 +18,7 @@ from . import ir
 from .access import Access
 from .expressions import Expressions
 from .ir import Block, Builder, Target, Value
+from .points import Point, check_name
 from .rounding import Rounding
 from .sites import SiteTable
 from .views import View
@@ -33,7 +34,9 @@ class Lowered:
     body: ir.Region
     accesses: list[Access]
     sites: SiteTable
-    loop_spans: dict[int, Span]
+    spans: dict[int, Span]  # of loops, branches and conversions, by identity
+    inspects: list[ir.Inspect]
+    points: list[Point]
 
 
 @dataclass
@@ -46,19 +49,42 @@ class _Frame:
     exit: Target | None = None
 
 
-def lower(pipeline: typed.Pipeline, rounding: Rounding, *, checks: bool) -> Lowered:
-    """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside.
+def lower(
+    pipeline: typed.Pipeline,
+    rounding: Rounding,
+    *,
+    checks: bool,
+    inspects: bool,
+    fold_floats: bool = True,
+    trace: str | None = None,
+) -> Lowered:
+    """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
+    `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here; `trace`: a
+    variable whose writes are noted.
 
     Raises `WgslError` for what cannot be run.
     """
-    lowering = _Lowering(pipeline, rounding, checks)
+    if trace is not None:
+        check_name(trace, pipeline)
+    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats), trace)
     lowering.entry()
-    return Lowered(lowering.builder, lowering.builder.root, lowering.accesses, lowering.sites, lowering.spans)
+    builder, points = lowering.builder, lowering.tracer.points
+    return Lowered(
+        *(builder, builder.root, lowering.accesses, lowering.sites, lowering.spans, lowering.inspects, points)
+    )
 
 
 class _Lowering(Expressions):
-    def __init__(self, pipeline: typed.Pipeline, rounding: Rounding, checks: bool) -> None:
-        super().__init__(pipeline, rounding, checks)
+    def __init__(
+        self,
+        pipeline: typed.Pipeline,
+        rounding: Rounding,
+        checks: bool,
+        inspects: bool,
+        builder: Builder,
+        trace: str | None,
+    ) -> None:
+        super().__init__(pipeline, rounding, checks, inspects, builder, trace)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
@@ -71,8 +97,9 @@ class _Lowering(Expressions):
                 self._declare(variable, self.pipeline.store_types[variable], variable.init)
                 self._private.append(self._block(variable))
         function = self.pipeline.entry
+        self.tracer.function = function.name
         for parameter in function.params:
-            self.values[parameter] = self.entry_input(parameter)
+            self._name(parameter, self.entry_input(parameter))
         self._body(function)
 
     # ---- functions ----
@@ -84,12 +111,20 @@ class _Lowering(Expressions):
         if function.result is not None:
             self.fits(function.result, expr.span)
         arguments = [self.argument(a) for a in expr.args]
+        outer, self.tracer.function = self.tracer.function, function.name
         for parameter, value in zip(function.params, arguments, strict=True):
-            if isinstance(value, View):
-                self.views[parameter] = value
-            else:
-                self.values[parameter] = value
-        return self._body(function)
+            self._name(parameter, value)
+        result = self._body(function)
+        self.tracer.function = outer
+        return result
+
+    def _name(self, var: Variable, value: list[Value] | View) -> None:
+        """Let a `let` or a parameter stand for a value or a pointer."""
+        if isinstance(value, View):
+            self.views[var] = value
+        else:
+            self.values[var] = value
+            self.tracer.begun(var, value, var.span)
 
     def _body(self, function: typed.Function) -> list[Value]:
         assert function.body is not None
@@ -178,13 +213,10 @@ class _Lowering(Expressions):
         for slot, value in zip(block.slots, initial, strict=True):
             builder.set(slot, value)
         self.views[var] = View(var, type_, block=block)
+        self.tracer.begun(var, initial, var.span)
 
     def _bind(self, var: Variable, init: typed.Expr) -> None:
-        value = self.argument(init)
-        if isinstance(value, View):
-            self.views[var] = value
-        else:
-            self.values[var] = value
+        self._name(var, self.argument(init))
 
     def _assign(self, target: typed.Expr, value: typed.Expr) -> None:
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:
@@ -233,12 +265,12 @@ class _Lowering(Expressions):
     def _if(self, statement: typed.If) -> bool:
         condition = self.value(statement.condition)[0]
         orelse = statement.orelse.body if statement.orelse else []
-        return self._branch(condition, statement.then.body, orelse)
+        return self._branch(condition, statement.condition.span, statement.then.body, orelse)
 
-    def _branch(self, condition: Value, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:
+    def _branch(self, condition: Value, span: Span, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:
         if condition.op == "const":
             return self._statements(then if condition.imm else orelse)
-        self.branch(condition, lambda: self._statements(then), lambda: self._statements(orelse))
+        self.branch(condition, lambda: self._statements(then), lambda: self._statements(orelse), span)
         return True
 
     def _switch(self, statement: typed.Switch) -> None:
@@ -264,7 +296,7 @@ class _Lowering(Expressions):
                     other = builder.op("or_bool", other, condition)
             conditions[default] = builder.op("lnot_bool", other)
         for case, condition in zip(statement.cases, conditions, strict=True):
-            if not self._branch(condition, case.body.body, []):
+            if not self._branch(condition, statement.selector.span, case.body.body, []):
                 break
         scope = ir.Scope(builder.here)
         builder.here = outer

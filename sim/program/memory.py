@@ -9,6 +9,7 @@ from ..wgsl.typed import Variable
 from . import ir
 from .access import Access
 from .ir import Builder, Value
+from .points import Tracer
 from .sites import Site, SiteTable
 from .views import Step, Sum, View, leaves
 
@@ -19,8 +20,9 @@ _NARROW = t.F16  # the only scalar of two bytes
 class Memory:
     """Reads and writes `View`s. Part of the lowering: see `Expressions`."""
 
-    def __init__(self, checks: bool) -> None:
-        self.builder = Builder()
+    def __init__(self, checks: bool, builder: Builder, trace: str | None) -> None:
+        self.builder = builder
+        self.tracer = Tracer(builder, trace)
         self.checks = checks
         self._checked: set[tuple[Value, Span, ir.Region]] = set()
         self.sites = SiteTable()
@@ -49,7 +51,7 @@ class Memory:
     def store(self, view: View, values: list[Value], span: Span) -> None:
         """Make `values` the components of the value at `view`."""
         if view.block:
-            self._store_slots(view, values)
+            self._store_slots(view, values, span)
             return
         rest = iter(values)
         for part, (leaf, offset) in enumerate(leaves(view.type)):
@@ -74,16 +76,17 @@ class Memory:
         picked = [self.builder.pick(block, self._plus(index, i)) for i in range(width)]
         return [self.builder.reinterpret(kind, value) for kind, value in zip(kinds, picked, strict=True)]
 
-    def _store_slots(self, view: View, values: list[Value]) -> None:
-        block = view.block
+    def _store_slots(self, view: View, values: list[Value], span: Span) -> None:
+        block, builder = view.block, self.builder
         assert block is not None
-        if not view.steps:
-            for i, value in enumerate(values):
-                self.builder.set(block.slots[view.offset + i], value)
-            return
-        index = self._slot_index(view)
-        for i, value in enumerate(values):
-            self.builder.put(block, self._plus(index, i), value)
+        start = self._slot_index(view) if view.steps else builder.const("u32", view.offset)
+        places = [self._plus(start, i) for i in range(len(values))]
+        for i, (place, value) in enumerate(zip(places, values, strict=True)):
+            if view.steps:
+                builder.put(block, place, value)
+            else:
+                builder.set(block.slots[view.offset + i], value)
+        self.tracer.wrote(view.variable, values, places, span)
 
     def _slot_index(self, view: View) -> Value:
         total = Sum()
@@ -180,10 +183,11 @@ class Memory:
     ) -> None:
         builder = self.builder
         access, address = self.address(view, leaf, offset, writes=True)
-        if t.element_of(leaf) == _NARROW:
-            values = [builder.op("f16_to_bits_f16", v) for v in values]
+        narrow = t.element_of(leaf) == _NARROW
+        words = [builder.op("f16_to_bits_f16", v) for v in values] if narrow else values
         site = self.site("store", view, leaf, span, part)
-        builder.append(ir.Store(values, access, address, site))
+        builder.append(ir.Store(words, access, address, site))
+        self.tracer.stored(view.variable, values, access, address, span)
 
 
 def _tail(variable) -> tuple[int, int] | None:  # type: ignore[no-untyped-def]

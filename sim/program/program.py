@@ -7,18 +7,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..wgsl import types as t
 from ..wgsl.source import Span
+from ..wgsl.typed import Variable
 from .access import Access
+from .points import Point
 from .sites import Site
 
 
 @dataclass(frozen=True)
 class MemoryProbe:
-    """`kind` is banks, sectors, bounds or races; `site` and `access` by number."""
+    """`kind` is banks, sectors, bounds, writers or watch; `site` and `access` by number."""
 
     kind: str
     site: int
     access: int
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """`kind` of the machine's checks; `op` is the scalar operation, `site` by number."""
+
+    kind: int
+    op: str
+    site: int
 
 
 @dataclass(frozen=True)
@@ -34,9 +46,14 @@ class Program:
     sites: list[Site]
     runs: list[list[int]]
     probes: list[MemoryProbe]
+    watched: list[MemoryProbe]
+    inspected: list[Inspected]
     loops: list[Span]
     places: list[int]  # site of each instruction, -1 for none
+    named: frozenset[str]  # the probes that were asked for
     together: int
     workgroup_size: tuple[int, int, int]
     shared_bytes: int
     shared_offsets: dict[str, int]
+    types: dict[Variable, t.Type]  # store types, with what overrides decide
+    points: list[Point]  # what is traced

@@ -5,10 +5,19 @@ Only rewrites that give the same bits on every input: integer and boolean algebr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from .ir import Builder, Value
+    from .ir import Value
+
+
+class Maker(Protocol):
+    """Who makes the values: a `Builder`, or another writer of operations."""
+
+    def op(self, name: str, /, *args: Value) -> Value: ...
+
+    def const(self, kind: str, value: float, /) -> Value: ...
+
 
 _COMMUTATIVE = frozenset(
     f"{stem}_{kind}" for stem in ("add", "mul", "and", "or", "xor", "eq", "ne") for kind in ("i32", "u32", "bool")
@@ -29,7 +38,7 @@ _RIGHT = {
 }
 
 
-def simplify(builder: Builder, name: str, args: tuple[Value, ...]) -> Value | None:
+def simplify(builder: Maker, name: str, args: tuple[Value, ...]) -> Value | None:
     """A value equal to `name(*args)` that costs less, or None."""
     stem, _, kind = name.rpartition("_")
     if stem == "select" and args[2].op == "const":
@@ -53,14 +62,14 @@ def simplify(builder: Builder, name: str, args: tuple[Value, ...]) -> Value | No
     return None
 
 
-def _boolean(builder: Builder, stem: str, left: Value, right: int) -> Value | None:
+def _boolean(builder: Maker, stem: str, left: Value, right: int) -> Value | None:
     if stem in ("and", "or"):
         keeps = 1 if stem == "and" else 0
         return left if right == keeps else builder.const("bool", right)
     return None
 
 
-def _power_of_two(builder: Builder, stem: str, left: Value, right: int) -> Value | None:
+def _power_of_two(builder: Maker, stem: str, left: Value, right: int) -> Value | None:
     if right == 0 or right & (right - 1):
         return None
     if stem == "div":

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from ..wgsl import typed
 from ..wgsl import types as t
-from ..wgsl.texels import channel_kind, format_of, is_depth, shape_of
+from ..wgsl.diagnostics import fail
+from ..wgsl.texels import channel_kind, format_of, is_depth, is_external, shape_of
 from . import handles, ir
 from .access import Access
 from .collectives import Effect
@@ -41,6 +42,8 @@ class Image:
         self._variable = lowering.view(self.handle).variable
         type_ = self._variable.type
         assert isinstance(type_, t.Texture)
+        if is_external(type_):
+            raise fail("unsupported", f"the simulator cannot read {self._variable.name} ({type_})", call.span)
         self.type = type_
         self.shape = shape_of(type_)
 

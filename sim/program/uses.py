@@ -61,6 +61,16 @@ class Uses:
     addresses: set[Value] = field(default_factory=set)
 
 
+def _written(item: ir.Memory | ir.Note) -> list[Value]:
+    match item:
+        case ir.Load() | ir.Check():
+            return []
+        case ir.Atomic(args=args):
+            return args
+        case _:
+            return item.values
+
+
 def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, bool]]:
     """The values an item takes, and whether it takes them in all lanes."""
     match item:
@@ -74,31 +84,32 @@ def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, boo
         case ir.Put(index=index, value=value):
             yield index, True
             yield value, True
-        case ir.Load() | ir.Store() | ir.Atomic() | ir.Check():
+        case ir.Load() | ir.Store() | ir.Atomic() | ir.Check() | ir.Note():
             parts = split(item.address)
             if parts.lane is not None:
                 yield parts.lane, True
             if parts.shared is not None:
                 yield parts.shared, False
-            values = item.values if isinstance(item, ir.Store) else item.args if isinstance(item, ir.Atomic) else []
-            yield from ((v, True) for v in values)
+            yield from ((v, True) for v in _written(item))
         case ir.Collective(args=args):
             yield from ((a, True) for a in args)
+        case ir.Inspect(result=result, active=True):
+            yield from ((v, True) for v in (result, *result.args))
         case ir.If(condition=condition):
             yield condition, id(item) in uniformity.parted
         case _:
             pass
 
 
-def find_uses(body: Region, uniformity: Uniformity) -> Uses:
-    """Count the uses of everything that some effect depends on."""
+def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True) -> Uses:
+    """Count the uses of everything that some effect depends on; `notes`: what is traced counts as one."""
     uses = Uses()
     # A variable nobody reads is not written either; what was written may be the only reader of another.
     while True:
         before = len(uses.slots)
         uses.count.clear()
         uses.wide.clear()
-        _Marker(uses, uniformity).region(body)
+        _Marker(uses, uniformity, notes).region(body)
         if len(uses.slots) == before:
             break
     _Order(uses, uniformity).find_copies(body)
@@ -108,9 +119,10 @@ def find_uses(body: Region, uniformity: Uniformity) -> Uses:
 class _Marker:
     """Walks from effects to what they need."""
 
-    def __init__(self, uses: Uses, uniformity: Uniformity) -> None:
+    def __init__(self, uses: Uses, uniformity: Uniformity, notes: bool) -> None:
         self._uses = uses
         self._uniformity = uniformity
+        self._notes = notes
 
     def region(self, region: Region) -> None:
         for item in region.items:
@@ -120,6 +132,8 @@ class _Marker:
         match item:
             case Value() | ir.Pick():
                 return  # needed only where something needs it
+            case ir.Note() if not self._notes:
+                return
             case ir.Set(slot=slot) if slot not in self._uses.slots:
                 return
             case ir.Put(block=block) if not self._uses.slots.intersection(block.slots):

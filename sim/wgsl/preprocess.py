@@ -1,9 +1,10 @@
 """The C-style preprocessor that many kernels are written for: text with `#` lines -> plain WGSL.
 
 `#include "file"`, object-like `#define` and `#undef`, `#if` `#ifdef` `#ifndef` `#elif` `#else` `#endif` with
-`defined(…)`, and `#error`. A directive is a line whose first character, blanks aside, is `#`, outside comments.
-Macros replace whole identifiers outside comments. A directive leaves an empty line behind, so that line numbers stay
-those of the file until something is included; `Source.origin` tells file and line of every line in any case.
+`defined(…)`, `#error`, and `#line 7 "file"`, also as C preprocessors write it, `# 7 "file"`. A directive is a line
+whose first character, blanks aside, is `#`, outside comments; a `\\` at its end goes on with the next line. Macros
+replace whole identifiers outside comments. A directive leaves an empty line behind, so that line numbers stay those of
+the file until something is included; `Source.origin` tells file and line of every line in any case.
 """
 
 from __future__ import annotations
@@ -26,11 +27,19 @@ _REPLACEMENT = 16  # characters of macro text that one replacement takes as long
 _MOST_NESTED_MACROS = 64
 _MOST_OPEN_FILES = 64
 
+_INSTEAD_OF_PARAMETERS = (
+    "put a blank before the '(', write a function, or let a C preprocessor expand it: "
+    "--preprocess 'cpp -w {includes} {defines}', also `preprocess` in a manifest and in sim.check"
+)
+
 _DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*")
 _WORD_OR_NUMBER = re.compile(rf"(?P<number>\.?[0-9][\w.]*)|(?P<word>{WORD})")
 _DEFINED = re.compile(rf"\bdefined\b(?:\s*\(\s*({WORD})\s*\)|\s*({WORD}))?")
 _MARK_IN_CODE = re.compile(r"//|/\*")
 _MARK_IN_COMMENT = re.compile(r"/\*|\*/")
+_CONTINUED = re.compile(rf"\\[ \t]*(\r\n|[{LINE_BREAKS}])\Z")
+MARKER = re.compile(r'\s*#\s*(?:line\s+)?(\d{1,9})(?:\s+"((?:[^"\\]|\\.)*)"[\s\d]*)?\s*')
+_STDIN = ("", "-", "<stdin>")  # what C preprocessors call the text that they were given
 
 
 def preprocess(
@@ -45,11 +54,10 @@ def preprocess(
     then in `include_dirs`. Raises `WgslError`, shown in the original file. Text without `#` lines, given no
     `defines`, is returned as it is.
     """
-    source = Source(text, name)
-    if not defines and not any(line.lstrip().startswith("#") for line in source.lines()):
-        return source
-    run = _Preprocessor(defines or {}, [Path(directory) for directory in include_dirs])
-    run.file(source, None if base_dir is None else Path(base_dir))
+    if not defines and not any(line.lstrip().startswith("#") for line in Source(text).lines()):
+        return Source(text, name)
+    run = _Preprocessor(name, defines or {}, [Path(directory) for directory in include_dirs])
+    run.file(text, name, None if base_dir is None else Path(base_dir))
     return Source("".join(run.output), name, run.origin)
 
 
@@ -77,7 +85,8 @@ class _Conditional:
 
 
 class _Preprocessor:
-    def __init__(self, defines: Mapping[str, str | int | float | bool], include_dirs: list[Path]) -> None:
+    def __init__(self, name: str, defines: Mapping[str, str | int | float | bool], include_dirs: list[Path]) -> None:
+        self.name = name
         self.macros: dict[str, str] = {}
         for name, value in defines.items():
             if not name.isidentifier():
@@ -86,6 +95,7 @@ class _Preprocessor:
         self.include_dirs = include_dirs
         self.output: list[str] = []
         self.origin: list[tuple[str, int]] = []
+        self.next_line = (name, 1)  # the original file and line of what comes next
         self.characters = 0
         self.expansion = 0
         self.conditionals: list[_Conditional] = []
@@ -94,32 +104,59 @@ class _Preprocessor:
 
     # ---- lines -------------------------------------------------------------------------------------
 
-    def file(self, source: Source, directory: Path | None, path: Path | None = None) -> None:
+    def file(self, text: str, name: str, directory: Path | None, path: Path | None = None) -> None:
         """Put out the lines of one file. Conditionals and comments must end where they began: in this file."""
         self.open_files.append((path, directory))
-        outer, self.conditionals = self.conditionals, []
+        outer, self.conditionals, self.next_line = (self.conditionals, self.next_line), [], (name, 1)
+        source = Source(text, name, origin=[])
         lines = source.lines()
         if path is not None and not lines[-1]:
             lines.pop()  # what follows the last line break is in the including file
         start = 0
-        for number, line in enumerate(lines, 1):
-            span = Span(source, start, start + len(line))
-            start += len(line)
-            self.line(line, span, number)
+        for group in self.groups(lines):
+            self.group(group, source, start)
+            start += sum(map(len, group))
         if self.conditionals:
             raise fail("unterminated-if", "this conditional has no '#endif'", self.conditionals[-1].opened)
         if self.comment_depth and path is not None:
             end = Span(source, start, start)
             raise fail("unterminated-comment", "the included file ends within a block comment", end)
-        self.conditionals = outer
+        self.conditionals, self.next_line = outer
         self.open_files.pop()
 
-    def line(self, line: str, span: Span, number: int) -> None:
+    def groups(self, lines: list[str]) -> Iterator[list[str]]:
+        """The lines in order; a directive together with those that it goes on in."""
+        rest = iter(lines)
+        for line in rest:
+            group = [line]
+            if self.comment_depth == 0 and _DIRECTIVE.match(line):
+                while _CONTINUED.search(group[-1]) and (following := next(rest, None)) is not None:
+                    group.append(following)
+            yield group
+
+    def group(self, lines: list[str], source: Source, start: int) -> None:
+        """Lines that are read as one, from character `start` on; they leave as many lines behind."""
+        assert source.origin is not None
+        file, number = self.next_line
+        source.origin += [(file, number + i) for i in range(len(lines))]
+        self.next_line = (file, number + len(lines))
+        position = start
+        for line in lines[:-1]:
+            self.put("\n", Span(source, position, position + len(line)))
+            position += len(line)
+        one = "".join(_CONTINUED.sub(lambda end: " " * len(end[0]), line) for line in lines[:-1]) + lines[-1]
+        self.line(one, Span(source, start, start + len(one)))
+
+    def line(self, line: str, span: Span) -> None:
         in_comment = self.comment_depth > 0
-        directive = None if in_comment else _DIRECTIVE.match(line)
-        pieces = list(self.pieces(line))
         kept = not self.conditionals or self.conditionals[-1].kept
         ending = line[len(line.rstrip(LINE_BREAKS)) :]
+        if kept and not in_comment and (marker := MARKER.fullmatch(line)):
+            self.next_line = (self.marked_file(marker[2]), int(marker[1]))
+            self.put(ending, span)
+            return
+        directive = None if in_comment else _DIRECTIVE.match(line)
+        pieces = list(self.pieces(line))
         if directive:
             inside = Span(span.source, span.start + line.index("#"), span.start + len(line.rstrip()))
             code = "".join(piece if is_code else " " for is_code, piece in pieces)
@@ -130,16 +167,22 @@ class _Preprocessor:
             # A comment that goes on from or to another line stays, for that line may be kept.
             lasting = in_comment or self.comment_depth > 0
             comments = "".join(piece for is_code, piece in pieces if lasting and not is_code)
-            self.put(comments if comments.endswith(ending) else comments + ending, span, number)
+            self.put(comments if comments.endswith(ending) else comments + ending, span)
         else:
-            self.put("".join(self.expand(piece, span) if is_code else piece for is_code, piece in pieces), span, number)
+            self.put("".join(self.expand(piece, span) if is_code else piece for is_code, piece in pieces), span)
 
-    def put(self, text: str, span: Span, number: int) -> None:
+    def marked_file(self, written: str | None) -> str:
+        """The file that a line marker names; without a name it is the present one."""
+        if written is None:
+            return self.next_line[0]
+        return self.name if written in _STDIN else re.sub(r"\\(.)", r"\1", written)
+
+    def put(self, text: str, span: Span) -> None:
         self.characters += len(text)
         if self.characters > _MOST_CHARACTERS:
             raise fail("too-large", f"the preprocessed text has more than {_MOST_CHARACTERS} characters", span)
         self.output.append(text)
-        self.origin.append((span.source.name, number))
+        self.origin.append(span.place[:2])
 
     def pieces(self, line: str) -> Iterator[tuple[bool, str]]:
         """The line in pieces of code (True) and comment (False); block comments go on from line to line."""
@@ -192,7 +235,7 @@ class _Preprocessor:
         name, value = self.leading_name("define", rest, span)
         if value.startswith("("):
             message = f"'{name}' is a macro with parameters, which are not supported"
-            raise fail("unsupported-macro", message, span, hint="use a function, or a blank before the '('")
+            raise fail("unsupported-macro", message, span, hint=_INSTEAD_OF_PARAMETERS)
         value = value.strip()
         if self.macros.get(name, value) != value:
             message = f"'{name}' is defined already, as '{self.macros[name]}'"
@@ -205,6 +248,10 @@ class _Preprocessor:
 
     def error(self, rest: str, span: Span) -> None:
         raise fail("error-directive", rest or "#error", span)
+
+    def bad_marker(self, rest: str, span: Span) -> None:
+        message = "'#line' takes a line number, and a file name in quotes"
+        raise fail("bad-directive", message, span, hint='write #line 7 "file.wgsl"')
 
     def include(self, rest: str, span: Span) -> None:
         if len(rest) < 3 or (rest[0], rest[-1]) != ('"', '"'):
@@ -228,7 +275,7 @@ class _Preprocessor:
         if len(self.open_files) > _MOST_OPEN_FILES:
             raise fail("include-too-deep", f"more than {_MOST_OPEN_FILES} files include each other", span)
         # The next line of the including file must begin on a line of its own.
-        self.file(Source(text if text.endswith("\n") else text + "\n", str(path)), path.parent, resolved)
+        self.file(text if text.endswith("\n") else text + "\n", str(path), path.parent, resolved)
 
     # ---- conditionals ------------------------------------------------------------------------------
 
@@ -294,6 +341,7 @@ _DIRECTIVES: dict[str, Callable[[_Preprocessor, str, Span], None]] = {
     "define": _Preprocessor.define,
     "undef": _Preprocessor.undef,
     "error": _Preprocessor.error,
+    "line": _Preprocessor.bad_marker,  # a good one is a marker
 }
 _CONDITIONALS: dict[str, Callable[[_Preprocessor, str, Span, bool], None]] = {
     "if": _Preprocessor.if_,

@@ -86,14 +86,14 @@ def test_bound_is_per_element():
         compare(np.ones(1, f32), np.ones(1), Rule("bound"))
 
 
-@pytest.mark.parametrize("rule", [name for name in RULES if name != "bound"])
+@pytest.mark.parametrize("rule", [name for name in RULES if name not in ("bound", "derived")])
 def test_a_nan_never_passes_for_a_number(rule):
     assert not compare(np.array([np.nan, 1.0], f32), np.ones(2, f32), Rule(rule)).ok
     assert not compare(np.array([1.0, 1.0], f32), np.array([np.nan, 1.0], f32), Rule(rule)).ok
     assert not compare(np.array([np.nan], f32), np.ones(1), Rule("bound"), bound=np.ones(1)).ok
 
 
-@pytest.mark.parametrize("rule", [name for name in RULES if name != "bound"])
+@pytest.mark.parametrize("rule", [name for name in RULES if name not in ("bound", "derived")])
 def test_equal_arrays_pass(rule):
     a = np.array([0.0, -1.5, np.inf], f32)
     assert compare(a, a.copy(), Rule(rule)).ok

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oracle import gpu
+from oracle.directives import without_directives
 from oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
 from oracle.gpu import Slot
 
@@ -95,16 +96,41 @@ def test_the_subgroups_directive_does_not_stop_wgpu():
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("enable subgroups;\nx", "                 \nx"),
+        ("enable subgroups;\nconst x = 1;", "                 \nconst x = 1;"),
         ("enable f16, subgroups;", "enable f16           ;"),
-        ("enable\n  subgroups , f16;\nx", "enable\n              f16;\nx"),
+        ("enable f16, subgroups,;", "enable f16            ;"),
+        ("enable\n  subgroups , f16;\n", "enable\n              f16;\n"),
+        ("enable subgroups, f16, dual_source_blending;", "enable            f16, dual_source_blending;"),
+        ("enable f16, subgroups, clip_distances;", "enable f16           , clip_distances;"),
+        ("/* c */ enable f16; enable subgroups; // c", "/* c */ enable f16;                   // c"),
+        ("requires subgroup_id;\nrequires\r\nno, yes;", "                     \nrequires\r\n    yes;"),
         ("// enable subgroups;", "// enable subgroups;"),
         ("enable f16;", "enable f16;"),
+        ("enable subgroups; fn (", "                  fn ("),
+        ("enable subgroups /*;*/; @", "enable subgroups /*;*/; @"),
+        ("diagnostic(off, subgroups);", "diagnostic(off, subgroups);"),
     ],
 )
-def test_blanking_the_directive_keeps_lines(before, after):
-    blanked = gpu.without_subgroups_directive(before)
-    assert blanked == after
+def test_blanking_directives_keeps_everything_else_in_its_place(before, after):
+    assert without_directives(before, lambda kind, name: name != "yes") == after
+    assert without_directives(before, lambda kind, name: False) == before
+
+
+@pytest.mark.usefixtures("adapter")
+def test_only_what_wgpu_refuses_is_taken_out():
+    text = "requires pointer_composite_access, subgroup_id;\nenable f16, subgroups;\n"
+    assert gpu.for_wgpu(text) == "requires pointer_composite_access             ;\nenable f16           ;\n"
+    assert gpu.refusal(gpu.for_wgpu(text + "@compute @workgroup_size(1) fn f() {}"), pipeline=True) is None
+
+
+def test_what_wgpu_would_not_survive_it_is_not_given(adapter):
+    wgsl = """
+fn f(p: ptr<function, u32>) { *p = 1; }
+@compute @workgroup_size(1) fn main() { var a: array<u32, 2>; f(&a[1]); }
+"""
+    with pytest.raises(GpuError, match=r"not survive this shader:\nshader.wgsl:3:65: warning: wgpu aborts") as caught:
+        gpu.run(wgsl, "main", (1, 1, 1), {}, slots=[])
+    assert adapter.wgpu in str(caught.value)
 
 
 def test_an_adapter_knows_its_profile():

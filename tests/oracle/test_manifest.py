@@ -343,7 +343,7 @@ def test_binds_of_the_command_line(tmp_path):
     [
         ("X", "write NAME=FILE.npy"),
         ("X=none.npy", "none.npy: there is no such file"),
-        ("X=u32:1,-2", "not a list of u32 numbers"),
+        ("X=u32:1,-2", "binding X is given -2, which is no uint32"),
         ("X=u32:1,x", "not a list of u32 numbers"),
         ("X=normal:f64:3", "f64 is no type"),
         ("X=normal:f32:0", "a number below 1"),

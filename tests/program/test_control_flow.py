@@ -75,7 +75,7 @@ def test_a_loop_that_waits_for_a_store_of_lanes_that_may_all_be_gone(lanes_that_
             y[0] = y[0] + 1u;
         }}
     """
-    assert values(body, budget=100) == [0 if lanes_that_leave == 4 else 4, 0, 0, 0]
+    assert values(body, budget=100, probes="bounds") == [0 if lanes_that_leave == 4 else 4, 0, 0, 0]
 
 
 def test_a_loop_whose_lanes_are_all_gone_in_the_middle_of_a_turn():

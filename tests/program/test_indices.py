@@ -21,7 +21,7 @@ NESTED = "struct Row { cells: array<u32, 2> } var<workgroup> rows: array<Row, 3>
     ],
 )
 def test_an_index_outside_is_found(before, body, message, count):
-    (finding,) = run(body, before=before).findings
+    (finding,) = run(body, before=before, probes=["bounds"]).findings
     assert (finding.code, finding.message, finding.count) == ("out-of-bounds", message, count)
 
 

@@ -140,6 +140,11 @@ def test_a_number_that_grows_without_end_is_refused_at_once(text):
         ("#endif", "unmatched-directive"),
         ("#if 1\n#else\n#elif 1\n#endif", "unmatched-directive"),
         ("#", "unknown-directive"),
+        ("#line", "bad-directive"),
+        ("#line seven", "bad-directive"),
+        ("#line 7 x", "bad-directive"),
+        ("# 7 x", "unknown-directive"),
+        ("#define F(x) x", "unsupported-macro"),
         ("\n".join(f"#define A{i} A{i + 1} A{i + 1}" for i in range(60)) + "\nA0", "too-large"),
         ("\n".join(f"#define A{i} A{i + 1} A{i + 1}" for i in range(60)) + "\n#define A60\nA0", "too-large"),
         ("\n".join(f"#define A{i} A{i + 1}" for i in range(2000)) + "\nA0", "too-large"),
@@ -154,6 +159,57 @@ def test_errors(text, code):
 @pytest.mark.parametrize("defines", [{"1a": 1}, {"A": float("nan")}, {"A": "1\n2"}])
 def test_bad_defines(defines):
     assert code_of("", **defines) == "bad-define"
+
+
+def places(text: str, **options) -> dict[str, tuple[str, int]]:
+    """The original file and line of each token."""
+    source = preprocess(text, "m.wgsl", **options)
+    assert source.origin is None or len(source.origin) == source.line_count
+    return {token.text: source.place(token.start)[:2] for token in lex(source)[:-1]}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028"])
+def test_directives_go_on_after_a_backslash(end):
+    text = end.join(["#define A 1 + \\", "  2 \\ ", "  + 3", "x A", "// \\", "y"])
+    assert [line.split() for line in lines(text.replace(end, "\n"))] == [
+        ["x", "1", "+", "2", "+", "3"],
+        ["//", "\\"],
+        ["y"],
+    ]
+    assert places(text)["x"] == ("m.wgsl", 4)
+    assert places(text)["y"] == ("m.wgsl", 6)
+
+
+def test_a_condition_on_two_lines():
+    assert lines("#if 1 && \\\n 0\na\n#else\nb\n#endif") == ["b"]
+
+
+def test_an_error_in_a_continued_directive_names_its_first_line():
+    with pytest.raises(WgslError) as caught:
+        preprocess("x\n#error one \\\n  two\n", "m.wgsl")
+    assert str(caught.value).splitlines()[:2] == ["m.wgsl:2:1: error: one     two", "#error one \\"]
+
+
+def test_line_markers_say_where_lines_come_from():
+    text = 'a\n# 7 "x.tmpl" 2 3\nb\n\nc\n#line 3\nd\n# 1 "<stdin>"\ne\n#line 2 "dir//y \\"1\\".z"\nf'
+    assert places(text) == {
+        "a": ("m.wgsl", 1),
+        "b": ("x.tmpl", 7),
+        "c": ("x.tmpl", 9),
+        "d": ("x.tmpl", 3),
+        "e": ("m.wgsl", 1),
+        "f": ('dir//y "1".z', 2),
+    }
+
+
+def test_line_markers_that_are_not_kept_or_in_comments_are_none():
+    assert places('#if 0\n# 7 "x"\n#endif\na\n/*\n# 9 "x"\n*/ b') == {"a": ("m.wgsl", 4), "b": ("m.wgsl", 7)}
+
+
+def test_errors_after_a_line_marker_name_the_original():
+    with pytest.raises(WgslError) as caught:
+        preprocess('\n\n# 7 "x.tmpl"\n\n#error here', "m.wgsl")
+    assert str(caught.value).startswith("x.tmpl:8:1: error: here\n#error here\n")
 
 
 @pytest.fixture
@@ -171,9 +227,7 @@ def folder(tmp_path):
 
 def test_includes_and_where_their_lines_come_from(folder):
     text = '#define A 1\n#include "a.inc"\nm3 C\n#include "d.inc"'
-    source = preprocess(text, "m.wgsl", include_dirs=[folder / "lib"], base_dir=folder)
-    places = {token.text: source.place(token.start)[:2] for token in lex(source)[:-1]}
-    assert places == {
+    assert places(text, include_dirs=[folder / "lib"], base_dir=folder) == {
         "a1": (str(folder / "a.inc"), 1),
         "b1": (str(folder / "sub" / "b.inc"), 1),
         "c2": (str(folder / "sub" / "c.inc"), 2),
@@ -182,8 +236,11 @@ def test_includes_and_where_their_lines_come_from(folder):
         "1": ("m.wgsl", 3),
         "d1": (str(folder / "lib" / "d.inc"), 1),
     }
-    assert source.origin is not None
-    assert len(source.origin) == source.line_count
+
+
+def test_a_marker_in_an_included_file_ends_with_it(folder):
+    (folder / "made.inc").write_text('#line 40 "made.tmpl"\nx\n')
+    assert places('#include "made.inc"\ny', base_dir=folder) == {"x": ("made.tmpl", 40), "y": ("m.wgsl", 2)}
 
 
 def test_without_includes_line_numbers_stay():

@@ -1,0 +1,420 @@
+"""Shadow memory: who touched each word, so that races and reads of what nobody wrote are seen.
+
+Two accesses of one word race where different invocations make them, at least one is a store, they are not both atomic,
+and no barrier orders them: they are of one workgroup and no barrier of this memory's kind stands between, or they are
+of two workgroups, which nothing orders. Words of atomic type are not watched: WGSL has no plain access to them. Spec:
+"Memory Semantics" (atomics are relaxed, each barrier orders its own address space).
+
+Of each grain (see `layout`) the shadow keeps the last writer and two readers that are not one invocation. That is
+enough: of the first two accesses that race, the earlier one is always among these three. A reader gives way only to a
+later one of its workgroup that it is ordered before by a barrier, and whoever races with the one races with the other.
+
+Loads of a known address pattern are not looked at lane by lane. What they touch is an interval; as long as nobody has
+stored there since the last barrier they are only noted down, and the note is worked off if a store comes near it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import typeof
+from numpy.typing import NDArray
+
+from . import layout as at
+from .jit import compiled, inlined, part
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
+from .memory import shared_part
+
+LANE_BITS, SLOT_BITS = 14, 18  # of a stamp: barriers passed, place in the table, lane
+LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
+_CLOCK_SHIFT = LANE_BITS + SLOT_BITS
+_NOTES = 4096  # loads that are noted down before they are worked off
+_SEEN = 256  # loads at different distances that each place remembers
+_RACES = 256
+_NOWHERE = 1 << 62
+_PENDING, _WINDOW, _BATCH = range(3)  # of `state`: notes; ordering barriers and batches so far
+_STAMP, _SHIFT, _VERSION, _KEPT = range(4)  # of `patterns`: last stamp, how far moved, which row, lanes of it
+WRITER, READER, OTHER, VALUE = range(4)  # of `Shadow`
+_READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
+
+
+class Shadow(NamedTuple):
+    """Columns of one entry per grain: the last writer, and two readers."""
+
+    stamps: NDArray[np.int64]  # [WRITER to OTHER, n]; 0 for nobody
+    words: NDArray[np.uint32]  # [WRITER to OTHER, n] their workgroups, 0 in workgroup memory; [VALUE] what was stored
+
+
+class Watch(NamedTuple):
+    """What the watching probes of one run know; `n` of them, `w` lanes per row."""
+
+    table: NDArray[np.int64]  # [n, WATCHED_SIZE]
+    clocks: NDArray[np.int64]  # [workgroups of a batch, CLOCKS_SIZE]
+    workgroup: Shadow
+    storage: Shadow
+    races: NDArray[np.int64]  # [1 + places, RACE_SIZE]; row 0 says how many there are
+    unwritten: NDArray[np.int64]  # [n, BOUNDS_SIZE] loads of what nobody stored to; the address is a grain
+    spans: NDArray[np.int64]  # [variables, 4] noted loads and stores since the last barrier: lowest, highest grain
+    seen: NDArray[np.int64]  # [n, _SEEN, 4] loads looked at: distance, row, window, batch
+    rows: NDArray[np.uint32]  # [n, w] addresses of noted loads
+    patterns: NDArray[np.int64]  # [n, 4] the pattern of that row, see `recognize`
+    notes: NDArray[np.int64]  # [_NOTES, 2] place, distance
+    state: NDArray[np.int64]
+
+
+def make_shadow(grains: int) -> Shadow:
+    """A memory that nobody has touched. Pages that nobody touches take no room."""
+    return Shadow(np.zeros((3, max(1, grains)), np.int64), np.zeros((4, max(1, grains)), np.uint32))
+
+
+def make_watch(
+    table: NDArray[np.int64], variables: int, together: int, lanes: int, workgroup: Shadow, storage: Shadow
+) -> Watch:
+    """Room for these watched accesses, variables, workgroups of a batch and lanes of a row."""
+    count = len(table)
+    return Watch(
+        table=table,
+        clocks=np.zeros((together, at.CLOCKS_SIZE), np.int64),
+        workgroup=workgroup,
+        storage=storage,
+        races=np.zeros((1 + _RACES, at.RACE_SIZE), np.int64),
+        unwritten=np.zeros((count, at.BOUNDS_SIZE), np.int64),
+        spans=np.zeros((max(1, variables), 4), np.int64),
+        seen=np.zeros((count, _SEEN, 4), np.int64),
+        rows=np.zeros((count, lanes), np.uint32),
+        patterns=np.full((count, 4), -1, np.int64),
+        notes=np.zeros((_NOTES, 2), np.int64),
+        state=np.zeros(3, np.int64),
+    )
+
+
+def no_watch() -> Watch:
+    """Of a run that watches nothing."""
+    return make_watch(np.zeros((1, at.WATCHED_SIZE), np.int64), 1, 1, 1, make_shadow(1), make_shadow(1))
+
+
+WATCH = typeof(no_watch())
+
+
+# ---- one grain ---------------------------------------------------------------------------------------
+
+
+@inlined
+def same_invocation(one, group, other, other_group):
+    return group == other_group and (one ^ other) & (LANES - 1) == 0
+
+
+@inlined
+def races_with(before, group_before, me, group, since):
+    """Whether an earlier access is another invocation's, and no barrier has ordered it."""
+    return before != 0 and (group_before != group or (before >= since and (before ^ me) & (LANES - 1) != 0))
+
+
+@compiled
+def note_race(w, before, group_before, me, group, place, started, old, new, different):
+    """Count a race between two stamps; the first between each two places is kept with its details."""
+    races, mask = w.races, SLOTS - 1
+    first, second = (before >> LANE_BITS) & mask, (me >> LANE_BITS) & mask
+    across = np.int64(group_before != group)
+    i, known = 1, races[0, at.HOW_MANY]
+    while i <= known and (
+        races[i, at.R_FIRST] != first or races[i, at.R_SECOND] != second or races[i, at.R_ACROSS] != across
+    ):
+        i += 1
+    if i >= races.shape[0]:
+        return
+    row = races[i]
+    row[at.R_TIMES] += 1
+    row[at.R_DIFFERENT] += different
+    if i <= known:
+        return
+    races[0, at.HOW_MANY] = i
+    row[at.R_FIRST], row[at.R_SECOND], row[at.R_ACROSS], row[at.R_PLACE] = first, second, across, np.int64(place)
+    row[at.R_FIRST_WORKGROUP], row[at.R_FIRST_LANE] = group_before, before & (LANES - 1)
+    row[at.R_FIRST_CLOCK], row[at.R_FIRST_VALUE] = (before >> _CLOCK_SHIFT) - started, old
+    row[at.R_SECOND_WORKGROUP], row[at.R_SECOND_LANE] = group, me & (LANES - 1)
+    row[at.R_SECOND_CLOCK], row[at.R_SECOND_VALUE] = (me >> _CLOCK_SHIFT) - started, new
+
+
+@inlined
+def read_grain(w, s, place, me, group, since, started):
+    """A load of one grain."""
+    before = s.stamps[WRITER, place]
+    if races_with(before, s.words[WRITER, place], me, group, since):
+        value = np.int64(s.words[VALUE, place])
+        note_race(w, before, np.int64(s.words[WRITER, place]), me, group, place, started, value, value, 1)
+    reader, reader_group = s.stamps[READER, place], s.words[READER, place]
+    if reader == 0 or (reader_group == group and reader < since):
+        s.stamps[READER, place], s.words[READER, place] = me, group
+    elif not same_invocation(reader, reader_group, me, group):
+        other, other_group = s.stamps[OTHER, place], s.words[OTHER, place]
+        if (
+            other == 0
+            or (other_group == group and other < since)
+            or same_invocation(other, other_group, reader, reader_group)
+        ):
+            s.stamps[OTHER, place], s.words[OTHER, place] = me, group
+
+
+@inlined
+def write_grain(w, s, place, me, group, since, started, old, new):
+    """A store to one grain. `old`: what it held."""
+    before, group_before = s.stamps[WRITER, place], s.words[WRITER, place]
+    different = np.int64(old != new)
+    if races_with(before, group_before, me, group, since):
+        note_race(w, before, np.int64(group_before), me, group, place, started, old, new, different)
+    if races_with(s.stamps[READER, place], s.words[READER, place], me, group, since):
+        group_before = np.int64(s.words[READER, place])
+        note_race(w, s.stamps[READER, place], group_before, me, group, place, started, old, new, different)
+    if races_with(s.stamps[OTHER, place], s.words[OTHER, place], me, group, since):
+        group_before = np.int64(s.words[OTHER, place])
+        note_race(w, s.stamps[OTHER, place], group_before, me, group, place, started, old, new, different)
+    s.stamps[WRITER, place], s.words[WRITER, place], s.words[VALUE, place] = me, group, np.uint32(new)
+
+
+# ---- all lanes of an access --------------------------------------------------------------------------
+
+
+@compiled
+def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, together):
+    """A load, lane by lane."""
+    row, size = w.table[slot], config[at.LANES]
+    limit, factor, grains = np.uint32(row[at.W_LIMIT]), row[at.W_FACTOR], row[at.W_GRAINS]
+    own = row[at.W_MEMORY] == at.ORDERED_WORKGROUP
+    for g in range(together):
+        clocks = w.clocks[g]
+        since = clocks[at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT
+        stamp = clocks[at.CLOCK] << _CLOCK_SHIFT | slot << LANE_BITS
+        group = np.int64(0) if own else workgroup + g
+        fresh = clocks[at.START] << _CLOCK_SHIFT if row[at.W_UNWRITTEN] == 1 else np.int64(-1)
+        base = row[at.W_BASE] + g * row[at.W_PITCH]
+        for lane in range(size):
+            address = np.uint32(addresses[g * size + lane] + extra)
+            if address > limit or (masked and mask[g * size + lane] == 0):
+                continue
+            first = base + np.int64(address) * factor
+            unwritten = np.int64(-1)
+            for grain in range(first, first + grains):
+                place = np.uint64(grain)  # an index that cannot be negative costs less
+                if s.stamps[WRITER, place] < fresh and unwritten < 0:
+                    unwritten = grain
+                read_grain(w, s, place, stamp | lane, group, since, clocks[at.START])
+            if unwritten >= 0:
+                note_unwritten(w.unwritten[slot], lane, workgroup + g, unwritten)
+
+
+@compiled
+def all_written(w, slot, addresses, extra, config, together):
+    """Whether somebody has stored to every word that a load in bounds touches."""
+    row, size, s = w.table[slot], config[at.LANES], w.workgroup
+    missing = False
+    for g in range(together):
+        fresh = w.clocks[g, at.START] << _CLOCK_SHIFT
+        base = row[at.W_BASE] + g * row[at.W_PITCH]
+        for unit in range(row[at.W_GRAINS]):
+            for lane in range(g * size, (g + 1) * size):
+                place = base + unit + np.int64(np.uint32(addresses[lane] + extra)) * row[at.W_FACTOR]
+                missing |= s.stamps[WRITER, np.uint64(place)] < fresh
+    return not missing
+
+
+@inlined
+def note_unwritten(found, lane, workgroup, place):
+    if found[at.OUTSIDE] == 0:
+        found[at.LANE], found[at.WORKGROUP], found[at.ADDRESS] = lane, workgroup, place
+    found[at.OUTSIDE] += 1
+
+
+@compiled
+def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, together):
+    """A store of one unit, lane by lane."""
+    row, size = w.table[slot], config[at.LANES]
+    limit, factor = np.uint32(row[at.W_LIMIT]), row[at.W_FACTOR]
+    own = row[at.W_MEMORY] == at.ORDERED_WORKGROUP
+    bits = 8 * row[at.W_GRAIN]
+    kept = np.int64((1 << bits) - 1)
+    for g in range(together):
+        clocks = w.clocks[g]
+        since = clocks[at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT
+        stamp = clocks[at.CLOCK] << _CLOCK_SHIFT | slot << LANE_BITS
+        group = np.int64(0) if own else workgroup + g
+        fresh = clocks[at.START] << _CLOCK_SHIFT if own else np.int64(1)
+        base = row[at.W_BASE] + g * row[at.W_PITCH] + unit * factor
+        for lane in range(size):
+            address = np.uint32(addresses[g * size + lane] + extra)
+            if address > limit or (masked and mask[g * size + lane] == 0):
+                continue
+            first, word = base + np.int64(address) * factor, np.int64(values[g * size + lane])
+            for i in range(factor):
+                place = np.uint64(first + i)
+                if s.stamps[WRITER, place] >= fresh:
+                    old = np.int64(s.words[VALUE, place])
+                else:
+                    bit = (first + i) * bits
+                    old = (np.int64(memory[bit >> 5]) >> (bit & 31)) & kept
+                new = (word >> (i * bits)) & kept
+                write_grain(w, s, place, stamp | lane, group, since, clocks[at.START], old, new)
+
+
+@compiled
+def work_off(w, config, workgroup, together):
+    """Look lane by lane at the loads that were only noted down."""
+    for i in range(w.state[_PENDING]):
+        slot = w.notes[i, 0]
+        row = w.rows[slot]
+        read_lanes(w, w.workgroup, slot, row, row, False, np.uint32(w.notes[i, 1]), config, workgroup, together)
+    w.state[_PENDING] = 0
+    for variable in range(w.spans.shape[0]):
+        w.spans[variable, _READ_LOW], w.spans[variable, _READ_HIGH] = _NOWHERE, -1
+
+
+@compiled
+def open_window(w):
+    """All that came before is ordered before all that comes now."""
+    w.state[_WINDOW] += 1
+    w.state[_PENDING] = 0
+    for variable in range(w.spans.shape[0]):
+        span = w.spans[variable]
+        span[_READ_LOW], span[_READ_HIGH], span[_WRITE_LOW], span[_WRITE_HIGH] = _NOWHERE, -1, _NOWHERE, -1
+
+
+@inlined
+def all_of(mask, lanes):
+    """Whether every lane of a mask is on."""
+    every = np.uint32(1)
+    for lane in range(lanes):
+        every &= mask[lane]
+    return every != 0
+
+
+# ---- what the machine calls --------------------------------------------------------------------------
+
+
+@part(LONG, WATCH, rare=True)
+def watch_batch(together, w):
+    """A batch of workgroups begins."""
+    for g in range(together):
+        now = w.clocks[g, at.CLOCK] + 1
+        for i in range(at.CLOCKS_SIZE):
+            w.clocks[g, i] = now
+    w.state[_BATCH] += 1
+    open_window(w)
+
+
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, WATCH, rare=True)
+def watch_barrier(regs, row, config, workgroup, together, w):
+    """A barrier of kind B under mask M. Workgroups without a lane there do not pass it."""
+    size, kind, counts = config[at.LANES], np.int64(row[3]), row[2] != config[at.IGNORED]
+    everywhere = True
+    if row[6] >= 0:
+        everywhere = all_of(regs[row[6]], together * size)
+    if not (everywhere and kind == at.ORDERED_WORKGROUP):
+        work_off(w, config, workgroup, together)
+    for g in range(together):
+        passes = everywhere
+        if not passes:
+            for lane in range(g * size, (g + 1) * size):
+                passes |= regs[row[6], lane] != 0
+        if passes:
+            w.clocks[g, at.CLOCK] += 1
+            w.clocks[g, at.PASSED_SINCE + kind] = w.clocks[g, at.CLOCK]
+            if counts:
+                w.clocks[g, at.ORDERED_SINCE + kind] = w.clocks[g, at.CLOCK]
+    if everywhere and kind == at.ORDERED_WORKGROUP:
+        open_window(w)
+
+
+@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, WATCH, rare=True)
+def watch_read(regs, row, config, patterns, workgroup, together, w):
+    """A load: noted down where that will do, else lane by lane."""
+    slot, addresses = np.int64(row[7]), regs[row[2]]
+    extra = shared_part(regs, row[3], row[4])
+    watched, known = w.table[slot], patterns[row[2]]
+    lanes = together * config[at.LANES]
+    masked = row[6] >= 0 and not all_of(regs[row[6]], lanes)
+    if watched[at.W_MEMORY] != at.ORDERED_WORKGROUP:
+        mask = regs[max(np.int64(row[6]), 0)]
+        read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, together)
+        return
+    inside = np.int64(known[at.HIGHEST]) + np.int64(extra) <= np.int64(np.uint32(watched[at.W_LIMIT]))
+    if row[1] != 1 or masked or not inside:
+        mask = regs[max(np.int64(row[6]), 0)]
+        read_lanes(w, w.workgroup, slot, addresses, mask, masked, extra, config, workgroup, together)
+        return
+    read_known(w, slot, addresses, known, extra, config, workgroup, together)
+
+
+@inlined
+def read_known(w, slot, addresses, known, extra, config, workgroup, together):
+    """A load by every lane, of a known pattern, in bounds."""
+    watched, state, pattern = w.table[slot], w.state, w.patterns[slot]
+    if pattern[_STAMP] != known[at.STAMP]:
+        recognize(w, slot, addresses, known[at.STAMP], config, workgroup, together)
+    distance = np.uint32(np.int64(extra) + pattern[_SHIFT])
+    seen = w.seen[slot, np.int64(np.uint32(distance * np.uint32(2654435761)) >> np.uint32(24))]
+    again = seen[0] == np.int64(distance) and seen[1] == pattern[_VERSION]
+    if again and seen[2] == state[_WINDOW]:
+        return
+    written = watched[at.W_UNWRITTEN] == 0 or (again and seen[3] == state[_BATCH])
+    if not written:
+        written = all_written(w, slot, addresses, extra, config, together)
+    seen[0], seen[1], seen[2], seen[3] = np.int64(distance), pattern[_VERSION], state[_WINDOW], state[_BATCH]
+    factor, span = watched[at.W_FACTOR], w.spans[watched[at.W_VARIABLE]]
+    low = watched[at.W_BASE] + (known[at.LOWEST] + np.int64(extra)) * factor
+    high = watched[at.W_BASE] + (known[at.HIGHEST] + np.int64(extra)) * factor + watched[at.W_GRAINS] - 1
+    if not written or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
+        read_lanes(w, w.workgroup, slot, addresses, addresses, False, extra, config, workgroup, together)
+        return
+    if state[_PENDING] == w.notes.shape[0]:
+        work_off(w, config, workgroup, together)
+    note = w.notes[state[_PENDING]]
+    note[0], note[1] = slot, np.int64(distance)
+    state[_PENDING] += 1
+    span[_READ_LOW], span[_READ_HIGH] = min(span[_READ_LOW], low), max(span[_READ_HIGH], high)
+
+
+@compiled
+def recognize(w, slot, addresses, stamp, config, workgroup, together):
+    """Compare a new row of addresses with the one that is kept: moved as a whole, or another, which is kept instead."""
+    row, pattern, lanes = w.rows[slot], w.patterns[slot], together * config[at.LANES]
+    pattern[_STAMP] = stamp
+    shift = np.uint32(addresses[0] - row[0])
+    differs = np.uint32(0)
+    for lane in range(lanes):
+        differs |= np.uint32(addresses[lane] - row[lane]) ^ shift
+    if differs == 0 and lanes <= pattern[_KEPT]:
+        pattern[_SHIFT] = np.int64(shift)
+        return
+    work_off(w, config, workgroup, together)
+    pattern[_SHIFT], pattern[_KEPT] = 0, lanes
+    pattern[_VERSION] += 1
+    for lane in range(lanes):
+        row[lane] = addresses[lane]
+
+
+@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, WATCH, rare=True)
+def watch_write(regs, row, config, memory, workgroup, together, w):
+    """A store, lane by lane; before it, the noted loads that it may be near."""
+    slot, addresses, values = np.int64(row[7]), regs[row[2]], regs[row[1]]
+    unit = np.int64(row[5]) & 3
+    extra = shared_part(regs, row[3], row[4])
+    masked, mask = row[6] >= 0, regs[max(np.int64(row[6]), 0)]
+    watched = w.table[slot]
+    if watched[at.W_MEMORY] != at.ORDERED_WORKGROUP:
+        write_lanes(
+            w, w.storage, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, together
+        )
+        return
+    limit = np.uint32(watched[at.W_LIMIT])
+    lowest, highest = np.uint32(0xFFFFFFFF), np.uint32(0)
+    for lane in range(together * config[at.LANES]):
+        address = min(np.uint32(addresses[lane] + extra), limit)
+        lowest, highest = min(lowest, address), max(highest, address)
+    span, factor = w.spans[watched[at.W_VARIABLE]], watched[at.W_FACTOR]
+    low = watched[at.W_BASE] + np.int64(lowest) * factor
+    high = watched[at.W_BASE] + np.int64(highest) * factor + watched[at.W_GRAINS] - 1
+    if low <= span[_READ_HIGH] and high >= span[_READ_LOW]:
+        work_off(w, config, workgroup, together)
+    span[_WRITE_LOW], span[_WRITE_HIGH] = min(span[_WRITE_LOW], low), max(span[_WRITE_HIGH], high)
+    write_lanes(w, w.workgroup, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, together)

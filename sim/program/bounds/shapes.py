@@ -1,0 +1,116 @@
+"""How values hang together in a program: what decides, and what belongs to one sum or product."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
+
+from ...wgsl.typed import Variable
+from .. import ir
+from ..access import Access
+from ..ir import Region, Slot, Value, items_of
+
+_FLOATS = ("f32", "f16")
+_SUMS, _PRODUCTS = ("add", "sub", "fma"), ("mul", "div")
+_STEPS = frozenset(("floor", "ceil", "trunc", "round", "fract", "sign", "step", "rem", "modf_fract"))
+
+
+class Shapes:
+    """`delicate`: floats that a comparison, a whole number or an integer is made of: of these it is worth knowing
+    whether they were rounded at all.
+
+    `terms`: sums that are a term of one sum, and of nothing else; `factors`: products and quotients that belong to one
+    product of more. These an implementation may compute in another order. Spec: "Reassociation and Fusion".
+    """
+
+    def __init__(self, body: Region, accesses: list[Access]) -> None:
+        self._written: dict[Slot | Variable, list[Value]] = {}
+        self._loaded: dict[Value, Variable] = {}
+        self._uses: Counter[Value] = Counter()
+        values = []
+        for item in items_of(body):
+            if isinstance(item, Value):
+                values.append(item)
+                continue
+            self._use(item)
+            if isinstance(item, ir.Set):
+                self._written.setdefault(item.slot, []).append(item.value)
+            elif isinstance(item, ir.Put):
+                for slot in item.block.slots:
+                    self._written.setdefault(slot, []).append(item.value)
+            elif isinstance(item, ir.Store):
+                self._written.setdefault(accesses[item.access].variable, []).extend(item.values)
+            elif isinstance(item, ir.Load):
+                self._loaded |= dict.fromkeys(item.results, accesses[item.access].variable)
+        self.delicate = self._delicate(values)
+        self.terms = {term for _, term in self._chains(values, _SUMS)}
+        self.factors = {value for pair in self._chains(values, _PRODUCTS) for value in pair}
+
+    def _use(self, item: ir.Item) -> None:
+        """Count the uses of what an item needs: of what nothing needs, none."""
+        waiting = list(_operands(item))
+        while waiting:
+            value = waiting.pop()
+            self._uses[value] += 1
+            if self._uses[value] == 1:
+                waiting += _operands(value)
+
+    def _delicate(self, values: list[Value]) -> set[Value]:
+        found: set[Value] = set()
+        waiting = [a for v in values if _decides(v) for a in v.args]
+        while waiting:
+            value = waiting.pop()
+            if value in found or value.kind not in _FLOATS:
+                continue
+            found.add(value)
+            waiting += [*value.args, *(v for place in self._places(value) for v in self._written.get(place, ()))]
+        return found
+
+    def _places(self, value: Value) -> list[Slot] | list[Variable]:
+        """The variables that a value may come from."""
+        if value.op == "result":
+            return [self._loaded[value]] if value in self._loaded else []
+        return [value.imm] if value.op == "get" else value.imm.block.slots if value.op == "pick" else []
+
+    def _chains(self, values: list[Value], stems: tuple[str, ...]) -> Iterator[tuple[Value, Value]]:
+        """An operation and an operand of it that is such an operation too, perhaps negated, made for it alone."""
+        for value in values:
+            operands = value.args
+            if _stem(value) == "fma":  # a term, and the factors of a product
+                operands = value.args[2:] if "fma" in stems else value.args[:2]
+            elif _stem(value) not in stems:
+                continue
+            for each in operands:
+                operand = without_sign(each)
+                alone = self._uses[each] == self._uses[operand] == 1
+                if _stem(operand) in stems and alone and operand.region is value.region:
+                    yield value, operand
+
+
+def without_sign(value: Value) -> Value:
+    """What a negation negates."""
+    while _stem(value) == "neg":
+        value = value.args[0]
+    return value
+
+
+def _stem(value: Value) -> str:
+    return value.op.rpartition("_")[0] if value.kind in _FLOATS else ""
+
+
+def _decides(value: Value) -> bool:
+    """Whether a result jumps where its operand hardly moves."""
+    to_word = value.kind not in _FLOATS and any(a.kind in _FLOATS for a in value.args)
+    return (to_word and value.op != "f16_to_bits_f16") or _stem(value) in _STEPS
+
+
+def _operands(item: ir.Item) -> Iterator[Value]:
+    """The values that an item takes."""
+    if isinstance(item, Value):
+        yield from item.args
+        return
+    for field in fields(item):
+        part = getattr(item, field.name)
+        if field.name not in ("result", "results"):
+            yield from (v for v in (part if isinstance(part, list) else [part]) if isinstance(v, Value))

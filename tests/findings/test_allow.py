@@ -1,0 +1,70 @@
+"""Comments that answer for a finding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sim
+
+
+def run(body: str, **options) -> sim.Run:
+    text = f"""
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+var<workgroup> total: u32;
+@compute @workgroup_size(8)
+fn main(@builtin(local_invocation_index) i: u32) {{
+{body}
+}}"""
+    return sim.simulate(text, grid=1, bindings={"y": np.zeros(8, np.uint32)}, **options)
+
+
+REASON = "// bankshot: allow(race) because all store the same"
+SILENT = {
+    "on the line": f"total = 1u; {REASON}\nworkgroupBarrier();\ny[i] = total;",
+    "on the line before": f"{REASON}\ntotal = 1u;\nworkgroupBarrier();\ny[i] = total;",
+    "above another comment": f"{REASON}\n// and so on\ntotal = 1u;\nworkgroupBarrier();\ny[i] = total;",
+    "at the other place": f"total = i;\ny[i] = total; {REASON}",
+    "with others": "total = 1u; // bankshot: allow(uninit, race) because of this\nworkgroupBarrier();\ny[i] = total;",
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_a_comment_answers_for_a_finding(name):
+    done = run(SILENT[name])
+    assert "race" in [f.code for f in done.silenced]
+    assert [f.code for f in done.findings if f.severity != "info" and f.code != "race"] == []
+
+
+def test_what_is_silenced_is_counted_and_kept():
+    done = run(SILENT["on the line"])
+    (finding,) = done.silenced
+    assert (finding.code, finding.count, finding.verdict) == ("race", 7, "same-value")
+    assert done.findings == []
+
+
+COMPLAINTS = {
+    "total = 1u; // bankshot: allow(race)": "this allow gives no reason, and silences nothing",
+    "total = 1u; // bankshot: allow(race) because": "this allow gives no reason, and silences nothing",
+    "total = 1u; // bankshot: allow because I say so": "this allows nothing: no kind of finding is named",
+    "total = 1u; // bankshot: allow(races) because of this": "no finding is called races",
+    "y[i] = 1u; // bankshot: allow(race) because of this": "there is no race here to be allowed",
+    "// bankshot: allow(race) because of this\ny[i] = 1u;\ntotal = 1u;": "there is no race here to be allowed",
+}
+
+
+@pytest.mark.parametrize("body", COMPLAINTS)
+def test_a_comment_that_silences_nothing_is_told_of(body):
+    done = run(body)
+    assert [f.message for f in done.findings if f.code == "allow"] == [COMPLAINTS[body]]
+    assert [f.severity for f in done.findings if f.code == "allow"] == ["info"]
+    assert done.silenced == []
+
+
+def test_nothing_is_said_of_what_was_not_looked_for():
+    assert run("y[i] = 1u; // bankshot: allow(race) because of this", probes=["bounds"]).findings == []
+
+
+def test_other_findings_of_the_line_stay():
+    done = run("y[i + total] = 1u; // bankshot: allow(race) because of this\ny[i + 1u] = 1u;", probes=["uninit"])
+    assert [f.code for f in done.findings] == ["uninit"]

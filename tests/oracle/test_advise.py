@@ -1,0 +1,269 @@
+"""`bankshot advise`: what may be changed in a text, and what comes of changing it."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import sim
+from oracle.advise import Options, advise
+from oracle.cases import Request, plans
+from oracle.cli import main
+from oracle.flow import Flow
+from oracle.layouts import Change, Layouts
+from sim.wgsl.parser import parse
+from sim.wgsl.source import Source
+from tests.conftest import ROOT
+
+TRANSPOSE = """\
+@group(0) @binding(0) var<storage, read> x: array<f32, 4096>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32, 4096>;
+const TILE = 32u;
+{declared}
+@compute @workgroup_size(32, 8)
+fn transpose(@builtin(local_invocation_id) at: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>) {{
+    for (var row = at.y; row < TILE; row += 8u) {{
+        tile{stored} = x[(group.y * TILE + row) * 64u + group.x * TILE + at.x];
+    }}
+    workgroupBarrier();
+    for (var row = at.y; row < TILE; row += 8u) {{
+        y[(group.x * TILE + row) * 64u + group.y * TILE + at.x] = tile{loaded};
+    }}
+}}
+"""
+
+
+def flat(pitch, declared):
+    return TRANSPOSE.format(declared=declared, stored=f"[row * {pitch} + at.x]", loaded=f"[at.x * {pitch} + row]")
+
+
+NAMED = "var<workgroup> tile: array<f32, TILE * PITCH>;"
+FORMS = {
+    "const": flat("PITCH", f"const PITCH = 32u;\n{NAMED}"),
+    "typed const": flat("PITCH", f"const PITCH: u32 = TILE;\n{NAMED}"),
+    "override": flat("PITCH", f"override PITCH: u32 = 32u;\n{NAMED}"),
+    "pad": flat("(TILE + PAD)", "const PAD = 0u;\nvar<workgroup> tile: array<f32, TILE * (TILE + PAD)>;"),
+    "written": flat("TILE", "var<workgroup> tile: array<f32, TILE * TILE>;"),
+    "number": flat("32u", "var<workgroup> tile: array<f32, 1024>;"),
+    "nested": TRANSPOSE.format(
+        declared="var<workgroup> tile: array<array<f32, TILE>, TILE>;", stored="[row][at.x]", loaded="[at.x][row]"
+    ),
+}
+WORKGROUPS = 4
+SUBGROUPS = WORKGROUPS * 32  # that store a row of a tile, and that load a column
+
+
+def case_of(folder, text, **given):
+    file = folder / "transpose.wgsl"
+    file.write_text(text)
+    (plan,) = plans([file], Request(grid=(2, 2, 1), **given))
+    return plan.case(plan.shapes[0])
+
+
+def bankshot(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_transposing_tile_wants_one_word_more_a_row(form, tmp_path):
+    (advice,) = advise(case_of(tmp_path, FORMS[form]), Options()).advice
+    best = advice.best_pad
+    assert best.pitch - advice.written.pitch == 1
+    assert (best.words, best.bytes) == (32 * 33, 4 * 32 * 33)
+    # All 32 lanes of a load meet in one bank; with a word more, every access is one wavefront.
+    assert advice.written.sites == (SUBGROUPS, 32 * SUBGROUPS)
+    assert best.sites == (SUBGROUPS, SUBGROUPS)
+    assert (advice.written.excess, best.excess) == (31 * SUBGROUPS, 0)
+    assert not advice.ok
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_swizzle_does_the_same_without_more_memory(form, tmp_path):
+    (advice,) = advise(case_of(tmp_path, FORMS[form]), Options()).advice
+    assert (advice.best.mask, advice.best.bytes, advice.best.excess) == (31, 4096, 0)
+    # A mask of m spreads 32 rows over m + 1 columns.
+    loads = {t.mask: t.sites[1] for t in advice.trials if t.pitch == advice.written.pitch}
+    assert loads == {0: 32 * SUBGROUPS} | {m: 32 // (m + 1) * SUBGROUPS for m in (1, 3, 7, 15, 31)}
+
+
+def test_rows_that_overlap_do_not_count(tmp_path):
+    (advice,) = advise(case_of(tmp_path, FORMS["const"]), Options(values=(0, 33))).advice
+    refused = {trial.pitch: trial.refused for trial in advice.trials if trial.refused}
+    assert refused[0] == "an array length must be at least 1, not 0"
+    assert {pitch: refused[pitch] for pitch in range(1, 32)} == dict.fromkeys(range(1, 32), "outputs differ")
+    assert refused.keys() == set(range(32))
+
+
+def test_the_changed_text_is_what_is_run(tmp_path):
+    """The row for 33 is what the simulator counts of a text that says 33."""
+    (advice,) = advise(case_of(tmp_path, FORMS["const"]), Options(values=(33, 33))).advice
+    x = np.zeros(4096, np.float32)
+    run = sim.simulate(FORMS["const"].replace("PITCH = 32u", "PITCH = 33u"), grid=(2, 2), bindings={"x": x, "y": x})
+    assert advice.best_pad.wavefronts == run.counters["shared_wavefronts"]
+    assert advice.best_pad.bytes == run.counters["workgroup_memory_bytes"]
+
+
+def test_a_kernel_with_a_manifest_agrees_with_direct_counts():
+    """Where a pitch is an override, each row is a run with the override given."""
+    request = Request(kernel="matmul_at", dims={"K": 64, "M": 32, "N": 64})
+    (plan,) = plans([ROOT / "shaders" / "matmul_at.toml"], request)
+    case = plan.case(plan.shapes[0])
+    (advice,) = advise(case, Options(array="a_tile", values=(16, 20))).advice
+    assert [trial.pitch for trial in advice.trials] == [17, 16, 18, 19, 20]
+    for trial in advice.trials:
+        run = sim.simulate(case.kernel.source, entry=case.kernel.entry, grid=case.grid, bindings=case.bindings,
+                           overrides={"TK_PAD": trial.pitch})  # fmt: skip
+        mine = [site.shared_wavefronts for site in run.sites if site.name == "a_tile"]
+        assert trial.sites == tuple(mine)
+        assert trial.bytes == run.counters["workgroup_memory_bytes"]
+
+
+# ---- what may be varied ----
+
+
+def layouts(text):
+    module = sim.check(text)
+    return Layouts(module, module.pipeline(), "tile")
+
+
+def test_a_constant_that_is_used_otherwise_is_no_pitch():
+    found = layouts(FORMS["written"])
+    (pitch,) = found.pitches()
+    assert (pitch.name, pitch.now) == ("TILE in indices of tile", 32)
+    assert found.reasons == ["TILE is no pitch of tile alone: shader.wgsl:7 uses it otherwise"]
+    (named,) = found.pitches("TILE")
+    assert named.name == "TILE"
+
+
+USES = """\
+const P = 3u;
+var<workgroup> tile: array<f32, P * 4u>;
+var<workgroup> other: array<f32, 64>;
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+fn place(row: u32, column: u32) -> u32 {{ return row * P + column; }}
+fn put(at: u32, next: u32) {{ tile[at] = 1.0; tile[at + next] = 2.0; }}
+@compute @workgroup_size(1)
+fn main(@builtin(local_invocation_index) lane: u32) {{
+    let at = place(lane, 1u);
+    var far = at;
+    far += P;
+    put(at, P);
+    tile[far] = 0.0;
+    {more}
+}}
+"""
+
+
+def elsewhere(more):
+    reach = Flow(parse(Source(USES.format(more=more)))).reach("P", "tile")
+    assert reach.sized
+    assert reach.indexed
+    assert reach.multiplied
+    return [span.text for span in reach.elsewhere]
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ("", []),
+        ("other[far] = 1.0;", ["far"]),
+        ("y[0] = f32(P);", ["P"]),
+        ("if far < 9u { y[0] = 1.0; }", ["far"]),
+        ("let c = lane % P; tile[c] = 1.0;", ["P"]),
+        ("let c = at / 4u; tile[c] = 1.0;", []),
+        ("for (var i = 0u; i < P; i += 1u) { tile[i * P] = 1.0; }", ["P"]),
+        ("other[place(0u, 0u)] = 1.0;", ["place"]),
+    ],
+)
+def test_values_are_followed_through_names_calls_and_results(more, found):
+    assert elsewhere(more) == found
+
+
+@pytest.mark.parametrize(
+    ("stored", "reason"),
+    [
+        ("[row * PITCH + at.x]", None),
+        ("[at.x + PITCH * row]", None),
+        ("[(row + 1u - 1u) * PITCH + (at.x)]", None),
+        (
+            "[32u * row + at.x]",
+            "shader.wgsl:13: tile[at.x * PITCH + row] has no index of the form row * PITCH + column",
+        ),
+        ("[at.x]", "shader.wgsl:9: tile[at.x] has no index of the form row * PITCH + column"),
+    ],
+)
+def test_swizzles_want_every_index_to_be_row_and_column(stored, reason):
+    text = TRANSPOSE.format(declared=f"const PITCH = 32u;\n{NAMED}", stored=stored, loaded="[at.x * PITCH + row]")
+    found = layouts(text)
+    assert bool(found.accesses) == (reason is None)
+    assert found.reasons == ([] if reason is None else [reason])
+
+
+def test_a_pointer_to_the_array_hides_its_indices():
+    text = FORMS["const"].replace("workgroupBarrier();", "workgroupBarrier(); let p = &tile; y[0] = (*p)[0];")
+    found = layouts(text)
+    assert found.accesses == ()
+    assert found.reasons == ["tile is not always used with 1 index"]
+
+
+def test_edits_keep_lines_and_places():
+    module = sim.check(FORMS["number"])
+    (pitch,) = Layouts(module, module.pipeline(), "tile").pitches()
+    changed = Layouts(module, module.pipeline(), "tile").change(pitch, 33, 0).module(module)
+    assert changed.source.line_count == module.source.line_count
+    assert "array<f32, (1024) / 32u * (32u + 1)>" in changed.source.text
+    assert "tile[((row)) * (32u + 1) + at.x]" in changed.source.text
+    assert Change().module(module) is module
+
+
+# ---- the command ----
+
+
+def test_the_command_shows_a_table_and_leaves_with_1_where_something_is_better(tmp_path):
+    file = tmp_path / "transpose.wgsl"
+    file.write_text(FORMS["const"])
+    result = bankshot("advise", file, "--grid", "2,2", "--pads", "31..33")
+    assert result.exit_code == 1
+    assert "tile: PITCH = 32 is best made 32 and column ^ (row & 31): 4,224 wavefronts become 256" in result.output
+    rows = [line.split() for line in result.output.splitlines()]
+    assert [
+        "33",
+        "1,056",
+        "4,224",
+        "256",
+        "0",
+        "128",
+        "128",
+        "same",
+        "same",
+        *["<-", "best", "without", "a", "swizzle"],
+    ] in rows
+    assert "not counted: 31: outputs differ" in result.output
+
+
+def test_json_has_every_trial(tmp_path):
+    file = tmp_path / "transpose.wgsl"
+    file.write_text(FORMS["const"].replace("PITCH = 32u", "PITCH = 33u"))
+    result = bankshot("advise", file, "--grid", "2,2", "--pads", "33..34", "--json")
+    assert result.exit_code == 0  # as written, it is the best of the two
+    (found,) = json.loads(result.stdout)["cases"][0]["arrays"]
+    assert [trial["pitch"] for trial in found["trials"]] == [33, 34]
+    assert found["best"] == found["written"]
+    assert found["trials"][1]["shared_wavefronts"] == 3 * SUBGROUPS  # lanes 0 and 16 meet
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--array", "tiles"), "--array tiles: the arrays in workgroup memory are tile"),
+        (("--pitch", "PICH"), "--pitch PICH: the module has no constant of that name"),
+        (("--pads", "9..3"), "--pads 9..3: write the smaller number, 0 or more, first"),
+        (("--pads", "some"), "--pads some: write FROM..TO, as in 0..33"),
+    ],
+)
+def test_wrong_use_is_a_sentence(options, message, tmp_path):
+    file = tmp_path / "transpose.wgsl"
+    file.write_text(FORMS["const"])
+    result = bankshot("advise", file, "--grid", "2,2", *options)
+    assert (result.exit_code, result.output.splitlines()[-1]) == (2, f"error: {message}")

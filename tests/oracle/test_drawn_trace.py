@@ -1,0 +1,96 @@
+"""Traces of a workgroup, and what figures take from them, against a kernel that is known by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sim
+from oracle.cases import Request, plans
+from oracle.errors import UsageError
+from oracle.trace import Request as Asked
+from oracle.trace import trace
+from sim.program.sites import Site
+from sim.wgsl.source import Source, Span
+
+# Lane 0 alone adds up what the first half of the lanes left; the last 8 lanes never have anything to do.
+KERNEL = """\
+@group(0) @binding(0) var<storage, read_write> y: array<u32, 2>;
+var<workgroup> parts: array<u32, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
+    if lane < 56u {
+        parts[lane] = group.x;
+    }
+    workgroupBarrier();
+    if lane == 0u {
+        for (var i = 0u; i < 2u; i += 1u) { y[group.x] = parts[i * 32u]; }
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    file = tmp_path_factory.mktemp("trace") / "known.wgsl"
+    file.write_text(KERNEL)
+    (plan,) = plans([file], Request(grid=(2, 1, 1)))
+    return trace(plan.case(plan.shapes[0]), (1, 0, 0))
+
+
+def test_requests_come_in_order_with_the_addresses_of_each_lane(traced):
+    assert [(r.site.kind, r.site.variable, r.subgroup, r.epoch) for r in traced.requests if r.site.kind != "op"] == [
+        ("store", "parts", 0, 0),
+        ("store", "parts", 1, 0),
+        ("barrier", None, 0, 0),
+        ("barrier", None, 1, 0),
+        *[("load", "parts", 0, 1), ("store", "y", 0, 1)] * 2,
+    ]
+    first, second = traced.of("parts", "store")
+    assert first.addresses.tolist() == [4 * lane for lane in range(32)]
+    assert second.addresses.tolist() == [4 * lane for lane in range(32, 56)] + [-1] * 8
+    assert [r.addresses[0] for r in traced.of("parts", "load")] == [0, 128]
+    assert [r.addresses[0] for r in traced.of("y")] == [4, 4]  # of workgroup 1
+    assert (traced.epochs, traced.lanes) == (2, 64)
+    assert traced.lines("parts", "store") == [6]
+
+
+def test_a_workgroup_that_is_not_there_is_wrong_use(traced):
+    with pytest.raises(UsageError, match=r"there is no workgroup \(2, 0, 0\) in a grid of \(2, 1, 1\)"):
+        trace(traced.case, (2, 0, 0))
+
+
+def test_lanes_idle_for_a_reason(traced):
+    figures = pytest.importorskip("oracle.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'")
+    works, waits, finished, nothing = range(4)
+    states = figures.lane_states(traced)
+    assert [words.split(":")[0] for words, _ in figures.STATES] == [
+        "works",
+        "waits",
+        "has finished",
+        "never has anything to do",
+    ]
+    assert set(states[0]) == {works}
+    assert set(states[56:].ravel()) == {nothing}
+    after = states[1:56, -1]
+    assert set(after) == {finished}
+    assert waits not in states
+
+
+def request(words, active):
+    site = Site("store", Span(Source(""), 0, 0), "workgroup", "tile", 4)
+    return Asked(site, 0, 0, np.where(active, 4 * np.array(words), -1))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 255), min_size=32, max_size=32), st.lists(st.booleans(), min_size=32, max_size=32))
+def test_as_many_wavefronts_are_drawn_as_the_device_charges(words, active):
+    figures = pytest.importorskip("oracle.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'")
+    one = request(words, active)
+    served = figures.wavefront_of(one, sim.devices.NVIDIA)
+    assert served.max() + 1 == sim.devices.NVIDIA.shared_wavefronts(np.array(words) * 4, 4, active, store=True)
+    assert ((served >= 0) == np.array(active)).all()
+    # In one wavefront, a bank gives one word.
+    for wavefront in range(served.max() + 1):
+        together = {words[lane] for lane in range(32) if served[lane] == wavefront}
+        assert len({word % 32 for word in together}) == len(together)

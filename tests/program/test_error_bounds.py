@@ -1,0 +1,385 @@
+"""Error bounds: no legal implementation goes beyond them, and they are small enough to be of use."""
+
+import random
+
+import numpy as np
+import pytest
+import random_programs as integers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from legal_arithmetic import SHARES, WRITTEN, Legal, computed, random_tree, written
+from random_floats import Maker, Renderer
+
+import sim
+
+DTYPES = {"f32": np.float32, "f16": np.float16}
+f32 = np.float32
+SLOW = settings(max_examples=30, deadline=None, derandomize=True)
+
+HEAD = """
+@group(0) @binding(0) var<storage, read> x: array<{kind}>;
+@group(0) @binding(1) var<storage, read> z: array<{kind}>;
+@group(0) @binding(2) var<storage, read_write> y: array<{kind}>;
+"""
+ENTRY = """
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) lane: u32) {{
+    let i = id.x;
+    let a = x[i];
+    let b = z[i];
+    {body}
+}}
+"""
+
+
+def run(body, a, b=None, *, kind="f32", before="", device="nvidia", out=None):
+    """`body` with `i`, `lane`, `a`, `b`, on as many invocations as there are elements; a multiple of 64."""
+    a = np.asarray(a, DTYPES[kind])
+    b = a if b is None else np.asarray(b, DTYPES[kind])
+    source = "enable f16;\n" * (kind == "f16") + HEAD.format(kind=kind) + before + ENTRY.format(body=body)
+    bindings = {"x": a, "z": b, "y": np.zeros(out or len(a), a.dtype)}
+    return sim.simulate(source, grid=len(a) // 64, bindings=bindings, probes="none", device=device)
+
+
+def unbounded(done):
+    return np.flatnonzero(np.isinf(done.bounds["y"])).tolist()
+
+
+def assert_holds(done, other, note=""):
+    """`other` is in the bounds of a run wherever there are any."""
+    ours, bound = done.outputs["y"].astype(float), done.bounds["y"]
+    beyond = np.isfinite(bound) & ~(np.abs(other - ours) <= bound)
+    assert not beyond.any(), (note, np.flatnonzero(beyond)[:3], ours[beyond][:3], other[beyond][:3], bound[beyond][:3])
+
+
+# ---- nobody goes beyond --------------------------------------------------------------------------------------
+
+
+def samples(seed, count, scale):
+    make = np.random.default_rng(seed)
+    a, b = make.normal(size=count) * scale, make.uniform(-2, 2, size=count)
+    return (np.abs(a), np.abs(b)) if seed % 3 == 0 else (np.rint(a), b) if seed % 3 == 1 else (a, b)
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+@SLOW
+@given(st.integers(0, 10**6))
+def test_random_expressions_on_whatever_the_spec_allows(kind, seed):
+    choice = random.Random(seed)
+    tree = random_tree(choice, choice.choice((2, 3, 4)))
+    a, b = samples(seed, 256, choice.choice((1, 1, 4, 0.1, 100, 1e-3 if kind == "f16" else 1e-20)))
+    done = run(f"y[i] = {written(tree)};", a, b, kind=kind, device=choice.choice(("nvidia", "lavapipe")))
+    a, b = (v.astype(DTYPES[kind]).astype(float) for v in (a, b))
+    for round_, share in enumerate(SHARES * 2):
+        legal = Legal(kind, share, seed + round_, reorders=round_ >= len(SHARES))
+        assert_holds(done, computed(tree, legal, a=a, b=b), (written(tree), share))
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_each_operation_on_what_is_exact_and_what_is_not(name, kind):
+    operands = 1 + max(i for i in range(3) if f"{{{i}}}" in WRITTEN[name])
+    for parts in ((("a",), ("b",), ("a",)), (("mul", ("a",), ("b",)), ("add", ("a",), ("b",)), ("b",))):
+        tree = (name, *parts[:operands])
+        a, b = samples(2, 2048, 2.0)
+        done = run(f"y[i] = {written(tree)};", a, b, kind=kind)
+        assert np.isfinite(done.bounds["y"]).mean() > 0.15  # half of the domain of a root of a product, and so on
+        a, b = (v.astype(DTYPES[kind]).astype(float) for v in (a, b))
+        for share in SHARES:
+            assert_holds(done, computed(tree, Legal(kind, share, 1), a=a, b=b), (written(tree), share))
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6))
+def test_random_control_flow_that_another_rounding_may_take_another_way(seed):
+    body = Maker(seed).program()
+    x = np.random.default_rng(seed).integers(-20, 20, 64).astype(f32) * f32(0.1)
+    bindings = {"x": x, "y": np.zeros(64 + 256, f32), "tenth": f32(0.1)}
+    options = {"grid": 2, "probes": "none", "device": "lavapipe"}
+    done = sim.simulate(Renderer(False).source(body), bindings=bindings, **options)
+    for choice in (1, 2, 3, 7, 403):
+        more = {**bindings, "seed": np.uint32(choice)}
+        other = sim.simulate(Renderer(True).source(body), bindings=more, **options)
+        assert_holds(done, other.outputs["y"].astype(float), choice)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_programs_without_floats_have_no_bounds(seed):
+    given = np.arange(16, dtype=np.uint32)
+    bindings = {"out": np.zeros(16 * integers.LOGGED, np.uint32), "given": given, "same": 2}
+    source = integers.render(integers.Maker(seed).program(), 8)
+    done = sim.simulate(source, grid=2, bindings=bindings, probes="none", budget=100_000)
+    assert (done.bounds["out"].max(), done.bounds.findings) == (0.0, ())
+
+
+def test_fused_and_separate_hold_each_other():
+    a, b = samples(5, 640, 1.0)
+    body = "var s = 0.0; for (var k = 0u; k < 50u; k++) { s = fma(a, x[(i + k) % 640u], s); s = s * b; } y[i] = s;"
+    fused, separate = run(body, a, b, device="nvidia"), run(body, a, b, device="lavapipe")
+    assert (fused.outputs["y"] != separate.outputs["y"]).any()
+    assert_holds(fused, separate.outputs["y"])
+    assert_holds(separate, fused.outputs["y"])
+
+
+MATMUL = """
+    var sum = 0.0;
+    for (var k = 0u; k < 768u; k++) { sum += x[(i * 768u + k) % 4096u] * z[(k * 64u + i) % 4096u]; }
+    y[i] = sum;
+"""
+
+
+def test_a_long_sum_is_held_and_an_error_of_a_ten_thousandth_is_not():
+    make = np.random.default_rng(3)
+    a, b = make.uniform(0.5, 1.5, size=(2, 4096)).astype(f32)
+    done = run(MATMUL, a, b)
+    i, k = np.arange(4096)[:, None], np.arange(768)
+    truth = np.sum(a[(i * 768 + k) % 4096].astype(float) * b[(k * 64 + i) % 4096], axis=1)
+    assert_holds(done, truth)
+    planted = truth * (1 + 1e-4)
+    assert (np.abs(planted - done.outputs["y"]) > done.bounds["y"]).all()
+
+
+def test_a_softmax_by_way_of_workgroup_memory():
+    before = "var<workgroup> m: array<f32, 64>;"
+    fold = "for (var k = 32u; k > 0u; k /= 2u) {{ if lane < k {{ m[lane] = {}; }} workgroupBarrier(); }}"
+    body = f"""
+        m[lane] = a; workgroupBarrier();
+        {fold.format("max(m[lane], m[lane + k])")}
+        let top = m[0]; workgroupBarrier();
+        let e = exp(a - top);
+        m[lane] = e; workgroupBarrier();
+        {fold.format("m[lane] + m[lane + k]")}
+        y[i] = e / m[0];
+    """
+    a = np.random.default_rng(4).normal(size=128).astype(f32) * 3
+    done = run(body, a, before=before)
+    rows = a.astype(float).reshape(2, 64)
+    for share in SHARES:
+        legal = Legal("f32", share, 6)
+        e = legal.exp(legal.sub(rows, rows.max(axis=1, keepdims=True)))
+        total = e
+        while total.shape[1] > 1:
+            total = legal.add(total[:, : total.shape[1] // 2], total[:, total.shape[1] // 2 :])
+        assert_holds(done, legal.div(e, total).reshape(-1), share)
+    assert (done.bounds["y"] < 2e-4 * done.outputs["y"]).all()
+
+
+# ---- what is exact -------------------------------------------------------------------------------------------
+
+TENTHS = np.arange(64) * f32(0.1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y[i] = a;",
+        "y[i] = -abs(max(a, b)) * 2.0;",
+        "y[i] = select(a, b, a > 3.0);",
+        "y[i] = f32(i) * 0.5 + 3.0; if y[i] > 7.0 { y[i] = 1.0; }",
+        "var s = 0.0; for (var t = 0.0; t < 1.0; t += 0.25) { s = t; } y[i] = s;",
+        "y[i] = f32(i32(f32(i) * 2.0));",
+        "y[i] = bitcast<f32>(bitcast<u32>(a) ^ 0x80000000u);",
+        "y[i] = f32(i % 7u) + floor(a);",
+    ],
+)
+def test_what_nothing_is_rounded_off_has_no_bound(body):
+    done = run(body, np.abs(TENTHS) + 1)
+    worst = done.bounds["y"].max()
+    # Products and sums that no branch hangs on are not looked at; these are exact all the same.
+    assert worst <= 2 * np.spacing(np.abs(done.outputs["y"]).max())
+    assert done.bounds.findings == ()
+
+
+def test_copies_are_exact():
+    done = run("var t: array<f32, 4>; t[i % 4u] = a; y[i] = t[i % 4u];", TENTHS)
+    assert done.bounds["y"].max() == 0
+
+
+def test_subnormal_numbers_may_be_flushed():
+    a = np.full(64, f32(1e-40))
+    assert run("y[i] = a * 1e30;", a).bounds["y"].min() >= float(a[0]) * 1e30
+    assert run("y[i] = select(1.0, 2.0, a == 0.0);", a).bounds["y"].min() >= 1.0
+    halves = run("y[i] = a * 1024.0h;", np.full(64, 2.0**-20), kind="f16")
+    assert halves.bounds["y"].min() >= 2.0**-10
+
+
+def test_overflow_leaves_nothing_to_say():
+    assert unbounded(run("y[i] = a * 3e38;", [1.0] * 32 + [1.2] * 32)) == list(range(32, 64))
+    assert unbounded(run("y[i] = a * 2.0h;", [32000.0] * 32 + [33000.0] * 32, kind="f16")) == list(range(32, 64))
+
+
+# ---- branches ------------------------------------------------------------------------------------------------
+
+NEAR = np.linspace(1, 2, 64).astype(f32)
+NEAR[5] = 1.5  # times 1.1 it is rounded, and compared with what it is rounded to
+LIMIT = f"{float(f32(1.5) * f32(1.1))!r}f"
+
+
+@pytest.mark.parametrize(
+    ("body", "lanes"),
+    [
+        (f"var v = a; if a * b > {LIMIT} {{ v = a * 3.0; }} y[i] = v;", [5]),
+        (f"if a * b > {LIMIT} {{ y[i] = a; }}", [5]),
+        (f"if a * b <= {LIMIT} {{ return; }} y[i] = a;", [5]),
+        (f"var s = 0.0; loop {{ s += 1.0; if s > 3.0 || a * b > {LIMIT} {{ break; }} }} y[i] = s;", [5]),
+        (f"while a * b > {LIMIT} && y[i] < 2.0 {{ y[i] += 1.0; }}", [5]),
+        (f"switch u32(a * b > {LIMIT}) {{ case 0u: {{ y[i] = 1.0; }} default: {{ y[i] = 2.0; }} }}", [5]),
+        (f"y[i] = f32(u32(a * b - {LIMIT} + 1.0)) * 0.0;", [5]),
+        (f"y[i] = select(1.0, 2.0, a * b > {LIMIT});", []),
+        (f"if a * b > {LIMIT} {{ y[u32(a * 64.0) % 64u] = 1.0; }}", list(range(64))),  # who knows which
+        (f"if a * b > {LIMIT} && i == 4u {{ y[i] = 1.0; }}", []),  # lane 5 is out, whatever the product
+    ],
+)
+def test_a_branch_that_a_rounding_decides(body, lanes):
+    done = run(body, NEAR, np.full(64, 1.1))
+    assert unbounded(done) == lanes
+    assert bool(done.bounds.findings) == bool(lanes)
+
+
+def test_the_finding_names_branch_count_and_first_invocation():
+    done = run(f"if a * b > {LIMIT} {{ y[i] = a; }}", np.tile(NEAR, 2), np.full(128, 1.1))
+    (finding,) = done.bounds.findings
+    assert (finding.code, finding.severity, finding.count) == ("rounding", "info", 2)
+    assert (finding.workgroup, finding.lanes) == ((0, 0, 0), (5,))
+    assert finding.span is not None
+    assert finding.span.text == f"a * b > {LIMIT}"
+
+
+def test_a_select_that_a_rounding_decides_is_as_far_off_as_its_operands():
+    done = run(f"y[i] = select(1.0, 4.0, a * b > {LIMIT});", NEAR, np.full(64, 1.1))
+    assert done.bounds["y"].tolist() == [0.0] * 5 + [3.0] + [0.0] * 58
+
+
+def test_indices_that_a_rounding_decides():
+    gather = run(f"y[i] = x[u32(a * b > {LIMIT})];", NEAR, np.full(64, 1.1))
+    assert unbounded(gather) == [5]
+    scatter = run(f"y[i + u32(a * b > {LIMIT})] = 1.0;", NEAR, np.full(64, 1.1))
+    assert unbounded(scatter) == list(range(64))
+    local = f"var t: array<f32, 4>; t[u32(a * b > {LIMIT})] = 1.0; y[i] = t[2];"
+    assert unbounded(run(local, NEAR, np.full(64, 1.1))) == [5]
+
+
+# ---- memory --------------------------------------------------------------------------------------------------
+
+
+def test_structs_of_several_kinds_private_arrays_and_functions():
+    source = """
+        enable f16;
+        struct S { a: f32, n: u32, h: vec2<f16>, v: vec3f }
+        @group(0) @binding(0) var<storage, read_write> s: array<S>;
+        var<private> p: array<S, 2>;
+        fn triple(v: ptr<private, S>) -> S { var t = *v; t.a = t.a * 3.0; t.v.y += 0.1; return t; }
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
+            p[i % 2u] = s[i];
+            p[i % 2u].h.y = p[i % 2u].h.y * 1.1h;
+            s[i] = triple(&p[1]);
+        }
+    """
+    words = np.zeros((4, 8), np.uint32)
+    words[:, 0] = np.array([1.1, 1.2, 1.3, 1.4], f32).view(np.uint32)
+    words[:, 1] = 7
+    words[:, 2] = np.array([1.5, 2.5], np.float16).view(np.uint32)[0]
+    done = sim.simulate(source, grid=1, bindings={"s": words}, probes="none")
+    bounds = done.bounds["s"].reshape(4, 8)
+    assert (bounds[[0, 2]] > 0).sum() == 4  # of p[1], which stayed zero: 0 * 3 may be off by a flush, 0 + 0.1 too
+    assert bounds[1].tolist() == pytest.approx([3 * 2.0**-23, 0, 1.5 * 2.0**-9, 0, 0, 1.5 * 2.0**-27, 0, 0], rel=1e-3)
+
+
+def test_a_uniform_and_an_exact_buffer_cost_nothing():
+    source = """
+        @group(0) @binding(0) var<uniform> f: vec4f;
+        @group(0) @binding(1) var<storage, read_write> y: array<vec4f>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[i] = f * 0.3; }
+    """
+    done = sim.simulate(source, grid=1, bindings={"f": (1.0, 2.0, 3.0, 4.0), "y": np.zeros((4, 4), f32)})
+    assert done.bounds["y"].shape == (4, 4)
+    assert done.bounds["y"][0] / np.spacing(done.outputs["y"][0]) == pytest.approx([1.5] * 4, rel=1e-5)
+
+
+def test_integers_made_of_floats_have_a_bound_of_nothing_or_everything():
+    source = """
+        @group(0) @binding(0) var<storage, read> x: array<f32>;
+        @group(0) @binding(1) var<storage, read_write> n: array<atomic<u32>>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
+            atomicAdd(&n[i / 2u], u32(x[i] * 1.1));
+        }
+    """
+    x = np.array([1.0, 2.0, 1.5, 100 / 1.1], f32)
+    done = sim.simulate(source, grid=1, bindings={"x": x, "n": np.zeros(2, np.uint32)})
+    assert done.bounds["n"].tolist() == [0.0, np.inf]
+
+
+def test_bytes_and_structured_arrays_have_a_bound_for_each_word():
+    source = """
+        @group(0) @binding(0) var<storage, read_write> y: array<vec2f>;
+        @compute @workgroup_size(2) fn main(@builtin(local_invocation_index) i: u32) { y[i].y = y[i].x * 0.1; }
+    """
+    given = np.array([1, 0, 2, 0], f32)
+    pairs = given.view([("a", f32), ("b", f32)])
+    for form in (given.tobytes(), pairs):
+        bounds = sim.simulate(source, grid=1, bindings={"y": form}).bounds["y"]
+        assert (bounds > 0).tolist() == [False, True, False, True]
+
+
+# ---- subgroups -----------------------------------------------------------------------------------------------
+
+SUBGROUPS = "enable subgroups;\n"
+
+
+def in_subgroups(body, a):
+    source = SUBGROUPS + HEAD.format(kind="f32") + ENTRY.format(body=body)
+    bindings = {"x": a, "z": a, "y": np.zeros(len(a), f32)}
+    return sim.simulate(source, grid=len(a) // 64, bindings=bindings, probes="none")
+
+
+@pytest.mark.parametrize(
+    ("call", "combine"),
+    [
+        ("subgroupAdd", lambda legal, a, b: legal.add(a, b)),
+        ("subgroupMul", lambda legal, a, b: legal.mul(a, b)),
+        ("subgroupMax", lambda legal, a, b: np.maximum(a, b)),
+    ],
+)
+def test_a_reduction_over_a_subgroup_holds_any_order(call, combine):
+    a = np.random.default_rng(8).uniform(-2, 2, size=64).astype(f32)
+    done = in_subgroups(f"y[i] = {call}(a * 1.1);", a)
+    for seed, share in enumerate(SHARES * 3):
+        legal = Legal("f32", share, seed)
+        rows = legal.mul(a.astype(float), np.full(64, float(f32(1.1)))).reshape(2, 32)
+        order = np.random.default_rng(seed).permutation(32)
+        total = rows[:, order[0]]
+        for lane in order[1:]:
+            total = combine(legal, total, rows[:, lane])
+        assert_holds(done, np.repeat(total, 32), share)
+    assert (done.bounds["y"] < 1e-4 * np.maximum(1, np.abs(done.outputs["y"]))).all()
+
+
+def test_shuffles_and_ballots_take_their_bounds_along():
+    a = NEAR
+    shuffled = in_subgroups("y[i] = subgroupShuffleXor(a * 1.1, 1u);", a)
+    straight = in_subgroups("y[i] = a * 1.1;", a)
+    assert shuffled.bounds["y"].tolist() == straight.bounds["y"].reshape(-1, 2)[:, ::-1].reshape(-1).tolist()
+    ballot = in_subgroups(f"y[i] = f32(subgroupBallot(a * 1.1f > {LIMIT}).x);", a)
+    assert unbounded(ballot) == list(range(32))  # lane 5's whole subgroup
+
+
+# ---- textures ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "worst"),
+    [("textureLoad(t, vec2u(i, 0u), 0)", 0.0), ("textureSampleLevel(t, s, vec2f(f32(i) * 0.25, 0.5), 0.0)", np.inf)],
+)
+def test_a_texel_is_exact_and_how_a_sample_is_filtered_nobody_says(call, worst):
+    source = f"""
+        @group(0) @binding(0) var t: texture_2d<f32>;
+        @group(0) @binding(1) var s: sampler;
+        @group(0) @binding(2) var<storage, read_write> y: array<f32>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {{
+            y[i] = {call}.x;
+        }}
+    """
+    bindings = {"t": np.ones((1, 4), f32), "s": {}, "y": np.zeros(4, f32)}
+    used = {k: v for k, v in bindings.items() if k != "s" or "Sample" in call}
+    done = sim.simulate(source, grid=1, bindings=used)
+    assert (done.bounds["y"].max(), done.bounds.findings) == (worst, ())

@@ -1,0 +1,103 @@
+"""Outside preprocessors: what a command is given, what becomes of its output, and every way in which it can fail."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import sim
+from sim.wgsl.outside import filtered
+
+PYTHON = f'"{sys.executable}" -c'
+BROKEN = "fn f() { return 1 }"
+
+
+def run(command: str, text: str = "", **given) -> tuple[str, str]:
+    options = {"defines": {}, "include_dirs": [], "folder": Path("kernels")} | given
+    return filtered(text, "m.wgsl", command, **options)
+
+
+def error(wgsl, **options) -> str:
+    with pytest.raises(sim.WgslError) as caught:
+        sim.check(wgsl, **options)
+    return str(caught.value)
+
+
+def test_text_goes_in_and_comes_out():
+    swap = "import sys; sys.stdout.write(sys.stdin.read().replace('a', 'b'))"
+    assert run(f'{PYTHON} "{swap}"', "a\nå") == ("b\nå", "m.wgsl")
+
+
+def test_words_that_stand_for_what_is_given():
+    given = {"defines": {"N": 4, "ON": True, "TYPE": "vec2<f32>"}, "include_dirs": [Path("lib"), Path("my lib")]}
+    show = "import sys; print(sys.argv[1:])"
+    written, _ = run(f'{PYTHON} "{show}" {{defines}} {{includes}} x={{folder}} {{other}} *', **given)
+    words = ["-DN=4", "-DON=true", "-DTYPE=vec2<f32>", "-Ikernels", "-Ilib", "-Imy lib", "x=kernels", "{other}", "*"]
+    assert written == f"{words}\n"
+
+
+def test_ours_comes_after():
+    emit = "print('#if N > 3\\nconst a = N;\\n#endif')"
+    module = sim.check("", preprocess=f'{PYTHON} "{emit}"', defines={"N": 4})
+    assert "const a = 4;" in module.source.text
+
+
+def test_markers_lead_back():
+    emit = "print('\\n\\n# 30 \\'made.tmpl\\'\\nconst a = ;'.replace(chr(39), chr(34)))"
+    assert error("", preprocess=f'{PYTHON} "{emit}"').startswith("made.tmpl:30:11: error: expected an expression")
+
+
+def test_lines_that_may_have_moved_are_not_called_the_shaders():
+    same = "import sys; print(sys.stdin.read(), end='')"
+    assert error("\n" + BROKEN, preprocess=f'{PYTHON} "{same}"').startswith("shader.wgsl:2:18: error")
+    longer = "import sys; print('\\n\\n' + sys.stdin.read())"
+    message = error("\n" + BROKEN, preprocess=f'{PYTHON} "{longer}"')
+    assert message.startswith(f"shader.wgsl (as {Path(sys.executable).name} wrote it):4:18: error")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("", "the command of an outside preprocessor is empty"),
+        ("  ", "the command of an outside preprocessor is empty"),
+        ("no-such-program -x", "the preprocessor 'no-such-program -x' cannot be started: No such file or directory"),
+        (".", "the preprocessor '.' cannot be started: Permission denied"),
+        ("x\0y", "cannot be started: embedded null byte"),
+        ("cat 'x", "the preprocessor 'cat 'x' cannot be read: no closing quotation"),
+        (f'{PYTHON} "import sys; sys.exit(3)"', "failed with exit code 3"),
+        (
+            f"{PYTHON} \"import sys; sys.exit('line 4 is bad')\"",
+            "failed with exit code 1\nnote: it says: line 4 is bad",
+        ),
+        (f'{PYTHON} "import sys; sys.stdout.buffer.write(bytes([255]))"', "wrote something that is not UTF-8 text"),
+    ],
+)
+def test_failures(command, message):
+    said = error("", preprocess=command)
+    assert said.startswith("error: the ")
+    assert message in said
+
+
+def test_a_command_that_does_not_end():
+    with pytest.raises(sim.WgslError, match=r"took more than 0\.2 seconds"):
+        run(f'{PYTHON} "import time; time.sleep(9)"', seconds=0.2)
+
+
+def test_a_command_that_does_not_read():
+    assert run(f'{PYTHON} ""', "x" * 1_000_000) == ("", "m.wgsl")
+
+
+@pytest.mark.skipif(shutil.which("cpp") is None, reason="needs a C preprocessor: apt-get install cpp")
+def test_the_c_preprocessor_expands_macros_with_parameters(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "part.inc").write_text("#define TWICE(x) ((x) * SCALE)\n\nconst b = TWICE(nothing);\n")
+    shader = tmp_path / "kernels" / "k.wgsl"
+    shader.write_text('const a = 1;\n#include "part.inc"\nconst c = TWICE(a);\n')
+    options = {"preprocess": "cpp -w {includes} {defines}", "defines": {"SCALE": 2}}
+    assert error(Path("kernels/k.wgsl"), **options).startswith("kernels/part.inc:3:")
+    (tmp_path / "kernels" / "part.inc").write_text("#define TWICE(x) ((x) * SCALE)\n")
+    assert "const c = ((a) * 2);" in sim.check(shader, **options).source.text
+    shader.write_text('const a = 1;\n\n#include "part.inc"\nconst c = TWICE(nothing);\n')
+    assert error(Path("kernels/k.wgsl"), **options).startswith("kernels/k.wgsl:4:")
