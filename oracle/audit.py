@@ -322,6 +322,7 @@ def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:
         adapter=audit.adapter,
         arrays=case.shape.golden == "outputs",
         source=kernel.source,
+        free=[binding.var for binding in kernel.bindings if binding.name in kernel.free],
     )
     return goldens.check(golden_place(kernel, case.shape), new, options.update and audit.ok, options.how)
 

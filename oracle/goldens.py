@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,11 +80,14 @@ def read(path: Path) -> Golden:
 
 
 def of_run(run: Any, *, folder: Path, owner: str, title: str, adapter: Any = None, arrays: bool = False,
-           source: Path | None = None) -> Golden:  # fmt: skip
-    """What there is to remember of a run. Files are named as seen from `folder`, where the manifest or test lies."""
+           source: Path | None = None, free: Collection[str] = ()) -> Golden:  # fmt: skip
+    """What there is to remember of a run. Files are named as seen from `folder`, where the manifest or test lies.
+
+    `free`: outputs whose bits WGSL leaves open, so that they may differ between machines: a reference judges them.
+    """
     import sim
 
-    outputs = _arrays(run.outputs)
+    outputs = _arrays({key: output for key, output in run.outputs.items() if key not in free})
     return Golden(
         owner=owner,
         title=title,

@@ -17,7 +17,8 @@
                         samples it cannot be). Rules are those of `oracle.compare`; `{ rule = "derived" }` holds an
                         output against the error bounds that the simulator derives, and is what counts where the
                         reference derives none; `golden = true`, whether counters and digests of outputs are to be as
-                        they were (`oracle.goldens`), or "outputs", which keeps the outputs themselves as well
+                        they were (`oracle.goldens`; of `free` outputs there is no digest), or "outputs", which keeps
+                        the outputs themselves as well
     [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
                         `kernel.name = "scale_f16"`, `bind.X.dtype = "f16"`
 

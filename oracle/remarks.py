@@ -125,7 +125,7 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
     entry = audit.run.pipeline.entry.span if hasattr(audit.run.pipeline, "entry") else None
     for check in audit.outputs:
         if not check.ok:
-            words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
+            words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}{_worst(check)}"
             yield _of_span(ERROR, "output", words, entry, str(kernel.source), check.comparison.mismatches)
     for check in audit.limits:
         if not check.ok:
@@ -140,6 +140,15 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
             yield of_finding(NOTE if check.ok else ERROR, check.finding, str(kernel.source))
     if audit.golden is not None and not audit.golden.ok:
         yield from golden_remarks(audit.golden, kernel.path)
+
+
+def _worst(check: Any) -> str:
+    """The element that is furthest off, and who wrote it."""
+    if not check.comparison.worst:
+        return ""
+    d = check.comparison.worst[0]
+    owner = f", written by {d.owner}" if d.owner else ""
+    return f"; worst [{', '.join(map(str, d.index))}]: {d.actual:.9g} for {d.expected:.9g}{owner}"
 
 
 def of_finding(level: str, f: Any, file: str) -> Remark:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -128,6 +129,14 @@ def test_a_broken_golden_is_wrong_use(path, text):
     path.write_text(text)
     with pytest.raises(UsageError, match=r"k-N6\.json: .* anew"):
         check(path, golden())
+
+
+def test_outputs_whose_bits_are_free_are_not_remembered(tmp_path):
+    run = SimpleNamespace(
+        outputs={"y": Y, "z": Y}, counters={}, sites=[], grid=(1, 1, 1), device=SimpleNamespace(name="nvidia")
+    )
+    new = goldens.of_run(run, folder=tmp_path, owner="k.toml", title="k", arrays=True, free=["z"])
+    assert (list(new.outputs), list(new.arrays)) == (["y"], ["y"])
 
 
 def test_outputs_of_every_kind_have_names():
