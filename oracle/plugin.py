@@ -37,7 +37,7 @@ OPTIONS = (
     ("--bankshot-sweep", "run the shapes that manifests call heavy, too"),
     (
         "--bankshot-gpu",
-        "compare with wgpu, bit for bit, where there is an adapter; BANKSHOT_REQUIRE_GPU=1 makes it a must",
+        "compare with wgpu, bit for bit, if there is an adapter; there must be if BANKSHOT_REQUIRE_GPU=1",
     ),
 )
 
@@ -47,9 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, words in OPTIONS:
         group.addoption(name, action="store_true", help=words)
     group.addoption("--bankshot-adapter", metavar="NAME", help="part of the wgpu adapter's name: llvmpipe, nvidia, ...")
-    group.addoption(
-        "--bankshot-device", metavar="NAME", help="device profile that is charged for (ini: bankshot_device)"
-    )
+    group.addoption("--bankshot-device", metavar="NAME", help="profile that is charged for (ini: bankshot_device)")
     group.addoption("--bankshot-sarif", metavar="FILE", help="write what is wrong as SARIF 2.1.0")
     parser.addini("bankshot_device", "device profile that is charged for", default="nvidia")
 
@@ -119,12 +117,13 @@ class Manifest(pytest.File):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not any("::" in argument for argument in config.args) and not config.getoption("lf", False):
-        items += _unused_of_tests(items)  # before anybody deselects some
+        items += list(_unused_of_tests(items))  # before anybody deselects some
     if not config.getoption("--bankshot-sweep"):
         heavy = [item for item in items if isinstance(item, KernelItem) and item.shape.cost == "heavy"]
         if heavy:
             config.hook.pytest_deselected(items=heavy)
-            items[:] = [item for item in items if item not in heavy]
+            left_out = set(heavy)
+            items[:] = [item for item in items if item not in left_out]
 
 
 def _unused_of_tests(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
