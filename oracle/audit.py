@@ -10,17 +10,18 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sim.models import Exceeded, check_dispatch
 
-from . import gpu, references
+from . import golden_files, goldens, gpu, references
 from .cases import expected_counters
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
 from .errors import NoAdapter, TooLarge, UsageError
-from .manifest import Case
+from .manifest import Case, Kernel, Shape
 from .reflect import check_module
 
 Say = Callable[[str], None]
@@ -32,12 +33,19 @@ SOON = 1.0  # seconds; who waits longer is told how far it is
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`gpu`: compare with wgpu as well; `adapter`: which one; `device`: the profile that is charged for."""
+    """`gpu`: compare with wgpu as well; `adapter`: which one; `device`: the profile that is charged for.
+
+    `golden`: hold the run against its golden, where the manifest wants one; `update`: write it; `how`: how people ask
+    for that.
+    """
 
     device: str = "nvidia"
     gpu: bool = True
     adapter: str | None = None
     require_gpu: bool = field(default_factory=lambda: os.environ.get("BANKSHOT_REQUIRE_GPU") == "1")
+    golden: bool = True
+    update: bool = False
+    how: str = "bankshot audit --update-golden"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,7 @@ class Audit:
     adapter: gpu.AdapterInfo | None
     notes: tuple[str, ...]
     seconds: dict[str, float]
+    golden: goldens.Verdict | None = None
 
     @property
     def subgroup_size(self) -> int:
@@ -118,7 +127,8 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        return all(check.ok for check in (*self.outputs, *self.counters, *self.limits, *self.findings))
+        checks = (*self.outputs, *self.counters, *self.limits, *self.findings, *([self.golden] if self.golden else []))
+        return all(check.ok for check in checks)
 
 
 def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
@@ -139,7 +149,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     if options.gpu:
         adapter, more = _against_gpu(case, run, truth, options, say, seconds, notes)
         checks += more
-    return Audit(
+    verdict = Audit(
         case=case,
         device=options.device,
         run=run,
@@ -151,6 +161,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         notes=tuple(notes),
         seconds=seconds,
     )
+    return replace(verdict, golden=_golden_check(verdict, options)) if options.golden and case.shape.golden else verdict
 
 
 def simulate(
@@ -298,6 +309,26 @@ def _against_gpu(
     if profile != options.device:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return adapter, gpu_checks(case, run, on_gpu, truth)
+
+
+def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:
+    """Of a run that is wrong in another way no golden is written."""
+    case, kernel = audit.case, audit.case.kernel
+    new = goldens.of_run(
+        audit.run,
+        folder=kernel.path.parent,
+        owner=kernel.path.name,
+        title=f"{kernel.name} {case.shape}".strip(),
+        adapter=audit.adapter,
+        arrays=case.shape.golden == "outputs",
+        source=kernel.source,
+        free=[binding.var for binding in kernel.bindings if binding.name in kernel.free],
+    )
+    return goldens.check(golden_place(kernel, case.shape), new, options.update and audit.ok, options.how)
+
+
+def golden_place(kernel: Kernel, shape: Shape) -> Path:
+    return golden_files.place(kernel.path.parent, kernel.name, str(shape))
 
 
 def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:
