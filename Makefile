@@ -3,7 +3,7 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all claims test check lint types test-all conformance fuzz-reader bench clean
+.PHONY: audit audit-all claims test check lint types test-all conformance fuzz-reader bench notebooks clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders

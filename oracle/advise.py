@@ -118,7 +118,7 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None) -> Advis
         advice += _of_array(layouts, bench, options, say)
         reasons += layouts.reasons
     if options.pitch is not None and not any(each.pitch == options.pitch for each in advice):
-        raise UsageError(f"--pitch {options.pitch}: the module has no constant of that name")
+        raise UsageError(f"--pitch {options.pitch}: the module has no whole number of that name that is known here")
     return Advised(case, options.device, tuple(advice), tuple(dict.fromkeys(reasons)))
 
 

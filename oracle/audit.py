@@ -10,18 +10,19 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sim.models import Exceeded, check_dispatch
 
-from . import gpu, references
+from . import golden_files, goldens, gpu, references
 from .cases import expected_counters
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
 from .devices import Charged, charge
 from .errors import NoAdapter, TooLarge, UsageError
-from .manifest import Case
+from .manifest import Case, Kernel, Shape
 from .reflect import check_module
 
 Say = Callable[[str], None]
@@ -34,13 +35,20 @@ SOON = 1.0  # seconds; who waits longer is told how far it is
 @dataclass(frozen=True, slots=True)
 class Options:
     """`gpu`: compare with wgpu as well; `adapter`: which one; `device`: the profile that is charged for; `also`: more
-    of them, to set beside it."""
+    of them, to set beside it.
+
+    `golden`: hold the run against its golden, where the manifest wants one; `update`: write it; `how`: how people ask
+    for that.
+    """
 
     device: str = "nvidia"
     also: tuple[str, ...] = field(default=(), kw_only=True)
     gpu: bool = True
     adapter: str | None = None
     require_gpu: bool = field(default_factory=lambda: os.environ.get("BANKSHOT_REQUIRE_GPU") == "1")
+    golden: bool = True
+    update: bool = False
+    how: str = "bankshot audit --update-golden"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,7 @@ class Audit:
     notes: tuple[str, ...]
     seconds: dict[str, float]
     devices: tuple[Charged, ...] = ()
+    golden: goldens.Verdict | None = None
 
     @property
     def subgroup_size(self) -> int:
@@ -122,7 +131,8 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        return all(check.ok for check in (*self.outputs, *self.counters, *self.limits, *self.findings))
+        checks = (*self.outputs, *self.counters, *self.limits, *self.findings, *([self.golden] if self.golden else []))
+        return all(check.ok for check in checks)
 
 
 def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
@@ -146,7 +156,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     devices = ()
     if options.also:
         devices = timed(seconds, "other devices", lambda: side_by_side(case, run, options.also, say))
-    return Audit(
+    verdict = Audit(
         case=case,
         device=options.device,
         run=run,
@@ -159,6 +169,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         seconds=seconds,
         devices=devices,
     )
+    return replace(verdict, golden=_golden_check(verdict, options)) if options.golden and case.shape.golden else verdict
 
 
 def simulate(
@@ -311,6 +322,26 @@ def _against_gpu(
     if profile != options.device:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return adapter, gpu_checks(case, run, on_gpu, truth)
+
+
+def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:
+    """Of a run that is wrong in another way no golden is written."""
+    case, kernel = audit.case, audit.case.kernel
+    new = goldens.of_run(
+        audit.run,
+        folder=kernel.path.parent,
+        owner=kernel.path.name,
+        title=f"{kernel.name} {case.shape}".strip(),
+        adapter=audit.adapter,
+        arrays=case.shape.golden == "outputs",
+        source=kernel.source,
+        free=[binding.var for binding in kernel.bindings if binding.name in kernel.free],
+    )
+    return goldens.check(golden_place(kernel, case.shape), new, options.update and audit.ok, options.how)
+
+
+def golden_place(kernel: Kernel, shape: Shape) -> Path:
+    return golden_files.place(kernel.path.parent, kernel.name, str(shape))
 
 
 def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:

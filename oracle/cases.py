@@ -18,6 +18,7 @@ from .errors import UsageError
 from .expressions import fraction
 from .manifest import Case, Kernel, Shape
 from .reflect import check_module, entry_point
+from .toml import is_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class Request:
     preprocess: str | None = None
     quick: bool = False
     sweep: bool = True  # every shape of a manifest; else its default sizes only
+
+    @property
+    def as_in_manifest(self) -> bool:
+        """Whether a kernel runs as its manifest has it, so that its goldens hold."""
+        return not (self.arrays or self.grid or self.entry or self.overrides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +90,12 @@ def _files(path: Path) -> list[Path]:
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*.toml") if _is_manifest(file))
+        found = sorted(file for file in path.rglob("*.toml") if is_manifest(file))
         if not found:
             raise UsageError(f"{path}: holds no manifest (a .toml file with a [kernel] table)")
         return found
     beside = path.with_suffix(".toml")
     return [beside if path.suffix == ".wgsl" and beside.exists() else path]
-
-
-def _is_manifest(file: Path) -> bool:
-    try:
-        return "[kernel]" in file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
 
 
 def _plans(path: Path, request: Request) -> list[Plan]:

@@ -34,6 +34,7 @@ class Guarded(click.Group):
             return super().invoke(ctx)
         except (UsageError, WgslError) as error:
             click.echo(str(error) if isinstance(error, WgslError) else f"error: {error}", err=True)
+            _annotate_error(error)
             ctx.exit(WRONG_USE)
         except MemoryError as error:
             click.echo(f"error: there is not enough memory ({str(error) or 'none is left'})", err=True)
@@ -49,6 +50,15 @@ class Guarded(click.Group):
             message = str(error) if isinstance(error, Crash) else f"internal error: {type(error).__name__}: {error}"
             click.echo(f"{message}\nthis is a fault of bankshot; BANKSHOT_DEBUG=1 shows where", err=True)
             ctx.exit(INTERNAL)
+
+
+def _annotate_error(error: UsageError | WgslError) -> None:
+    """Where GitHub listens, beside the source too."""
+    from . import report_ci
+    from .remarks import entry_of_error
+
+    if report_ci.on_github():
+        click.echo("\n".join(report_ci.github_lines([entry_of_error("", error)])), err=True)
 
 
 @click.group(cls=Guarded, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -235,28 +245,54 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     show_default=True,
     help="The source with counters: all of it, only lines that were charged; auto: all of it once per kernel.",
 )
+@click.option("--update-golden", is_flag=True, help="Write the goldens that the manifests want; never where CI is set.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "github", "json"]),
+    default="text",
+    help="github: text, and annotations beside the source; by itself where GITHUB_ACTIONS is set.",
+)
+@click.option("--sarif", type=click.Path(path_type=Path, dir_okay=False), help="Write a SARIF 2.1.0 log to this file.")
 @JSON
 def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, sweep: bool, listing: str,
-          as_json: bool, **given: Any) -> None:  # fmt: skip
-    """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings."""
+          update_golden: bool, form: str, sarif: Path | None, as_json: bool, **given: Any) -> None:  # fmt: skip
+    """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
     from . import audit as room
+    from . import golden_files, report_ci
+    from .remarks import entry_of
     from .report_json import audit_entry
     from .report_text import show_audit
 
     first, *also = parse_devices(device)
-    options = room.Options(first, gpu, adapter, also=tuple(also))
+    if update_golden:
+        golden_files.may_write("--update-golden")
+    request = _request(**given, quick=not sweep)
+    options = room.Options(first, gpu, adapter, also=tuple(also), golden=request.as_in_manifest, update=update_golden)
+    as_json = as_json or form == "json"
     listed: set[str] = set()
+    entries = []
 
     def compute(case: Any, plan: Plan, say: Callable[[str], None]) -> Any:
-        return room.audit(case, options, say).noting(f"assumed {words}" for words in plan.assumed)
+        result = room.audit(case, options, say).noting(f"assumed {words}" for words in plan.assumed)
+        entries.append(entry_of(result))
+        return result
 
     def show(out: Any, result: Any) -> None:
         name = result.case.kernel.name
         show_audit(out, result, listing if listing != "auto" else "counted" if name in listed else "full")
         listed.add(name)
 
-    work = plans(paths, _request(**given, quick=not sweep))
-    _each("audit", work, as_json, compute=compute, show=show, entry=audit_entry)
+    def finish() -> None:
+        report_ci.write_summary(entries)
+        if sarif is not None:
+            report_ci.write_sarif(sarif, entries)
+        if not as_json and (form == "github" or report_ci.on_github()):
+            for line in report_ci.github_lines(entries):
+                click.echo(line)
+
+    work = plans(paths, request)
+    _each("audit", work, as_json, compute=compute, show=show, entry=audit_entry, finish=finish)
 
 
 @main.command()
@@ -387,6 +423,7 @@ def _each(
     compute: Callable[..., Any],
     show: Callable[..., None],
     entry: Callable[[Any], dict[str, Any]],
+    finish: Callable[[], None] = lambda: None,
 ) -> None:
     """Run every case of every plan, with progress; report each as it comes, or all as JSON; leave with the verdict."""
     from .report_json import document
@@ -409,6 +446,7 @@ def _each(
         if as_json:
             click.echo(document(verb, entries, False, str(error)))
         raise
+    finish()
     left_out = sum(plan.left_out for plan in work)
     more = f"; {left_out} heavy left out, --sweep runs all" if left_out else ""
     click.echo(document(verb, entries, good == total) if as_json else f"{verb}: {good} of {total} cases clean{more}")

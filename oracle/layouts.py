@@ -21,7 +21,7 @@ from sim.wgsl.check import check
 from sim.wgsl.fold import Substitution
 from sim.wgsl.parser import parse
 from sim.wgsl.source import Source, Span
-from sim.wgsl.typed import Const, Module, Pipeline
+from sim.wgsl.typed import Const, Module, OverrideRef, Pipeline, expressions
 
 from .flow import Flow, nodes
 
@@ -90,9 +90,10 @@ class Layouts:
     # ---- pitches ----
 
     def pitches(self, only: str | None = None) -> list[Pitch]:
-        """Every pitch; with `only`, the one that the module calls so, whatever else it is used for."""
+        """Every pitch; with `only`, the whole number that the module calls so, whatever else it is used for."""
         if only is not None:
-            return [self._named(only)] if only in self._constants else []
+            made = self._folded(only) if only in self._constants else None
+            return [self._named(only)] if made and type(made.value) is int else []
         named = [self._named(name) for name in self._pure_constants()]
         inner = self._inner_length()
         written = None if named or inner else self._written()
@@ -168,23 +169,29 @@ class Layouts:
 
     def value(self, text: str) -> int:
         """What an expression of module-scope constants comes to in the pipeline."""
-        return self._folded(text).value
+        made = self._folded(text)
+        assert made is not None, text
+        return made.value
 
-    def _folded(self, text: str) -> Const:
+    def _folded(self, text: str) -> Const | None:
+        """The expression, evaluated where every declaration of the module is in scope; None where an override in it is
+        not used by the entry point, and so has no value."""
         source = self.module.source
         probed = check(Source(f"{source.text}\noverride {_PROBE} = {text};", source.name, source.origin))
         values = {override.name: value for override, value in self.pipeline.values.items()}
-        fixed = Substitution({o: values[o.name] for o in probed.overrides if o.name in values})
+        known = {o: values[o.name] for o in probed.overrides if o.name in values}
         init = next(o.init for o in probed.overrides if o.name == _PROBE)
-        made = None if init is None else fixed.expr(init)
-        assert isinstance(made, Const), text
-        return made
+        assert init is not None
+        asked = {part.override for part in expressions(init) if isinstance(part, OverrideRef)}
+        made = Substitution(known).expr(init) if asked <= known.keys() else None
+        return made if isinstance(made, Const) else None
 
     def _number(self, init: s.Expr, declared: bool, value: int) -> str:
         """`value` as it may stand in place of `init`, of the same type."""
         if declared:
             return str(value)
-        kind = init.kind if isinstance(init, s.Literal) else str(self._folded(init.span.text).type)
+        made = None if isinstance(init, s.Literal) else self._folded(init.span.text)
+        kind = init.kind if isinstance(init, s.Literal) else str(made and made.type)
         return f"{value}{'u' if kind == 'u32' else ''}"
 
     # ---- swizzles ----
@@ -198,6 +205,9 @@ class Layouts:
         mentions = sum(isinstance(n, s.Ident) and n.name == self.array for n in nodes(self.tree))
         if mentions != len(found):
             self.reasons.append(f"{self.array} is not always used with {depth} ind{'ices' if nested else 'ex'}")
+            return ()
+        if any(inner is not n and inner in found for n in found for inner in nodes(n.index)):
+            self.reasons.append(f"an index of {self.array} is read from {self.array}")
             return ()
         if nested:
             return tuple(_nested(n) for n in found)

@@ -8,14 +8,17 @@
                         optionally `var`, the WGSL variable where it is not called NAME, `seed`, `of`: the binding whose
                         random numbers it shares (packed weights and their scales are bindings of one matrix), and
                         `levels`, how many mip levels of a texture `init` makes
-    [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs
+    [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs;
+                        `golden`, where these sizes differ from [expect]
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
                         `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
                         leaves open, as where exp() is used: a GPU's are held against the reference, not against ours;
                         in `gpu`, per output the rule for ours against a GPU's, where that is not `exact` (of filtered
                         samples it cannot be). Rules are those of `oracle.compare`; `{ rule = "derived" }` holds an
                         output against the error bounds that the simulator derives, and is what counts where the
-                        reference derives none
+                        reference derives none; `golden = true`, whether counters and digests of outputs are to be as
+                        they were (`oracle.goldens`; of `free` outputs there is no digest), or "outputs", which keeps
+                        the outputs themselves as well
     [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
                         `kernel.name = "scale_f16"`, `bind.X.dtype = "f16"`
 
@@ -43,6 +46,7 @@ from .toml import Table
 Expression = str | int
 
 COSTS = ("quick", "heavy")
+GOLDEN = (False, True, "outputs")
 KERNEL_KEYS = (
     "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess"
 )  # fmt: skip
@@ -114,6 +118,7 @@ class Shape:
 
     dims: dict[str, int]
     cost: str = "quick"
+    golden: bool | str = False  # one of `GOLDEN`
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in self.dims.items())
@@ -227,8 +232,8 @@ def _kernel(top: Table) -> Kernel:
     table = top.table("kernel", required=True)
     dims = {name: _dim(table, name, value) for name, value in table.take("dims", dict, default={}).items()}
     bindings = _bindings(top.table("bind"), dims)
-    shapes = _shapes(top.tables("sweep"), dims)
     expect = top.table("expect")
+    shapes = _shapes(top.tables("sweep"), dims, _golden(expect, False))
     on_gpu = expect.table("gpu")
     gpu_rules = {b.name: _rule(on_gpu, b.name) for b in bindings if b.name in on_gpu.data}
     on_gpu.done([b.name for b in bindings])
@@ -369,23 +374,31 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
     return binding
 
 
-def _shapes(tables: list[Table], dims: Mapping[str, int]) -> tuple[Shape, ...]:
+def _golden(table: Table, default: bool | str) -> bool | str:
+    golden = table.take("golden", bool, str, default=default)
+    if golden not in GOLDEN:
+        table.fail(f"`golden` is to be true, false or 'outputs', not {golden!r}", "golden")
+    return golden
+
+
+def _shapes(tables: list[Table], dims: Mapping[str, int], golden: bool | str) -> tuple[Shape, ...]:
     """Every combination that each sweep spells; without a sweep, the default sizes."""
     shapes = []
     for table in tables:
         cost = table.take("cost", str, default="quick")
         if cost not in COSTS:
             table.fail(f"`cost` is to be {' or '.join(COSTS)}, not {cost!r}", "cost")
+        kept = _golden(table, golden)
         given = {name: table.take(name, int, list) for name in dims if name in table.data}
-        table.done((*dims, "cost"))
+        table.done((*dims, "cost", "golden"))
         lists = [value if isinstance(value, list) else [value] for value in given.values()]
         for name, values in zip(given, lists, strict=True):
             if not values:
                 table.fail(f"`{name}` is an empty list, so that there is nothing to run")
         for values in itertools.product(*lists):
             sizes = {name: _whole(table, name, name, v) for name, v in zip(given, values, strict=True)}
-            shapes.append(Shape({**dims, **sizes}, cost))
-    return tuple(shapes) or (Shape(dict(dims)),)
+            shapes.append(Shape({**dims, **sizes}, cost, kept))
+    return tuple(shapes) or (Shape(dict(dims), golden=golden),)
 
 
 def _rule(expect: Table, output: str) -> Rule:

@@ -12,6 +12,7 @@ from .audit import Audit, CounterCheck, LimitCheck, OutputCheck, with_derived
 from .compare import Comparison
 from .devices import Charged
 from .diff import Diff
+from .goldens import Verdict
 from .gpu import AdapterInfo
 from .gpu_counters import CounterDiff
 from .listing import ADDED
@@ -45,8 +46,19 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "silenced": [_finding_entry(f, allowed=True) for f in audit.run.silenced],
         "gpu": adapter_entry(audit.adapter),
         "devices": [_device_entry(charged) for charged in audit.devices],
+        "golden": None if audit.golden is None else _golden_entry(audit.golden),
         "notes": list(audit.notes),
         "seconds": audit.seconds,
+    }
+
+
+def _golden_entry(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "file": str(verdict.path),
+        "state": verdict.state,
+        "ok": verdict.ok,
+        "changes": [dataclasses.asdict(change) for change in verdict.changes],
+        "outputs": [str(change) for change in verdict.outputs],
     }
 
 

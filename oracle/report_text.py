@@ -12,6 +12,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from . import goldens
 from .audit import Audit, CounterCheck, OutputCheck, with_derived
 from .compare import Comparison, Difference
 from .devices import Charged
@@ -209,7 +210,20 @@ def _checks(out: Console, audit: Audit) -> None:
         else:
             _say(out, f"  EXCEEDS  what {audit.device} allows, {check.exceeded}", "bold red")
     for check in audit.counters:
-        _say(out, _verdict(check.ok).append(f"{check.counter}  {_counter_words(check)}"))
+        _say(out, _verdict(check.ok).append(f"{check.counter}  {counter_words(check)}"))
+    if audit.golden is not None:
+        _golden(out, audit.golden)
+
+
+def _golden(out: Console, verdict: goldens.Verdict) -> None:
+    """One line; what is not as it was and what to do about it below."""
+    _say(out, _verdict(verdict.ok).append(f"golden {verdict.path.name}: {goldens.STATES[verdict.state]}"))
+    for words in (*verdict.sentences, verdict.advice):
+        if words:
+            _say(out, f"           {words}")
+    for change in verdict.outputs:
+        if change.comparison is not None:
+            out.print(_differences(change.comparison.worst))
 
 
 def show_output_check(out: Console, check: OutputCheck) -> None:
@@ -226,7 +240,7 @@ def _verdict(ok: bool) -> Text:
     return Text.assemble(("  ok       ", "green")) if ok else Text.assemble(("  DIFFERS  ", "bold red"))
 
 
-def _counter_words(check: CounterCheck) -> str:
+def counter_words(check: CounterCheck) -> str:
     if check.ok:
         return f"{check.actual:,} as expected"
     return f"{check.actual:,}, the manifest expects {check.expected:,}"

@@ -32,6 +32,16 @@ NAMES = {
 }
 
 
+def is_manifest(file: Path) -> bool:
+    """Whether a file has a [kernel] table, which makes it a kernel's manifest."""
+    try:
+        return (
+            re.search(r"^\s*\[kernel\]", file.read_text(encoding="utf-8", errors="replace"), re.MULTILINE) is not None
+        )
+    except OSError:
+        return False
+
+
 @dataclass
 class Table:
     """One table of the file. `header` is how its line begins (`[bind.X]`), '' for the whole file."""

@@ -10,6 +10,8 @@ import pytest
 
 from tests.conformance import data
 
+pytest_plugins = ["pytester"]
+
 ROOT = Path(__file__).parent.parent
 FILES = Path(__file__).parent / "files"
 

@@ -174,8 +174,8 @@ def f16_gradients_break_training() -> Decision:
     lost = {scale: float((np.float16(gradient * np.float32(2.0**-scale)) == 0).mean()) for scale in (20, 24, 28)}
     return judge(
         None,
-        "of a gradient f16 makes 0 {words}; what that does to the moments of an optimizer over thousands of steps "
-        "is not in one run",
+        "of a gradient f16 turns into zeros {words}; what that does to the moments of an optimizer over thousands "
+        "of steps is not in one run",
         "training runs of the model with f16 and with f32 gradients, and their losses",
         words=", ".join(f"{part:.1%} where it is scaled by 2^-{scale}" for scale, part in lost.items()),
         lost=lost,

@@ -325,13 +325,15 @@ def snippet_6() -> Decision:
     accepted = _is_wgsl(ROWS)
     matrix = np.arange(4 * 64, dtype=np.float32).reshape(4, 64)
     bindings = {"w": matrix.reshape(64, 4), "x": np.ones((64, 4), np.float32), "y": np.zeros((64, 4), np.float32)}
-    sums = sim.simulate(ROWS, grid=1, bindings=bindings).outputs["y"][:, 0]
+    done = sim.simulate(ROWS, grid=1, bindings=bindings, probes="bounds")
+    right = done.outputs["y"][:, 0] == matrix.sum(axis=0)
     return judge(
-        accepted.verdict is Verdict.CONFIRMED and np.array_equal(sums, matrix.sum(axis=0)),
+        accepted.verdict is Verdict.CONFIRMED and right.all(),
         "{accepted}, but `w[r][k]` is component k of vector r, and a vector has no more than 4: of 64 columns "
-        "{right} get the sum of a matrix of 4 rows, and from the fifth on WGSL leaves open what is read",
+        "{right} get the sum of a matrix of 4 rows; the run reports {outside} reads past the fourth component",
         accepted=accepted.finding,
-        right=int((sums == matrix.sum(axis=0)).sum()),
+        right=int(right.sum()),
+        outside=sum(finding.count for finding in done.findings),
     )
 
 

@@ -39,7 +39,6 @@ class Verdict(StrEnum):
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
     UNDECIDABLE = "not decidable by a simulator"
-    NOT_RUN = "not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +105,6 @@ def judge(holds: Any, finding: str, needs: str = "", /, **figures: Any) -> Decis
         assert needs, "say what would decide it"
         return Decision(Verdict.UNDECIDABLE, said, figures, needs)
     return Decision(Verdict.CONFIRMED if holds else Verdict.REFUTED, said, figures)
-
-
-def not_run(why: str) -> Decision:
-    """For what this simulator cannot run yet."""
-    return Decision(Verdict.NOT_RUN, why)
 
 
 def claims(document: str | None = None, id: str | None = None) -> list[Claim]:

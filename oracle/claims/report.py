@@ -19,7 +19,6 @@ STYLES = {
     Verdict.CONFIRMED: "green",
     Verdict.REFUTED: "red",
     Verdict.UNDECIDABLE: "yellow",
-    Verdict.NOT_RUN: "dim",
 }
 
 HEAD = """\
@@ -51,7 +50,7 @@ def show(out: Console, claim: Claim, decision: Decision) -> None:
     """One claim for people."""
     out.print(Text.assemble((claim.id, "bold"), "  ", (decision.verdict, STYLES[decision.verdict])))
     for words in _lines(claim, decision):
-        out.print(Padding(Text(words), (0, 0, 0, 4)))
+        out.print(Padding(Text(words), (0, 0, 0, 4), expand=False))
     out.print()
 
 

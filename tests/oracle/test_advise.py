@@ -207,6 +207,13 @@ def test_a_pointer_to_the_array_hides_its_indices():
     assert found.reasons == ["tile is not always used with 1 index"]
 
 
+def test_an_array_that_indexes_itself_keeps_its_layout():
+    text = FORMS["const"].replace("tile[at.x * PITCH + row]", "tile[at.x * PITCH + u32(tile[row * PITCH + row])]")
+    found = layouts(text)
+    assert found.accesses == ()
+    assert found.reasons == ["an index of tile is read from tile"]
+
+
 def test_edits_keep_lines_and_places():
     module = sim.check(FORMS["number"])
     (pitch,) = Layouts(module, module.pipeline(), "tile").pitches()
@@ -257,13 +264,15 @@ def test_json_has_every_trial(tmp_path):
     ("options", "message"),
     [
         (("--array", "tiles"), "--array tiles: the arrays in workgroup memory are tile"),
-        (("--pitch", "PICH"), "--pitch PICH: the module has no constant of that name"),
+        (("--pitch", "PICH"), "--pitch PICH: the module has no whole number of that name that is known here"),
+        (("--pitch", "HALF"), "--pitch HALF: the module has no whole number of that name that is known here"),
+        (("--pitch", "UNUSED"), "--pitch UNUSED: the module has no whole number of that name that is known here"),
         (("--pads", "9..3"), "--pads 9..3: write the smaller number, 0 or more, first"),
         (("--pads", "some"), "--pads some: write FROM..TO, as in 0..33"),
     ],
 )
 def test_wrong_use_is_a_sentence(options, message, tmp_path):
     file = tmp_path / "transpose.wgsl"
-    file.write_text(FORMS["const"])
+    file.write_text(FORMS["const"] + "const HALF = 0.5; override UNUSED: u32;")
     result = bankshot("advise", file, "--grid", "2,2", *options)
     assert (result.exit_code, result.output.splitlines()[-1]) == (2, f"error: {message}")

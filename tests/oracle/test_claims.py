@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from oracle.claims import ledger, report
 from oracle.cli import main
 from oracle.errors import UsageError
+from oracle.report_json import document
 
 PAGE = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
 CLAIMS = ledger.claims()
@@ -22,6 +23,8 @@ def test_a_claim_comes_out_as_on_the_page(claim):
     committed = SECTIONS[claim.id]
     assert committed.splitlines()[0] == report.heading(claim, decision), "the verdict differs; run `make claims`"
     assert committed.startswith(report.section(claim, decision)), "the figures differ; run `make claims`"
+    (entry,) = json.loads(document("claims", [report.entry(claim, decision)], ok=True))["cases"]
+    assert entry["figures"].keys() == decision.figures.keys()
 
 
 def test_the_page_has_every_claim_and_no_other():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from oracle.audit import Options, audit
+from oracle.audit import Options, audit, golden_place
 from oracle.cases import Request, plans
 from oracle.cli import main
 
@@ -70,6 +70,13 @@ def test_our_kernels_are_clean(kernel, shape):
     result = audit(kernel.case(shape), Options())
     assert result.ok, result
     assert any("wgpu on" in check.against for check in result.outputs)
+
+
+def test_every_golden_of_ours_is_held_against_a_run():
+    """In `test_our_kernels_are_clean`: each belongs to a quick shape that wants one."""
+    wanted = {golden_place(kernel, shape) for kernel, shape in (case.values for case in QUICK) if shape.golden}
+    assert len(wanted) >= 8
+    assert set(SHADERS.rglob("golden/*.json")) == wanted
 
 
 @pytest.mark.usefixtures("adapter")

@@ -353,3 +353,18 @@ def test_binds_of_the_command_line(tmp_path):
 def test_bad_binds_are_explained(text, message):
     with pytest.raises(UsageError, match=message):
         inputs.parse_bind(text)
+
+
+# ---- goldens -----------------------------------------------------------------------------------------
+
+
+def test_each_sweep_may_want_a_golden_or_not(write):
+    def wanted(text):
+        return [shape.golden for shape in manifest.load(write(text)).shapes]
+
+    assert wanted(GOOD) == [False] * 5
+    assert wanted(GOOD + "golden = true\n") == [True] * 5
+    assert wanted(GOOD.replace("M = 100", 'M = 100\ngolden = "outputs"')) == [False] * 4 + ["outputs"]
+    assert wanted(GOOD.replace("M = 100", "M = 100\ngolden = false") + "golden = true\n") == [True] * 4 + [False]
+    with pytest.raises(UsageError, match=r"k\.toml:\d+: `golden` is to be true, false or 'outputs', not 'yes'"):
+        wanted(GOOD + 'golden = "yes"\n')

@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text()
 
 
 def block(language):
-    (text,) = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    text, *_ = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
     return text
 
 

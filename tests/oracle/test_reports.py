@@ -436,3 +436,42 @@ def test_compact(count, text):
 
 def test_against_ideal():
     assert (against_ideal(0, 0), against_ideal(5, 5), against_ideal(30, 10)) == ("", "5", "30/10")
+
+
+# ---- for machines that check changes -----------------------------------------------------------------
+
+
+def test_an_audit_annotates_where_github_listens(world, monkeypatch):
+    world.findings = [Finding()]
+    arguments = ("audit", world.folder, "--set", "N=64")
+    assert "::error" not in bankshot(*arguments).stdout
+    told = f"::error file={world.folder}/twice.wgsl,title=bankshot%3A out-of-bounds::reads past the end of x\n"
+    assert told in bankshot(*arguments, "--format", "github").stdout
+    summary = world.folder / "summary.md"
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    assert told in bankshot(*arguments).stdout
+    assert "| **fails** | twice N=64 | 8 | 8 | 100.0% | 0 | llvmpipe (LLVM 15) |" in summary.read_text()
+    for form in (["--json"], ["--format", "json"]):
+        assert json.loads(bankshot(*arguments, *form).stdout)["ok"] is False
+    result = bankshot("audit", world.folder / "no.toml")
+    assert f"::error file={world.folder}/no.toml,title=bankshot%3A wrong-use::there is no such file" in result.stderr
+
+
+def test_outputs_and_counters_have_their_places(world):
+    world.gpu_error = 1.0
+    (world.folder / "twice.toml").write_text(MANIFEST.replace('flops = "N"', 'flops = "N + 1"'))
+    file = world.folder / "twice.sarif"
+    bankshot("audit", world.folder, "--set", "N=64", "--sarif", file)
+    results = json.loads(file.read_text())["runs"][0]["results"]
+    places = {
+        r["ruleId"]: (
+            r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].rpartition("/")[2],
+            r["locations"][0]["physicalLocation"].get("region", {}).get("startLine"),
+        )
+        for r in results
+    }
+    (output,) = [r["message"]["text"] for r in results if r["ruleId"] == "output"]
+    assert output.startswith("y against wgpu on llvmpipe (LLVM 15): 1 of 64 elements (1.56%), rule exact, up to ")
+    assert re.search(r"; worst \[0\]: \S+ for \S+, written by workgroup \(0, 0, 0\) lane 0$", output)
+    assert places == {"output": ("twice.wgsl", None), "counter": ("twice.toml", 22)}

@@ -1,0 +1,118 @@
+"""Counters of lines before and after an edit, made up here so that every figure is known by hand."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from oracle.golden_lines import BY_LINE, Line, changes, lines_of, pairs
+from sim.wgsl.source import Source, Span
+
+TOTALS = {name: 0 for name in BY_LINE}
+
+
+def line(number, text, file="k.wgsl", **counters):
+    return Line(file, number, text, counters)
+
+
+def shared(number, text, wavefronts, requests=4, **more):
+    return line(number, text, shared_wavefronts=wavefronts, shared_requests=requests, **more)
+
+
+def said(before, after, barriers=0, **totals):
+    found = changes({**TOTALS, **totals}, before, {**TOTALS, **totals, "barriers": barriers}, after)
+    return [str(change) for change in found]
+
+
+def test_what_is_the_same_is_not_told():
+    assert said([shared(3, "a", 8)], [shared(3, "a", 8)]) == []
+
+
+def test_a_change_is_told_as_people_say_it():
+    before, after = [shared(84, "b = t[i];", 128)], [shared(84, "b = t[i];", 16)]
+    assert said(before, after) == ["k.wgsl:84: 32 -> 4 wavefronts per request, +0 barriers"]
+    assert said(before, after, barriers=3) == ["k.wgsl:84: 32 -> 4 wavefronts per request, +3 barriers"]
+    assert said(after, before, barriers=-2) == ["k.wgsl:84: 4 -> 32 wavefronts per request, -2 barriers"]
+
+
+def test_sectors_and_counts_have_their_words():
+    before = [line(5, "v = x[i];", global_sectors=16, global_requests=4, flops=1_000)]
+    after = [line(5, "v = x[i];", global_sectors=4, global_requests=4, flops=2_000)]
+    words = "k.wgsl:5: 4 -> 1 sectors per request, 1,000 -> 2,000 floating point operations"
+    assert said(before, after) == [words]
+
+
+def test_a_change_too_small_for_a_rate_is_told_whole():
+    before, after = [shared(1, "a", 10_000_000, 10_000_000)], [shared(1, "a", 10_000_001, 10_000_000)]
+    assert said(before, after) == ["k.wgsl:1: 10,000,000 -> 10,000,001 wavefronts"]
+
+
+def test_what_is_cut_is_counted():
+    many = {name: 2 for name in ("barriers", "atomics", "flops", "executions", "active_lanes")}
+    assert said([], [line(1, "a", **many)], barriers=2)[0].endswith(" (and 2 more)")
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ([shared(9, "a", 4), shared(12, "b", 8)], []),  # comments and lines above
+        ([shared(1, "b", 8), shared(2, "a", 4)], []),  # moved
+        ([shared(1, "a2", 4), shared(2, "b", 8)], []),  # edited, and costs the same
+        ([shared(1, "a", 4), shared(2, "b2", 16)], ["k.wgsl:2: 2 -> 4 wavefronts per request, +0 barriers"]),
+        ([shared(1, "a", 4)], ["k.wgsl:2: line is gone, 2 -> 0 wavefronts per request, +0 barriers, "
+                               "4 -> 0 requests to workgroup memory"]),
+        ([shared(1, "a", 4), shared(2, "b", 8), shared(3, "zzz", 4)],
+         ["k.wgsl:3: new line, 0 -> 1 wavefronts per request, +0 barriers, 0 -> 4 requests to workgroup memory"]),
+    ],
+)  # fmt: skip
+def test_lines_are_known_by_their_text(after, told):
+    assert said([shared(1, "a", 4), shared(2, "b", 8)], after) == told
+
+
+def test_an_edited_line_is_the_one_most_like_it():
+    before = [line(1, "sum = sum + tile[row * 33u];", flops=1)]
+    after = [line(1, "let q = 3;", flops=2), line(2, "sum = sum + tile[row * 32u];", flops=3)]
+    assert [(old and old.line, new and new.line) for old, new in pairs(before, after)] == [(1, 2), (None, 1)]
+
+
+def test_twins_keep_their_order():
+    """Two lines with one text: the second may not be held against the first."""
+    twins = [shared(1, "a", 4), shared(5, "a", 8)]
+    assert said(twins, [shared(2, "a", 4), shared(6, "a", 8)]) == []
+    assert len(said(twins, [shared(2, "a", 8), shared(6, "a", 4)])) == 2
+
+
+def test_the_worst_comes_first_and_totals_last():
+    before = [shared(1, "a", 4), shared(2, "b", 4)]
+    after = [shared(1, "a", 8), shared(2, "b", 64)]
+    found = changes(
+        {**TOTALS, "workgroup_memory_bytes": 4224}, before, {**TOTALS, "workgroup_memory_bytes": 4096}, after
+    )
+    assert [change.line for change in found] == [2, 1, 0]
+    assert str(found[-1]) == "in all: 4,224 -> 4,096 bytes of workgroup memory"
+
+
+def test_a_counter_that_was_not_known_is_not_held_against_a_golden():
+    known = {name: 0 for name in TOTALS if name != "global_lines"}
+    assert changes(known, [line(1, "a", flops=1)], TOTALS, [line(1, "a", flops=1, global_lines=7)]) == ()
+
+
+def test_sites_are_added_up_by_line(tmp_path):
+    """Comments and blanks are no part of a line; files are named as seen from the golden's owner."""
+    text = "one;\n  let a =  x[i]; // twice\n  if done {} /* or not */\n"
+    (tmp_path / "sub").mkdir()
+    path = tmp_path / "sub" / "k.wgsl"
+    path.write_text(text)
+    source = Source(text, str(path))
+
+    def site(number, **counters):
+        start = source.line_start(number - 1)
+        return SimpleNamespace(span=Span(source, start, start + 1), **{**TOTALS, **counters})
+
+    found = lines_of([site(2, flops=3), site(3, barriers=1), site(2, flops=4, atomics=1), site(1)], tmp_path)
+    assert found == (
+        line(2, "let a = x[i];", "sub/k.wgsl", flops=7, atomics=1),
+        line(3, "if done {}", "sub/k.wgsl", barriers=1),
+    )
+    text_only = Source(text, "shader.wgsl")
+    (alone,) = lines_of([SimpleNamespace(**{**TOTALS, "flops": 1}, span=Span(text_only, 7, 8))], tmp_path)
+    assert alone == line(2, "let a = x[i];", "shader.wgsl", flops=1)

@@ -1,0 +1,186 @@
+"""Golden files: what they hold, when they are written, and who may."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from oracle import golden_files, goldens
+from oracle.errors import UsageError
+from oracle.golden_lines import Line
+
+Y = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def golden(y=Y, arrays=False, **given):
+    facts = {
+        "owner": "k.toml", "title": "k N=6", "grid": (1, 1, 1), "device": "nvidia", "simulator": "1.0",
+        "adapter": None, "counters": {"flops": 12, "barriers": 1, "thread_utilization": 1 / 3},
+        "lines": (Line("k.wgsl", 3, "let é = x[i];", {"flops": 12}),),
+    }  # fmt: skip
+    outputs = {"y": goldens._digest(y)}
+    return goldens.Golden(**facts | given, outputs=outputs, arrays={"y": y} if arrays else {})
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "k.toml").write_text("")
+    return golden_files.place(tmp_path, "k", "N=6")
+
+
+def check(path, new, update=False):
+    return goldens.check(path, new, update, "HOW")
+
+
+def test_what_is_written_is_read(path):
+    for new in (golden(), golden(lines=()), golden(arrays=True, adapter="llvmpipe (CPU, Vulkan)")):
+        new.write(path)
+        old = goldens.read(path)
+        assert replace(old, arrays={}) == replace(new, arrays={})
+        assert {name: array.tobytes() for name, array in old.arrays.items()} == {
+            name: array.tobytes() for name, array in new.arrays.items()
+        }
+    assert sorted(file.name for file in path.parent.iterdir()) == ["k-N6.json", "k-N6.npz"]
+    golden().write(path)
+    assert [file.name for file in path.parent.iterdir()] == ["k-N6.json"]
+
+
+def test_keys_are_sorted_and_a_line_of_source_is_a_row(path):
+    text = golden().text()
+    assert list(json.loads(text)) == sorted(json.loads(text))
+    assert '    {"counters": {"flops": 12}, "file": "k.wgsl", "line": 3, "text": "let é = x[i];"}\n' in text
+    assert '    "flops": 12,\n' in text
+
+
+def test_a_golden_is_missing_then_held(path):
+    verdict = check(path, golden())
+    assert (verdict.state, verdict.ok, path.exists()) == (goldens.MISSING, False, False)
+    assert "make it with HOW" in str(verdict)
+    assert check(path, golden(), update=True).state == goldens.WRITTEN
+    assert check(path, golden()).state == goldens.HELD
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"simulator": "2.0"}, {"adapter": "another"}, {"lines": (Line("k.wgsl", 99, "let é = x[i];", {"flops": 12}),)}],
+    ids=str,
+)
+def test_what_is_only_recorded_does_not_decide(path, other):
+    golden().write(path)
+    assert check(path, golden(**other)).state == goldens.HELD
+    before = path.read_bytes()
+    assert check(path, golden(**other), update=True).state == goldens.HELD
+    assert path.read_bytes() == before
+
+
+def test_a_change_is_told_and_written_when_asked_for(path):
+    golden().write(path)
+    worse = golden(lines=(Line("k.wgsl", 5, "let é = x[i];", {"flops": 24}),), simulator="2.0")
+    verdict = check(path, worse)
+    assert (verdict.state, verdict.ok) == (goldens.CHANGED, False)
+    assert verdict.sentences == ("k.wgsl:5: 12 -> 24 floating point operations",)
+    assert "it was made by bankshot 1.0, this is 2.0; if this is what you want, HOW writes it anew" in str(verdict)
+    assert check(path, worse, update=True).state == goldens.WRITTEN
+    assert check(path, worse).state == goldens.HELD
+
+
+def test_one_bit_of_an_output_is_noticed(path):
+    flipped = Y.copy()
+    flipped.view(np.uint32)[1, 2] ^= 1
+    golden().write(path)
+    assert check(path, golden(flipped)).sentences == ("y: other bits than the golden",)
+    assert check(path, golden(Y.reshape(3, 2))).sentences == ("y: float32[2,3] -> float32[3,2]",)
+    assert check(path, replace(golden(), outputs={})).sentences == ("y: float32[2,3] -> no output",)
+    golden(arrays=True).write(path)
+    verdict = check(path, golden(flipped, arrays=True))
+    assert verdict.sentences == ("y: 1 of 6 elements have other bits than the golden",)
+    assert verdict.outputs[0].comparison.worst[0].index == (1, 2)
+
+
+def test_outputs_are_kept_once_they_are_asked_for(path):
+    golden().write(path)
+    assert check(path, golden(arrays=True)).state == goldens.HELD
+    assert check(path, golden(arrays=True), update=True).state == goldens.WRITTEN
+    assert path.with_suffix(".npz").exists()
+
+
+def test_another_device_is_not_compared_but_may_be_written(path):
+    golden().write(path)
+    verdict = check(path, golden(device="lavapipe", counters={"flops": 0}))
+    assert (verdict.state, verdict.ok) == (goldens.OTHER_DEVICE, True)
+    assert "made for device nvidia, and this run is charged as lavapipe" in str(verdict)
+    assert check(path, golden(device="lavapipe"), update=True).state == goldens.WRITTEN
+    assert goldens.read(path).device == "lavapipe"
+
+
+def test_two_owners_of_one_name(path):
+    golden().write(path)
+    for update in (False, True):
+        verdict = check(path, golden(owner="other.toml"), update)
+        assert (verdict.state, verdict.ok) == (goldens.FOREIGN, False)
+        assert "it is of k.toml (k N=6), and other.toml (k N=6) has the same name; rename one" in str(verdict)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 1}', '{"schema": 7, "lines": []}'])
+def test_a_broken_golden_is_wrong_use(path, text):
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"k-N6\.json: .* anew"):
+        check(path, golden())
+
+
+def test_outputs_whose_bits_are_free_are_not_remembered(tmp_path):
+    run = SimpleNamespace(
+        outputs={"y": Y, "z": Y}, counters={}, sites=[], grid=(1, 1, 1), device=SimpleNamespace(name="nvidia")
+    )
+    new = goldens.of_run(run, folder=tmp_path, owner="k.toml", title="k", arrays=True, free=["z"])
+    assert (list(new.outputs), list(new.arrays)) == (["y"], ["y"])
+
+
+def test_outputs_of_every_kind_have_names():
+    found = goldens._arrays({"t": [Y, Y[:1]], (0, 3): Y, "raw": b"\1\2"})
+    assert {name: array.shape for name, array in found.items()} == {
+        "t.0": (2, 3),
+        "t.1": (1, 3),
+        "0.3": (2, 3),
+        "raw": (2,),
+    }
+
+
+# ---- whose they are ----------------------------------------------------------------------------------
+
+
+def test_goldens_that_nobody_wants(tmp_path, path):
+    golden().write(path)
+    golden(title="k N=7").write(golden_files.place(tmp_path, "k", "N=7"))
+    golden(owner="gone.toml").write(golden_files.place(tmp_path, "gone"))
+    (tmp_path / "there.toml").write_text("")
+    golden(owner="there.toml").write(golden_files.place(tmp_path, "there"))
+    (path.parent / "not-ours.json").write_text('{"owner": "k.toml", "title": "k"}')
+    (path.parent / "broken.json").write_text("{")
+    left = golden_files.unused(tmp_path / "k.toml", [path])
+    assert [file.name for file in left] == ["gone.json", "k-N7.json"]
+    golden_files.remove(left)
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        "broken.json", "k-N6.json", "not-ours.json", "there.json",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ci", "may"), [("true", False), ("1", False), ("", True), ("false", True), ("0", True)])
+def test_nothing_is_written_where_ci_is_set(monkeypatch, ci, may):
+    monkeypatch.setenv("CI", ci)
+    if may:
+        golden_files.may_write("HOW")
+    else:
+        with pytest.raises(UsageError, match=r"^HOW: CI is set, and goldens are never written there"):
+            golden_files.may_write("HOW")
+
+
+@pytest.mark.parametrize(("parts", "name"), [
+    (("k", ""), "k.json"),
+    (("test_a", "test_b[1-x/y z]", "2"), "test_a-test_b[1-x-y-z]-2.json"),
+])  # fmt: skip
+def test_names_are_names_of_files(tmp_path, parts, name):
+    assert golden_files.place(tmp_path, *parts) == tmp_path / "golden" / name
