@@ -15,7 +15,7 @@ claims: $(READY) ## decide by running what the documents say, and write docs/cla
 	.venv/bin/bankshot claims --page docs/claims.md
 
 test: $(READY)
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto --dist worksteal
 
 check: lint types test
 

@@ -16,6 +16,14 @@ ROOT = Path(__file__).parent.parent
 FILES = Path(__file__).parent / "files"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if getattr(config.option, "numprocesses", None):
+        import sim
+
+        # Once, here, and not in every worker at the same time.
+        sim.simulate("@compute @workgroup_size(1) fn main() {}", grid=1)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write what was obtained into the golden files")
 
