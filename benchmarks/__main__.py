@@ -1,8 +1,8 @@
-"""`python -m benchmarks`: times, in one run on one machine, four ways to the same product, and prints their ratios.
+"""`python -m benchmarks`: times, in one run on one machine, five ways to the same product, and prints their ratios.
 
-The simulator without probes, the simulator with all of them, the same WGSL through wgpu, and NumPy's BLAS in float32.
-Rounds are interleaved, so that a busy moment hits all alike; the first round (jitting, caches) is not counted.
-The figures also go to benchmarks/output, as JSON.
+The simulator without probes, with all counters, and with all sanitizers too; the same WGSL through wgpu; and NumPy's
+BLAS in float32. The shader is read, or compiled, before the clock starts. Rounds are interleaved, so that a busy moment
+hits all alike; the first round (jitting, caches) is not counted. The figures also go to benchmarks/output, as JSON.
 """
 
 from __future__ import annotations
@@ -12,27 +12,32 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+import sim
 from oracle import gpu
-from oracle.audit import run_on_gpu, simulate
+from oracle.audit import run_on_gpu
 from oracle.cases import Request, plans
 from oracle.cli import Guarded
 from oracle.errors import UsageError
 from oracle.inputs import parse_ints
+from oracle.reflect import check_module
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "benchmarks" / "output"
 
 # What is held against what: the first is `ratio` times as fast as the second.
+COUNTERS = ("lanes", "banks", "sectors", "barriers", "flops")
 RATIOS = (
     ("simulator, plain", "wgpu"),
+    ("simulator, all counters", "wgpu"),
     ("simulator, all probes", "wgpu"),
+    ("simulator, plain", "simulator, all counters"),
     ("simulator, plain", "simulator, all probes"),
     ("BLAS", "simulator, plain"),
 )
@@ -57,9 +62,17 @@ def main(manifest: Path, kernel: str, shape: str, rounds: int, adapter: str) -> 
     info = gpu.require_adapter(adapter)
     profile = info.profile or "lavapipe"
     x, w = case.arrays["X"], case.arrays["W"]
+    module = check_module(case.kernel)  # read once, as the driver compiles once
+
+    def simulated(probes: str | Sequence[str]) -> float:
+        kernel = case.kernel
+        given = {"entry": kernel.entry, "grid": case.grid, "bindings": case.bindings, "overrides": kernel.overrides}
+        return _timed(lambda: sim.simulate(module, **given, device=profile, probes=probes))
+
     ways: dict[str, Callable[[], float]] = {
-        "simulator, plain": lambda: _timed(lambda: simulate(case, profile, "none")),
-        "simulator, all probes": lambda: _timed(lambda: simulate(case, profile, "all")),
+        "simulator, plain": lambda: simulated("none"),
+        "simulator, all counters": lambda: simulated(COUNTERS),
+        "simulator, all probes": lambda: simulated("all"),
         "wgpu": lambda: run_on_gpu(case, adapter, repeats=2).seconds[1],  # the driver compiles in the first
         "BLAS": lambda: _timed(lambda: np.matmul(x, w)),
     }

@@ -8,7 +8,7 @@ from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
 from .bounds import Woven, weave
 from .code import allocate
-from .contract import contract
+from .contract import combine, contract
 from .emit import Emitter
 from .lower import Lowered, lower
 from .program import Program
@@ -27,6 +27,8 @@ def build(
         _, uses = _analysed(lowered, together)
         for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
             each.active = each.result in uses.count
+    elif not rounding.contracts:
+        combine(lowered.body, _analysed(lowered, together)[1])
     return _finish(pipeline, lowered, probes, together, [])
 
 

@@ -3,6 +3,8 @@
 Where every use of a product is an addition or a subtraction, each is rounded once with it. Of two products in one sum
 the left one is fused. WGSL allows it ("Floating Point Evaluation"); a device profile says where it happens (`fma` is
 "contracted"), and these rules are those of an H200.
+
+Elsewhere `combine` makes one instruction of such a pair and keeps both roundings, which changes no bit.
 """
 
 from __future__ import annotations
@@ -17,20 +19,37 @@ SUMS = ("add_f32", "sub_f32", "add_f16", "sub_f16")
 PRODUCTS = ("mul_f32", "mul_f16")
 
 
-def contract(body: Region, uses: Uses) -> bool:
-    """Fuse what can be; True where something was."""
-    sums = [
+def contract(body: Region, uses: Uses) -> None:
+    """Fuse what can be: each product and its sum rounded once."""
+    for value, region, added in _sums(body, uses):
+        _fuse(value, region, added, uses)
+
+
+def combine(body: Region, uses: Uses) -> None:
+    """Make one instruction of each f32 product and the sum that uses it, where no sign is turned."""
+    for value, _, added in _sums(body, uses):
+        if value.op != "add_f32":
+            continue
+        for term, other in (value.args, value.args[::-1]):
+            once = added[term] == uses.count[term] == 1
+            if term.op == "mul_f32" and once and term.uniform == value.uniform:
+                value.op, value.args = "mad_f32", (*term.args, other)
+                break
+
+
+def _sums(body: Region, uses: Uses) -> list[tuple[Value, Region, Counter[Value]]]:
+    """Sums and differences that are needed, each with how many of them every product is a term of."""
+    found = [
         (item, region)
         for region in ir.regions_of(body)
         for item in region.items
         if isinstance(item, Value) and item in uses.count and item.op in SUMS
     ]
-    added = Counter(product for value, _ in sums for term in value.args if (product := _product(term, uses)[0]))
-    fused = [_fuse(value, region, added, uses) for value, region in sums]
-    return any(fused)
+    added = Counter(product for value, _ in found for term in value.args if (product := _product(term, uses)[0]))
+    return [(value, region, added) for value, region in found]
 
 
-def _fuse(value: Value, region: Region, added: Counter[Value], uses: Uses) -> bool:
+def _fuse(value: Value, region: Region, added: Counter[Value], uses: Uses) -> None:
     left, right = value.args
     subtract = value.op.startswith("sub")
     for term, other, negative in ((left, right, False), (right, left, subtract)):
@@ -43,8 +62,7 @@ def _fuse(value: Value, region: Region, added: Counter[Value], uses: Uses) -> bo
         if term is left and subtract:
             other = _negated(other, value, region)
         value.op, value.args = f"fma_{value.kind}", (one, factor, other)
-        return True
-    return False
+        return
 
 
 def _product(term: Value, uses: Uses) -> tuple[Value | None, bool]:

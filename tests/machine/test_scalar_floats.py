@@ -147,6 +147,12 @@ def test_fma_beside_midpoints(kind):
     assert_same(plainly(f"fma_{kind}", *arrays), expected, *arrays)
 
 
+def test_mad_rounds_the_product_and_the_sum():
+    a, b, c = arrays = inputs("mad_f32", 6000)
+    with np.errstate(all="ignore"):
+        assert_same(over_arrays("mad_f32", *arrays), np.add(np.multiply(a, b), c), *arrays)
+
+
 @settings(deadline=None, max_examples=500)
 @given(a=F32, b=F32, scale=st.sampled_from([2.0**-24, 2.0**-25, 2.0**-48, 1.0]), sign=st.sampled_from([1, -1]))
 def test_plain_fma_at_midpoints(a, b, scale, sign):
@@ -318,5 +324,5 @@ def test_min_and_max_return_the_number_beside_a_nan():
 
 def test_every_operation_on_floats_has_a_truth_here():
     on_floats = {n for n in CONCRETE if OPS[n].args[0] in ("f32", "f16") and not n.startswith("pack")}
-    stems = {*IN_DOUBLE, *LONG, "fma", "quantizeToF16", "f16_to_bits", "convert", "bitcast"}
+    stems = {*IN_DOUBLE, *LONG, "fma", "mad", "quantizeToF16", "f16_to_bits", "convert", "bitcast"}
     assert {n for n in on_floats if not n.startswith((*(f"{s}_" for s in stems),))} == set()

@@ -7,12 +7,20 @@ from benchmarks import __main__ as bench
 
 
 def test_figures_are_medians_and_ratios():
-    seconds = {"simulator, plain": [1, 2, 9], "simulator, all probes": [4, 4, 4], "wgpu": [6, 6, 7], "BLAS": [0.5]}
+    seconds = {
+        "simulator, plain": [1, 2, 9],
+        "simulator, all counters": [3, 3, 2],
+        "simulator, all probes": [4, 4, 4],
+        "wgpu": [6, 6, 7],
+        "BLAS": [0.5],
+    }
     figures = bench._figures(seconds, 4e9)
     assert figures["seconds"]["simulator, plain"] == {"min": 1, "median": 2, "max": 9, "gflops": 2.0}
     assert figures["speed_ratios"] == {
         "simulator, plain / wgpu": 3.0,
+        "simulator, all counters / wgpu": 2.0,
         "simulator, all probes / wgpu": 1.5,
+        "simulator, plain / simulator, all counters": 1.5,
         "simulator, plain / simulator, all probes": 2.0,
         "BLAS / simulator, plain": 4.0,
     }

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sim
+from sim.machine.opcodes import opcode_names
 
 COUNT = 512
 HEAD = f"""
@@ -55,10 +56,10 @@ CASES = {
 }
 
 
-def run(text, device):
+def run(text, device, probes="flops"):
     body = text if text.endswith(";") else f"y[i] = {text};"
     bindings = {"x": X, "y": np.zeros(COUNT, np.float32)}
-    return sim.simulate(f"{HEAD}{body} }}", grid=COUNT // 64, bindings=bindings, device=device, probes="flops")
+    return sim.simulate(f"{HEAD}{body} }}", grid=COUNT // 64, bindings=bindings, device=device, probes=probes)
 
 
 @pytest.mark.parametrize("text", CASES)
@@ -73,3 +74,15 @@ def test_other_devices_round_as_written():
 @pytest.mark.parametrize("text", CASES)
 def test_counters_are_those_of_the_written_shader(text):
     assert run(text, "nvidia").counters["flops"] == run(text, "lavapipe").counters["flops"] > 0
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_one_instruction_for_a_product_and_its_sum_changes_no_bit(text):
+    fast, plain = run(text, "lavapipe"), run(text, "lavapipe", probes="nan")  # where each operation is looked at
+    np.testing.assert_array_equal(fast.outputs["y"].view(np.uint32), plain.outputs["y"].view(np.uint32))
+
+
+def test_it_is_made():
+    names = [opcode_names()[row[0]] for row in run("a * b + c", "lavapipe").program.code]
+    assert "mad_f32" in names
+    assert "mul_f32" not in names

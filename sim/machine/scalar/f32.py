@@ -71,6 +71,12 @@ def fma(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
     return np.float32(double_of(np.int64(bits + nudge)))
 
 
+@op("T T T -> T", "f32", flops=2)
+def mad(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
+    """a * b + c, each rounded: two operations in one instruction."""
+    return np.float32(a * b) + c
+
+
 @op("T -> T", "f32", flops=1)
 def sqrt(a: np.float32) -> np.float32:
     return np.sqrt(a)
