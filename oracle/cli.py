@@ -226,9 +226,10 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     show_default=True,
     help="The source with counters: all of it, only lines that were charged; auto: all of it once per kernel.",
 )
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write one page, too.")
 @JSON
 def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, sweep: bool, listing: str,
-          as_json: bool, **given: Any) -> None:  # fmt: skip
+          html: Path | None, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings."""
     from . import audit as room
     from .report_json import audit_entry
@@ -236,9 +237,14 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
 
     options = room.Options(device, gpu, adapter)
     listed: set[str] = set()
+    page = _page(html)
 
     def compute(case: Any, plan: Plan, say: Callable[[str], None]) -> Any:
-        return room.audit(case, options, say).noting(f"assumed {words}" for words in plan.assumed)
+        result = room.audit(case, options, say).noting(f"assumed {words}" for words in plan.assumed)
+        if page is not None:
+            say("drawing")
+            page.add(result)
+        return result
 
     def show(out: Any, result: Any) -> None:
         name = result.case.kernel.name
@@ -246,7 +252,17 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
         listed.add(name)
 
     work = plans(paths, _request(**given, quick=not sweep))
-    _each("audit", work, as_json, compute=compute, show=show, entry=audit_entry)
+    last = None if page is None else page.write
+    _each("audit", work, as_json, compute=compute, show=show, entry=audit_entry, last=last)
+
+
+def _page(file: Path | None) -> Any:
+    """The HTML report that is to be written, if one is."""
+    if file is None:
+        return None
+    from .report_html import Page
+
+    return Page(file)
 
 
 @main.command()
@@ -377,8 +393,11 @@ def _each(
     compute: Callable[..., Any],
     show: Callable[..., None],
     entry: Callable[[Any], dict[str, Any]],
+    last: Callable[[], None] | None = None,
 ) -> None:
-    """Run every case of every plan, with progress; report each as it comes, or all as JSON; leave with the verdict."""
+    """Run every case of every plan, with progress; report each as it comes, or all as JSON; leave with the verdict.
+
+    `last` is done when all have run."""
     from .report_json import document
     from .report_text import console
 
@@ -395,6 +414,8 @@ def _each(
                             entries.append(entry(result))
                         else:
                             show(console(), result)
+        if last is not None:
+            last()
     except (UsageError, WgslError, MemoryError) as error:
         if as_json:
             click.echo(document(verb, entries, False, str(error)))
