@@ -254,9 +254,11 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     help="github: text, and annotations beside the source; by itself where GITHUB_ACTIONS is set.",
 )
 @click.option("--sarif", type=click.Path(path_type=Path, dir_okay=False), help="Write a SARIF 2.1.0 log to this file.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write one page, too.")
 @JSON
 def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, sweep: bool, listing: str,
-          update_golden: bool, form: str, sarif: Path | None, as_json: bool, **given: Any) -> None:  # fmt: skip
+          update_golden: bool, form: str, sarif: Path | None, html: Path | None,
+          as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
     from . import audit as room
     from . import golden_files, report_ci
@@ -272,10 +274,14 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
     as_json = as_json or form == "json"
     listed: set[str] = set()
     entries = []
+    page = _page(html)
 
     def compute(case: Any, plan: Plan, say: Callable[[str], None]) -> Any:
         result = room.audit(case, options, say).noting(f"assumed {words}" for words in plan.assumed)
         entries.append(entry_of(result))
+        if page is not None:
+            say("drawing")
+            page.add(result)
         return result
 
     def show(out: Any, result: Any) -> None:
@@ -284,6 +290,8 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
         listed.add(name)
 
     def finish() -> None:
+        if page is not None:
+            page.write()
         report_ci.write_summary(entries)
         if sarif is not None:
             report_ci.write_sarif(sarif, entries)
@@ -293,6 +301,15 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
 
     work = plans(paths, request)
     _each("audit", work, as_json, compute=compute, show=show, entry=audit_entry, finish=finish)
+
+
+def _page(file: Path | None) -> Any:
+    """The HTML report that is to be written, if one is."""
+    if file is None:
+        return None
+    from .report_html import Page
+
+    return Page(file)
 
 
 @main.command()
@@ -425,7 +442,10 @@ def _each(
     entry: Callable[[Any], dict[str, Any]],
     finish: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run every case of every plan, with progress; report each as it comes, or all as JSON; leave with the verdict."""
+    """Run every case of every plan, with progress; report each as it comes, or all as JSON; leave with the verdict.
+
+    `finish` is done when all have run.
+    """
     from .report_json import document
     from .report_text import console
 

@@ -20,6 +20,7 @@ from .errors import UsageError
 # Relative and absolute tolerance by dtype, as torch.testing.assert_close has them.
 CLOSE_DEFAULTS = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 
+MOST_CELLS = 32, 64  # rows and columns of a `Spread`
 NO_ULP = np.iinfo(np.int64).max  # between a NaN and a number
 
 
@@ -55,10 +56,23 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Where rejected elements lie in an array, seen as a matrix of `shape` whose columns are its last axis.
+
+    `cells[i][j]` counts those in rows `rows[i]` to `rows[i + 1]` and columns `columns[j]` to `columns[j + 1]`.
+    """
+
+    shape: tuple[int, int]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    cells: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The verdict. `score` is the rule's own measure, to be held against `limit`; `worst` the worst elements first.
 
-    `unbounded` elements pass whatever they hold: nothing can be derived for them."""
+    `unbounded` elements pass whatever they hold: nothing can be derived for them. `spread` is of those that do not."""
 
     rule: Rule
     ok: bool
@@ -71,6 +85,7 @@ class Comparison:
     max_ulp: int | None
     worst: tuple[Difference, ...]
     unbounded: int = 0
+    spread: Spread | None = None
 
     @property
     def share(self) -> float:
@@ -208,6 +223,7 @@ def compare(
         max_ulp=_known(ulp.max(initial=0)),
         worst=tuple(_difference(pair, ulp, index, owner) for index in order),
         unbounded=0 if bound is None else int(np.count_nonzero(np.isinf(bound))),
+        spread=_spread(rejected) if count else None,
     )
 
 
@@ -238,6 +254,18 @@ def _worst(rejected: np.ndarray, measure: np.ndarray, count: int) -> list[tuple[
     places = np.flatnonzero(rejected)
     order = np.argsort(-measure.reshape(-1)[places], kind="stable")[:count]
     return [tuple(int(i) for i in np.unravel_index(place, rejected.shape)) for place in places[order]]
+
+
+def _spread(rejected: np.ndarray) -> Spread:
+    """The rejected elements of at most `MOST_CELLS` parts of the matrix."""
+    matrix = rejected.reshape(-1, rejected.shape[-1]) if rejected.ndim > 1 else rejected.reshape(1, -1)
+    rows, columns = (
+        [size * part // min(size, most) for part in range(min(size, most) + 1)]
+        for size, most in zip(matrix.shape, MOST_CELLS, strict=True)
+    )
+    cells = np.add.reduceat(np.add.reduceat(matrix.astype(np.int64), rows[:-1], axis=0), columns[:-1], axis=1)
+    height, width = matrix.shape
+    return Spread((height, width), tuple(rows), tuple(columns), tuple(tuple(map(int, row)) for row in cells))
 
 
 def _difference(pair: Pair, ulp: np.ndarray, index: tuple[int, ...], owner: Any) -> Difference:

@@ -141,7 +141,7 @@ def output_entry(check: OutputCheck) -> dict[str, Any]:
 
 
 def comparison_entry(c: Comparison) -> dict[str, Any]:
-    entry = {field.name: getattr(c, field.name) for field in dataclasses.fields(c)}
+    entry = {field.name: getattr(c, field.name) for field in dataclasses.fields(c) if field.name != "spread"}
     rule = {"name": c.rule.name, **c.rule.limits}
     return {**entry, "rule": rule, "share": c.share, "worst": [dataclasses.asdict(d) for d in c.worst]}
 

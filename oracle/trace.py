@@ -87,12 +87,13 @@ def trace(case: Case, workgroup: tuple[int, int, int] = (0, 0, 0), device: str =
     if words[0] > room:
         raise UsageError(f"{kernel.name}: a workgroup makes {words[0]:,} rows, {room:,} fit; choose a smaller shape")
     rows = words[probed.rows_offset // 4 :][: int(words[0]) * ROW_WORDS].reshape(-1, ROW_WORDS)
-    found = tuple(_requests(rows, probed.probes, run.program.sites, run.device.subgroup_size))
+    found = tuple(requests(rows, probed.probes, run.program.sites, run.device.subgroup_size))
     return Trace(case, run, workgroup, found)
 
 
-def _requests(rows: NDArray[np.uint32], probes: Any, sites: list[Site], size: int) -> Iterator[Request]:
-    """Rows that share probe, path and subgroup are one request; it stands where the first of them does."""
+def requests(rows: NDArray[np.uint32], probes: Any, sites: list[Site], size: int) -> Iterator[Request]:
+    """What a log tells, `[rows, 4]`. Rows that share probe, path and subgroup are one request, which stands where the
+    first of them does."""
     lane = (rows[:, 0] >> 12) & (MOST_LANES - 1)
     keys = np.column_stack([rows[:, 0] & np.uint32(MOST_PROBES - 1), rows[:, 1], rows[:, 2], lane // size])
     _, first, issue = np.unique(keys, axis=0, return_index=True, return_inverse=True)

@@ -1,0 +1,107 @@
+"""The audit as one page: it stands alone, says what the JSON says, and shows hostile text as text."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from oracle.cli import main
+
+SHADERS = Path(__file__).parents[2] / "shaders"
+VOID = {"meta", "link", "br", "hr", "img", "input", "col", "wbr", "source", "path", "rect", "line", "circle", "use"}
+
+
+class Page(HTMLParser):
+    """Text, links and anchors of a page; every tag that is opened must be closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.words, self.links, self.ids, self.loads = [], [], [], set(), []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        if "id" in given:
+            assert given["id"] not in self.ids, f"two elements are called {given['id']}"
+            self.ids.add(given["id"])
+        if tag == "a":
+            self.links.append(given["href"])
+        self.loads += [given[name] for name in ("src", "data", "action") if name in given] if tag != "a" else []
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def audit(*arguments, page):
+    return CliRunner().invoke(main, ["audit", *map(str, arguments), "--no-gpu", "--html", str(page)])
+
+
+@pytest.fixture(scope="module")
+def matmul(tmp_path_factory):
+    page = tmp_path_factory.mktemp("page") / "matmul.html"
+    given = [SHADERS / "matmul.toml", "--kernel", "matmul", "--set", "M=63", "--set", "K=20", "--set", "N=68"]
+    result = audit(*given, "--json", page=page)
+    assert result.exit_code == 0, result.output
+    return page.read_text(encoding="utf-8"), json.loads(result.stdout)
+
+
+def test_it_needs_nothing_but_itself(matmul):
+    text, _ = matmul
+    page = Page(text)
+    assert page.loads == []
+    assert all(link.startswith("#") for link in page.links)
+    assert "http://" not in text
+    assert "https://" not in text
+    assert "@import" not in text
+    assert len(text) < 2_000_000
+
+
+def test_every_link_leads_somewhere(matmul):
+    page = Page(matmul[0])
+    assert {link[1:] for link in page.links} <= page.ids
+    assert len(page.links) > 2
+
+
+def test_it_says_what_the_json_says(matmul):
+    text, report = matmul
+    words = " ".join(" ".join(Page(text).words).split())
+    (case,) = report["cases"]
+    for name in ("shared_wavefronts", "global_sectors", "flops", "barriers", "global_bytes"):
+        assert f"{case['counters'][name]:,}" in words
+    for finding in case["findings"]:
+        assert finding["message"] in words
+    assert "charged as nvidia" in words
+
+
+HOSTILE = """\
+@group(0) @binding(0) var<storage, read_write> y: array<u32, 4>; // </script><script>alert(1)</script><b id=x>
+@compute @workgroup_size(4)
+fn main(@builtin(local_invocation_index) i: u32) { y[i & 1u] = i; }
+"""
+
+
+def test_a_hostile_shader_is_text(tmp_path):
+    shader = tmp_path / "<img src=x onerror=alert(1)>.wgsl"
+    shader.write_text(HOSTILE)
+    page = tmp_path / "page.html"
+    assert audit(shader, "--bind", "y=zeros:u32:4", page=page).exit_code == 1  # it races
+    text = page.read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    assert "alert(1)" in "".join(Page(text).words)
+    assert "race" in "".join(Page(text).words)
+
+
+def test_a_page_that_cannot_be_written_is_said_so(tmp_path):
+    result = audit(SHADERS / "ffn" / "silu.toml", page=tmp_path / "none" / "page.html")
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
