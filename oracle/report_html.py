@@ -1,8 +1,8 @@
 """Audits as one HTML page that needs nothing but itself: verdicts, the source with counters, conflicts, findings.
 
 `templates/report.html.j2` and, of one case, `case.html.j2` say how it looks; here is what they ask for. Every text goes
-through Jinja's escaping. Counters beside the source are those of `oracle.listing`; the first case of a kernel shows all of its source, the others
-the lines that were charged, or that a finding names.
+through Jinja's escaping. Counters beside the source are those of `oracle.listing`; the first case of a kernel shows all
+of its source, the others the lines that were charged, or that a finding names.
 """
 
 from __future__ import annotations
