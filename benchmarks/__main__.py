@@ -22,11 +22,11 @@ import numpy as np
 import sim
 from oracle import gpu
 from oracle.audit import run_on_gpu
-from oracle.cases import Request, plans
 from oracle.cli import Guarded
 from oracle.errors import UsageError
-from oracle.inputs import parse_ints
-from oracle.reflect import check_module
+from oracle.kernels.cases import Request, plans
+from oracle.kernels.inputs import parse_ints
+from oracle.kernels.reflect import check_module
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "benchmarks" / "output"

@@ -17,13 +17,15 @@ import numpy as np
 
 from sim.models import Exceeded, check_dispatch
 
-from . import golden_files, goldens, gpu, references
-from .cases import expected_counters
+from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
 from .devices import Charged, charge
 from .errors import NoAdapter, TooLarge, UsageError
-from .manifest import Case, Kernel, Shape
-from .reflect import check_module
+from .goldens import files as golden_files
+from .goldens import store as goldens
+from .kernels.cases import expected_counters
+from .kernels.manifest import Case, Kernel, Shape
+from .kernels.reflect import check_module
 
 Say = Callable[[str], None]
 Truth = dict[str, references.Expected]

@@ -17,10 +17,10 @@ import click
 
 from sim.wgsl.diagnostics import Crash, WgslError
 
-from . import inputs
-from .cases import Plan, Request, plans
 from .devices import parse_devices
 from .errors import UsageError
+from .kernels import inputs
+from .kernels.cases import Plan, Request, plans
 from .progress import meter
 
 CLEAN, FOUND, WRONG_USE, INTERNAL = 0, 1, 2, 70
@@ -54,8 +54,8 @@ class Guarded(click.Group):
 
 def _annotate_error(error: UsageError | WgslError) -> None:
     """Where GitHub listens, beside the source too."""
-    from . import report_ci
-    from .remarks import entry_of_error
+    from .reports import ci as report_ci
+    from .reports.remarks import entry_of_error
 
     if report_ci.on_github():
         click.echo("\n".join(report_ci.github_lines([entry_of_error("", error)])), err=True)
@@ -206,8 +206,8 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
         lanes: str, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Simulate kernels at their default sizes; show outputs, totals and findings."""
     from . import run as room
-    from .report_json import run_entry
-    from .report_text import show_run
+    from .reports.json import run_entry
+    from .reports.text import show_run
 
     devices = parse_devices(device)
     watched = None if trace is None else _trace(trace, workgroup, lanes)
@@ -261,10 +261,11 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
           as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
     from . import audit as room
-    from . import golden_files, report_ci
-    from .remarks import entry_of
-    from .report_json import audit_entry
-    from .report_text import show_audit
+    from .goldens import files as golden_files
+    from .reports import ci as report_ci
+    from .reports.json import audit_entry
+    from .reports.remarks import entry_of
+    from .reports.text import show_audit
 
     first, *also = parse_devices(device)
     if update_golden:
@@ -307,7 +308,7 @@ def _page(file: Path | None) -> Any:
     """The HTML report that is to be written, if one is."""
     if file is None:
         return None
-    from .report_html import Page
+    from .reports.html import Page
 
     return Page(file)
 
@@ -327,8 +328,8 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
          as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run the same WGSL in the simulator and through wgpu, and show every difference in bits."""
     from . import diff as room
-    from .report_json import diff_entry
-    from .report_text import show_diff
+    from .reports.json import diff_entry
+    from .reports.text import show_diff
 
     _each(
         "diff",
@@ -351,8 +352,8 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
 def advise(paths: tuple[Path, ...], device: str, array: str | None, pitch: str | None, pads: str | None, as_json: bool,
            **given: Any) -> None:  # fmt: skip
     """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least memory."""
-    from . import advise as room
-    from .report_advise import advised_entry, show_advised
+    from .advise import search as room
+    from .reports.advise import advised_entry, show_advised
 
     options = room.Options(device, array, pitch, None if pads is None else inputs.parse_range("--pads", pads))
     _each(
@@ -377,9 +378,9 @@ def advise(paths: tuple[Path, ...], device: str, array: str | None, pitch: str |
 def corpus(folders: tuple[Path, ...], embedded: bool, fills: tuple[str, ...], jobs: int | None, limit: float,
            everything: bool, adapter: str | None, as_json: bool) -> None:  # fmt: skip
     """Try every shader in FOLDERs on made-up data, here and through wgpu, and say what came of each."""
-    from . import corpus as room
-    from .report_corpus import corpus_json, show_corpus
-    from .report_text import console
+    from .corpus import survey as room
+    from .reports.corpus import corpus_json, show_corpus
+    from .reports.text import console
 
     found = room.collect(folders, embedded, dict(map(_pair("--fill"), fills)))
     options = room.Options(jobs or os.cpu_count() or 1, limit, adapter)
@@ -409,8 +410,8 @@ def corpus(folders: tuple[Path, ...], embedded: bool, fills: tuple[str, ...], jo
 def claims(document: str | None, id: str | None, page: Path | None, as_json: bool) -> None:
     """Decide by running what five documents say about the kernels in shaders/."""
     from .claims import ledger, report
-    from .report_json import document as json_document
-    from .report_text import console
+    from .reports.json import document as json_document
+    from .reports.text import console
 
     asked = ledger.claims(document, id)
     decided: list[report.Decided] = []
@@ -446,8 +447,8 @@ def _each(
 
     `finish` is done when all have run.
     """
-    from .report_json import document
-    from .report_text import console
+    from .reports.json import document
+    from .reports.text import console
 
     good, entries, total = 0, [], sum(len(plan.shapes) for plan in work)
     try:

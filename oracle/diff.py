@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from .audit import OutputCheck, Say, expected_outputs, gpu_checks, run_on_gpu, simulate, timed
 from .gpu import AdapterInfo, require_adapter
-from .gpu_counters import CounterDiff, diff_counters
-from .manifest import Case
+from .kernels.manifest import Case
+from .probing.counters import CounterDiff, diff_counters
 
 FALLBACK = "lavapipe"  # the profile for adapters whose rounding nobody has measured
 

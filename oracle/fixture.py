@@ -20,10 +20,11 @@ import pytest
 
 import sim
 
-from . import golden_files, goldens
 from .audit import with_derived
 from .errors import UsageError
-from .remarks import ERROR, Entry, Remark, figures_of, golden_remarks, of_finding
+from .goldens import files as golden_files
+from .goldens import store as goldens
+from .reports.remarks import ERROR, Entry, Remark, figures_of, golden_remarks, of_finding
 
 
 @dataclass(frozen=True, repr=False)

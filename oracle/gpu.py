@@ -21,7 +21,7 @@ from sim.wgsl.portability import FATAL
 from .directives import without_directives
 from .errors import GpuError, NoAdapter, UsageError
 from .gpu_resources import Data, Resource, Slot, make
-from .reflect import entry_point
+from .kernels.reflect import entry_point
 
 Key = str | tuple[int, int]
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sim.samplers import Sampler, read_sampler
-from sim.textures import extent_of, read_texture
+from sim.bindings.samplers import Sampler, read_sampler
+from sim.bindings.textures import extent_of, read_texture
 from sim.wgsl import types as t
 from sim.wgsl.texels import channel_kind, dimension_of, is_depth, is_written, shape_of
 from sim.wgsl.typed import Variable

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .errors import UsageError
-from .golden_files import FOLDER, goldens_beside, may_write, remove, unused
-from .toml import is_manifest
+from .goldens.files import FOLDER, goldens_beside, may_write, remove, unused
+from .kernels.toml import is_manifest
 
 if TYPE_CHECKING:
     from .fixture import Bankshot
-    from .manifest import Kernel, Shape
-    from .remarks import Entry
+    from .kernels.manifest import Kernel, Shape
+    from .reports.remarks import Entry
 
 UPDATE = "--bankshot-update"
 ENTRIES = pytest.StashKey[list[Any]]()  # of an item: what it has to tell
@@ -94,8 +94,8 @@ class Manifest(pytest.File):
     """A manifest: a test for each kernel and shape, and one more where there are goldens beside it."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        from . import manifest
         from .audit import golden_place
+        from .kernels import manifest
 
         try:
             kernels = manifest.load_all(self.path)
@@ -173,9 +173,9 @@ class KernelItem(OurItem):
     def runtest(self) -> None:
         from sim.wgsl.diagnostics import WgslError
 
-        from . import remarks
         from .audit import audit
-        from .goldens import OTHER_DEVICE
+        from .goldens.store import OTHER_DEVICE
+        from .reports import remarks
 
         try:
             result = audit(self.kernel.case(self.shape), audit_options(self.config))
@@ -212,8 +212,8 @@ def _report(result: Any, entry: Entry) -> str:
     """What is wrong, each in a sentence, and then what `bankshot audit` prints."""
     import io
 
-    from .report_ci import words
-    from .report_text import console, show_audit
+    from .reports.ci import words
+    from .reports.text import console, show_audit
 
     out = io.StringIO()
     show_audit(console(out), result, "counted")
@@ -274,8 +274,8 @@ class Teller:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not (self.told or self.sarif):
             return
-        from . import report_ci
-        from .remarks import entry_of_plain
+        from .reports import ci as report_ci
+        from .reports.remarks import entry_of_plain
 
         entries = [entry_of_plain(entry) for entry in self.told]
         report_ci.write_summary(entries)

@@ -13,8 +13,8 @@ from .audit import Say, side_by_side, simulate
 from .devices import Charged
 from .errors import UsageError
 from .gpu import slots_of
-from .manifest import Case
-from .reflect import check_module, entry_point
+from .kernels.manifest import Case
+from .kernels.reflect import check_module, entry_point
 
 FIRST = 6  # elements of an output that are shown
 

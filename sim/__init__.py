@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .bindings.samplers import Sampler
 from .checking import check, portability
-from .findings import Finding
+from .findings.finding import Finding
 from .models import Device, devices
-from .samplers import Sampler
 from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
 
 if TYPE_CHECKING:
+    from .launch.tracing import Trace, TraceRow
     from .running import PROBES, Run, simulate
-    from .tracing import Trace, TraceRow
 
 __version__ = "0.1.0"
 __all__ = [

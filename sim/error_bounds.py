@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bindings import hide, words
-from .bound import Bound, Key, scalars
-from .findings import Finding
+from .bindings.bound import Bound, Key, scalars
+from .bindings.buffers import hide, words
+from .bindings.textures import BoundTexture
+from .findings.finding import Finding
 from .program.bounds import Doubt, Woven
-from .textures import BoundTexture
 from .wgsl import types as t
 
 if TYPE_CHECKING:
-    from .running import Dispatch
+    from .dispatch import Dispatch
 
 _NEVER = 0xFFFFFFFF
 

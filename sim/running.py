@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from . import schedules
-from .allow import silence
-from .barriers import find_redundant
-from .bindings import Bound, Key, bind, hide
+from .bindings.buffers import Key, bind
 from .checking import check
 from .counters import SiteCounters, site_counters, totals
+from .dispatch import Dispatch
 from .error_bounds import Bounds, derive_bounds
-from .explain import explain
-from .findings import Finding
-from .launch import POLICIES, How, Launch, Outcome
+from .findings.allow import silence
+from .findings.barriers import find_redundant
+from .findings.explain import explain
+from .findings.finding import Finding
+from .findings.replay import Judge
+from .launch import schedules
+from .launch.launch import POLICIES, How, Launch, Outcome
+from .launch.tracing import Trace, TraceRow
+from .launch.tracing import rows as trace_rows
 from .machine.opcodes import opcode_names
 from .models import Device, check_dispatch, get
-from .program.bounds import Woven, is_loose
-from .program.build import build, build_with_bounds, build_with_sites
+from .program.bounds import is_loose
 from .program.program import Program
-from .program.rounding import Rounding
-from .program.shadows import Shadow
-from .replay import Judge
-from .tracing import Trace, TraceRow
-from .tracing import rows as trace_rows
 from .wgsl.diagnostics import fail
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
@@ -39,7 +36,6 @@ from .wgsl.typed import Module, Pipeline
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "redundant")
 _ASKED_FOR = frozenset(("redundant",))  # not in "all": they take more runs
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
-_LANES_PER_BATCH = 512
 BUDGET = 1 << 32
 _MOST_INVOCATIONS = 1 << 32  # global_invocation_index counts them in a u32
 
@@ -56,94 +52,6 @@ class Writer:
     def __str__(self) -> str:
         line = "" if self.span is None else f", line {self.span.line}"
         return f"workgroup {self.workgroup}, lane {self.lane}{line}"
-
-
-_PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
-
-
-def _built(pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None) -> Program:
-    """The program of a pipeline; of a module that is run again and again, the one made before."""
-    programs = _PROGRAMS.setdefault(pipeline.module, {})
-    values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, rounding, probes, together, trace)
-    if key not in programs:
-        programs[key] = build(pipeline, rounding=rounding, probes=probes, together=together, trace=trace)
-    return programs[key]
-
-
-@dataclass(frozen=True)
-class Dispatch:
-    """Everything that decides a run."""
-
-    pipeline: Pipeline
-    bound: list[Bound]
-    grid: tuple[int, int, int]
-    device: Device
-    how: How
-
-    @property
-    def lanes(self) -> int:
-        """Invocations of a workgroup."""
-        return int(np.prod(self.pipeline.workgroup_size))
-
-    def together(self, how: How) -> int:
-        """Workgroups that run side by side."""
-        if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.alone != "workgroup" or how.ignored is not None:
-            return 1
-        return max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
-
-    @property
-    def rounding(self) -> Rounding:
-        return Rounding(
-            fused=self.device.fma != "separate",
-            contracts=self.device.fma == "contracted",
-            cuts_f16=self.device.texel_f16 == "zero",
-        )
-
-    def run(
-        self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, **changes: Any
-    ) -> tuple[Launch, Outcome]:
-        """Run it as it is to be run, or with some `changes` to `how`."""
-        how = replace(self.how, **changes)
-        if self.device.merge_adjacent and probes & {"banks", "sectors"}:
-            probes |= {"merged"}
-        name = None if how.trace is None else how.trace.variable
-        program = _built(self.pipeline, self.rounding, probes, self.together(how), name)
-        launch = Launch(program, self.bound, self.grid, self.device, how)
-        outcome = launch.run(progress)
-        if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
-            launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
-            outcome = launch.run()
-        return launch, outcome
-
-    def launch(self, program: Program, bound: list[Bound]) -> Launch:
-        return Launch(program, bound, self.grid, self.device, self.how)
-
-    def build_with_bounds(self, subnormal: frozenset[str]) -> tuple[Program, Woven]:
-        return build_with_bounds(
-            self.pipeline, rounding=self.rounding, subnormal=subnormal, together=self.together(self.how)
-        )
-
-    @cached_property
-    def marks(self) -> tuple[Launch, dict[Shadow, Bound]]:
-        """A launch that has left, beside each element, what stored it."""
-        program, shadows = build_with_sites(self.pipeline, rounding=self.rounding, together=self.together(self.how))
-        hidden = hide(shadows, self.bound, np.uint32)
-        launch = self.launch(program, [*self.bound, *hidden.values()])
-        launch.run()
-        return launch, hidden
-
-    def span_of_store(self, bound: Bound, byte: int) -> Span | None:
-        """Where in the source this byte of a buffer was stored last; None where it was not."""
-        launch, hidden = self.marks
-        marks = (int(launch.output(hidden[s])[byte // s.unit]) for s in hidden if s.of is bound.variable)
-        mark = max(marks, default=0)
-        return launch.program.sites[mark - 1].span if mark else None
-
-    @cached_property
-    def writers(self) -> Launch:
-        """A launch that has noted who wrote what."""
-        return self.run(frozenset(("writers",)))[0]
 
 
 @dataclass(frozen=True)
@@ -229,7 +137,8 @@ def simulate(
     """Run `grid` workgroups of a compute entry point.
 
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
-    Textures are arrays (`sim.textures` says which axes and dtypes) or lists of their levels, samplers a `sim.Sampler`.
+    Textures are arrays (`sim.bindings.textures` says which axes and dtypes) or lists of their levels, samplers a
+    `sim.Sampler`.
     `probes`: "all", "none", or names of `PROBES` ("all" is without "redundant", which runs once more for each barrier).
     `schedule`: see `schedules`; outputs are those of this order, counters and findings always those of lockstep.
     `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.

@@ -13,11 +13,11 @@ import numpy as np
 from sim.wgsl.diagnostics import Crash
 
 from .. import references
-from ..cases import Request, plans
 from ..compare import Comparison, Rule, compare
 from ..errors import UsageError
-from ..manifest import Case, Kernel
-from ..reflect import check_module
+from ..kernels.cases import Request, plans
+from ..kernels.manifest import Case, Kernel
+from ..kernels.reflect import check_module
 
 if TYPE_CHECKING:
     from sim import Run

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from .bench import against_reference, bound_of, case, only_output, run, run_case, same_bits, share, total
+from .bench import (
+    against_reference,
+    bound_of,
+    case,
+    only_output,
+    run,
+    run_case,
+    same_bits,
+    share,
+    total,
+)
 from .ledger import Decision, claim, judge
 
 # ---- 1: order of the sizes ---------------------------------------------------------------------------

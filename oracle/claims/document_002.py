@@ -10,8 +10,19 @@ import numpy as np
 from sim import WgslError
 from sim.models import DEFAULT_LIMITS, check_dispatch
 
-from .. import selection
-from .bench import SHADERS, case, idlest, kernels, only_output, run, run_case, same_bits, sites, total
+from ..kernels import selection
+from .bench import (
+    SHADERS,
+    case,
+    idlest,
+    kernels,
+    only_output,
+    run,
+    run_case,
+    same_bits,
+    sites,
+    total,
+)
 from .ledger import Decision, claim, judge
 
 ROW = 1152  # weights in a row of the document's model

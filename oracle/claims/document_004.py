@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.models import DEFAULT_LIMITS, check_dispatch, roofline
 
-from .. import selection
+from ..kernels import selection
 from .bench import case, kernels, only_output, run, run_case, same_bits, share, total
 from .ledger import Decision, claim, judge
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import sim
-from oracle.cases import Request, plans
-from oracle.reflect import check_module
+from oracle.kernels.cases import Request, plans
+from oracle.kernels.reflect import check_module
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 PLANS = {plan.kernel.name: plan for plan in plans([SHADERS], Request(quick=True))}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim import running
+from sim import dispatch
 
 SIZE, WORDS, GROUPS = 32, 704, 2
 PATTERNS = {  # as WGSL, and as Python
@@ -117,7 +117,7 @@ def truth(program: Program) -> tuple[set[frozenset[int]], set[int]]:
 @pytest.mark.parametrize("batch", [512, 1], ids=["side by side", "one by one"])
 @pytest.mark.parametrize("seed", range(150))
 def test_what_is_found_is_what_the_plain_detector_finds(seed: int, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_LANES_PER_BATCH", batch)
+    monkeypatch.setattr(dispatch, "_LANES_PER_BATCH", batch)
     program = make(seed)
     text = render(program)
     out = np.zeros(SIZE * GROUPS, np.uint32)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim import running
+from sim import dispatch
 
 WORDS = 40
 
@@ -105,7 +105,7 @@ def truth(steps: list[Step], size: int, groups: int) -> set[frozenset[int]]:
 @pytest.mark.parametrize("batch", [512, 1], ids=["side by side", "one by one"])
 @pytest.mark.parametrize("seed", range(120))
 def test_races_are_those_of_the_plain_detector(seed: int, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_LANES_PER_BATCH", batch)
+    monkeypatch.setattr(dispatch, "_LANES_PER_BATCH", batch)
     size, groups = random.Random(-seed).choice(((8, 1), (13, 3), (32, 2), (40, 1)))
     steps = make(seed, size, groups)
     text = render(steps, size)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim import running
+from sim import dispatch
 
 FILES = Path(__file__).parent.parent / "files"
 SIZE, GROUPS = 64, 3
@@ -67,7 +67,7 @@ def findings(body: str, size: int = SIZE, groups: int = GROUPS, **options) -> li
 @pytest.mark.parametrize("batch", [512, 1], ids=["workgroups side by side", "one by one"])
 @pytest.mark.parametrize(("code", "name", "text"), CASES, ids=[f"{code}: {name}" for code, name, _ in CASES])
 def test_twins(code: str, name: str, text: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_LANES_PER_BATCH", batch)
+    monkeypatch.setattr(dispatch, "_LANES_PER_BATCH", batch)
     right, wrong = (ALTERNATIVES.sub(rf"\{side}", text) for side in (1, 2))
     assert right != wrong
     assert [f.render() for f in findings(right)] == []

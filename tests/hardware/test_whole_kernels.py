@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sim
-from oracle import cases
+from oracle.kernels import cases
 
 HERE = Path(__file__).parent
 SHADERS = HERE.parents[1] / "shaders"

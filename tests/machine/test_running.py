@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.launch import Launch
+from sim.launch.launch import Launch
 
 HEAD = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
 

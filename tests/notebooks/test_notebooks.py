@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install 'bankshot[notebooks]'")
 
-from oracle.figures import Drawing, slot_epochs
+from oracle.reports.figures import Drawing, slot_epochs
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 DOCUMENTS = ["000", "001", "002", "003", "004"]
@@ -102,7 +102,7 @@ def test_padding_halves_what_a_store_and_a_load_take():
 
 
 def test_the_swap_saves_lines_and_no_sectors():
-    from oracle.figures import ran
+    from oracle.reports.figures import ran
 
     found = {}
     for name in names_of("001")["twins"]:

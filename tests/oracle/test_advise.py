@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 import sim
-from oracle.advise import Options, advise
-from oracle.cases import Request, plans
+from oracle.advise.flow import Flow
+from oracle.advise.layouts import Change, Layouts
+from oracle.advise.search import Options, advise
 from oracle.cli import main
-from oracle.flow import Flow
-from oracle.layouts import Change, Layouts
+from oracle.kernels.cases import Request, plans
 from sim.wgsl.parser import parse
 from sim.wgsl.source import Source
 from tests.conftest import ROOT

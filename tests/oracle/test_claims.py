@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from oracle.claims import ledger, report
 from oracle.cli import main
 from oracle.errors import UsageError
-from oracle.report_json import document
+from oracle.reports.json import document
 
 PAGE = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
 CLAIMS = ledger.claims()

@@ -10,12 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 import sim
-from oracle import corpus, embedded, invented
 from oracle.cli import main
-from oracle.difference import differences
-from oracle.embedded import Shader
-from oracle.reflect import has_float_arithmetic, inexact_builtins
-from oracle.trial import VERDICTS, Trial, trials
+from oracle.corpus import embedded, invented
+from oracle.corpus import survey as corpus
+from oracle.corpus.difference import differences
+from oracle.corpus.embedded import Shader
+from oracle.corpus.trial import VERDICTS, Trial, trials
+from oracle.kernels.reflect import has_float_arithmetic, inexact_builtins
 
 ENTRY = "@compute @workgroup_size(1) fn main() {}"
 
@@ -305,7 +306,7 @@ def test_a_folder_without_shaders_is_wrong_use(tmp_path):
 
 
 def test_every_verdict_has_a_column():
-    from oracle import report_corpus
+    from oracle.reports import corpus as report_corpus
 
     counted = {name for _, names in (*report_corpus._MODULES, *report_corpus._ENTRIES) for name in names}
     assert counted == set(VERDICTS) - {"no-compute"}

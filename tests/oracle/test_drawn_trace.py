@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
-from oracle.cases import Request, plans
 from oracle.errors import UsageError
-from oracle.trace import Request as Asked
-from oracle.trace import trace
+from oracle.kernels.cases import Request, plans
+from oracle.probing.trace import Request as Asked
+from oracle.probing.trace import trace
 from sim.program.sites import Site
 from sim.wgsl.source import Source, Span
 
@@ -61,7 +61,9 @@ def test_a_workgroup_that_is_not_there_is_wrong_use(traced):
 
 
 def test_lanes_idle_for_a_reason(traced):
-    figures = pytest.importorskip("oracle.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'")
+    figures = pytest.importorskip(
+        "oracle.reports.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'"
+    )
     works, waits, finished, nothing = range(4)
     states = figures.lane_states(traced)
     assert [words.split(":")[0] for words, _ in figures.STATES] == [
@@ -85,7 +87,9 @@ def request(words, active):
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 255), min_size=32, max_size=32), st.lists(st.booleans(), min_size=32, max_size=32))
 def test_as_many_wavefronts_are_drawn_as_the_device_charges(words, active):
-    figures = pytest.importorskip("oracle.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'")
+    figures = pytest.importorskip(
+        "oracle.reports.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'"
+    )
     one = request(words, active)
     served = figures.wavefront_of(one, sim.devices.NVIDIA)
     assert served.max() + 1 == sim.devices.NVIDIA.shared_wavefronts(np.array(words) * 4, 4, active, store=True)

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from oracle.audit import Options, audit, golden_place
-from oracle.cases import Request, plans
 from oracle.cli import main
+from oracle.kernels.cases import Request, plans
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.errors import UsageError
-from oracle.expressions import evaluate, fraction, names_in
+from oracle.kernels.expressions import evaluate, fraction, names_in
 
 
 @given(st.integers(1, 10**30), st.integers(1, 10**6))

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from oracle.golden_lines import BY_LINE, Line, changes, lines_of, pairs
+from oracle.goldens.lines import BY_LINE, Line, changes, lines_of, pairs
 from sim.wgsl.source import Source, Span
 
 TOTALS = {name: 0 for name in BY_LINE}

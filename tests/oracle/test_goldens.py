@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oracle import golden_files, goldens
 from oracle.errors import UsageError
-from oracle.golden_lines import Line
+from oracle.goldens import files as golden_files
+from oracle.goldens import store as goldens
+from oracle.goldens.lines import Line
 
 Y = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from oracle import cases, gpu_counters
 from oracle.cli import main
 from oracle.errors import UsageError
-from oracle.gpu_counters import diff_counters
-from oracle.instrument import instrument
+from oracle.kernels import cases
+from oracle.probing import counters as gpu_counters
+from oracle.probing.counters import diff_counters
+from oracle.probing.instrument import instrument
 from sim.counters import SiteCounters
 
 # Every way in which control can part, and every kind of access: subgroups issue the same things at the same time only

@@ -12,9 +12,9 @@ import pytest
 import sim
 from oracle import references
 from oracle.audit import run_on_gpu, simulate
-from oracle.cases import Request, plans
 from oracle.compare import DERIVED, Rule, compare
-from oracle.reflect import check_module
+from oracle.kernels.cases import Request, plans
+from oracle.kernels.reflect import check_module
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}

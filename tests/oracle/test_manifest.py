@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sim
-from oracle import inputs, manifest
 from oracle.errors import UsageError
+from oracle.kernels import inputs, manifest
 
 GOOD = """\
 [kernel]

@@ -18,9 +18,9 @@ import oracle.plugin
 import sim
 from oracle import gpu
 from oracle.audit import Options, audit
-from oracle.cases import Request, plans
-from oracle.report_json import audit_entry
-from oracle.report_text import console, show_audit
+from oracle.kernels.cases import Request, plans
+from oracle.reports.json import audit_entry
+from oracle.reports.text import console, show_audit
 from sim.machine.jit import cache_folder
 
 ROOT = Path(__file__).parents[2]

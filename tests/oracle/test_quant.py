@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle import inputs
 from oracle.errors import UsageError
+from oracle.kernels import inputs
 from oracle.quant import FORMATS, NF4_TABLE
 
 FORMAT = pytest.mark.parametrize("name", FORMATS)

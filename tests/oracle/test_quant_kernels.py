@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import sim
-from oracle import manifest, references
+from oracle import references
 from oracle.audit import run_on_gpu, simulate
 from oracle.compare import Rule, compare
+from oracle.kernels import manifest
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 FOLDERS = ("q4_k", "gemv", "ffn", "rwkv")

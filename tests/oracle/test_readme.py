@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
-from oracle import manifest
 from oracle.cli import main
+from oracle.kernels import manifest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

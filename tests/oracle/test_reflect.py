@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracle.errors import UsageError
-from oracle.reflect import dtype_of, entry_point
+from oracle.kernels.reflect import dtype_of, entry_point
 from sim.wgsl import types as t
 
 

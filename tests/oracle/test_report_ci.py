@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from oracle import report_ci
 from oracle.errors import UsageError
-from oracle.remarks import ERROR, NOTE, Entry, Remark, entry_of_error, entry_of_plain, merged
+from oracle.reports import ci as report_ci
+from oracle.reports.remarks import ERROR, NOTE, Entry, Remark, entry_of_error, entry_of_plain, merged
 from sim.wgsl.diagnostics import Note, fail
 from sim.wgsl.source import Source, Span
 

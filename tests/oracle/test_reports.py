@@ -14,8 +14,8 @@ from oracle import audit, diff, gpu, references  # all before one is patched, wh
 from oracle.audit import EVERYTHING
 from oracle.cli import main
 from oracle.errors import TooLarge
-from oracle.listing import ADDED, against_ideal, compact, listing
 from oracle.references import Expected
+from oracle.reports.listing import ADDED, against_ideal, compact, listing
 from sim.wgsl.diagnostics import Crash
 from sim.wgsl.source import Source, Span
 

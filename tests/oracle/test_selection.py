@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from oracle import manifest, selection
-from oracle.cases import Request, plans
 from oracle.errors import UsageError
+from oracle.kernels import manifest, selection
+from oracle.kernels.cases import Request, plans
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 RULES = selection.load(SHADERS / "selection.toml")

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import sim
-from oracle import cases, gpu
+from oracle import gpu
 from oracle.diff import FALLBACK, diff
 from oracle.errors import UsageError
-from sim.textures import stored_dtype
+from oracle.kernels import cases
+from sim.bindings.textures import stored_dtype
 from sim.wgsl.texels import format_of
 from sim.wgsl.types import TEXEL_FORMATS
 

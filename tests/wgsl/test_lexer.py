@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.lexer import END, IDENTIFIER, KEYWORDS, NUMBER, RESERVED_WORDS, TEMPLATE_END, TEMPLATE_START, lex
+from sim.wgsl.lexer import (
+    END,
+    IDENTIFIER,
+    KEYWORDS,
+    NUMBER,
+    RESERVED_WORDS,
+    TEMPLATE_END,
+    TEMPLATE_START,
+    lex,
+)
 from sim.wgsl.source import Source
 
 

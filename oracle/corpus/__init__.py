@@ -1,0 +1,1 @@
+"""Strangers' shaders, tried here and on a real WebGPU implementation."""

@@ -1,0 +1,91 @@
+"""Where what a binding holds after two runs is not the same, by kind of element."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sim.wgsl import types as t
+from sim.wgsl.texels import format_of
+
+from ..compare import bits_of, ulp_distance
+from .invented import COUNTER, HALF, SINGLE, STEP, WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Elements of one binding, all of a kind (`code`), that are not the same. `error`: largest / largest magnitude; of
+    steps, how many."""
+
+    binding: str
+    code: int
+    count: int
+    elements: int
+    first: int  # byte
+    ours: Any
+    theirs: Any
+    error: float
+    ulp: int
+
+    def __str__(self) -> str:
+        how = f", up to {self.ulp} ULP, {self.error:.2g} of the largest" if self.code in (SINGLE, HALF) else ""
+        return (
+            f"{self.binding}: {self.count} of {self.elements}{how}; "
+            f"at byte {self.first} {self.ours:.9g} here, {self.theirs:.9g} there"
+        )
+
+
+_DTYPES = {WHOLE: np.uint32, COUNTER: np.uint32, SINGLE: np.float32, HALF: np.float16}
+
+
+def differences(binding: str, codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> list[Difference]:
+    """Where two outputs differ, one record for each kind of element. Any NaN equals any other; padding is nothing."""
+    found = []
+    for code, dtype in _DTYPES.items():
+        chosen = codes == code
+        a, b = (x.view(np.uint16)[chosen].view(dtype) for x in (ours, theirs))
+        differ = bits_of(a) != bits_of(b)
+        if dtype in (np.float32, np.float16):
+            differ &= ~(np.isnan(a) & np.isnan(b))
+        if differ.any():
+            places = 2 * np.flatnonzero(chosen)[:: a.itemsize // 2]
+            found.append(_difference(binding, code, places, a, b, differ))
+    return found
+
+
+def texels(binding: str, type_: t.Texture, ours: np.ndarray, theirs: np.ndarray) -> list[Difference]:
+    """The same of a storage texture. Elements of normalized formats are steps."""
+    assert type_.format is not None
+    format_ = format_of(type_.format)
+    stepped = format_.number in ("unorm", "snorm") and not format_.packed
+    code = STEP if stepped else {"f4": SINGLE, "f2": HALF}.get(ours.dtype.str[1:], WHOLE)
+    a, b = ours.reshape(-1), theirs.reshape(-1)
+    differ = (bits_of(a) != bits_of(b)) & ~(np.isnan(a) & np.isnan(b))
+    places = np.arange(a.size) * a.itemsize
+    return [_difference(binding, code, places, a, b, differ)] if differ.any() else []
+
+
+def _difference(
+    binding: str, code: int, places: np.ndarray, a: np.ndarray, b: np.ndarray, differ: np.ndarray
+) -> Difference:
+    """`places`: byte of each element."""
+    at = int(np.flatnonzero(differ)[0])
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    finite = np.isfinite(wide_b)
+    largest = 1.0 if code == STEP else np.abs(wide_b[finite]).max(initial=0.0)
+    with np.errstate(invalid="ignore"):
+        error = np.abs(wide_a - wide_b)[differ]
+    error = np.where(np.isfinite(error), error, np.inf)  # an infinity or a NaN on one side only
+    return Difference(
+        binding,
+        code,
+        int(differ.sum()),
+        len(a),
+        int(places[at]),
+        a[at],
+        b[at],
+        float(error.max() / largest) if largest else float(error.max()),
+        int(ulp_distance(a[differ], b[differ]).max()),
+    )

@@ -1,0 +1,304 @@
+"""One stranger's shader: read here and by wgpu, run in both on made-up data, and a verdict with its evidence.
+
+`trials(shader)` gives one `Trial` for a module that cannot be run, else one for each compute entry point. Whatever the
+shader is, that is a verdict and not an exception; only what wgpu does to the process itself is left to the caller.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sim.wgsl import typed
+from sim.wgsl import types as t
+from sim.wgsl.diagnostics import Crash, WgslError
+from sim.wgsl.typed import Module
+
+from .. import gpu
+from ..errors import GpuError, UsageError
+from . import invented
+from .difference import Difference, differences, texels
+from .embedded import Shader
+from .evidence import EVIDENCE, Run, place
+from .invented import RECIPES, Recipe
+
+BUDGET = 1 << 18  # backward jumps of a batch of workgroups
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`about`: a module, or an entry point that was tried; `good`: nothing for us to do."""
+
+    about: str
+    good: bool
+    words: str
+
+
+VERDICTS = {
+    "no-compute": Verdict("module", True, "read and checked, has no compute entry point"),
+    "not-wgsl": Verdict("module", True, "not standard WGSL"),
+    "refused": Verdict("module", False, "refused here, while wgpu reads it"),
+    "equal": Verdict("entry", True, "the same on wgpu, bit for bit"),
+    "within": Verdict("entry", True, "the same on wgpu, within what WGSL allows its builtins"),
+    "explained": Verdict("entry", True, "not the same on wgpu, and not meant to be"),
+    "only-here": Verdict("entry", True, "runs here; wgpu refuses it"),
+    "not-started": Verdict("entry", True, "wgpu does not run it either"),
+    "endless": Verdict("entry", True, "still running here when its budget was spent, whatever the data"),
+    "no-data": Verdict("entry", False, "needs what cannot be made up yet"),
+    "differs": Verdict("entry", False, "not the same on wgpu, and nobody knows why"),
+    "unsupported": Verdict("entry", False, "refused here, while wgpu runs it"),
+    "wgpu-died": Verdict("entry", True, "wgpu took the process down, or did not come back"),
+    "too-slow": Verdict("entry", False, "did not come back here"),
+    "crash": Verdict("entry", False, "an internal error of ours"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of a module (`entry` None) or of an entry point. `seconds` by stage."""
+
+    shader: str
+    lines: int
+    entry: str | None
+    verdict: str
+    why: str = ""
+    recipe: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+# Told before each stage: the entry point and one of read, check, simulate, wgpu.
+Say = Callable[[str | None, str], None]
+
+
+def trials(shader: Shader, adapter: str | None, skip: int = 0, say: Say = lambda entry, stage: None) -> Iterator[Trial]:
+    """Try a module; the first `skip` entry points are left out."""
+    one = _Module(shader, adapter, say)
+    module = one.read()
+    if isinstance(module, Trial):
+        yield module
+        return
+    points = [f for f in module.entry_points if f.stage == "compute"]
+    if not points:
+        yield one.trial(None, "no-compute")
+    for function in points[skip:]:
+        yield _Entry(one, module, function).run()
+
+
+# ---- reading ---------------------------------------------------------------------------------------------
+
+# Why a text is not WGSL, by what stands in it. The first that fits is the reason.
+_FOREIGN = (
+    (r"\$\{\s*([^}\n]*)", "a template: ${%s}"),
+    (r"\{\{-?\s*([^}\n]*?)\s*-?\}\}", "a template: {{%s}}"),
+    (r"\{%-?\s*([^%\n]*?)\s*-?%\}", "a template: {%% %s %%}"),
+    (r"(?m)^\s*#\s*(\w+[^\n]*)", "for another preprocessor: #%s"),
+    (r"(?m)^\s*(import\s[^\n;]*)", "for another preprocessor: %s"),
+    (r"\b(binding_array|push_constant|acceleration_structure|ray_query|f64|i64|u64|texture_storage_1d_array|"
+     r"texture_1d_array|view_index|quad_swap)\b", "an extension of wgpu: %s"),
+    (r"\b(\d[\w.]*(?:li|lu|lf))\b", "an extension of wgpu: the literal %s"),
+    (r"(?m)^\s*(enable\s+chromium_\w+|requires\s+chromium_\w+|enable\s+wgpu_\w+)", "an extension of one browser: %s"),
+)  # fmt: skip
+
+
+class _Module:
+    def __init__(self, shader: Shader, adapter: str | None, say: Say) -> None:
+        self.shader = shader
+        self.adapter = adapter
+        self.say = say
+        self.text = shader.text
+        self.notes: list[str] = []
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, entry: str | None, name: str) -> Iterator[None]:
+        self.say(entry, name)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    def trial(self, entry: str | None, verdict: str, why: str = "", recipe: str = "") -> Trial:
+        seconds, self.seconds = self.seconds, {}
+        words = "; ".join(part for part in (why, *self.notes) if part)
+        return Trial(self.shader.name, self.text.count("\n") + 1, entry, verdict, words, recipe, seconds)
+
+    def read(self) -> Module | Trial:
+        """The checked module, or what keeps it from being one."""
+        with self.stage(None, "check"):
+            try:
+                return self._checked()
+            except WgslError as error:
+                refusal = error.diagnostics[0]
+            except (Crash, Exception) as error:
+                return self.trial(None, "crash", _brief(error))
+        place = refusal.span.place if refusal.span else None
+        why = f"{refusal.message} ({refusal.code}, line {place.line})" if place else refusal.message
+        for pattern, words in _FOREIGN:
+            if found := re.search(pattern, self.text):
+                return self.trial(None, "not-wgsl", f"{words % found[1].strip()[:40]}; {why}")
+        with self.stage(None, "wgpu"):
+            theirs = gpu.refusal(gpu.for_wgpu(self.text), self.adapter)
+        if theirs is not None:
+            return self.trial(None, "not-wgsl", f"{why}; wgpu says: {_first(theirs)}")
+        return self.trial(None, "refused", why)
+
+    def _checked(self) -> Module:
+        """The checked text; what only wgpu forgives is mended or let pass, with a note."""
+        try:
+            return self._check("error")
+        except WgslError as error:
+            first = error.diagnostics[0]
+        if first.code == "non-uniform":
+            self.notes.append(f"not standard: {first.message}")
+            return self._check("warning")
+        if needed := re.search(r"needs the extension '(\w+)'", first.message):
+            self.notes.append(f"not standard: `enable {needed[1]};` is missing")
+            self.text = f"enable {needed[1]}; {self.text}"
+            return self._checked()
+        raise WgslError(first)
+
+    def _check(self, uniformity: str) -> Module:
+        import sim
+
+        name, folder = self.shader.name, self.shader.file.parent
+        module = sim.check(self.text, name=name, include_dirs=[folder], uniformity=uniformity)
+        self.text = module.source.text  # with what it includes
+        return module
+
+
+def _first(message: str) -> str:
+    return message.strip().splitlines()[0][:200]
+
+
+def _brief(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:300]
+
+
+# ---- running ---------------------------------------------------------------------------------------------
+
+
+class _Entry:
+    """One entry point, with what `evidence` needs to run it again."""
+
+    def __init__(self, owner: _Module, module: Module, function: typed.Function) -> None:
+        self.owner = owner
+        self.module = module
+        self.function = function
+        self.name = function.name
+        self.overrides: dict[Any, Any] = invented.override_values(module)
+        self.grid = invented.grid(function)
+
+    @property
+    def pipeline(self) -> typed.Pipeline:
+        return self.module.pipeline(self.name, self.overrides)
+
+    @property
+    def text(self) -> str:
+        """What wgpu is given."""
+        return self.owner.text
+
+    def run(self) -> Trial:
+        try:
+            return self._run()
+        except WgslError as error:
+            return self._unsupported(error)
+        except UsageError as error:
+            return self._trial("no-data", str(error))
+        except (Crash, Exception) as error:
+            return self._trial("crash", _brief(error))
+
+    def _trial(self, verdict: str, why: str = "", recipe: Recipe | None = None) -> Trial:
+        return self.owner.trial(self.name, verdict, why, recipe.name if recipe else "")
+
+    def _run(self) -> Trial:
+        ours = self._simulated()
+        if ours.findings("endless-loop"):
+            return self._trial("endless", place(ours.findings("endless-loop")[0]))
+        try:
+            theirs = self.on_wgpu(ours.given)
+        except GpuError as error:
+            return self._trial("only-here", _first(str(error)), ours.recipe)
+        found = self.differences(ours.recipe, ours.result.outputs, theirs)
+        idle = "" if ours.busy else "no output changed"
+        verdict, why = ("equal", idle) if not found else self._judged(ours, theirs, found)
+        return self._trial(verdict, why, ours.recipe)
+
+    def _simulated(self) -> Run:
+        """The first run that stays in bounds, comes to an end and does something; else does what of that it can."""
+        runs: list[Run] = []
+        for recipe in RECIPES:
+            with self.owner.stage(self.name, "build"):
+                given = invented.bindings(self.pipeline, recipe)
+            run = Run(recipe, given, self.simulate(given))
+            if run.clean and run.busy:
+                return run
+            runs.append(run)
+        return next((run for run in runs if run.clean), runs[-1])
+
+    def simulate(self, given: Mapping[Any, Any], **options: Any) -> Any:
+        import sim
+
+        with self.owner.stage(self.name, "simulate"):
+            return sim.simulate(
+                self.module,
+                grid=self.grid,
+                bindings=given,
+                entry=self.name,
+                overrides=self.overrides,
+                device=gpu.require_adapter(self.owner.adapter).profile or "lavapipe",
+                budget=BUDGET,
+                **{"probes": ("bounds",), **options},
+            )
+
+    def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]:
+        """Outputs of wgpu, of the shader's own text or of another with the same bindings. Raises `GpuError`."""
+        slots = gpu.slots_of(self.function)
+        with self.owner.stage(self.name, "wgpu"):
+            run = gpu.run(
+                text or self.text,
+                self.name,
+                self.grid,
+                given,
+                slots=slots,
+                overrides=self.overrides,
+                adapter=self.owner.adapter,
+            )
+        return run.outputs
+
+    def _unsupported(self, error: WgslError) -> Trial:
+        """We refuse to run it; does wgpu?"""
+        why = f"{error.diagnostics[0].message} ({error.diagnostics[0].code})"
+        try:
+            self.on_wgpu(invented.bindings(self.pipeline, RECIPES[-1]))
+        except (GpuError, UsageError, WgslError) as refusal:
+            return self._trial("not-started", f"{why}; {_first(str(refusal))}")
+        return self._trial("unsupported", why)
+
+    # ---- judging ----
+
+    def differences(self, recipe: Recipe, ours: Mapping[str, np.ndarray], theirs: Any) -> list[Difference]:
+        """Where two sets of outputs differ, both of runs on data made by `recipe`."""
+        found: list[Difference] = []
+        for variable, type_ in self.pipeline.store_types.items():
+            if (name := variable.name) in ours:
+                pair = ours[name], theirs[name]
+                if isinstance(type_, t.Texture):
+                    found += texels(name, type_, *pair)
+                else:
+                    found += differences(name, invented.layout(type_, recipe), *pair)
+        return found
+
+    def _judged(self, ours: Run, theirs: dict[str, np.ndarray], found: list[Difference]) -> tuple[str, str]:
+        """A verdict on outputs that differ, and the evidence for it."""
+        words = "; ".join(map(str, found[:2]))
+        for verdict, look in EVIDENCE:
+            if reason := look(self, ours, theirs, found):
+                return verdict, f"{reason}; {words}"
+        return "differs", words

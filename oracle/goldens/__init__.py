@@ -1,0 +1,1 @@
+"""What runs left and cost when somebody accepted it, kept beside the manifest."""

@@ -1,0 +1,76 @@
+"""Where goldens lie, whose they are, and when they may be written.
+
+A golden lies in the folder `golden` beside its owner, a manifest or a test file. It says itself whose it is, so that
+those that nobody wants any more can be found. Other JSON in such a folder is none of our business.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import UsageError
+
+FOLDER = "golden"
+
+
+class Owner(NamedTuple):
+    """`file` lies beside the folder; `title`: which of its kernels and shapes, or which test."""
+
+    file: str
+    title: str
+
+    def __str__(self) -> str:
+        return f"{self.file} ({self.title})"
+
+
+def place(folder: Path, *parts: str) -> Path:
+    """The golden called by `parts` beside what lies in `folder`.
+
+    >>> place(Path("shaders"), "matmul", "M=1 K=4 N=4").as_posix()
+    'shaders/golden/matmul-M1-K4-N4.json'
+    """
+    words = [re.sub(r"[^\w.\[\]]+", "-", part.replace("=", "")).strip("-") for part in parts]
+    return folder / FOLDER / f"{'-'.join(filter(None, words))}.json"
+
+
+def owner(path: Path) -> Owner | None:
+    """Whose golden a file is; None where it is no golden."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return Owner(data["owner"], data["title"]) if "simulator" in data else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def goldens_beside(file: Path) -> dict[Path, Owner]:
+    """Every golden in the folder beside `file`, whosever it is."""
+    found = ((path, owner(path)) for path in sorted((file.parent / FOLDER).glob("*.json")))
+    return {path: whose for path, whose in found if whose is not None}
+
+
+def unused(manifest: Path, claimed: Iterable[Path]) -> list[Path]:
+    """Goldens of `manifest` that none of its shapes claims, and those whose owner is gone."""
+    wanted = set(claimed)
+    return [
+        path
+        for path, whose in goldens_beside(manifest).items()
+        if (whose.file == manifest.name and path not in wanted) or not (manifest.parent / whose.file).exists()
+    ]
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Goldens, and the outputs that are kept with them."""
+    for path in paths:
+        path.unlink(missing_ok=True)
+        path.with_suffix(".npz").unlink(missing_ok=True)
+
+
+def may_write(how: str) -> None:
+    """Raises `UsageError` where CI is set: there nobody looks at what is written, and it is lost."""
+    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        raise UsageError(f"{how}: CI is set, and goldens are never written there; write them at home and commit them")

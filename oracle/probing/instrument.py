@@ -1,0 +1,543 @@
+"""Writes probes into a shader's own text, so that any WebGPU implementation counts for itself.
+
+Every access, barrier and operation that the simulator counts gets a probe: a call, put around the expression or after
+the statement, that writes one row into a storage buffer. A row says which probe, which invocation, the byte address in
+the variable, and the *path*: a hash of the calls and loop turns that led there. Invocations of one subgroup whose rows
+share probe and path passed it together, which is what "issued once" means; so no subgroup operation is needed.
+
+The text is changed by insertion alone. Lines keep their numbers; everything new at module scope comes after the end.
+Names that start with `bankshot_` are the probes' own.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sim.program.sites import Site
+from sim.program.views import leaves
+from sim.wgsl import syntax, typed
+from sim.wgsl import types as t
+from sim.wgsl.parser import parse
+from sim.wgsl.source import Span
+
+from ..errors import UsageError
+
+LOG = "bankshot_log"
+HEADER_WORDS = 4  # rows used, first workgroup, workgroups, room
+ROW_WORDS = 4
+MOST_PROBES, MOST_WORKGROUPS, MOST_LANES = 1 << 12, 1 << 10, 1 << 10  # what the first word of a row can tell apart
+_SPACES = ("workgroup", "storage", "uniform")
+_MUCH = 1 << 20  # below any place in the text
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What one number in the log stands for. `parts`: sites that it counts, with their byte offsets from its address.
+
+    `times`: how often one row counts (a workgroupUniformLoad has two barriers).
+    """
+
+    parts: tuple[tuple[int, int], ...]
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Instrumented:
+    """`probes` by number; `group` and `binding` of the log."""
+
+    text: str
+    probes: tuple[Probe, ...]
+    group: int
+    binding: int
+
+    @property
+    def counts_offset(self) -> int:
+        """Byte offset in the log of one u32 per probe: how many invocations passed it, of all workgroups."""
+        return HEADER_WORDS * 4
+
+    @property
+    def rows_offset(self) -> int:
+        """Byte offset in the log of the first row."""
+        return (self.counts_offset + 4 * len(self.probes) + 15) // 16 * 16
+
+
+def instrument(pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int] | None = None) -> Instrumented:
+    """Probes for `sites` of a program of `pipeline`, all or only those with the numbers `wanted`.
+
+    Raises `UsageError` where a probe has no place in the text, or where texels are touched: nobody knows their address.
+    """
+    texels = next((site for site in sites if site.kind in ("load", "store") and site.space == "texture"), None)
+    if texels is not None:
+        place = texels.span.place
+        raise UsageError(
+            f"{place.file}:{place.line}: {texels.name} cannot be counted on a GPU, which lays texels out its way"
+        )
+    writer = _Writer(pipeline, sites, range(len(sites)) if wanted is None else wanted)
+    writer.write()
+    return writer.finish()
+
+
+@dataclass
+class _Edits:
+    """Insertions into a text. At one place, ends come before beginnings, inner ends first, outer beginnings first."""
+
+    ends: list[tuple[int, int, str]] = field(default_factory=list)  # place, start of what ends, text
+    begins: list[tuple[int, int, str]] = field(default_factory=list)  # place, end of what begins, text
+
+    def around(self, span: Span, before: str, after: str) -> None:
+        self.begins.append((span.start, span.end, before))
+        self.ends.append((span.end, span.start, after))
+
+    def after(self, span: Span, text: str) -> None:
+        """After a statement, and inside the semicolon that ends it."""
+        self.ends.append((span.end, -1, text))
+
+    def before(self, span: Span, text: str) -> None:
+        self.begins.append((span.start, _MUCH + span.end, text))
+
+    def at(self, place: int, text: str) -> None:
+        self.begins.append((place, _MUCH, text))
+
+    def apply(self, text: str) -> str:
+        ends = sorted(self.ends, key=lambda e: (e[0], -e[1]))
+        begins = sorted(self.begins, key=lambda b: (b[0], -b[1]))
+        places = sorted({place for place, _, _ in (*ends, *begins)})
+        out, done = [], 0
+        for place in places:
+            out.append(text[done:place])
+            for edits in (ends, begins):
+                first = bisect.bisect_left(edits, place, key=lambda e: e[0])
+                last = bisect.bisect_right(edits, place, key=lambda e: e[0])
+                out += [inserted for _, _, inserted in edits[first:last]]
+            done = place
+        return "".join([*out, text[done:]])
+
+
+@dataclass(frozen=True)
+class _Path:
+    """A reference: a module-scope variable, constant bytes, and run-time indices (their probe-side name and stride)."""
+
+    variable: typed.Variable
+    type: t.Type
+    offset: int = 0
+    indices: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def address(self) -> str:
+        return " + ".join([f"{self.offset}u", *(f"{stride}u * {name}" for name, stride in self.indices)])
+
+
+class _Writer:
+    def __init__(self, pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int]) -> None:
+        self._pipeline = pipeline
+        self._text = pipeline.module.source.text
+        self._edits = _Edits()
+        self._made: list[str] = []  # declarations that go to the end
+        self._probes: list[Probe] = []
+        self._pointers: dict[typed.Variable, typed.Expr] = {}  # a `let` and the reference that it points to
+        self._indices: dict[tuple[int, int], str] = {}
+        self._calls = 0
+        self._sites: dict[tuple[str, int, int], list[int]] = {}
+        for number in wanted:
+            site = sites[number]
+            self._sites.setdefault((site.kind, site.span.start, site.span.end), []).append(number)
+        self._all = sites
+        self._headers: set[Span] = set()  # statements in the header of a `for`, where nothing can follow
+
+    # ---- the whole ----
+
+    def write(self) -> None:
+        reached = {function.name: function for function in typed.reached(self._pipeline.entry)}
+        for decl in parse(self._pipeline.module.source).decls:
+            if isinstance(decl, syntax.Function) and decl.name in reached:
+                self._function(decl, reached[decl.name])
+        for function in self._pipeline.module.functions.values():
+            if function.name not in reached:
+                self._other(function, reached)
+
+    def finish(self) -> Instrumented:
+        if len(self._probes) > MOST_PROBES:
+            raise UsageError(f"the shader has {len(self._probes)} places to count, at most {MOST_PROBES} can be")
+        group, binding = self._place()
+        probes = tuple(self._probes)
+        head = _HEAD.format(group=group, binding=binding, probes=max(1, len(probes)), log=LOG)
+        text = "\n".join([self._edits.apply(self._text), head, *self._made, ""])
+        return Instrumented(text, probes, group, binding)
+
+    def _place(self) -> tuple[int, int]:
+        """A free binding in a group that is in use."""
+        taken = [v.binding for v in self._pipeline.module.globals if v.binding is not None]
+        group = min((v.binding[0] for v in self._pipeline.globals if v.binding is not None), default=0)
+        return group, max((number for g, number in taken if g == group), default=-1) + 1
+
+    def _probe(self, spans: list[tuple[str, Span]], offsets: list[int] | None = None, times: int = 1) -> int | None:
+        """The number of a new probe for the sites of these kinds at these places; None where nothing is counted."""
+        parts = [(n, 0) for kind, span in spans for n in self._sites.get((kind, span.start, span.end), [])]
+        if offsets is not None:
+            parts = [(number, offsets[self._all[number].part]) for number, _ in parts]
+        if not parts:
+            return None
+        self._probes.append(Probe(tuple(parts), times))
+        return len(self._probes) - 1
+
+    # ---- functions, calls and loops: the path ----
+
+    def _function(self, decl: syntax.Function, function: typed.Function) -> None:
+        assert function.body is not None
+        opening = self._text.index("(", decl.name_span.end) + 1
+        start = self._text.index("{", decl.body.span.start) + 1
+        self._headers |= {part.span for loop in _loops(decl.body) for part in _header(loop)}
+        comma = ", " if decl.params else ""
+        if function is self._pipeline.entry:
+            added, arguments = self._inputs(function)
+            self._edits.at(opening, added + comma if added else "")
+            self._edits.at(start, f" bankshot_start({arguments});")
+        else:
+            self._edits.at(opening, f"bankshot_call: u32{comma}")
+            self._edits.at(start, f" bankshot_enter_{decl.name}(bankshot_call);")
+            self._made.append(_FUNCTION.format(name=decl.name))
+            self._returns(decl, function)
+        for number, loop in enumerate(_loops(decl.body)):
+            self._loop(f"{decl.name}_{number}", loop)
+        for statement in typed.statements(function.body):
+            self._statement(statement)
+
+    def _other(self, function: typed.Function, reached: dict[str, typed.Function]) -> None:
+        """A function that the entry point never calls, but that may call what it does."""
+        assert function.body is not None
+        for statement in typed.statements(function.body):
+            for operand in typed.operands(statement):
+                for expr in typed.expressions(operand):
+                    if isinstance(expr, typed.Call) and expr.function.name in reached:
+                        self._call(expr)
+
+    def _inputs(self, function: typed.Function) -> tuple[str, str]:
+        """Parameters to add, and how the entry point names what `bankshot_start` takes."""
+        found: dict[str, str] = {}
+        for parameter in function.params:
+            if parameter.builtin:
+                found[parameter.builtin] = parameter.name
+            elif isinstance(parameter.type, t.Struct):
+                for member in parameter.type.members:
+                    if builtin := dict(member.attrs).get("builtin"):
+                        found[builtin] = f"{parameter.name}.{member.name}"
+        missing = [name for name in _INPUTS if name not in found]
+        added = ", ".join(f"@builtin({name}) bankshot_{name}: {_INPUTS[name]}" for name in missing)
+        return added, ", ".join(found.get(name, f"bankshot_{name}") for name in _INPUTS)
+
+    def _returns(self, decl: syntax.Function, function: typed.Function) -> None:
+        name = decl.name
+        for statement in _statements(decl.body):
+            if isinstance(statement, syntax.Return):
+                if statement.value is None:
+                    self._edits.around(statement.span, f"{{ bankshot_leave_{name}(); ", "; }")
+                else:
+                    self._edits.around(statement.value.span, f"bankshot_back_{name}(", ")")
+        if function.result is not None:
+            body = f"bankshot_leave_{name}(); return v;"
+            self._made.append(f"fn bankshot_back_{name}(v: {function.result}) -> {function.result} {{ {body} }}")
+        elif not (decl.body.body and isinstance(decl.body.body[-1], syntax.Return)):
+            self._edits.at(decl.body.span.end - 1, f" bankshot_leave_{name}(); ")
+
+    def _loop(self, name: str, loop: syntax.Loop | syntax.For | syntax.While) -> None:
+        self._made.append(_LOOP.format(name=name))
+        start = min([loop.span.start, *(a.span.start for a in loop.attributes)])
+        self._edits.before(Span(loop.span.source, start, loop.span.end), f"bankshot_before_{name}(); ")
+        turn = f"bankshot_turn_{name}()"
+        if isinstance(loop, syntax.Loop):
+            self._edits.at(self._text.index("{", loop.body.span.start) + 1, f" _ = {turn};")
+        elif loop.condition is not None:
+            self._edits.around(loop.condition.span, f"{turn} && (", ")")
+        else:
+            assert isinstance(loop, syntax.For)
+            after = loop.init.span.end if loop.init else loop.span.start
+            self._edits.at(self._text.index(";", after) + 1, f" {turn}")
+        if _can_end(loop):
+            self._edits.ends.append((loop.span.end, -1, f" bankshot_after_{name}();"))
+
+    # ---- what is counted ----
+
+    def _statement(self, statement: typed.Stmt) -> None:
+        for operand in typed.operands(statement):
+            for expr in typed.expressions(operand):
+                self._expression(expr)
+        match statement:
+            case typed.LetDecl(var=var, init=init) if isinstance(init.type, t.Pointer):
+                self._pointers[var] = init
+            case typed.Assign(target=target):
+                self._stored(statement.span, target, [("store", target.span)])
+            case typed.CompoundAssign(target=target):
+                self._row_after(statement.span, self._probe([("op", statement.span)]))
+                self._stored(statement.span, target, [("load", target.span), ("store", target.span)])
+            case typed.Eval(expr=typed.BuiltinCall() as call) if call.type is typed.NOTHING:
+                self._row_after(call.span, self._probe([("barrier", call.span)]))
+
+    def _stored(self, where: Span, target: typed.Expr, spans: list[tuple[str, Span]]) -> None:
+        # Each component of a swizzle that is assigned to is a store of its own, at one place in the source.
+        if isinstance(target, typed.Swizzle) and len(target.components) > 1:
+            base = self._path(target.base)
+            paths = [self._element(base, component) for component in target.components]
+        else:
+            paths = [self._path(target)]
+        for path in paths:
+            if path is not None:
+                probe = self._probe(spans, [offset for _, offset in leaves(path.type)])
+                self._row_after(where, probe, path.address)
+
+    def _row_after(self, where: Span, probe: int | None, address: str = "0u") -> None:
+        if probe is None:
+            return
+        if where in self._headers:
+            place = where.place
+            raise UsageError(f"{place.file}:{place.line}: no probe fits into the header of a `for`")
+        self._edits.after(where, f"; bankshot_row({probe}u, {address})")
+
+    def _expression(self, expr: typed.Expr) -> None:
+        match expr:
+            case typed.Index() if isinstance(expr.base.type, t.Reference):
+                self._stash(expr)
+            case typed.Load(ref=ref):
+                path = self._path(ref)
+                if path is not None:
+                    probe = self._probe([("load", expr.span)], [offset for _, offset in leaves(path.type)])
+                    self._wrap(expr.span, expr.type, [(probe, path.address)])
+            case typed.Call():
+                self._call(expr)
+            case typed.BuiltinCall():
+                self._builtin(expr)
+
+    def _builtin(self, call: typed.BuiltinCall) -> None:
+        if self._sites.get(("atomic", call.span.start, call.span.end)):
+            self._atomic(call)
+        elif call.builtin.name == "workgroupUniformLoad":
+            path = self._path(call.args[0])
+            assert path is not None
+            barriers = self._probe([("barrier", call.span)], times=2)
+            load = self._probe([("load", call.span)], [offset for _, offset in leaves(path.type)])
+            self._wrap(call.span, call.type, [(barriers, "0u"), (load, path.address)])
+        elif call.type is not typed.NOTHING:
+            probe = self._probe([("op", call.span), ("subgroup", call.span)])
+            if isinstance(call.type, t.Struct):  # of frexp and modf: its name cannot be written
+                call_or_arg: typed.Expr = call.args[0]
+            else:
+                call_or_arg = call
+            self._wrap(call_or_arg.span, call_or_arg.type, [(probe, "0u")])
+
+    def _atomic(self, call: typed.BuiltinCall) -> None:
+        """Around the last value that goes in, for what comes out may have a type without a name, or be nothing."""
+        path = self._path(call.args[0])
+        assert path is not None
+        probe = self._probe([("atomic", call.span)], [0])
+        around = call.args[-1] if len(call.args) > 1 else call
+        self._wrap(around.span, around.type, [(probe, path.address)])
+
+    def _wrap(self, span: Span, type_: t.Type, rows: list[tuple[int | None, str]]) -> None:
+        """A function around an expression that gives its value back and writes rows."""
+        written = [f"bankshot_row({probe}u, {address}); " for probe, address in rows if probe is not None]
+        if written:
+            name = f"bankshot_value_{len(self._made)}"
+            self._made.append(f"fn {name}(v: {type_}) -> {type_} {{ {''.join(written)}return v; }}")
+            self._edits.around(span, f"{name}(", ")")
+
+    def _call(self, call: typed.Call) -> None:
+        self._calls += 1
+        for argument in call.args:
+            if isinstance(argument.type, t.Pointer) and argument.type.space in _SPACES:
+                place = argument.span.place
+                raise UsageError(f"{place.file}:{place.line}: no probe follows a pointer into {call.function.name}")
+        opening = self._text.index("(", call.span.start) + 1
+        self._edits.at(opening, f"{self._calls}u{', ' if call.args else ''}")
+
+    # ---- addresses ----
+
+    def _stash(self, expr: typed.Index) -> None:
+        """Keep an index when it is evaluated, for the row that follows."""
+        base = self._path(expr.base)
+        if base is None or isinstance(self._constant(expr.index), int):
+            return
+        kept = f"bankshot_at_{len(self._indices)}"
+        self._indices[expr.index.span.start, expr.index.span.end] = kept
+        count = _count(base.type)
+        last = f"{count - 1}u" if count else f"arrayLength(&{_runtime_array(base.variable)}) - 1u"
+        kind = expr.index.type
+        keep = f"fn {kept}_keep(i: {kind}) -> {kind} {{ {kept} = min(u32(i), {last}); return i; }}"
+        self._made.append(f"var<private> {kept}: u32;\n{keep}")
+        self._edits.around(expr.index.span, f"{kept}_keep(", ")")
+
+    def _constant(self, expr: typed.Expr) -> int | None:
+        folded = self._pipeline.fold(expr)
+        return folded.value if isinstance(folded, typed.Const) else None
+
+    def _path(self, ref: typed.Expr) -> _Path | None:
+        """Where a reference or pointer leads; None into memory that is not counted."""
+        match ref:
+            case typed.VarRef(var=var):
+                counted = var.space in _SPACES
+                return _Path(var, self._pipeline.store_types[var]) if counted else None
+            case typed.ValueRef(var=var):
+                return self._path(self._pointers[var]) if var in self._pointers else None
+            case typed.AddressOf(ref=inner) | typed.Deref(pointer=inner):
+                return self._path(inner)
+            case typed.Member(base=inner, index=index):
+                return self._member(self._path(inner), index)
+            case typed.Swizzle(base=inner, components=(component,)):
+                return self._element(self._path(inner), component)
+            case typed.Index(base=inner, index=index):
+                constant = self._constant(index)
+                if constant is not None:
+                    return self._element(self._path(inner), constant)
+                return self._element(self._path(inner), self._indices.get((index.span.start, index.span.end), ""))
+        return None
+
+    def _member(self, base: _Path | None, index: int) -> _Path | None:
+        if base is None or not isinstance(base.type, t.Struct):
+            return None
+        member = base.type.members[index]
+        return _Path(base.variable, member.type, base.offset + member.offset, base.indices)
+
+    def _element(self, base: _Path | None, index: int | str) -> _Path | None:
+        if base is None:
+            return None
+        type_, stride = _element_of(base.type)
+        if isinstance(index, int):
+            return _Path(base.variable, type_, base.offset + index * stride, base.indices)
+        return _Path(base.variable, type_, base.offset, (*base.indices, (index, stride)))
+
+
+def _element_of(type_: t.Type) -> tuple[t.Type, int]:
+    """Type of an element, column or component, and bytes from one to the next."""
+    match type_:
+        case t.Array(elem=elem):
+            return elem, t.stride_of(type_)
+        case t.Mat(rows=rows, elem=elem):
+            return t.Vec(rows, elem), t.stride_of(type_)
+        case t.Vec(elem=elem):
+            return elem, t.size_of(elem)
+    raise AssertionError(f"{type_} has no elements")
+
+
+def _count(type_: Any) -> int:
+    """Elements, columns or components; 0 for a runtime-sized array."""
+    match type_:
+        case t.Array(count=count):
+            return count if isinstance(count, int) else 0
+        case t.Mat(cols=cols):
+            return cols
+        case t.Vec(size=size):
+            return size
+    raise AssertionError(f"{type_} has no elements")
+
+
+def _runtime_array(variable: typed.Variable) -> str:
+    if isinstance(variable.type, t.Struct):
+        return f"{variable.name}.{variable.type.members[-1].name}"
+    return variable.name
+
+
+# ---- the syntax --------------------------------------------------------------------------------------
+
+
+def _statements(node: Any) -> Iterator[syntax.Stmt]:
+    """Every statement in a statement, itself first."""
+    yield node
+    match node:
+        case syntax.Block(body=body):
+            inner = list(body)
+        case syntax.If(then=then, orelse=orelse):
+            inner = [then, orelse]
+        case syntax.Switch(cases=cases):
+            inner = [case.body for case in cases]
+        case syntax.Loop(body=body, continuing=continuing):
+            inner = [body, continuing]
+        case syntax.For(init=init, update=update, body=body):
+            inner = [init, update, body]
+        case syntax.While(body=body):
+            inner = [body]
+        case _:
+            inner = []
+    for statement in inner:
+        if statement is not None:
+            yield from _statements(statement)
+
+
+def _loops(body: syntax.Block) -> list[Any]:
+    return [s for s in _statements(body) if isinstance(s, syntax.Loop | syntax.For | syntax.While)]
+
+
+def _header(loop: Any) -> list[syntax.Stmt]:
+    return [part for part in (loop.init, loop.update) if part] if isinstance(loop, syntax.For) else []
+
+
+def _can_end(loop: Any) -> bool:
+    """Whether control may come out at the end of a loop, and not only return from within."""
+    if isinstance(loop, syntax.Loop):
+        return loop.break_if is not None or _breaks(loop.body)
+    return loop.condition is not None or _breaks(loop.body)
+
+
+def _breaks(node: Any) -> bool:
+    """Whether a `break` in this statement leaves the loop around it."""
+    match node:
+        case syntax.Break():
+            return True
+        case syntax.Block(body=body):
+            return any(map(_breaks, body))
+        case syntax.If(then=then, orelse=orelse):
+            return _breaks(then) or (orelse is not None and _breaks(orelse))
+    return False
+
+
+# ---- WGSL of the probes ------------------------------------------------------------------------------
+
+_INPUTS = {"workgroup_id": "vec3<u32>", "num_workgroups": "vec3<u32>", "local_invocation_index": "u32"}
+
+_HEAD = """
+struct BankshotLog {{
+    used: atomic<u32>,
+    first: u32,
+    workgroups: u32,
+    room: u32,
+    passed: array<atomic<u32>, {probes}>,
+    rows: array<vec4<u32>>,
+}}
+@group({group}) @binding({binding}) var<storage, read_write> {log}: BankshotLog;
+var<private> bankshot_path: vec2<u32>;
+var<private> bankshot_who: u32;
+var<private> bankshot_logs: bool;
+fn bankshot_start(group: vec3<u32>, grid: vec3<u32>, lane: u32) {{
+    let number = (group.z * grid.y + group.y) * grid.x + group.x;
+    bankshot_logs = number - {log}.first < {log}.workgroups;
+    bankshot_who = ((number - {log}.first) << 22u) | (lane << 12u);
+}}
+fn bankshot_row(probe: u32, address: u32) {{
+    atomicAdd(&{log}.passed[probe], 1u);
+    if bankshot_logs {{
+        let row = atomicAdd(&{log}.used, 1u);
+        if row < {log}.room {{ {log}.rows[row] = vec4<u32>(bankshot_who | probe, bankshot_path, address); }}
+    }}
+}}
+fn bankshot_mix(path: vec2<u32>, step: u32) -> vec2<u32> {{
+    let x = (path.x ^ step) * 0x9e3779b1u + path.y;
+    let y = (path.y + step + 0x7f4a7c15u) * 0x85ebca6bu;
+    return vec2<u32>(x ^ (x >> 15u), y ^ (y >> 13u) ^ x);
+}}"""
+
+_FUNCTION = """var<private> bankshot_from_{name}: vec2<u32>;
+fn bankshot_enter_{name}(call: u32) {{
+    bankshot_from_{name} = bankshot_path;
+    bankshot_path = bankshot_mix(bankshot_path, call);
+}}
+fn bankshot_leave_{name}() {{ bankshot_path = bankshot_from_{name}; }}"""
+
+_LOOP = """var<private> bankshot_out_{name}: vec2<u32>;
+var<private> bankshot_turns_{name}: u32;
+fn bankshot_before_{name}() {{ bankshot_out_{name} = bankshot_path; bankshot_turns_{name} = 0u; }}
+fn bankshot_turn_{name}() -> bool {{
+    bankshot_turns_{name} += 1u;
+    bankshot_path = bankshot_mix(bankshot_out_{name}, bankshot_turns_{name});
+    return true;
+}}
+fn bankshot_after_{name}() {{ bankshot_path = bankshot_out_{name}; }}"""

@@ -1,0 +1,1 @@
+"""Reports, for people and for programs: terminal, JSON, CI, HTML and figures."""

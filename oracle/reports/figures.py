@@ -1,0 +1,384 @@
+"""Figures of traces and counters, by matplotlib (the extra `notebooks`); each function returns a `Drawing`.
+
+Nothing here knows a kernel: what is drawn was run. Colours are those of Okabe and Ito, and cividis for scales, which
+people tell apart whatever colours they see; what matters is told by position or by words too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import EngFormatter, MaxNLocator
+from numpy.typing import NDArray
+
+from sim.models import Device
+from sim.models.roofline import Place, place
+from sim.wgsl import types as t
+
+from ..advise.search import Advice, Options, advise
+from ..audit import simulate
+from ..kernels import manifest
+from ..probing.trace import Request, Trace, trace
+from .listing import compact
+
+SHADERS = Path(__file__).parent.parent / "shaders"
+INK, BLUE, ORANGE, GREEN, PINK, YELLOW, GREY = (
+    "#222222", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#BBBBBB"
+)  # fmt: skip
+BANK_COLOURS = [BLUE, ORANGE, GREEN, PINK, YELLOW, GREY, "#56B4E9", "#D55E00"]
+CYCLE = (BLUE, ORANGE, GREEN, PINK, INK, GREY)
+WIDTH, DPI = 10.0, 100  # inches, and pixels in one
+
+
+# ---- what to draw ------------------------------------------------------------------------------------
+
+
+def case(
+    path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int
+) -> manifest.Case:
+    """A kernel of `shaders/` at some sizes: `case("matmul.toml", "matmul", M=64, overrides={"TK_PAD": 16})`."""
+    found = manifest.load(SHADERS / path, kernel)
+    found = replace(found, overrides={**found.overrides, **(overrides or {})})
+    return found.case(found.shape(dims))
+
+
+def ran(path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int) -> Any:
+    """The run of such a case, with all counters."""
+    return simulate(case(path, kernel, overrides, **dims), "nvidia", "all")
+
+
+def traced(path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int) -> Trace:
+    """The trace of the first workgroup of such a case."""
+    return trace(case(path, kernel, overrides, **dims))
+
+
+def advised(array: str, pitches: tuple[int, int], path: str, kernel: str | None = None, **dims: int) -> Advice:
+    """What `bankshot advise` says of one array of a case, for pitches from the first to the second."""
+    return advise(case(path, kernel, None, **dims), Options(array=array, values=pitches)).advice[0]
+
+
+class Drawing(Figure):
+    """A figure that notebooks show by itself, without a state that they share."""
+
+    def _repr_png_(self) -> bytes:
+        stream = BytesIO()
+        self.savefig(stream, format="png", dpi=DPI)
+        return stream.getvalue()
+
+
+def _figure(rows: int, columns: int, height: float, **more: Any) -> tuple[Drawing, NDArray[Any]]:
+    figure = Drawing(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+
+
+# ---- workgroup memory --------------------------------------------------------------------------------
+
+
+def wavefront_of(request: Request, device: Device) -> NDArray[np.int64]:
+    """The wavefront that serves each lane of a 4-byte access, from 0; -1 for lanes that are not there.
+
+    Each bank gives one word after the other, lowest first.
+    """
+    rule = device.bank_rule(4, request.site.kind != "load")
+    words = request.addresses // 4
+    served = np.full(len(words), -1, np.int64)
+    for bank in range(rule.columns):
+        mine = request.active & (words % rule.columns == bank)
+        served[mine] = np.unique(words[mine], return_inverse=True)[1].reshape(-1)
+    return served
+
+
+def bank_grid(requests: Mapping[str, Request], device: Device) -> Drawing:
+    """Lane by bank, one panel for each request, of 4 bytes a lane: a lane's number is the wavefront that serves it."""
+    figure, axes = _figure(1, len(requests), 5.6, sharey=True)
+    most = max(int(wavefront_of(r, device).max()) for r in requests.values()) + 1
+    colours = ListedColormap(BANK_COLOURS[:most] if most <= len(BANK_COLOURS) else _cividis(most))
+    size = 15 / max(len(requests), 2)
+    for axis, (title, request) in zip(axes[0], requests.items(), strict=True):
+        served = wavefront_of(request, device)
+        grid = np.full((len(served), device.banks), np.nan)
+        lanes = np.flatnonzero(served >= 0)
+        banks = request.addresses[lanes] // 4 % device.banks
+        grid[lanes, banks] = served[lanes]
+        axis.imshow(grid, cmap=colours, vmin=-0.5, vmax=most - 0.5, aspect="auto", interpolation="nearest")
+        for lane, bank in zip(lanes, banks, strict=True):
+            dark = served[lane] == 0 or (most > len(BANK_COLOURS) and served[lane] < most / 2)
+            ink = "white" if dark else INK
+            axis.text(bank, lane, str(served[lane] + 1), ha="center", va="center", fontsize=size, color=ink)
+        count = int(served.max()) + 1
+        axis.set_title(f"{title}\n{count} wavefront{'s' if count > 1 else ''}", fontsize=10)
+        axis.set_xlabel("bank")
+        _grid_lines(axis, device.banks, len(served))
+    axes[0][0].set_ylabel("lane")
+    return figure
+
+
+def _cividis(count: int) -> list[Any]:
+    return [colormaps["cividis"](step / max(count - 1, 1)) for step in range(count)]
+
+
+def _grid_lines(axis: Axes, columns: int, rows: int) -> None:
+    axis.set_xticks(range(0, columns, 4))
+    axis.set_yticks(range(0, rows, 4))
+    axis.set_xticks(np.arange(-0.5, columns), minor=True)
+    axis.set_yticks(np.arange(-0.5, rows), minor=True)
+    axis.grid(which="minor", color="#E6E6E6", linewidth=0.4)
+    axis.tick_params(which="minor", length=0)
+
+
+def pitches(advice: Advice) -> Drawing:
+    """Wavefronts and memory by row pitch: every layout of an advice without a swizzle that counts."""
+    trials = sorted(
+        (each for each in advice.trials if each.refused is None and not each.mask), key=lambda each: each.pitch
+    )
+    figure, axes = _figure(1, 1, 3.6)
+    axis = axes[0][0]
+    at = [trial.pitch for trial in trials]
+    ideal = [trial.wavefronts - trial.excess for trial in trials]
+    axis.bar(at, ideal, color=BLUE, label="ideal wavefronts")
+    excess = [trial.excess for trial in trials]
+    axis.bar(at, excess, bottom=ideal, color=ORANGE, label="excess: bank conflicts", hatch="//")
+    marked = {advice.best_pad.pitch: "best", advice.written.pitch: "as written"}
+    if len(marked) == 1:
+        marked = {advice.written.pitch: "best, as written"}
+    above = 1.08 * max(trial.wavefronts for trial in trials)
+    for trial in (trial for trial in trials if trial.pitch in marked):
+        words = marked[trial.pitch]
+        arrow = {"arrowstyle": "->"}
+        axis.annotate(words, (trial.pitch, trial.wavefronts), (trial.pitch, above), ha="center", arrowprops=arrow)
+    axis.set_xlabel(f"{advice.pitch}, in elements")
+    axis.set_ylabel(f"wavefronts of {advice.array}")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axis.set_ylim(0, 1.1 * above)
+    figure.legend(loc="outside upper right", ncols=2, frameon=False)
+    return figure
+
+
+def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Drawing:
+    """Between which barriers which slot of an array is written and read. By title, a trace and how many slots, of
+    equal size, each of its arrays has."""
+    rows = {title: [(a, s) for a, count in slots.items() for s in range(count)] for title, (_, slots) in traces.items()}
+    heights = [len(found) + 0.5 for found in rows.values()]
+    figure, axes = _figure(len(traces), 1, 1.2 + 0.42 * sum(heights), sharex=True, height_ratios=heights)
+    for axis, (title, (one, slots)) in zip(axes[:, 0], traces.items(), strict=True):
+        for row, (array, slot) in enumerate(rows[title]):
+            for kind, colour, y, hatch in (("store", ORANGE, -0.2, "///"), ("load", BLUE, 0.2, "")):
+                for epoch in slot_epochs(one, array, kind, slot, slots[array]):
+                    axis.barh(
+                        row + y, 0.88, 0.36, left=epoch + 0.06, color=colour, hatch=hatch, edgecolor="white", lw=0
+                    )
+        for barrier in range(1, one.epochs):
+            axis.axvline(barrier, color=INK, linewidth=1.2)
+        axis.set_yticks(range(len(rows[title])), [f"{array}, slot {slot}" for array, slot in rows[title]])
+        axis.invert_yaxis()
+        axis.set_xlim(0, max(trace.epochs for trace, _ in traces.values()))
+        axis.set_title(f"{title}: {one.epochs - 1} barriers", fontsize=10, loc="left")
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes[-1][0].set_xlabel("barriers passed (each vertical line is one)")
+    handles = [
+        Patch(facecolor=ORANGE, hatch="///", edgecolor="white", label="written"),
+        Patch(color=BLUE, label="read"),
+    ]
+    figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False)
+    return figure
+
+
+def slot_epochs(one: Trace, array: str, kind: str, slot: int, slots: int) -> list[int]:
+    """The epochs in which a slot is read or written."""
+    size = next(t.size_of(held) for v, held in one.run.pipeline.store_types.items() if v.name == array) // slots
+    touched = {r.epoch for r in one.of(array, kind) if (r.addresses[r.active] // size == slot).any()}
+    return sorted(touched)
+
+
+# ---- global memory -----------------------------------------------------------------------------------
+
+
+def walk(one: Trace, names: Sequence[str]) -> Drawing:
+    """Which elements of which matrix the workgroup loads, and after how many barriers it does so first."""
+    figure, axes = _figure(1, len(names), 3.9)
+    last = max((r.epoch for name in names for r in one.of(name, "load")), default=0)
+    colours = ListedColormap(_cividis(last + 1))
+    image = None
+    for axis, name in zip(axes[0], names, strict=True):
+        array = one.case.arrays[name]
+        first = _first_epochs(one, name, array)
+        image = axis.imshow(first, cmap=colours, vmin=-0.5, vmax=last + 0.5, interpolation="nearest")
+        axis.set_facecolor("#F2F2F2")
+        axis.set_title(f"{name}, {array.shape[0]} x {array.shape[1]}", fontsize=10)
+        axis.set_xlabel("column")
+    axes[0][0].set_ylabel("row")
+    assert image is not None
+    bar = figure.colorbar(image, ax=list(axes[0]), ticks=range(last + 1), shrink=0.8)
+    bar.set_label("barriers passed at the first load")
+    return figure
+
+
+def _first_epochs(one: Trace, name: str, array: NDArray[Any]) -> NDArray[np.float64]:
+    """By element, the epoch of its first load; NaN where there is none."""
+    first = np.full(array.size, np.nan)
+    for request in reversed(one.of(name, "load")):
+        wide = request.site.bytes_per_lane // array.itemsize
+        at = (request.addresses[request.active] // array.itemsize)[:, None] + np.arange(wide)
+        first[at[at < array.size]] = request.epoch
+    return first.reshape(array.shape)
+
+
+def sectors_per_request(loads: Mapping[str, tuple[Any, str]]) -> Drawing:
+    """What one request of a subgroup touches: sectors, the fewest that could hold what it asks for, and lines. By
+    label, a run and the variable that is loaded."""
+    figure, axes = _figure(1, 1, 1.1 + 0.75 * len(loads))
+    axis = axes[0][0]
+    at = np.arange(len(loads))
+    for number, (counter, words, colour, hatch) in enumerate(TOUCHED):
+        values = [_per_request(run, name, counter) for run, name in loads.values()]
+        bars = axis.barh(
+            at + 0.27 * (number - 1), values, 0.25, color=colour, hatch=hatch, ec="white", lw=0, label=words
+        )
+        axis.bar_label(bars, [f"{value:.3g}" for value in values], padding=3, fontsize=9)
+    axis.set_yticks(at, list(loads))
+    axis.invert_yaxis()
+    axis.margins(x=0.1)
+    axis.set_xlabel("per request of a subgroup")
+    figure.legend(loc="outside upper right", ncols=3, frameon=False)
+    return figure
+
+
+TOUCHED = (
+    ("global_sectors", "32-byte sectors", ORANGE, "//"),
+    ("global_ideal_sectors", "sectors, at the least", BLUE, ""),
+    ("global_lines", "128-byte lines", GREEN, ".."),
+)
+
+
+def _per_request(run: Any, name: str, counter: str) -> float:
+    sites = [site for site in run.sites if site.name == name and site.kind == "load"]
+    return sum(getattr(site, counter) for site in sites) / sum(site.global_requests for site in sites)
+
+
+def roofline(runs: Mapping[str, Any], peak_flops: float, peak_bandwidth: float) -> Drawing:
+    """Runs under a roof, by the bytes of the sectors that they touch: what would have to come from memory if no cache
+    held any of it. Runs at one place share a mark."""
+    figure, axes = _figure(1, 1, 5.0)
+    axis = axes[0][0]
+    marks: dict[str, tuple[Place, list[str]]] = {}
+    for label, run in runs.items():
+        moved = run.counters["global_sectors"] * run.device.sector_bytes
+        at = place(run.counters["flops"], moved, peak_flops, peak_bandwidth)
+        marks.setdefault(f"{at.intensity:.3g}", (at, []))[1].append(label)
+    ridge = peak_flops / peak_bandwidth
+    found = [at.intensity for at, _ in marks.values()]
+    x = np.array([min(found) / 2, ridge, max(ridge, *found) * 3])
+    axis.loglog(x, np.minimum(x * peak_bandwidth, peak_flops), color=INK, lw=2)
+    for number, (at, labels) in enumerate(sorted(marks.values(), key=lambda mark: mark[0].intensity)):
+        words = f"{at.intensity:.3g} FLOP/byte: {', '.join(labels)}"
+        axis.plot(
+            at.intensity, at.attainable, "osD^vP*X"[number % 8], ms=10, color=CYCLE[number % len(CYCLE)], label=words
+        )
+    axis.axvline(ridge, color=GREY, ls=":")
+    low = axis.get_ylim()[0]
+    axis.text(ridge, low * 1.3, f"ridge: {ridge:.3g} FLOP/byte ", ha="right", va="bottom")
+    axis.set_xlabel("floating point operations per byte of sectors touched")
+    axis.set_ylabel("attainable, FLOP/s")
+    axis.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axis.grid(which="major", color="#E6E6E6")
+    axis.legend(loc="upper left", frameon=False)
+    return figure
+
+
+# ---- lanes -------------------------------------------------------------------------------------------
+
+STATES = (
+    ("works", BLUE),
+    ("waits: at a barrier, or while others are in a branch", ORANGE),
+    ("has finished", GREY),
+    ("never has anything to do", PINK),
+)
+
+
+def lane_states(one: Trace) -> NDArray[np.int64]:
+    """`[lanes, moments]`: an index into `STATES`. A moment is the n-th request of each subgroup since a barrier."""
+    size = one.run.device.subgroup_size
+    subgroups = range(-(-one.lanes // size))
+    parts = [
+        [[r for r in one.requests if (r.subgroup, r.epoch) == (s, e)] for s in subgroups] for e in range(one.epochs)
+    ]
+    lengths = [max(map(len, part)) for part in parts]
+    active = np.zeros((len(subgroups) * size, sum(lengths)), bool)
+    works = np.zeros(len(active), bool)
+    for part, start in zip(parts, np.cumsum([0, *lengths[:-1]]), strict=True):
+        for number, requests in enumerate(part):
+            rows = slice(number * size, (number + 1) * size)
+            for moment, request in enumerate(requests, int(start)):
+                active[rows, moment] = request.active
+                works[rows] |= request.active & request.site.is_work
+    comes_back = np.flip(np.logical_or.accumulate(np.flip(active, 1), 1), 1)
+    states = np.where(active, 0, np.where(comes_back, 1, 2))
+    states[~works] = 3
+    return states[: one.lanes]
+
+
+def lane_map(traces: Mapping[str, Trace]) -> Drawing:
+    """Every lane of a workgroup at every request, and why it idles."""
+    figure, axes = _figure(1, len(traces), 4.6)
+    for axis, (title, one) in zip(axes[0], traces.items(), strict=True):
+        states = lane_states(one)
+        axis.imshow(states, cmap=ListedColormap([c for _, c in STATES]), aspect="auto", interpolation="nearest",
+                    norm=BoundaryNorm(np.arange(-0.5, len(STATES)), len(STATES)))  # fmt: skip
+        axis.set_title(f"{title}\n{one.run.counters['thread_utilization']:.1%} of all threads work", fontsize=10)
+        axis.set_xlabel("requests of a subgroup, in order")
+        axis.set_yticks(range(0, one.lanes + 1, max(32, one.lanes // 8)))
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
+    axes[0][0].set_ylabel("lane")
+    handles = [Patch(facecolor=colour, edgecolor=GREY, label=words) for words, colour in STATES]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def utilization(by_kernel: Mapping[str, Mapping[int, float]], xlabel: str) -> Drawing:
+    """The share of threads that work, by size."""
+    figure, axes = _figure(1, 1, 3.8)
+    axis = axes[0][0]
+    for number, (label, shares) in enumerate(by_kernel.items()):
+        axis.plot(list(shares), [100 * s for s in shares.values()], color=CYCLE[number % len(CYCLE)], label=label,
+                  marker="osD^vP"[number % 6], ms=max(4, 11 - 3 * number), ls=("-", "--", ":")[number % 3])  # fmt: skip
+    axis.set_ylim(0, 105)
+    axis.set_xscale("log", base=2)
+    ticks = sorted({size for shares in by_kernel.values() for size in shares})
+    axis.set_xticks(ticks, [f"{size:,}" for size in ticks])
+    axis.minorticks_off()
+    axis.set_xlabel(xlabel)
+    axis.set_ylabel("threads that work, %")
+    axis.grid(axis="y", color="#E6E6E6")
+    axis.legend(frameon=False)
+    return figure
+
+
+# ---- totals ------------------------------------------------------------------------------------------
+
+
+def totals(runs: Mapping[str, Any], counters: Mapping[str, str]) -> Drawing:
+    """A panel for each counter (by name, with words for it), a bar for each run."""
+    figure, axes = _figure(1, len(counters), 1.3 + 0.38 * len(runs), sharey=True)
+    at = np.arange(len(runs))
+    for axis, (name, words) in zip(axes[0], counters.items(), strict=True):
+        values = [run.counters[name] for run in runs.values()]
+        bars = axis.barh(at, values, 0.62, color=[CYCLE[number % len(CYCLE)] for number in at])
+        axis.bar_label(bars, [compact(value) for value in values], padding=3, fontsize=9)
+        axis.set_title(words, fontsize=10)
+        axis.set_xticks([])
+        axis.margins(x=0.28)
+        axis.spines[["top", "right", "bottom"]].set_visible(False)
+    axes[0][0].set_yticks(at, list(runs))
+    axes[0][0].invert_yaxis()
+    return figure

@@ -1,0 +1,351 @@
+"""Audits and differences for people: rich tables that read as well in a pipe, 120 columns wide."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from ..audit import Audit, CounterCheck, OutputCheck, with_derived
+from ..compare import Comparison, Difference
+from ..devices import Charged
+from ..diff import Diff
+from ..goldens import store as goldens
+from ..kernels.manifest import Case
+from ..probing.counters import CounterDiff
+from ..run import RunResult
+from .listing import Line, against_ideal, compact, listings
+
+MOST_DIFFERENCES = 20  # of counters that are shown
+WIDTH = 120  # of a report that goes to no terminal
+
+GUTTER = "{:>5} {:>6} {:>5} {:>11} {:>11}  {}"
+HEADINGS = ("line", "issued", "lanes", "wavefronts", "sectors", "source  (subgroups that issued; charged/ideal)")
+
+SYNTAX = Syntax("", "wgsl", theme="ansi_dark")
+
+# The totals of a run: name, how it is said, unit.
+TOTALS = (
+    ("workgroups", "workgroups", ""),
+    ("invocations", "invocations", ""),
+    ("workgroup_memory_bytes", "workgroup memory", "bytes"),
+    ("thread_utilization", "thread utilization", "%"),
+    ("simt_efficiency", "SIMT efficiency", "%"),
+    ("barriers", "barriers, summed over workgroups", ""),
+    ("flops", "floating point operations (fma = 2)", ""),
+    ("global_bytes", "bytes asked of global memory", ""),
+    ("intensity", "FLOP per byte asked", "ratio"),
+    ("atomics", "atomic operations", ""),
+)
+
+# Why lanes of subgroups that issue are idle, and how it is said.
+IDLE = (
+    ("idle_guard", "behind a guard"),
+    ("idle_overhang", "past the workgroup"),
+    ("idle_divergence", "diverged"),
+)
+
+# A pair of counters: what was charged against what the access width needs.
+CHARGES = (
+    ("shared_wavefronts", "shared_ideal_wavefronts", "workgroup memory wavefronts"),
+    ("global_sectors", "global_ideal_sectors", "global memory sectors"),
+)
+
+
+def _counter(name: str, unit: str = "") -> Callable[[Charged], str]:
+    return lambda charged: _amount(charged.counters[name], unit)
+
+
+# Devices side by side: how a figure is said, and the figure.
+DEVICE_ROWS: tuple[tuple[str, Callable[[Charged], str]], ...] = (
+    ("lanes of a subgroup", lambda charged: str(charged.device.subgroup_size)),
+    ("adjacent scalar accesses", lambda charged: "merged" if charged.device.merge_adjacent else "as written"),
+    ("workgroup memory wavefronts", _counter("shared_wavefronts")),
+    ("ideal", _counter("shared_ideal_wavefronts")),
+    ("global memory sectors", _counter("global_sectors")),
+    ("ideal", _counter("global_ideal_sectors")),
+    ("bytes of these sectors", lambda charged: f"{charged.sector_bytes:,}"),
+    ("global memory lines", _counter("global_lines")),
+    ("executions, of all places", _counter("executions")),
+    ("SIMT efficiency", _counter("simt_efficiency", "%")),
+    ("barriers", _counter("barriers")),
+    ("workgroups that a core holds", lambda charged: str(charged.occupancy.workgroups)),
+    ("occupancy, registers unknown", lambda charged: _amount(charged.occupancy.fraction, "%")),
+    ("which is limited by", lambda charged: ", ".join(charged.occupancy.limited_by)),
+)
+
+
+def console(stream: TextIO | None = None) -> Console:
+    target = sys.stdout if stream is None else stream
+    return Console(file=target, width=None if target.isatty() else WIDTH, highlight=False)
+
+
+def show_audit(out: Console, audit: Audit, style: str) -> None:
+    """One case. `style` is how the source is listed: full, counted (only lines that were charged) or none."""
+    show_heading(out, audit.case, f"charged as {audit.device}")
+    _checks(out, audit)
+    for note in audit.notes:
+        _say(out, f"  note: {note}")
+    if audit.adapter:
+        _say(out, f"  GPU: {audit.adapter}")
+    out.print()
+    out.print(_totals(audit.run.counters))
+    _side_by_side(out, audit.devices)
+    if style != "none":
+        source = audit.case.kernel.source
+        for file, lines in listings(audit.run.sites, source, audit.subgroup_size).items():
+            if file != source:
+                _say(out, f"  {file}", "dim")
+            show_listing(out, [line for line in lines if style == "full" or line.counters])
+    if not audit.findings:
+        _say(out, "  no findings")
+    for item in audit.findings:
+        if item.allowed:
+            _say(out, f"  accepted by the manifest: {_in_short(item.finding)}")
+        else:
+            _say(out, counted(item.finding))
+    _silenced(out, audit.run)
+    _took(out, audit.seconds)
+
+
+def show_diff(out: Console, diff: Diff) -> None:
+    show_heading(out, diff.case, f"simulated as {diff.device}")
+    _say(out, f"  GPU: {diff.adapter}")
+    for check in diff.outputs:
+        show_output_check(out, check)
+    if diff.counters is not None:
+        _counter_diff(out, diff.counters)
+    _took(out, diff.seconds)
+
+
+def _counter_diff(out: Console, diff: CounterDiff) -> None:
+    ran = "the whole grid" if not diff.cut else f"cut to a grid of {' x '.join(map(str, diff.grid))}"
+    counted = f"{diff.compared:,} counters of {diff.rows:,} recorded events, {ran}"
+    verdict = "all equal" if not diff.differences else f"{len(diff.differences):,} differ"
+    _say(out, _verdict(not diff.differences).append(f"counters as {diff.device}: {counted}: {verdict}"))
+    if not diff.outputs_equal:
+        _say(out, _verdict(False).append("the probes changed the outputs, so the counters are those of another run"))
+    for each in diff.differences[:MOST_DIFFERENCES]:
+        place = each.site.span.place
+        what = f"{each.site.kind} of {each.site.variable}" if each.site.variable else each.site.name or each.site.kind
+        at = f"{place.file}:{place.line}:{place.column}"
+        _say(out, f"           {at}: {what}: {each.counter} {each.simulated:,} simulated, {each.counted:,} counted")
+
+
+def show_run(out: Console, result: RunResult) -> None:
+    show_heading(out, result.case, f"simulated as {result.device}")
+    for name, s in result.changed.items():
+        nan = f", {s['nan']:,} NaN" if s["nan"] else ""
+        first = ", ".join(f"{value:.7g}" for value in s["first"])
+        extremes = "" if s["min"] is None else f", {s['min']:.7g} to {s['max']:.7g}"
+        _say(out, f"  {name}: {s['dtype']}{s['shape']}{extremes}{nan}; {first}, …")
+    out.print()
+    if result.trace is not None:
+        _trace(out, result)
+    out.print(_totals(result.run.counters))
+    _side_by_side(out, result.devices)
+    for finding in result.run.findings:
+        _say(out, counted(finding))
+    _silenced(out, result.run)
+    out.print()
+
+
+def _trace(out: Console, result: RunResult) -> None:
+    for row in result.run.trace:
+        _say(out, str(row))
+    if result.run.trace_missed:
+        _say(out, f"  {result.run.trace_missed:,} more values were not noted; trace fewer lanes", "yellow")
+    if not result.run.trace:
+        _say(out, f"  the lanes that are traced give {result.trace.variable} no value", "dim")
+    out.print()
+
+
+def counted(finding: Any) -> str:
+    """A finding in full, with how often it happened."""
+    return finding.render() + (f"\n  {finding.count:,} times in all" if finding.count > 1 else "")
+
+
+def _silenced(out: Console, run: Any) -> None:
+    for finding in run.silenced:
+        _say(out, f"  allowed by a comment: {_in_short(finding)}")
+
+
+def _in_short(finding: Any) -> str:
+    place = finding.span.place if finding.span else None
+    at = f" at {place.file}:{place.line}" if place else ""
+    return f"{finding.code}{at}, {finding.count:,} times: {finding.message}"
+
+
+def _say(out: Console, words: str | Text, style: str = "") -> None:
+    """A line that is never broken: paths stay whole, and carets under what they point at."""
+    out.print(Text(words, style) if isinstance(words, str) else words, soft_wrap=True)
+
+
+def _took(out: Console, seconds: Mapping[str, float]) -> None:
+    _say(out, f"  took: {', '.join(f'{what} {s:.2f} s' for what, s in seconds.items())}", "dim")
+    out.print()
+
+
+def show_heading(out: Console, case: Case, tail: str) -> None:
+    kernel = case.kernel
+    title = f"{kernel.name}  {case.shape}".rstrip()
+    _say(out, title, "bold")
+    grid = " x ".join(map(str, case.grid))
+    entry = f" entry {kernel.entry}," if kernel.entry else ""
+    _say(out, f"  {kernel.source},{entry} grid {grid}, {tail}", "dim")
+
+
+def _checks(out: Console, audit: Audit) -> None:
+    for check in audit.outputs:
+        show_output_check(out, check)
+    for check in audit.limits:
+        if check.ok:
+            _say(out, f"  note: beyond WebGPU's defaults, {check.exceeded}")
+        else:
+            _say(out, f"  EXCEEDS  what {audit.device} allows, {check.exceeded}", "bold red")
+    for check in audit.counters:
+        _say(out, _verdict(check.ok).append(f"{check.counter}  {counter_words(check)}"))
+    if audit.golden is not None:
+        _golden(out, audit.golden)
+
+
+def _golden(out: Console, verdict: goldens.Verdict) -> None:
+    """One line; what is not as it was and what to do about it below."""
+    _say(out, _verdict(verdict.ok).append(f"golden {verdict.path.name}: {goldens.STATES[verdict.state]}"))
+    for words in (*verdict.sentences, verdict.advice):
+        if words:
+            _say(out, f"           {words}")
+    for change in verdict.outputs:
+        if change.comparison is not None:
+            out.print(_differences(change.comparison.worst))
+
+
+def show_output_check(out: Console, check: OutputCheck) -> None:
+    """One line, and the worst elements below it where they differ."""
+    words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
+    _say(out, _verdict(check.ok).append(words))
+    if check.comparison.worst:
+        out.print(_differences(check.comparison.worst))
+    for finding in check.doubts:
+        _say(out, f"  {_in_short(finding)}")
+
+
+def _verdict(ok: bool) -> Text:
+    return Text.assemble(("  ok       ", "green")) if ok else Text.assemble(("  DIFFERS  ", "bold red"))
+
+
+def counter_words(check: CounterCheck) -> str:
+    if check.ok:
+        return f"{check.actual:,} as expected"
+    return f"{check.actual:,}, the manifest expects {check.expected:,}"
+
+
+def comparison_words(c: Comparison) -> str:
+    """The verdict in a few words: the rule, how many elements, and the rule's own measure."""
+    if c.ok and c.rule.name == "exact":
+        return f"bit for bit, {c.elements:,} elements"
+    score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
+    if c.unbounded:
+        score += f", {c.unbounded:,} without a bound"
+    if c.ok:
+        return f"{c.elements:,} elements, rule {c.rule}{score}"
+    ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,} ULP apart"
+    more = "" if c.rule.name == "exact" else score
+    return f"{c.mismatches:,} of {c.elements:,} elements ({c.share:.2%}), rule {c.rule}{more}{ulp}"
+
+
+def _differences(worst: Sequence[Difference]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
+    headings = ["index", "ours", "theirs", "our bits", "their bits", "ULP"]
+    owners, bounds = any(d.owner for d in worst), any(d.bound is not None for d in worst)
+    for heading in (*headings, *(["bound", "used"] if bounds else []), *(["written by"] if owners else [])):
+        table.add_column(heading, justify="left" if heading == "written by" else "right", no_wrap=True)
+    for d in worst:
+        ulp = "NaN" if d.ulp is None else f"{d.ulp:,}"
+        index = ", ".join(map(str, d.index))
+        cells = (f"[{index}]", f"{d.actual:.9g}", f"{d.expected:.9g}", d.actual_bits, d.expected_bits, ulp)
+        if bounds and d.bound is not None and d.used is not None:
+            cells += (f"{d.bound:.3g}", f"{d.used:.3g}")
+        table.add_row(*(Text(cell) for cell in cells), *([Text(d.owner or "")] if owners else []))
+    return table
+
+
+def _totals(counters: Any) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
+    table.add_column(justify="left", min_width=38)
+    table.add_column(justify="left")
+    values = with_derived(counters)
+    for name, label, unit in TOTALS:
+        if name in values:  # shares of lanes are counted by a probe
+            table.add_row(f"  {label}", _amount(values[name], unit))
+    idle = sum(values[name] for name, _ in IDLE)
+    if idle:
+        issued = idle + values["active_lanes"]
+        causes = ", ".join(f"{values[name] / issued:.1%} {words}" for name, words in IDLE if values[name])
+        table.add_row("  idle lanes, of those issued", causes)
+    if values["idle_skipped"]:
+        table.add_row("  lanes of subgroups that did not come", f"{values['idle_skipped']:,}")
+    for actual, ideal, label in CHARGES:
+        words = f"{values[actual]:,}"
+        if values[actual] != values[ideal]:
+            words += f", ideal {values[ideal]:,} (x{values[actual] / max(values[ideal], 1):.3g})"
+        table.add_row(f"  {label}", words)
+    return table
+
+
+def _side_by_side(out: Console, devices: Sequence[Charged]) -> None:
+    """A row per counter and a column per device, where there are several."""
+    if not devices:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2))
+    table.add_column("  on each device", no_wrap=True)
+    for charged in devices:
+        table.add_column(charged.device.name, justify="right")
+    for label, figure in DEVICE_ROWS:
+        table.add_row(f"  {label}", *map(figure, devices))
+    out.print(table)
+
+
+def _amount(value: float, unit: str) -> str:
+    match unit:
+        case "%":
+            return f"{value:.1%}"
+        case "ratio":
+            return f"{value:.3g}"
+    return f"{value:,} {unit}".rstrip()
+
+
+def show_listing(out: Console, lines: Sequence[Line]) -> None:
+    """The source behind a gutter: subgroups that issued, active lanes, memory charges against their ideal."""
+    out.print()
+    for heading, line in [(GUTTER.format(*HEADINGS), None), *((_gutter(line), line) for line in lines)]:
+        row = Text(heading, "dim" if line is None else "")
+        if line is not None:
+            row.append_text(_highlighted(line.text))
+        row.truncate(out.width, overflow="ellipsis")
+        row.rstrip()
+        _say(out, row)
+    out.print()
+
+
+def _gutter(line: Line) -> str:
+    c = line.counters
+    if c is None:
+        return GUTTER.format(line.number, "", "", "", "", "")
+    wavefronts = against_ideal(c["shared_wavefronts"], c["shared_ideal_wavefronts"])
+    sectors = against_ideal(c["global_sectors"], c["global_ideal_sectors"])
+    return GUTTER.format(line.number, compact(c["executions"]), f"{line.lanes:.0%}", wavefronts, sectors, "")
+
+
+def _highlighted(text: str) -> Text:
+    code = text.expandtabs(4)
+    bare = code.lstrip()
+    highlighted = SYNTAX.highlight(bare)  # which would drop the indentation
+    highlighted.rstrip()
+    return Text(" " * (len(code) - len(bare))).append_text(highlighted)

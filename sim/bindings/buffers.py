@@ -1,0 +1,244 @@
+"""What a kernel is given, as bytes, and what it leaves, as it was given.
+
+Arrays, bytes, scalars, small sequences and mappings of struct members go in by variable name or by (group, binding);
+sizes, dtypes and access modes are checked before anything runs. What textures and samplers are, their own files say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..program.shadows import Shadow
+from ..wgsl import types as t
+from ..wgsl.diagnostics import WgslError, fail
+from ..wgsl.typed import Pipeline, Variable
+from .bound import DTYPES, Bound, Key, scalars
+from .samplers import bind_sampler
+from .textures import bind_texture
+
+
+def words(variable: Variable, contents: NDArray[Any]) -> Bound:
+    """A buffer that the shader does not know of: of instrumentation."""
+    return Bound(variable, variable.type, variable.name, contents, contents.view(np.uint8))
+
+
+def hide(shadows: Iterable[Shadow], bound: list[Bound], dtype: Any) -> dict[Shadow, Bound]:
+    """A buffer, all zero, for each shadow of a buffer."""
+    sizes = {b.variable: len(b.data) for b in bound}
+    return {s: words(s.variable, np.zeros(sizes[s.of] // s.unit, dtype)) for s in shadows if s.of in sizes}
+
+
+def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
+    """Match what is given with what the entry point uses. Raises `WgslError` naming the binding."""
+    wanted = [v for v in pipeline.globals if _bindable(v)]
+    by_key: dict[Key, Variable] = {v.name: v for v in wanted} | {v.binding: v for v in wanted if v.binding}
+    bindable = [v for v in pipeline.module.globals if _bindable(v)]
+    declared = {v.name for v in bindable} | {v.binding for v in bindable}
+    for key in given:
+        if key not in by_key and key not in declared:
+            raise _unknown(key, wanted)
+    bound = []
+    for variable in wanted:
+        keys: list[Key] = [k for k in (variable.name, variable.binding) if k is not None and k in given]
+        if not keys:
+            raise _missing(variable, pipeline.store_types[variable])
+        if len(keys) > 1:
+            raise fail("bound-twice", f"{variable.name} is given by name and as {variable.binding}", variable.span)
+        bound.append(_bound(variable, pipeline.store_types[variable], keys[0], given[keys[0]]))
+    return bound
+
+
+def _bindable(variable: Variable) -> bool:
+    """Whether it is given from outside: a binding, or immediate data, which has a name only."""
+    return variable.binding is not None or variable.space == "immediate"
+
+
+def _unknown(key: Key, wanted: list[Variable]) -> WgslError:
+    names = ", ".join(v.name for v in wanted) or "none"
+    close = get_close_matches(key, [v.name for v in wanted], 1) if isinstance(key, str) else []
+    hint = f"did you mean {close[0]}?" if close else f"the entry point uses: {names}"
+    return fail("unknown-binding", f"the shader has no binding {key!r}", None, hint=hint)
+
+
+def _missing(variable: Variable, type_: t.Type) -> WgslError:
+    place, otherwise = "", ""
+    if variable.binding is not None:
+        group, binding = variable.binding
+        place, otherwise = f"@group({group}) @binding({binding}), ", f", or as ({group}, {binding})"
+    return fail(
+        "missing-binding",
+        f"nothing is bound to {variable.name}, which is {place}{_kind(variable)}{type_}",
+        variable.span,
+        hint=f"give it by name, {variable.name}=…{otherwise}",
+    )
+
+
+def _kind(variable: Variable) -> str:
+    return "" if variable.space == "handle" else f"{variable.space}, "
+
+
+def _bound(variable: Variable, type_: t.Type, key: Key, value: Any) -> Bound:
+    if isinstance(type_, t.Texture):
+        return bind_texture(variable, type_, key, value)
+    if isinstance(type_, t.Sampler):
+        return bind_sampler(variable, type_, key, value)
+    if variable.space not in ("storage", "uniform", "immediate"):
+        raise fail("unsupported", f"the simulator cannot bind {variable.name} ({type_}) yet", variable.span)
+    data = _as_bytes(variable, type_, value)
+    least = t.min_binding_size(type_)
+    if len(data) < least:
+        what = "at least " if _is_runtime(type_) else ""
+        raise fail(
+            "binding-size",
+            f"{variable.name} has {len(data)} bytes, and {type_} needs {what}{least}",
+            variable.span,
+            hint=_padding_hint(type_),
+        )
+    if len(data) % 4:
+        raise fail(
+            "binding-size", f"{variable.name} has {len(data)} bytes, which is not a multiple of 4", variable.span
+        )
+    return Bound(variable, type_, key, value, data)
+
+
+def _is_runtime(type_: t.Type) -> bool:
+    return not t.has_fixed_footprint(type_)
+
+
+def _padding_hint(type_: t.Type) -> str | None:
+    element = type_.elem if isinstance(type_, t.Array) else type_
+    if isinstance(element, t.Vec) and element.size == 3:
+        return f"in memory a vec3<{element.elem}> takes the room of a vec4"
+    return None
+
+
+def _as_bytes(variable: Variable, type_: t.Type, value: Any) -> NDArray[np.uint8]:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return np.frombuffer(bytes(value), np.uint8)
+    if isinstance(value, np.ndarray):
+        _check_dtype(variable, type_, value)
+        return np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
+    return _packed(variable, type_, value)
+
+
+def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None:
+    """A plain dtype must be that of the shader's scalars, or bytes, or words where it has several kinds of scalars; a
+    structured one is taken at its word."""
+    dtype = value.dtype
+    if dtype.hasobject or dtype != dtype.newbyteorder("<"):
+        what = "Python objects" if dtype.hasobject else "big-endian"
+        raise fail("binding-dtype", f"{variable.name} is {what}, and a GPU's memory is little-endian", variable.span)
+    kinds = {t.KIND[s] for s in scalars(type_)}
+    if dtype.names or dtype == np.uint8 or (len(kinds) > 1 and dtype == np.uint32):
+        return
+    if len(kinds) > 1:
+        raise fail(
+            "binding-dtype",
+            f"{variable.name} is {dtype}, and {type_} holds {' and '.join(sorted(kinds))}",
+            variable.span,
+            hint="pass a structured dtype, uint32 words, a sequence of values, or bytes",
+        )
+    wanted = np.dtype(DTYPES[kinds.pop()])
+    both_words = dtype.kind in "iu" and wanted.kind in "iu"
+    if dtype.itemsize == wanted.itemsize and (dtype.kind == wanted.kind or both_words):
+        return
+    raise fail(
+        "binding-dtype",
+        f"{variable.name} is {dtype}, and {type_} holds {wanted.name}",
+        variable.span,
+        hint=f"pass {variable.name}.astype(np.{wanted.name}), or its bytes",
+    )
+
+
+def _packed(variable: Variable, type_: t.Type, value: Any) -> NDArray[np.uint8]:
+    """Scalars, nested sequences and mappings of struct members, laid out as the shader wants them."""
+    if _is_runtime(type_):
+        raise fail(
+            "binding-dtype",
+            f"{variable.name} is a {type(value).__name__}, and {type_} needs a NumPy array or bytes",
+            variable.span,
+        )
+    places, numbers = _places(type_, 0), _numbers(variable, type_, value)
+    if len(numbers) != len(places):
+        raise fail(
+            "binding-size", f"{variable.name} has {len(numbers)} values, and {type_} needs {len(places)}", variable.span
+        )
+    data = np.zeros(t.size_of(type_), np.uint8)
+    for (scalar, offset), number in zip(places, numbers, strict=True):
+        word = _word(scalar, number)
+        if word is None:
+            raise fail("binding-dtype", f"{number!r} in {variable.name} is not a value of {scalar}", variable.span)
+        data[offset : offset + len(word)] = np.frombuffer(word, np.uint8)
+    return data
+
+
+def _word(scalar: t.Scalar, number: Any) -> bytes | None:
+    """The bytes of a number; None where the type has no such value."""
+    if not isinstance(number, bool | int | float | np.bool_ | np.number) or isinstance(number, np.complexfloating):
+        return None
+    dtype = np.dtype(DTYPES[t.KIND[scalar]])
+    if dtype.kind != "f":
+        bounds = np.iinfo(dtype)
+        whole = np.isfinite(number) and int(number) == number and bounds.min <= number <= bounds.max
+        return np.array(int(number), dtype).tobytes() if whole else None
+    try:
+        with np.errstate(over="ignore"):
+            word = np.array(float(number), dtype)
+    except OverflowError:
+        return None
+    return None if np.isinf(word) and np.isfinite(number) else word.tobytes()
+
+
+def _numbers(variable: Variable, type_: t.Type | None, value: Any) -> list[Any]:
+    """The numbers in a value, members of structs in their order. `type_` None: the value has a shape of its own."""
+    if isinstance(value, Mapping):
+        if not isinstance(type_, t.Struct) or set(value) != {m.name for m in type_.members}:
+            wanted = (
+                ", ".join(m.name for m in type_.members) if isinstance(type_, t.Struct) else f"no members, but {type_}"
+            )
+            given = ", ".join(map(str, value))
+            raise fail("binding-members", f"{variable.name} is given {given}, and has {wanted}", variable.span)
+        return [n for m in type_.members for n in _numbers(variable, m.type, value[m.name])]
+    if isinstance(value, np.ndarray):
+        return value.ravel().tolist()
+    if isinstance(value, list | tuple):
+        types = _parts(type_)
+        fitting = types if len(types) == len(value) else [None] * len(value)
+        return [n for part, each in zip(value, fitting, strict=True) for n in _numbers(variable, each, part)]
+    return [value]
+
+
+def _parts(type_: t.Type | None) -> Sequence[t.Type]:
+    """What an array or a struct consists of."""
+    match type_:
+        case t.Array(elem=elem, count=int(count)):
+            return [elem] * count
+        case t.Struct(members=members):
+            return [m.type for m in members]
+        case _:
+            return []
+
+
+def _places(type_: t.Type, offset: int) -> list[tuple[t.Scalar, int]]:
+    """The scalars of a type with their byte offsets."""
+    match type_:
+        case t.Scalar():
+            return [(type_, offset)]
+        case t.Atomic(elem=elem):
+            return [(elem, offset)]
+        case t.Struct(members=members):
+            return [p for m in members for p in _places(m.type, offset + m.offset)]
+        case t.Vec(size=n, elem=elem):
+            return [(elem, offset + i * t.size_of(elem)) for i in range(n)]
+        case t.Mat(cols=n, rows=rows, elem=elem):
+            column = t.Vec(rows, elem)
+            return [p for i in range(n) for p in _places(column, offset + i * t.stride_of(type_))]
+        case t.Array(elem=elem, count=int(n)):
+            return [p for i in range(n) for p in _places(elem, offset + i * t.stride_of(type_))]
+        case _:
+            return []

@@ -1,0 +1,1 @@
+"""One launch of a program: its arrays, its threads, the order of its invocations, and what is watched on the way."""

@@ -1,0 +1,128 @@
+"""The tables of the watching probes: what is watched, where its shadow lies, and what several threads have seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..machine import layout as at
+from ..program.access import UNITS_PER_ACCESS
+from ..program.emit import ORDERS
+from ..program.program import Program
+from ..wgsl.diagnostics import fail
+
+if TYPE_CHECKING:
+    from ..machine.shadow import Shadow
+else:
+    Shadow = Any
+
+_SAME = (at.R_FIRST, at.R_SECOND, at.R_ACROSS)  # races that are counted together
+_ENTRY, _ROOM = 40, 1 << 34  # bytes of a shadow's entry; of all shadows, most of which nobody ever touches
+_COUNTS = (at.R_TIMES, at.R_DIFFERENT)
+
+
+class Watching:
+    """What a program's watching probes need. `places`: byte offset of each binding in storage of `words` words."""
+
+    def __init__(self, program: Program, places: dict[str, int], words: int) -> None:
+        self._program = program
+        self._starts = {**program.shared_offsets, **places}
+        self._words = words
+        self._unwritten = "uninit" in program.named
+        used = {program.accesses[w.access].variable.name for w in program.watched}
+        self._variables = {name: number for number, name in enumerate(sorted(used))}
+        self.grains = {kind: self._grain(kind == "workgroup") for kind in ORDERS}
+
+    def _grain(self, own: bool) -> int:
+        """Bytes that a shadow's entry stands for: of workgroup memory, or of everything else."""
+        accesses = [a for a in self._program.accesses if (a.space == "workgroup") == own]
+        return min((a.unit for a in accesses), default=4)
+
+    @property
+    def threads(self) -> int:
+        """How many threads may have a shadow of storage each."""
+        return (
+            max(1, _ROOM // (self._words * 4 // self.grains["storage"] * _ENTRY)) if self._watches_storage else 1 << 10
+        )
+
+    @property
+    def _watches_storage(self) -> bool:
+        return any(self._program.accesses[w.access].space != "workgroup" for w in self._program.watched)
+
+    def shadows(self, threads: int) -> list[Shadow]:
+        """Storage's shadow for each thread; one where storage is not watched."""
+        from ..machine.shadow import make_shadow
+
+        grains = self._words * 4 // self.grains["storage"]
+        return [make_shadow(grains) for _ in range(threads)] if self._watches_storage else [make_shadow(1)]
+
+    def watch(self, access: NDArray[np.int64], lanes: int, storage: Shadow) -> Any:
+        """The machine's record. `access`: its table of accesses; `lanes` of a register row."""
+        from ..machine.shadow import LANES, SLOTS, make_shadow, make_watch, no_watch
+
+        program = self._program
+        if not program.watched:
+            return no_watch()
+        if len(program.watched) > SLOTS or int(np.prod(program.workgroup_size)) > LANES:
+            raise fail("unsupported", "this program is too large to be watched for races", None)
+        table = np.zeros((len(program.watched), at.WATCHED_SIZE), np.int64)
+        for slot, row in enumerate(table):
+            self._row(slot, row, access)
+        own = make_shadow(program.together * program.shared_bytes // self.grains["workgroup"])
+        return make_watch(table, len(self._variables), program.together, lanes, own, storage)
+
+    def _row(self, slot: int, row: NDArray[np.int64], access: NDArray[np.int64]) -> None:
+        number = self._program.watched[slot].access
+        what, entry = self._program.accesses[number], access[number * UNITS_PER_ACCESS]
+        grain = self.grains[what.memory]
+        row[at.W_FACTOR] = what.unit // grain
+        row[at.W_BASE], row[at.W_LIMIT] = entry[at.BASE] * row[at.W_FACTOR], entry[at.LIMIT]
+        row[at.W_GRAINS], row[at.W_GRAIN] = what.units * row[at.W_FACTOR], grain
+        row[at.W_PITCH] = self._program.shared_bytes // grain if what.space == "workgroup" else 0
+        row[at.W_VARIABLE] = self._variables[what.variable.name]
+        row[at.W_MEMORY] = ORDERS[what.memory]
+        row[at.W_UNWRITTEN] = what.space == "workgroup" and self._unwritten
+
+    def byte(self, slot: int, place: int) -> int:
+        """Where a grain lies in the variable of a watched access."""
+        access = self._program.accesses[self._program.watched[slot].access]
+        grain = self.grains[access.memory]
+        size = self._program.shared_bytes if access.space == "workgroup" else 0
+        return (place * grain % size if size else place * grain) - self._starts[access.variable.name]
+
+
+def overlap(shadows: list[Shadow]) -> bool:
+    """Whether two threads have stored to one word: neither has seen the other's stores."""
+    if len(shadows) == 1:
+        return False
+    from ..machine.shadow import WRITER
+
+    written = np.zeros(shadows[0].stamps.shape[1], bool)
+    for shadow in shadows:
+        mine = shadow.stamps[WRITER] != 0
+        if np.any(written & mine):
+            return True
+        written |= mine
+    return False
+
+
+def race_rows(races: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of a table of races that are in use."""
+    return races[1 : 1 + int(races[0, at.HOW_MANY])]
+
+
+def merged_races(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two tables of races as one: pairs of places in the order in which they were first seen."""
+    rows: dict[tuple[int, ...], NDArray[np.int64]] = {}
+    for table in (ours, theirs):
+        for row in race_rows(table):
+            known = rows.setdefault(tuple(row[list(_SAME)]), row)
+            if known is not row:
+                known[list(_COUNTS)] += row[list(_COUNTS)]
+    merged = np.zeros((1 + len(rows), at.RACE_SIZE), np.int64)
+    merged[0, at.HOW_MANY], merged[0, at.NEEDED] = len(rows), ours[0, at.NEEDED] + theirs[0, at.NEEDED]
+    if rows:
+        merged[1:] = list(rows.values())
+    return merged
