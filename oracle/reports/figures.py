@@ -31,7 +31,7 @@ from ..kernels import manifest
 from ..probing.trace import Request, Trace, trace
 from .listing import compact
 
-SHADERS = Path(__file__).parent.parent / "shaders"
+SHADERS = Path(__file__).parents[2] / "shaders"
 INK, BLUE, ORANGE, GREEN, PINK, YELLOW, GREY = (
     "#222222", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#BBBBBB"
 )  # fmt: skip
