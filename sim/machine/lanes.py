@@ -19,6 +19,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .layout import VECTOR_LANES
+
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _FLOAT = (types.float32, ir.FloatType())
 _KINDS: dict[str, tuple[Any, ir.Type]] = {
@@ -33,9 +35,6 @@ _KINDS: dict[str, tuple[Any, ir.Type]] = {
 def _intrinsic(function: Callable[..., Any]) -> Any:
     """Numba's intrinsic: compiled code calls it without its first parameter."""
     return intrinsic(function)
-
-
-VECTOR_LANES = 16  # lanes LLVM is asked to take at once; register rows are padded to a multiple of this
 
 
 def _row(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:

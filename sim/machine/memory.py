@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, inlined
-from .lanes import VECTOR_LANES, gather, repeat, splat, transfer
+from .lanes import gather, repeat, splat, transfer
 from .layout import (
     BASE,
     BLOCKS,
@@ -28,6 +28,7 @@ from .layout import (
     SPACE,
     STAMP,
     STRIDE,
+    VECTOR_LANES,
     ZERO,
 )
 

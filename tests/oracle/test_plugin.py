@@ -21,7 +21,7 @@ from oracle.audit import Options, audit
 from oracle.kernels.cases import Request, plans
 from oracle.reports.json import audit_entry
 from oracle.reports.text import console, show_audit
-from sim.machine.jit import cache_folder
+from sim.machine.native import cache_folder
 
 ROOT = Path(__file__).parents[2]
 
