@@ -124,14 +124,14 @@ def build(folder: Path) -> Path:
     where nobody may write to that."""
     print("bankshot: compiling the machine, once per install (about 20 s) …", file=sys.stderr, flush=True)
     start = time.perf_counter()
-    folder = _writable(folder)
-    other = _started("jit.compile_parts(sys.argv[1], -1)", str(folder))
+    folder = writable(folder)
+    other = started("jit.compile_parts(sys.argv[1], -1)", str(folder))
     try:
         compile_parts(folder, 1)
     finally:
         other.wait()
     index = {"needs_numba": False, "units": [each.row(Path(folder)) for each in PARTS]}
-    alone = _started("native.load_all(sys.argv[1], sys.argv[2])", str(folder), json.dumps(index), stderr=DEVNULL)
+    alone = started("native.load_all(sys.argv[1], sys.argv[2])", str(folder), json.dumps(index), stderr=DEVNULL)
     index["needs_numba"] = alone.wait() != 0
     native.write(folder / native.INDEX, json.dumps(index).encode())
     print(f"bankshot: compiled in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
@@ -159,7 +159,7 @@ def _here() -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix="bankshot-")
 
 
-def _writable(folder: Path) -> Path:
+def writable(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
@@ -170,7 +170,7 @@ def _writable(folder: Path) -> Path:
     return Path(_here().name)
 
 
-def _started(order: str, *arguments: str, **options: Any) -> Popen[Any]:
+def started(order: str, *arguments: str, **options: Any) -> Popen[Any]:
     """A second process, on a second processor, that does something with this room's modules."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     program = f"import sys; from {__package__} import jit, native; {order}"

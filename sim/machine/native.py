@@ -57,8 +57,7 @@ def write(file: Path, content: bytes) -> None:
 
 
 class Machine:
-    """The machine whose object files lie in a folder, as an index lists them. Raises ValueError where one is damaged,
-    OSError where it cannot be read."""
+    """The machine whose object files lie in a folder, as an index lists them."""
 
     def __init__(self, folder: Path, index: dict[str, Any]) -> None:
         self._folder = folder
@@ -91,10 +90,7 @@ class Machine:
 
     def _load(self, unit: dict[str, Any]) -> int:
         """The address of a unit's function."""
-        content = file_of(self._folder, unit["symbol"]).read_bytes()
-        if crc32(content) != unit["crc32"]:
-            raise ValueError(f"{unit['symbol']} is damaged")
-        function, _, code = content.partition(b"\n")
+        function, _, code = file_of(self._folder, unit["symbol"]).read_bytes().partition(b"\n")
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
         return self._engine.get_function_address(function.decode())
@@ -137,22 +133,29 @@ def machine_for(opcodes: set[int]) -> Callable[..., int]:
 @cache
 def _machine() -> Machine:
     folder = cache_folder()
-    if (folder / INDEX).exists():
-        try:
-            return _from(folder)
-        except ValueError:  # damaged
-            for file in folder.iterdir():
-                file.unlink()
-    from .jit import build
+    if not _is_whole(folder):
+        from .jit import build
 
-    return _from(build(folder))
+        folder = build(folder)
+    return Machine(folder, _index(folder))
+
+
+def _index(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / INDEX).read_bytes())
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether all that the index lists is there. A damaged file is removed."""
+    if not (folder / INDEX).exists():
+        return False
+    files = [(file_of(folder, unit["symbol"]), unit["crc32"]) for unit in _index(folder)["units"]]
+    damaged = [file for file, crc in files if not file.exists() or crc32(file.read_bytes()) != crc]
+    for file in damaged:
+        file.unlink(missing_ok=True)
+    return not damaged
 
 
 def load_all(folder: str, index: str) -> None:
     """Load every unit of an index (JSON): the proof that nothing is missing."""
     table = json.loads(index)
     Machine(Path(folder), table).load({code for unit in table["units"] for code in unit["opcodes"] or ()})
-
-
-def _from(folder: Path) -> Machine:
-    return Machine(folder, json.loads((folder / INDEX).read_bytes()))
