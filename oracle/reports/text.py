@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich import box
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
+
+from sim.wgsl.lexer import KEYWORDS
 
 from ..audit import Audit, CounterCheck, OutputCheck, with_derived
 from ..compare import Comparison, Difference
@@ -28,7 +30,12 @@ WIDTH = 120  # of a report that goes to no terminal
 GUTTER = "{:>5} {:>6} {:>5} {:>11} {:>11}  {}"
 HEADINGS = ("line", "issued", "lanes", "wavefronts", "sectors", "source  (subgroups that issued; charged/ideal)")
 
-SYNTAX = Syntax("", "wgsl", theme="ansi_dark")
+# How source looks on a terminal: the later row counts where two fit.
+COLOURS = (
+    ("bright_blue", re.compile(rf"\b({'|'.join(sorted(KEYWORDS))})\b")),
+    ("blue", re.compile(r"\b(0[xX][0-9a-fA-F.]+([pP][+-]?\d+)?|\d+\.?\d*([eE][+-]?\d+)?)[iufh]?\b")),
+    ("bright_black", re.compile(r"//.*")),
+)
 
 # The totals of a run: name, how it is said, unit.
 TOTALS = (
@@ -344,8 +351,7 @@ def _gutter(line: Line) -> str:
 
 
 def _highlighted(text: str) -> Text:
-    code = text.expandtabs(4)
-    bare = code.lstrip()
-    highlighted = SYNTAX.highlight(bare)  # which would drop the indentation
-    highlighted.rstrip()
-    return Text(" " * (len(code) - len(bare))).append_text(highlighted)
+    code = Text(text.expandtabs(4))
+    for style, pattern in COLOURS:
+        code.highlight_regex(pattern, style)
+    return code
