@@ -21,6 +21,8 @@ from . import drivers
 
 HOW_TO_INSTALL = "on Debian and Ubuntu: apt-get install mesa-vulkan-drivers libvulkan1"
 
+HINTS = {"swiftshader": drivers.HOW_TO_INSTALL, "lavapipe": HOW_TO_INSTALL, "llvmpipe": HOW_TO_INSTALL}
+
 # What a kernel may ask of a device; limits are requested as large as the adapter has them.
 FEATURES = (
     *("shader-f16", "subgroup", "subgroup-barrier"),
@@ -177,7 +179,7 @@ def _choose(wanted: str | None) -> tuple[AdapterInfo, Any]:
     fitting = [pair for pair in found if wanted is None or pair[0].matches(wanted)]
     if not fitting:
         there = "; ".join(str(info) for info, _ in found)
-        hint = f"; {drivers.HOW_TO_INSTALL}" if "swiftshader".startswith((wanted or "").lower()) else ""
+        hint = f"; {HINTS[wanted.lower()]}" if wanted and wanted.lower() in HINTS else ""
         raise NoAdapter(f"no adapter matches {wanted!r}; there are: {there}{hint}")
     return fitting[0]
 
