@@ -9,6 +9,7 @@ A process sees its choice of drivers in VK_DRIVER_FILES; where somebody has made
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ ADDED = "VK_ADD_DRIVER_FILES"
 
 MANIFEST = "vk_swiftshader_icd.json"
 PLACES = (
+    f"{sys.prefix}/share/swiftshader",  # tools/setup.sh puts it here
     "/usr/lib/chromium",  # Debian's package chromium
     "/usr/lib/chromium-browser",  # Raspberry Pi OS, and Ubuntu before it was a snap
     "/usr/lib64/chromium-browser",  # Fedora
@@ -29,8 +31,8 @@ PLACES = (
     "~/.cache/puppeteer/chrome/linux-*/chrome-linux*",
 )
 HOW_TO_INSTALL = (
-    f"SwiftShader comes with Chromium and Chrome (on Debian: apt-get install chromium); elsewhere set {ASKED} to its "
-    f"{MANIFEST}"
+    "SwiftShader comes with Chromium and Chrome (on Debian: apt-get install chromium-common); "
+    f"elsewhere set {ASKED} to its {MANIFEST}"
 )
 
 

@@ -108,8 +108,10 @@ def parse_adapters(text: str | None) -> tuple[str | None, ...]:
         require_adapter()
         return tuple(dict.fromkeys(info.name for info in adapters()))
     names: list[str | None] = []
-    for each in text.split(","):
-        name = require_adapter(each.strip()).name
+    for each in map(str.strip, text.split(",")):
+        if not each:
+            raise UsageError(f"--adapter {text}: a name is empty")
+        name = require_adapter(each).name
         if name in names:
             raise UsageError(f"--adapter {text}: {name} is named twice")
         names.append(name)

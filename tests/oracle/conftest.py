@@ -35,6 +35,11 @@ def lavapipe() -> gpu.AdapterInfo:
     return named("lavapipe")
 
 
+@pytest.fixture(scope="session")
+def swiftshader() -> gpu.AdapterInfo:
+    return named("swiftshader")
+
+
 @pytest.fixture(scope="session", params=["default", "swiftshader"])
 def any_adapter(request: pytest.FixtureRequest, adapter: gpu.AdapterInfo) -> gpu.AdapterInfo:
     """The default adapter, and SwiftShader beside it."""
