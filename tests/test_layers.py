@@ -66,7 +66,7 @@ def test_imports_go_down(path):
 @pytest.mark.parametrize("path", FILES, ids=module_of)
 def test_only_one_file_knows_wgpu(path):
     knows = any(target.split(".")[0] == "wgpu" for target in imports(path))
-    assert knows <= (module_of(path) == "oracle.gpu")
+    assert knows <= (module_of(path) == "oracle.gpu.library")
 
 
 def test_a_room_knows_the_rooms_of_what_it_may_import():
