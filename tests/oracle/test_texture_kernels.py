@@ -35,7 +35,7 @@ def test_kernels_agree_as_their_manifests_say(path, any_adapter):
 
 
 @pytest.fixture
-def adapter(adapter):
+def textured(adapter):
     """The default adapter, unless it is known to go its own way."""
     if adapter.profile == "swiftshader":
         pytest.skip(
@@ -60,7 +60,7 @@ def some(kind, rng):
 
 
 @pytest.mark.parametrize("name", TEXEL_FORMATS)
-def test_every_format_is_stored_alike(name, adapter):
+def test_every_format_is_stored_alike(name, textured):
     kind, format_ = str(TEXEL_FORMATS[name]), format_of(name)
     source = f"""
     requires texture_formats_tier1;
@@ -73,11 +73,11 @@ def test_every_format_is_stored_alike(name, adapter):
     channels = () if format_.packed else (len(format_.channels),)
     given = {"x": values, "t": np.zeros((8, 8, *channels), stored_dtype(format_))}
     try:
-        ours, theirs = both(source, given, (1, 1, 1), adapter)
+        ours, theirs = both(source, given, (1, 1, 1), textured)
     except gpu.GpuError as error:
-        pytest.skip(f"{adapter.name} cannot store to {name}: {error}")
+        pytest.skip(f"{textured.name} cannot store to {name}: {error}")
     # Vulkan, "Conversion From Floating-Point to Normalized Fixed-Point": one of the two nearest.
-    step = 1 if format_.number.endswith("norm") and adapter.profile not in NEAREST_NORMALIZED else 0
+    step = 1 if format_.number.endswith("norm") and textured.profile not in NEAREST_NORMALIZED else 0
     apart = np.abs(channels_of(ours["t"], format_) - channels_of(theirs["t"], format_))
     assert apart.max() <= step
 
@@ -116,7 +116,7 @@ LOADS = {
 
 
 @pytest.mark.parametrize("shape", LOADS)
-def test_every_shape_is_loaded_alike_inside_and_outside(shape, adapter):
+def test_every_shape_is_loaded_alike_inside_and_outside(shape, textured):
     type_, levels, place = LOADS[shape]
     kind = "u32" if "<u32" in type_ else "i32" if "<i32" in type_ else "f32"
     source = f"""
@@ -127,7 +127,7 @@ def test_every_shape_is_loaded_alike_inside_and_outside(shape, adapter):
         y[(i.z * 10 + i.y) * 12 + i.x] = vec4(textureLoad(t, {place}));
     }}"""
     given = {"t": levels if len(levels) > 1 else levels[0], "y": np.zeros((6 * 120, 4), WORDS[kind])}
-    ours, theirs = both(source, given, (1, 1, 6), adapter)
+    ours, theirs = both(source, given, (1, 1, 6), textured)
     # Of numbers that are normalized, WGSL's division may be off by 2.5 ULP: multiplying by 1/65535 is off by one.
     np.testing.assert_allclose(ours["y"], theirs["y"], rtol=2.0**-23 if shape == "depth" else 0, atol=0)
 
@@ -175,7 +175,7 @@ SAMPLES = {
 @pytest.mark.parametrize("address", ["clamp-to-edge", "repeat", "mirror-repeat"])
 @pytest.mark.parametrize("filter_", ["nearest", "linear"])
 @pytest.mark.parametrize("call", SAMPLES)
-def test_samples_are_alike(call, filter_, address, adapter):
+def test_samples_are_alike(call, filter_, address, textured):
     type_, levels, expression, weights = SAMPLES[call]
     compare = "less-equal" if "Compare" in expression else None
     source = f"""
@@ -191,7 +191,7 @@ def test_samples_are_alike(call, filter_, address, adapter):
     points = np.random.default_rng(5).uniform(-1.5, 2.5, (POINTS, 4)).astype(np.float32)
     sampler = sim.Sampler(filter_, filter_, filter_, address, compare=compare)
     given = {"t": levels, "s": sampler, "points": points, "y": np.zeros_like(points)}
-    ours, theirs = both(source, given, (POINTS // 64, 1, 1), adapter)
+    ours, theirs = both(source, given, (POINTS // 64, 1, 1), textured)
     # Each weight is off by its precision, times the contrast of texels between 0 and 1; 8-bit texels may be filtered in
     # steps of 1/255. Without weights there are the last bits of normalized numbers, and of means at corners of cubes.
     step = 1 / 255 if levels[0].dtype == np.uint8 else 0
@@ -199,7 +199,7 @@ def test_samples_are_alike(call, filter_, address, adapter):
     tolerance = 2.0**-22 if filter_ == "nearest" and not gathers else weights * WEIGHT + step + 2.0**-22
     far = np.abs(ours["y"] - theirs["y"]).max(axis=1) > tolerance
     if gathers and far.any():
-        far &= ~gathered_nearby(source, given, theirs["y"], tolerance, adapter)
+        far &= ~gathered_nearby(source, given, theirs["y"], tolerance, textured)
     assert points[far].tolist() == []
 
 
