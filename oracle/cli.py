@@ -330,7 +330,10 @@ def _page(file: Path | None) -> Any:
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, not only its default sizes.")
 @click.option("--worst", type=click.IntRange(min=0), default=10, show_default=True, help="How many differing elements.")
 @click.option(
-    "--counters", is_flag=True, help="Compare counters too: the shader runs again with probes written into it."
+    "--counters",
+    is_flag=True,
+    help="Compare counters too: the shader runs again with probes written into it, on a part "
+    "of the grid where it makes over 16 million rows: the longest axis is halved until it does not.",
 )
 @JSON
 def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, counters: bool,
