@@ -26,6 +26,7 @@ ADDED = (
     "global_lines",
     "global_bytes",
     "atomics",
+    "atomic_turns",
     "barriers",
     "flops",
 )

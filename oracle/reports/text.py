@@ -42,6 +42,7 @@ TOTALS = (
     ("global_bytes", "bytes asked of global memory", ""),
     ("intensity", "FLOP per byte asked", "ratio"),
     ("atomics", "atomic operations", ""),
+    ("atomic_turns", "turns of lanes on one word", ""),
 )
 
 # Why lanes of subgroups that issue are idle, and how it is said.

@@ -325,6 +325,7 @@ class Launch:
         rule = self.device.bank_rule(access.bytes_per_lane, access.writes)
         row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge
         row[at.ORDERED] = len(rule.order)
+        row[at.TURNS_TAKEN] = self.program.sites[probe.site].takes_turns
         order[: len(rule.order)] = rule.order
         # As many texels as the format packs into a sector or a line, which take more room here.
         room = handles.TEXEL_BYTES // self._texel_bytes.get(access.variable.name, handles.TEXEL_BYTES)

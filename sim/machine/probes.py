@@ -28,6 +28,7 @@ from .tracing import trace
 for _part in rules.PARTS:
     setattr(rules, _part.__name__, register_jitable(_part))
 _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
+_atomic_wavefronts, _atomic_sectors = compiled(rules.atomic_wavefronts), compiled(rules.atomic_sectors)
 
 
 class Probes(NamedTuple):
@@ -177,6 +178,16 @@ def moved_together(current, before, mask, mask_before, lanes):
 
 
 @compiled
+def take_turns(row, rule, mask, start, end, ideal, p):
+    """What an atomic operation of one subgroup costs instead, and the least that it could."""
+    charged, turns = _atomic_sectors(p.current, mask, start, end, rule[at.SECTOR], p.scratch)
+    if row[0] == op.BANKS:
+        charged, ideal = _atomic_wavefronts(p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], p.scratch)
+    p.last[row[7], at.TURNS] += turns
+    return charged, ideal
+
+
+@compiled
 def charge(row, config, entry, mask, together, p):
     """Count one access by the device's rule into `last`."""
     slot = row[7]
@@ -206,6 +217,8 @@ def charge(row, config, entry, mask, together, p):
                 )
                 last[at.LINES] += lines
                 last[at.BYTES] += asked * entry[at.UNIT]
+            if rule[at.TURNS_TAKEN] != 0:
+                charged, ideal = take_turns(row, rule, mask, start, end, ideal, p)
             last[at.REQUESTS] += charged > 0
             last[at.CHARGED] += charged
             last[at.IDEAL] += ideal
