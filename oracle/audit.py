@@ -243,7 +243,7 @@ def expected_outputs(case: Case) -> Truth:
 
 def _reference(case: Case) -> references.Reference:
     try:
-        return references.find(case.kernel.reference or "")
+        return references.find(case.kernel.reference or "", case.kernel.path.parent)
     except UsageError as error:
         raise UsageError(f"{case.kernel.path}: {error}") from None
 
@@ -292,6 +292,9 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     if name not in truth:
         raise UsageError(f"{case.kernel.path}: `free` names {name}, which reference {case.kernel.reference} lacks")
     expected, var = truth[name], variables[name]
+    if expected.value.size != done.outputs[var].size:
+        sizes = f"an array of {expected.value.shape} for {name}, which is {done.outputs[var].shape}"
+        raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {sizes}")
     default = DERIVED if expected.bound is None else Rule("bound")
     rule, shape = case.kernel.rules.get(name, default), expected.value.shape
     bound = run.bounds[var].reshape(shape) if rule == DERIVED else expected.bound
