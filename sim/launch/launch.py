@@ -81,7 +81,7 @@ class Launch:
         self._bound = bound
         self.how = how
         self._places, self.storage = _arena(bound)
-        watched = any(probe.kind == "writers" for probe in program.probes)
+        watched = any(probe.kind in ("writers", "touched") for probe in program.probes)
         self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
         self._lanes = int(np.prod(program.workgroup_size))
         self._strand = self._strand_lanes()
@@ -98,6 +98,11 @@ class Launch:
         """The invocation, counted through the grid, that stored to this byte last."""
         number = int(self.writers[(self._places[bound.variable.name] + byte) // 4])
         return number - 1 if number else None
+
+    def touched_bytes(self, bound: Bound) -> int:
+        """Bytes of a buffer that were accessed, in whole words; of a launch with the probe `touched`."""
+        first = self._places[bound.variable.name] // 4
+        return 4 * int(np.count_nonzero(self.writers[first : first + -(-len(bound.data) // 4)]))
 
     @property
     def invocations(self) -> int:

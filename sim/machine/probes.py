@@ -47,7 +47,7 @@ class Probes(NamedTuple):
     addresses: NDArray[np.uint32]  # [n, w]
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
-    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
+    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that accessed it last, workgroup by workgroup
     checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
     watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
     notes: NDArray[np.int64]  # [n, NOTE_SIZE] what they wrote
@@ -293,7 +293,7 @@ def outside(regs, row, extra, limit, config, workgroup, together, found):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, PROBES)
 def note_writers(regs, row, config, entry, workgroup, together, p):
-    """Remember who stores where, lane by lane in the order in which they do."""
+    """Remember who accesses what, lane by lane in the order in which they do."""
     size, half, words = config[at.LANES], entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
     for lane in range(together * size):
