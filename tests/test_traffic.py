@@ -15,7 +15,11 @@ HEAD = """
 
 def traffic(body, grid=1, x=1024, y=1024, probes="all", head=HEAD):
     source = f"{head} @compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3u) {{ {body} }}"
-    given = {"x": np.zeros(x, np.float32), "y": np.zeros(y, np.float32), "p": np.zeros(4, np.uint32)}
+    given = {
+        "x": np.zeros(x, np.float16 if "f16" in head else np.float32),
+        "y": np.zeros(y, np.float32),
+        "p": np.zeros(4, np.uint32),
+    }
     run = sim.simulate(source, grid=grid, bindings=given, probes=probes)
     return run, {each.buffer: each for each in run.traffic}
 

@@ -80,8 +80,8 @@ class Region:
 
 @dataclass(eq=False, slots=True)
 class Count:
-    """Counts executions and active lanes once for all the sites of one straight run, and for all that is computed in it:
-    how many instructions of which class (see `mix`) at which place."""
+    """Counts executions and active lanes once for all the sites of one straight run, and for all that is computed in
+    it: how many instructions of which class (see `mix`) at which place."""
 
     sites: list[int] = field(default_factory=list)
     computed: dict[tuple[str, Span], int] = field(default_factory=dict)
