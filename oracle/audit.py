@@ -20,7 +20,7 @@ from sim.models import Exceeded, check_dispatch
 from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
 from .devices import Charged, charge
-from .errors import NoAdapter, TooLarge, UsageError
+from .errors import Lacking, NoAdapter, TooLarge, UsageError
 from .goldens import files as golden_files
 from .goldens import store as goldens
 from .kernels.cases import expected_counters
@@ -321,9 +321,10 @@ def _against_gpu(
     say(f"running on {adapter.name}")
     try:
         on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
-    except TooLarge as error:
+    except (Lacking, TooLarge) as error:
         notes.append(f"not compared with wgpu: {error}")
         return adapter, []
+    seconds.update(on_gpu.clocked)
     if profile != options.device:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return adapter, gpu_checks(case, run, on_gpu, truth)
