@@ -75,19 +75,20 @@ def traffic_table(run: Any) -> Table:
         if each.asked
     ]  # fmt: skip
     headings = ("buffer", "asked for", "of sectors", "touched", "reuse: asked / touched", "sectors / touched")
-    return Table("bytes of storage", headings, tuple(rows), tuple(roofline_words(run)))
+    return Table("bytes of storage", headings, tuple(rows), tuple(roofline_words(run)) if rows else ())
 
 
 def roofline_words(run: Any) -> list[str]:
-    """Operations per byte, and what bounds a kernel with so many on this device, where its peaks are claimed."""
+    """Operations per byte of storage, and what bounds a kernel with so many on this device, where its peaks are
+    claimed; nothing of a kernel that does no operations."""
     flops, device = run.counters["flops"], run.device
     found = []
-    for name, intensity in intensities(flops, run.traffic).items():
+    for name, intensity in intensities(flops, run.traffic).items() if flops else ():
         words = f"{intensity:.3g} FLOP per byte {BYTES[name]}"
-        if flops and device.peak_flops and device.peak_bandwidth:
+        if device.peak_flops and device.peak_bandwidth:
             at = place(flops, flops / intensity, device.peak_flops, device.peak_bandwidth)
             words += (
                 f": under the roofline of {device.name} bound by {at.bound}, at most {compact(at.attainable)} FLOP/s"
             )
         found.append(words)
-    return found if flops else []
+    return found
