@@ -112,3 +112,8 @@ class Dispatch:
     def writers(self) -> Launch:
         """A launch that has noted who wrote what."""
         return self.run(frozenset(("writers",)))[0]
+
+    @cached_property
+    def touched(self) -> Launch:
+        """A launch that has noted which words of storage are accessed."""
+        return self.run(frozenset(("touched",)))[0]

@@ -97,6 +97,7 @@ def _finish(
         lowered.accesses,
         lowered.sites.rows,
         emitter.runs,
+        emitter.computed,
         emitter.memory_probes,
         emitter.watched,
         emitter.inspected,
