@@ -50,6 +50,6 @@ def diff(
     on_gpu = timed(seconds, f"wgpu on {info.name}", lambda: run_on_gpu(case, adapter))
     run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     truth = timed(seconds, "reference", lambda: expected_outputs(case)) if case.kernel.free else {}
-    outputs = tuple(gpu_checks(case, run, on_gpu, truth, worst))
+    outputs = tuple(gpu_checks(case, run, on_gpu, truth, worst, adapter))
     counted = timed(seconds, "counters", lambda: diff_counters(case, profile, adapter, say)) if counters else None
     return Diff(case, profile, info, outputs, seconds, counted)

@@ -48,10 +48,16 @@ def reference(name: str) -> Callable[[Reference], Reference]:
     return register
 
 
-def find(name: str) -> Reference:
-    """The reference of this name. Raises `UsageError`, with the names there are."""
+def every_reference() -> Mapping[str, Reference]:
+    """All references by name."""
     from . import quant_references  # noqa: F401 - registers its own
 
+    return _references
+
+
+def find(name: str) -> Reference:
+    """The reference of this name. Raises `UsageError`, with the names there are."""
+    every_reference()
     if name not in _references:
         close = difflib.get_close_matches(name, _references, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(_references))}"
