@@ -135,9 +135,12 @@ class Mismatch:
         """What the reference gives for some other arrays; None where it has nothing to say."""
         if self.reference is None:
             return None
-        dims = (case or self.case).shape.dims
-        with np.errstate(all="ignore"):
-            return self.reference({**(case or self.case).arrays, **arrays}, dims).get(self.output)
+        case = case or self.case
+        try:
+            with np.errstate(all="ignore"):
+                return self.reference({**case.arrays, **arrays}, case.shape.dims).get(self.output)
+        except UsageError:  # one of the user's own, for which such arrays were too much
+            return None
 
     def explained(self, value: np.ndarray, bound: np.ndarray | None = None) -> bool:
         """Whether the wrong elements hold `value`, within the bound that comes with it, or by the rule."""

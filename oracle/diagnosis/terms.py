@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels.inputs import PACKED
-from ..quant import MISREAD
-from ..references import every_reference
+from ..kernels.quant import MISREAD
+from ..references import registered
 from .mismatch import Mismatch
 
 Change = tuple[str, str, Any]  # words, the array that is changed, and what it becomes
@@ -181,7 +181,7 @@ misread = _reason(_misread)
 
 def wrong_kernel(m: Mismatch) -> str | None:
     """Another reference gives it."""
-    for name, reference in every_reference().items():
+    for name, reference in registered().items():
         if name == m.case.kernel.reference:
             continue
         truth = _tried(reference, m.case.arrays, m.case.shape.dims).get(m.output)
