@@ -250,6 +250,8 @@ def show_output_check(out: Console, check: OutputCheck) -> None:
     _say(out, _verdict(check.ok).append(words))
     if check.comparison.worst:
         out.print(_differences(check.comparison.worst))
+    if check.likely is not None:
+        _say(out, f"           {check.likely}")
     for finding in check.doubts:
         _say(out, f"  {_in_short(finding)}")
 
