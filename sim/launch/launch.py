@@ -137,7 +137,7 @@ class Launch:
         """How many threads may work on it: one where workgroups see each other, or go in an order that counts."""
         if self.how.schedule != LOCKSTEP or not self._independent():
             return 1
-        most = min(self.how.threads or os.cpu_count() or 1, self.watching.threads)
+        most = min(self.how.threads or _processors(), self.watching.threads)
         return max(1, min(most, int(np.prod(self.grid))))
 
     def _stores_outside(self, outcome: Outcome) -> bool:
@@ -330,6 +330,11 @@ class Launch:
         room = handles.TEXEL_BYTES // self._texel_bytes.get(access.variable.name, handles.TEXEL_BYTES)
         row[at.SECTOR] = self.device.sector_bytes * room // access.unit
         row[at.LINE] = self.device.line_bytes * room // access.unit
+
+
+def _processors() -> int:
+    """How many this process is to use: what `$BANKSHOT_THREADS` says, or all that there are."""
+    return int(os.environ.get("BANKSHOT_THREADS") or os.cpu_count() or 1)
 
 
 def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
