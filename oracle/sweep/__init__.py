@@ -5,13 +5,13 @@
     wanted = cases(["shaders/matmul.toml"], dims={"M": range(64, 513, 64), "N": [768]}, devices=["nvidia", "amd"])
     rows = list(sweep(wanted, journal=Journal(Path("results.rows"))))
 
-`cases` says what is to be run, `running` runs it, `columns` what a row holds, `journal` keeps rows from one run to the
+`work` says what is to be run, `running` runs it, `columns` what a row holds, `journal` keeps rows from one run to the
 next, `tables` writes them for others.
 """
 
-from .cases import SweepCase, cases, parse_dims
 from .columns import COLUMNS, Row
 from .journal import Journal
 from .running import processes, sweep
+from .work import SweepCase, cases, parse_dims
 
 __all__ = ["COLUMNS", "Journal", "Row", "SweepCase", "cases", "parse_dims", "processes", "sweep"]

@@ -16,7 +16,7 @@ from sim.counters import NAMES
 from ..audit import Audit, with_derived
 from ..devices import Charged
 from ..reports.remarks import ERROR, entry_of, figures_of
-from .cases import SweepCase, version
+from .work import SweepCase, version
 
 Row = dict[str, Any]  # str, int, float or None by the name of the column
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from ..errors import UsageError
 from . import tables
-from .cases import SweepCase
 from .columns import CLEAN, DIMS, FAILED, FOUND, Row
 from .journal import Journal
 from .running import sweep
+from .work import SweepCase
 
+PATIENCE = 10  # seconds for a scheduler to answer
 OTHERS = {FOUND: "not", FAILED: "could not be run"}  # verdicts, in words
 
 
@@ -88,7 +89,7 @@ def _executor(dask: str | None) -> Iterator[Executor | None]:
     except ImportError:
         raise UsageError("--dask needs dask.distributed; pip install 'bankshot[sweep]'") from None
     try:
-        client = Client(dask, timeout=10)
+        client = Client(dask, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         raise UsageError(f"--dask {dask}: there is no scheduler to be reached ({error})") from None
     with client, client.get_executor(pure=False, retries=1) as executor:

@@ -46,7 +46,7 @@ class Journal:
 
 def _rows(text: bytes) -> Iterator[Row]:
     for line in text.splitlines():
-        with suppress(ValueError, KeyError, TypeError):  # torn
+        with suppress(ValueError):  # torn
             row = json.loads(line)
-            if {"key", "verdict"} <= row.keys():
+            if isinstance(row, dict) and {"key", "verdict"} <= row.keys():
                 yield row

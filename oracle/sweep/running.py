@@ -20,9 +20,9 @@ from sim.wgsl.diagnostics import WgslError
 from ..audit import Options, audit, judged_as
 from ..devices import judged
 from ..errors import UsageError
-from .cases import SweepCase, key_now, together
 from .columns import Judged, Row, failed, row
 from .journal import Journal
+from .work import SweepCase, key_now, together
 
 Group = Sequence[SweepCase]
 Pool = Callable[[int], Executor]  # of so many workers

@@ -173,10 +173,11 @@ def parse_dims(text: str) -> dict[str, tuple[int, ...]]:
     name = ""
     for part in text.split(","):
         head, equals, tail = part.rpartition("=")
-        if equals:
-            name = head.strip()
-            if not name or name in sizes:
-                raise UsageError(f"--dims {text}: {f'{name} is given twice' if name else 'a size without a name'}")
+        name = head.strip() if equals else name
+        if not name:
+            raise UsageError(f"--dims {text}: `{part}` is to follow a name, as in N={tail}")
+        if equals and name in sizes:
+            raise UsageError(f"--dims {text}: {name} is given twice")
         sizes[name] = (*sizes.get(name, ()), *_range(text, tail))
     return sizes
 
