@@ -39,5 +39,5 @@ def growth(case: Case, adapter: gpu.AdapterInfo, rounds: int) -> Growth:
 
 
 def _way(case: Case, kind: str, adapter: gpu.AdapterInfo) -> Way:
-    simulator = Simulator.of(case, adapter.profile or "lavapipe")
+    simulator = Simulator.of(case, adapter.profile or gpu.FALLBACK)
     return Way(f"{kind}, grid {case.grid}", 0.0, lambda: simulator.seconds(PROBES[kind]))

@@ -69,7 +69,7 @@ class Simulator:
 
 def ways(case: Case, adapter: gpu.AdapterInfo) -> list[Way]:
     """Every way, each on the whole of the case."""
-    simulator = Simulator.of(case, adapter.profile or "lavapipe")
+    simulator = Simulator.of(case, adapter.profile or gpu.FALLBACK)
     flops = simulator.flops
     rows = [
         ("simulator, plain", lambda: simulator.seconds("none"), "outputs only"),
@@ -77,12 +77,16 @@ def ways(case: Case, adapter: gpu.AdapterInfo) -> list[Way]:
         ("simulator, all counters", lambda: simulator.seconds(COUNTERS), "lanes, banks, sectors, barriers, flops"),
         ("simulator, races", lambda: simulator.seconds("races"), "races alone"),
         ("simulator, all probes", lambda: simulator.seconds("all"), "counters, races, bounds, unwritten memory, NaN"),
-        # The driver compiles in the first of two runs.
-        ("wgpu", lambda: run_on_gpu(case, adapter.name, repeats=2).seconds[1], str(adapter)),
     ]
     if factors := _factors(case):
         rows.append(("BLAS", lambda: timed(lambda: np.matmul(*factors)), f"NumPy {np.__version__}, float32"))
-    return [Way(name, flops, seconds, what) for name, seconds, what in rows]
+    return [Way(name, flops, seconds, what) for name, seconds, what in rows] + [on_wgpu("wgpu", case, adapter)]
+
+
+def on_wgpu(name: str, case: Case, adapter: gpu.AdapterInfo) -> Way:
+    """The same WGSL on an adapter; of two runs the second, for the driver compiles in the first."""
+    flops = Simulator.of(case, adapter.profile or gpu.FALLBACK).flops
+    return Way(name, flops, lambda: run_on_gpu(case, adapter.name, repeats=2).seconds[1], str(adapter))
 
 
 def measure(ways: Sequence[Way], rounds: int) -> dict[str, list[float]]:

@@ -1,6 +1,6 @@
-"""Other programs that run kernels on a CPU, each in processes of its own, on the same numbers as we.
+"""Other programs that run kernels on a CPU, on the same numbers as we.
 
-Oclgrind and Numba's CUDA simulator do not read WGSL: they run a transliteration that lies here under the name of the
+SwiftShader is one more adapter of wgpu. Oclgrind and Numba's CUDA simulator do not read WGSL: they run a transliteration that lies here under the name of the
 kernel, with the same tiles, barriers and order of additions. They are slower by orders of magnitude, so they do a
 smaller product of the same tiles, at two depths: what the deeper takes longer, for the work that it does more, is their
 speed, and starting up costs them nothing. What a peer computes is held against the reference before it is timed.
@@ -14,11 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
+from oracle import gpu
 from oracle.audit import expected_outputs
+from oracle.errors import NoAdapter
 from oracle.kernels.manifest import Case
 
-from ..ways import Simulator, Way
-from . import numba_cuda, oclgrind, swiftshader
+from ..ways import Simulator, Way, on_wgpu
+from . import numba_cuda, oclgrind
 
 HERE = Path(__file__).parent
 
@@ -54,12 +56,10 @@ def peers(case: Case) -> tuple[list[Way], list[str]]:
             found.append(way(peer, case, text))
         else:
             absent.append(f"{peer.name}: {why}")
-    why = swiftshader.missing()
-    if why is None:
-        flops = Simulator.of(case, "lavapipe").flops
-        found.append(Way("wgpu on SwiftShader", flops, lambda: swiftshader.seconds(case), "the same WGSL"))
-    else:
-        absent.append(f"wgpu on SwiftShader: {why}")
+    try:
+        found.append(on_wgpu("wgpu on SwiftShader", case, gpu.require_adapter("swiftshader")))
+    except NoAdapter as error:
+        absent.append(str(error))
     return found, absent
 
 
@@ -68,7 +68,7 @@ def way(peer: Peer, case: Case, text: Path) -> Way:
     kernel = case.kernel
     shallow, deep = (kernel.case(kernel.shape({**SMALL, "K": depth})) for depth in peer.depths)
     _prove(peer, deep, text)
-    flops = Simulator.of(deep, "lavapipe").flops - Simulator.of(shallow, "lavapipe").flops
+    flops = Simulator.of(deep, gpu.FALLBACK).flops - Simulator.of(shallow, "lavapipe").flops
     sizes = " x ".join(map(str, SMALL.values()))
     what = f"{peer.what}; {sizes}, from depth {peer.depths[0]} to {peer.depths[1]}"
     return Way(peer.name, flops, lambda: peer.run(deep, text)[0] - peer.run(shallow, text)[0], what)

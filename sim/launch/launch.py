@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from ..bindings.bound import Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
-from ..machine.lanes import VECTOR_LANES
+from ..machine.native import machine_for
+from ..machine.records import make_probes
 from ..models import Device
 from ..program import handles
 from ..program.access import UNITS_PER_ACCESS, Access
@@ -30,6 +32,7 @@ from .watching import Shadow, Watching, merged_races, overlap
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 _NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
+_LINE = 64  # bytes
 _ALIGN = handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two
 
 
@@ -86,7 +89,7 @@ class Launch:
         self._lanes = int(np.prod(program.workgroup_size))
         self._strand = self._strand_lanes()
         lanes = program.together * self._strand
-        self._width = -(-lanes // VECTOR_LANES) * VECTOR_LANES
+        self._width = -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES
         self._order = how.schedule.order(int(np.prod(grid)))
         self.watching = Watching(program, self._places, len(self.storage))
 
@@ -118,13 +121,11 @@ class Launch:
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
-        from ..machine.core import prepare, run
-
         threads = self._threads()
         pieces = _pieces(int(np.prod(self.grid)), threads, self.program.together)
         access = self._access_table()
         shadows = self.watching.shadows(threads)
-        prepare(set(self.program.code[:, 0].tolist()), *self._arguments(access, 0, 0, shadows[0]))
+        run = machine_for(set(self.program.code[:, 0].tolist()))
 
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:
             return self._piece(run, access, first, last, shadow)
@@ -184,13 +185,15 @@ class Launch:
     # ---- arrays ----
 
     def _arguments(self, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> tuple[Any, ...]:
-        """What `machine.core.run` takes, for workgroups `first` to `last`."""
+        """What the machine takes, see `machine.core.run`, for workgroups `first` to `last`."""
         program = self.program
-        shared = np.zeros(max(1, program.shared_bytes // 4 * program.together), np.uint32)
+        shared = _zeros(max(1, program.shared_bytes // 4 * program.together))
         events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
         strands = -(-self._lanes // self._strand)
         configs = np.stack([self._config(first, last, strand) for strand in range(strands)])
-        registers = np.stack([self._registers(strand) for strand in range(strands)])
+        registers = _zeros(strands, program.rows, self._width)
+        for strand in range(strands):
+            self._fill(registers[strand], strand)
         patterns = np.zeros((strands, program.rows, at.PATTERN_SIZE), np.int64)
         places, turns = np.zeros((strands, at.PLACE_SIZE), np.int64), np.zeros(strands, np.int64)
         return (
@@ -226,8 +229,8 @@ class Launch:
         config[at.WATCHES], config[at.FILLING] = bool(self.program.watched), self.how.filling
         return config
 
-    def _registers(self, strand: int) -> NDArray[np.uint32]:
-        registers = np.zeros((self.program.rows, self._width), np.uint32)
+    def _fill(self, registers: NDArray[np.uint32], strand: int) -> None:
+        """Put constants and inputs into the rows of a strand."""
         for bits, row in self.program.constants.items():
             registers[row] = bits
         size = min(self._strand, self._lanes - strand * self._strand)
@@ -253,7 +256,6 @@ class Launch:
         }
         for name, row in self.program.inputs.items():
             registers[row] = values[name]
-        return registers
 
     def _access_table(self) -> NDArray[np.int64]:
         table = np.zeros((max(1, len(self.program.accesses)) * UNITS_PER_ACCESS, at.ACCESS_SIZE), np.int64)
@@ -298,8 +300,6 @@ class Launch:
         return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
 
     def _probes(self) -> Any:
-        from ..machine.probes import make_probes
-
         program = self.program
         limit = 0 if self.how.trace is None else self.how.trace.limit
         counts = (len(program.probes), self._width, len(program.runs), len(program.inspected))
@@ -333,8 +333,18 @@ class Launch:
 
 
 def _processors() -> int:
-    """How many this process is to use: what `$BANKSHOT_THREADS` says, or all that there are."""
-    return int(os.environ.get("BANKSHOT_THREADS") or os.cpu_count() or 1)
+    """How many this process is to run on: what `$BANKSHOT_THREADS` says, or what a container, or `taskset`, leaves it."""
+    if asked := os.environ.get("BANKSHOT_THREADS"):
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _zeros(*shape: int) -> NDArray[np.uint32]:
+    """Words that begin a line of the cache: a vector across two lines costs twice as much."""
+    count = prod(shape)
+    room = np.zeros(count + _LINE // 4, np.uint32)
+    first = -room.ctypes.data % _LINE // 4
+    return room[first : first + count].reshape(shape)
 
 
 def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
@@ -344,7 +354,7 @@ def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
     for each in bound:
         places[each.variable.name] = size
         size += -(-len(each.data) // _ALIGN) * _ALIGN
-    storage = np.zeros(max(_ALIGN, size) // 4, np.uint32)
+    storage = _zeros(max(_ALIGN, size) // 4)
     for each in bound:
         start = places[each.variable.name]
         storage.view(np.uint8)[start : start + len(each.data)] = each.data

@@ -67,6 +67,7 @@ FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
 COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, TRACE = range(
     FIRST_PROBE, FIRST_PROBE + 10
 )
+WATCHES = (WATCH_READ, WATCH_WRITE, WATCH_ORDER)
 SCALAR = 64  # scalar operations are numbered from here
 
 _FAMILIES = ("float", "half", "integer", "conversion")

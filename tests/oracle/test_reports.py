@@ -13,7 +13,7 @@ import sim
 from oracle import audit, diff, gpu, references  # all before one is patched, which others import from
 from oracle.audit import EVERYTHING
 from oracle.cli import main
-from oracle.errors import TooLarge
+from oracle.errors import NoAdapter, TooLarge
 from oracle.references import Expected
 from oracle.reports.listing import ADDED, against_ideal, compact, listing
 from sim.wgsl.diagnostics import Crash
@@ -137,7 +137,7 @@ def world(monkeypatch, tmp_path):
 
     def require_adapter(wanted=None):
         if knobs.no_adapter:
-            raise gpu.NoAdapter("wgpu finds no adapter; apt-get install it")
+            raise NoAdapter("wgpu finds no adapter; apt-get install it")
         return ADAPTER
 
     def twice(arrays, dims):
