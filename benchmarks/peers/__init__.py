@@ -1,9 +1,10 @@
 """Other programs that run kernels on a CPU, on the same numbers as we.
 
-SwiftShader is one more adapter of wgpu. Oclgrind and Numba's CUDA simulator do not read WGSL: they run a transliteration that lies here under the name of the
-kernel, with the same tiles, barriers and order of additions. They are slower by orders of magnitude, so they do a
-smaller product of the same tiles, at two depths: what the deeper takes longer, for the work that it does more, is their
-speed, and starting up costs them nothing. What a peer computes is held against the reference before it is timed.
+SwiftShader is one more adapter of wgpu. Oclgrind and Numba's CUDA simulator do not read WGSL: they run a
+transliteration that lies here under the name of the kernel, with the same tiles, barriers and order of additions. They
+are slower by orders of magnitude, so they do a smaller product of the same tiles, at two depths: what the deeper takes
+longer, for the work that it does more, is their speed, and starting up costs them nothing. What a peer computes is held
+against the reference before it is timed.
 """
 
 from __future__ import annotations

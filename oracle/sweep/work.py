@@ -24,7 +24,7 @@ from sim.wgsl.diagnostics import WgslError
 from ..devices import parse_devices, same_lanes
 from ..errors import UsageError
 from ..kernels.cases import Plan, Request, plans
-from ..kernels.manifest import Shape
+from ..kernels.manifest import Kernel, Shape
 from ..kernels.reflect import check_module
 
 # What of a kernel does not decide a row: where it lies, what else it could run, and what is held against a GPU.
@@ -116,9 +116,17 @@ def _digest(plan: Plan) -> str:
     """Of all that a kernel's cases have in common."""
     kernel, request = plan.kernel, plan.request
     facts = {f.name: getattr(kernel, f.name) for f in fields(kernel) if f.name not in _ASIDE}
-    files = [binding.file.read_bytes() for binding in kernel.bindings if binding.file and binding.file.is_file()]
+    files = [file.read_bytes() for file in _files(kernel) if file.is_file()]
     given = {name: _contents(data) for name, data in request.arrays.items()}
     return _sha256(_text(plan), _plain(facts), *files, _plain(given), repr(request.grid))
+
+
+def _files(kernel: Kernel) -> Iterator[Path]:
+    """What a kernel needs beside its shader: data, and a reference of one's own."""
+    yield from (binding.file for binding in kernel.bindings if binding.file)
+    file, own, _ = (kernel.reference or "").rpartition(":")
+    if own:
+        yield kernel.path.parent / file
 
 
 def _text(plan: Plan) -> str:

@@ -333,7 +333,7 @@ class Launch:
 
 
 def _processors() -> int:
-    """How many this process is to run on: what `$BANKSHOT_THREADS` says, or what a container, or `taskset`, leaves it."""
+    """How many this process is to run on: as `$BANKSHOT_THREADS` says, or as a container, or `taskset`, leaves it."""
     if asked := os.environ.get("BANKSHOT_THREADS"):
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

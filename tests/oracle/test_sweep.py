@@ -217,7 +217,7 @@ def test_cases_that_fail_are_rows(folder):
     """A shader with an error; a device that lacks what an entry point asks for, beside one that has it."""
     (folder / "wrong.wgsl").write_text(SHADER.replace("2.0 *", "2u *"))
     (folder / "wrong.toml").write_text(MANIFEST.replace("scale.wgsl", "wrong.wgsl"))
-    text = SHADER.replace("@compute", "@compute @subgroup_size(64)")
+    text = SHADER.replace("@workgroup_size(32)", "@workgroup_size(64) @subgroup_size(64)").replace("64>", "128>")
     (folder / "wide.wgsl").write_text(f"enable subgroups;\nenable subgroup_size_control;\n{text}")
     (folder / "wide.toml").write_text(MANIFEST.replace("scale.wgsl", "wide.wgsl"))
     asked = [*wanted(path="wrong.toml", N=(32,)), *wanted("amd", "apple", path="wide.toml", N=(32,)), *wanted(N=(32,))]
@@ -327,6 +327,22 @@ def test_a_case_that_has_changed_is_another_case(name, old, new):
     Path(name).write_text(text.replace(old, new))
     (after,) = wanted(N=(32,))
     assert before.key != after.key
+
+
+def test_files_beside_a_manifest_are_in_the_key(folder):
+    """Data, and a reference of one's own."""
+    own = MANIFEST.replace("[bind.x]", 'reference = "twice.py:twice"\n\n[bind.x]').replace(
+        'init = "normal"', 'file = "x.npy"'
+    )
+    Path("scale.toml").write_text(own)
+    files = (("x.npy", b"ones", b"twos"), ("twice.py", b"2.0", b"3.0"), ("scale.wgsl", SHADER.encode(), b"fn f() {}"))
+    for name, before, _ in files:
+        Path(name).write_bytes(before)
+    known = {wanted(N=(32,))[0].key}
+    for name, _, after in files:
+        Path(name).write_bytes(after)
+        known.add(wanted(N=(32,))[0].key)
+    assert len(known) == 4
 
 
 def test_what_decides_nothing_is_not_in_the_key(monkeypatch):
