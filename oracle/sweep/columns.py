@@ -85,9 +85,7 @@ FIGURES = {
     "why": Column(str, lambda judged: judged.why),
 }
 
-# Of what ran it. `seconds` are those of all cases that were run together, by their number.
-ENDING = ("seconds", "version")
-
+# `seconds` are those of the cases that were run together, by their number; `version`: of Bankshot.
 COLUMNS: dict[str, type] = {
     **{name: column.type for name, column in (IDENTITY | FIGURES).items()},
     "seconds": float,

@@ -11,10 +11,11 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 
+from sim.launch.launch import THREADS, processors
 from sim.wgsl.diagnostics import WgslError
 
 from ..audit import Options, audit, judged_as
@@ -25,7 +26,6 @@ from .journal import Journal
 from .work import SweepCase, key_now, together
 
 Group = Sequence[SweepCase]
-Pool = Callable[[int], Executor]  # of so many workers
 
 CHANGED = "the files, or Bankshot itself, are not what they were when the sweep was planned"
 DIED = "the process that ran it died; perhaps there was not enough memory"
@@ -41,8 +41,9 @@ def sweep(
     """The row of every case, each once, as they come: first those that `journal` has, which are not run again.
 
     `executor`: anything of `concurrent.futures`, or that looks so (`distributed.Client(…).get_executor()`); left out,
-    `jobs` processes, one for each processor. Its workers need this Bankshot and these files. `journal`: where rows are
-    kept as they are made. Who stops asking for rows stops the sweep.
+    `jobs` processes, one for each processor (a script that is run guards them with `if __name__ == "__main__":`). Its
+    workers need this Bankshot and these files. `journal`: where rows are kept as they are made. Who stops asking for
+    rows stops the sweep.
     """
     waiting = []
     for group in together(cases):
@@ -126,27 +127,29 @@ def _result(future: Future[list[Row]], group: Group) -> list[Row]:
 
 def _on_processes(groups: deque[Group], jobs: int | None) -> Iterator[list[Row]]:
     """Rows by group. As many groups are under way as there are processes, so that one that dies leaves few to ask."""
-    most = min(jobs or os.cpu_count() or 1, max(1, len(groups)))
+    most = min(jobs or processors(), max(1, len(groups)))
     while groups:
-        suspects = deque[Group]()
         try:
             with processes(most) as executor:
                 yield from _on(executor, groups, most)
         except BrokenExecutor:
-            suspects = deque(groups.popleft() for _ in range(min(most, len(groups))))
-        for group in suspects:
-            try:
-                with processes(1) as executor:
-                    yield from _on(executor, deque([group]))
-            except BrokenExecutor:
-                yield [failed(case, DIED) for case in group]
+            for group in [groups.popleft() for _ in range(min(most, len(groups)))]:
+                yield _alone(group)
+
+
+def _alone(group: Group) -> list[Row]:
+    try:
+        with processes(1) as executor:
+            return executor.submit(run, group).result()
+    except BrokenExecutor:
+        return [failed(case, DIED) for case in group]
 
 
 @contextmanager
 def processes(count: int) -> Iterator[Executor]:
     """A pool of processes, which share the processors. Who leaves it early does not wait for what they are at."""
     before = set(multiprocessing.active_children())
-    threads = max(1, (os.cpu_count() or 1) // count)
+    threads = max(1, processors() // count)
     executor = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_start, initargs=(threads,))
     try:
         yield executor
@@ -160,5 +163,5 @@ def processes(count: int) -> Iterator[Executor]:
 
 def _start(threads: int) -> None:
     """In a worker: as many threads as are its share; an interrupt is for who started it."""
-    os.environ["BANKSHOT_THREADS"] = str(threads)
+    os.environ[THREADS] = str(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -16,9 +16,10 @@ from click.testing import CliRunner
 
 from oracle.cli import main
 from oracle.errors import UsageError
-from oracle.sweep import COLUMNS, Journal, cases, parse_dims, sweep, tables
+from oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, tables
 from oracle.sweep.columns import columns
 from oracle.sweep.work import together
+from sim.launch.launch import processors
 
 ROOT = Path(__file__).parents[2]
 
@@ -257,6 +258,15 @@ def test_a_process_that_dies_takes_no_other_case_along(folder):
     rows = rows_of(asked, executor=None, jobs=2)
     assert [row["verdict"] for row in rows] == ["clean", "error", "clean", "clean"]
     assert "the process that ran it died" in rows[1]["why"]
+
+
+def test_workers_share_the_processors(monkeypatch):
+    monkeypatch.setenv("BANKSHOT_THREADS", "5")
+    with processes(2) as executor:
+        assert executor.submit(processors).result() == 2
+    monkeypatch.setenv("BANKSHOT_THREADS", "many")
+    (row,) = rows_of(wanted(N=(32,)))
+    assert row["why"] == "error: BANKSHOT_THREADS is 'many', and is to be a whole number above 0"
 
 
 # ---- going on ----------------------------------------------------------------------------------------
