@@ -44,6 +44,8 @@ MATMUL = f"{ROOT / 'shaders' / 'matmul.toml'}:matmul:M=512,K=768,N=768"
 def main(kernels: tuple[str, ...], rounds: int, adapter: str, with_peers: bool, page: Path | None) -> None:
     """Time kernels: by default a matmul of 512x768x768."""
     info = gpu.require_adapter(adapter)
+    if page is not None and not page.parent.is_dir():
+        raise UsageError(f"--page: {page} cannot be written, for there is no folder {page.parent}")
     done = [_benchmark(_case(text), info, rounds, with_peers) for text in kernels or (MATMUL,)]
     if page is not None:
         grown = growth(_case((kernels or (MATMUL,))[0]), info, rounds)

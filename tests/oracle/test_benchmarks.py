@@ -41,7 +41,8 @@ def test_the_command_runs(monkeypatch, tmp_path):
     assert (tmp_path / "matmul_128x16x64.json").exists()
     assert "BLAS / simulator, plain" in page.read_text()
     assert "From 1 to 2 workgroups" in page.read_text()
-    assert CliRunner().invoke(bench.main, ["shaders/matmul.toml:matmul:M=x"]).exit_code == 2
+    for wrong in (["shaders/matmul.toml:matmul:M=x"], ["--page", "none/page.md"]):
+        assert CliRunner().invoke(bench.main, wrong).exit_code == 2
 
 
 def test_the_page_shows_medians_with_extremes(tmp_path):
