@@ -26,7 +26,7 @@ def test_figures_are_medians_and_ratios():
     }
 
 
-@pytest.mark.usefixtures("adapter")
+@pytest.mark.usefixtures("lavapipe")  # what it compares with, unless told otherwise
 def test_the_command_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "OUTPUT", tmp_path)
     cases = [f"{bench.ROOT}/shaders/{each}" for each in ("matmul.toml:matmul:M=64,K=16,N=64", "swiglu.toml::M=1,K=4")]
