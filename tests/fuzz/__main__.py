@@ -16,11 +16,13 @@ from pathlib import Path
 
 from .judging import Judge, Verdict
 from .known import answer_for
-from .opinions import DRIVERS, Opinion
+from .opinions import PROFILES, Opinion
 from .programs import Program
-from .searching import program_of, smallest
+from .reducing import reduce
+from .searching import program_of
 
 COUNTED = 10  # of so many programs one is counted, too
+SECONDS = 120.0  # for making a program small
 
 
 def main() -> None:
@@ -29,7 +31,7 @@ def main() -> None:
     parser.add_argument("--from", dest="first", type=int, default=0, help="number of the first program")
     parser.add_argument("--only", type=int, help="print program number so many and judge it")
     parser.add_argument("--file", type=Path, help="judge the program in a file")
-    parser.add_argument("--adapter", choices=list(DRIVERS), default="lavapipe")
+    parser.add_argument("--adapter", choices=PROFILES, default="lavapipe")
     parser.add_argument("--into", type=Path, default=Path("fuzz-output"), help="folder for what is found")
     parser.add_argument("--most", type=int, default=10, help="disagreements to stop after")
     args = parser.parse_args()
@@ -44,7 +46,7 @@ def main() -> None:
 def _one(judge: Judge, program: Program) -> bool:
     verdict = judge.judge(program, count=True)
     print(f"{program.file()}\n{verdict.word} {verdict.why}")
-    return verdict.agreed or answer_for(judge, program, verdict) is not None
+    return verdict.agreed or answer_for(verdict) is not None
 
 
 def _many(judge: Judge, numbers: range, into: Path, most: int) -> bool:
@@ -54,7 +56,7 @@ def _many(judge: Judge, numbers: range, into: Path, most: int) -> bool:
         program = program_of(number)
         count = number % COUNTED == 0
         verdict = judge.judge(program, count)
-        known = None if verdict.agreed else answer_for(judge, program, verdict)
+        known = None if verdict.agreed else answer_for(verdict)
         words[f"known: {known.name}" if known else verdict.word] += 1
         if verdict.agreed or known:
             continue
@@ -73,9 +75,9 @@ def _write(judge: Judge, number: int, verdict: Verdict, count: bool, into: Path)
 
     def disagreed(program: Program) -> bool:
         now = judge.judge(program, count)
-        return now.word == verdict.word and answer_for(judge, program, now) is None
+        return now.word == verdict.word and answer_for(now) is None
 
-    program = smallest(number, disagreed)
+    program = reduce(program_of(number), disagreed, SECONDS)
     now = judge.judge(program, count)
     path = into / f"{judge.opinion.profile}-{number}.wgsl"
     into.mkdir(parents=True, exist_ok=True)

@@ -21,16 +21,17 @@ from .contents import Buffer, buffers
 from .opinions import Answer, Opinion, Question
 from .programs import Program
 
-BUDGET = 1 << 22  # backward jumps: the programs end long before
+BUDGET = 1 << 18  # backward jumps: the programs end long before
 _EXPECTED = frozenset(("out-of-bounds", "nan", "infinity", "idle"))  # findings that a program may have
 
-AGREED = ("equal", "within", "open")
+AGREED = ("equal", "within", "open", "lacking")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`word`: equal; within the bounds; open, as some of what differs has none; or what is not agreed: differs, counters,
-    refused, died, hung (the adapter); rejected, crashed, finding (the simulator)."""
+    """`word`: equal; within the bounds; open, as some of what differs has none; lacking, as the adapter has no f16 or the
+    like; or what is not agreed: differs, counters, refused, died, hung (the adapter); rejected, crashed, finding (the
+    simulator)."""
 
     word: str
     why: str = ""
@@ -80,7 +81,7 @@ class Judge:
             entry="main",
             overrides=program.overrides,
             device=self.opinion.profile,
-            probes=("lanes", "bounds", "races", "barriers"),
+            probes=("lanes", "bounds", "races", "uninit"),
             replay=False,
             budget=BUDGET,
         )
