@@ -12,7 +12,7 @@ import sim
 from oracle import gpu
 from oracle.errors import NoAdapter
 from tests.fuzz.judging import Judge
-from tests.fuzz.known import FAULTS, Fault, answer_for
+from tests.fuzz.known import FAULTS, Fault, answer_for, mended
 from tests.fuzz.opinions import Opinion, Question
 from tests.fuzz.programs import Program, programs
 from tests.fuzz.reducing import reduce
@@ -21,14 +21,29 @@ from tests.fuzz.searching import program_of
 SLOW = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
+def asked(profile: str) -> Iterator[Judge]:
     try:
-        gpu.require_adapter("lavapipe")
+        gpu.require_adapter(profile)
     except NoAdapter as error:
         pytest.skip(str(error))
-    with Opinion("lavapipe") as opinion:
+    with Opinion(profile) as opinion:
         yield Judge(opinion)
+
+
+@pytest.fixture(scope="module")
+def lavapipe() -> Iterator[Judge]:
+    yield from asked("lavapipe")
+
+
+@pytest.fixture(scope="module")
+def swiftshader() -> Iterator[Judge]:
+    yield from asked("swiftshader")
+
+
+def test_calls_are_mended_from_the_inside() -> None:
+    text = "fn f(x: f32) -> f32 { return mix(1.0, x, mix(x, 2.0, 0.5)); }"
+    assert "mix" not in mended(Program(text), {"mix": "({0} - {R}(1)) * {1} + {2}"}).text
+    assert mended(Program(text), {"max": "0"}).text == text
 
 
 @SLOW
@@ -42,16 +57,18 @@ def test_a_program_is_the_same_again_and_after_a_file() -> None:
     assert Program.read(program_of(7).file()) == program_of(7)
 
 
-def test_programs_agree(judge: Judge) -> None:
-    verdicts = {number: judge.judge(program_of(number), count=number == 3) for number in range(30)}
-    assert {n: v for n, v in verdicts.items() if not v.agreed and not answer_for(v)} == {}
+def test_programs_agree(lavapipe: Judge) -> None:
+    verdicts = {number: lavapipe.judge(program_of(number), count=number == 3) for number in range(30)}
+    assert {n: v for n, v in verdicts.items() if not v.agreed and not answer_for(lavapipe, program_of(n), v)} == {}
     assert sum(v.word == "equal" for v in verdicts.values()) > 20
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_known_fault_is_still_there(fault: Fault, judge: Judge) -> None:
+def test_a_known_fault_is_still_there(fault: Fault, request: pytest.FixtureRequest) -> None:
+    judge = request.getfixturevalue(fault.adapter)
     verdict = judge.judge(fault.smallest)
     assert fault.explains(verdict), f"no longer so, take it out of known.toml: {verdict}"
+    assert not fault.mend or fault.is_evident(judge, fault.smallest, verdict)
 
 
 WRONG = """
@@ -73,7 +90,7 @@ def test_a_program_is_reduced_to_what_matters() -> None:
     sim.check(smaller.text)
 
 
-def test_after_a_death_another_process_answers(judge: Judge) -> None:
+def test_after_a_death_another_process_answers(lavapipe: Judge) -> None:
     program = FAULTS[0].smallest
     opinion = Opinion("lavapipe")
     opinion.ask(Question(program, {}))
