@@ -86,7 +86,7 @@ class Launch:
         self._bound = bound
         self.how = how
         self._places, self.storage = _arena(bound)
-        watched = any(probe.kind == "writers" for probe in program.probes)
+        watched = any(probe.kind in ("writers", "touched") for probe in program.probes)
         self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
         self._lanes = int(np.prod(program.workgroup_size))
         self._strand = self._strand_lanes()
@@ -103,6 +103,11 @@ class Launch:
         """The invocation, counted through the grid, that stored to this byte last."""
         number = int(self.writers[(self._places[bound.variable.name] + byte) // 4])
         return number - 1 if number else None
+
+    def touched_bytes(self, bound: Bound) -> int:
+        """Bytes of a buffer that were accessed, in whole words; of a launch with the probe `touched`."""
+        first = self._places[bound.variable.name] // 4
+        return 4 * int(np.count_nonzero(self.writers[first : first + -(-len(bound.data) // 4)]))
 
     @property
     def invocations(self) -> int:
@@ -327,6 +332,7 @@ class Launch:
         rule = self.device.bank_rule(access.bytes_per_lane, access.writes)
         row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge
         row[at.ORDERED] = len(rule.order)
+        row[at.TURNS_TAKEN] = self.program.sites[probe.site].takes_turns
         order[: len(rule.order)] = rule.order
         # As many texels as the format packs into a sector or a line, which take more room here.
         room = handles.TEXEL_BYTES // self._texel_bytes.get(access.variable.name, handles.TEXEL_BYTES)
