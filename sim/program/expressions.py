@@ -68,8 +68,9 @@ class Expressions(Memory):
         inspects: bool,
         builder: Builder,
         trace: str | None,
+        policy: str,
     ) -> None:
-        super().__init__(checks, builder, trace)
+        super().__init__(checks, builder, trace, policy)
         self.pipeline = pipeline
         self.rounding = rounding
         self.inspects: list[ir.Inspect] = []
