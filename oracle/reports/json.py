@@ -6,20 +6,24 @@ import dataclasses
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.instructions import by_class
 
-from ..audit import Audit, CounterCheck, LimitCheck, OutputCheck, with_derived
-from ..compare import Comparison
-from ..devices import Charged
-from ..diff import Diff
-from ..goldens.store import Verdict
-from ..gpu import AdapterInfo
-from ..kernels.manifest import Case
-from ..probing.counters import CounterDiff
-from ..run import RunResult
+from ..audit import with_derived
 from .listing import ADDED
+
+if TYPE_CHECKING:
+    from ..audit import Audit, CounterCheck, LimitCheck, OutputCheck
+    from ..compare import Comparison
+    from ..devices import Charged
+    from ..diagnosis.mismatch import Diagnosis
+    from ..diff import Diff
+    from ..goldens.store import Verdict
+    from ..gpu import AdapterInfo
+    from ..kernels.manifest import Case
+    from ..probing.counters import CounterDiff
+    from ..run import RunResult
 
 SCHEMA = 1
 
@@ -50,6 +54,7 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "silenced": [_finding_entry(f, allowed=True) for f in audit.run.silenced],
         "gpu": adapter_entry(audit.adapter),
         "devices": [_device_entry(charged) for charged in audit.devices],
+        "likely": list(audit.likely),
         "golden": None if audit.golden is None else _golden_entry(audit.golden),
         "notes": list(audit.notes),
         "seconds": audit.seconds,
@@ -63,6 +68,7 @@ def _golden_entry(verdict: Verdict) -> dict[str, Any]:
         "ok": verdict.ok,
         "changes": [dataclasses.asdict(change) for change in verdict.changes],
         "outputs": [str(change) for change in verdict.outputs],
+        "likely": _likely_entry(verdict.likely),
     }
 
 
@@ -144,7 +150,12 @@ def case_entry(case: Case) -> dict[str, Any]:
 
 def output_entry(check: OutputCheck) -> dict[str, Any]:
     doubts = [_finding_entry(finding, allowed=True) for finding in check.doubts]
-    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison), "doubts": doubts}
+    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison),
+            "likely": _likely_entry(check.likely), "doubts": doubts}  # fmt: skip
+
+
+def _likely_entry(likely: Diagnosis | None) -> dict[str, str] | None:
+    return None if likely is None else {"class": likely.name, "evidence": likely.evidence}
 
 
 def comparison_entry(c: Comparison) -> dict[str, Any]:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ..audit import Audit, CounterCheck, OutputCheck, with_derived
-from ..compare import Comparison, Difference
-from ..devices import Charged
-from ..diff import Diff
-from ..goldens import store as goldens
-from ..kernels.manifest import Case
-from ..probing.counters import CounterDiff
-from ..run import RunResult
+from sim.wgsl.lexer import KEYWORDS
+
+from ..audit import with_derived
 from .listing import Line, against_ideal, compact, listings
 from .tables import IDLE, Table, idle_letters, idle_words, tables
+
+if TYPE_CHECKING:
+    from ..audit import Audit, CounterCheck, OutputCheck
+    from ..compare import Comparison, Difference
+    from ..devices import Charged
+    from ..diff import Diff
+    from ..goldens import store as goldens
+    from ..kernels.manifest import Case
+    from ..probing.counters import CounterDiff
+    from ..run import RunResult
 
 MOST_DIFFERENCES = 20  # of counters that are shown
 WIDTH = 120  # of a report that goes to no terminal
@@ -30,7 +35,12 @@ GUTTER = "{:>5} {:>6} {:>5}{} {:>11} {:>11}  {}"
 IDLE_GUTTER = " {:>11}"  # of a listing in which lanes are idle
 HEADINGS = ("wavefronts", "sectors", "source  (subgroups that issued; charged/ideal)")
 
-SYNTAX = Syntax("", "wgsl", theme="ansi_dark")
+# How source looks on a terminal: the later row counts where two fit.
+COLOURS = (
+    ("bright_blue", re.compile(rf"\b({'|'.join(sorted(KEYWORDS))})\b")),
+    ("blue", re.compile(r"\b(0[xX][0-9a-fA-F.]+([pP][+-]?\d+)?|\d+\.?\d*([eE][+-]?\d+)?)[iufh]?\b")),
+    ("bright_black", re.compile(r"//.*")),
+)
 
 # The totals of a run: name, how it is said, unit.
 TOTALS = (
@@ -240,6 +250,8 @@ def show_output_check(out: Console, check: OutputCheck) -> None:
     _say(out, _verdict(check.ok).append(words))
     if check.comparison.worst:
         out.print(_differences(check.comparison.worst))
+    if check.likely is not None:
+        _say(out, f"           {check.likely}")
     for finding in check.doubts:
         _say(out, f"  {_in_short(finding)}")
 
@@ -342,20 +354,18 @@ def _amount(value: float, unit: str) -> str:
 def show_listing(out: Console, lines: Sequence[Line]) -> None:
     """The source behind a gutter: subgroups that issued, active lanes, why others idle, memory charges against their
     ideal."""
-    out.print()
     idle = any(line.lanes not in (None, 1.0) for line in lines)
     column = IDLE_GUTTER.format("idle") if idle else ""
-    headings = GUTTER.format("line", "issued", "lanes", column, *HEADINGS)
-    for heading, line in [(headings, None), *((_gutter(line, idle), line) for line in lines)]:
-        row = Text(heading, "dim" if line is None else "")
-        if line is not None:
-            row.append_text(_highlighted(line.text))
-        row.truncate(out.width, overflow="ellipsis")
-        row.rstrip()
-        _say(out, row)
+    rows = [Text(GUTTER.format("line", "issued", "lanes", column, *HEADINGS), "dim")]
+    rows += [Text(_gutter(line, idle)).append_text(_highlighted(line.text)) for line in lines]
     if idle:
-        _say(out, f"  idle, in percent: {', '.join(f'{letter} {words}' for _, words, letter in IDLE)}", "dim")
-    out.print()
+        causes = ", ".join(f"{letter} {words}" for _, words, letter in IDLE)
+        rows.append(Text(f"  idle, in percent: {causes}", "dim"))
+    width = out.width
+    for row in rows:
+        row.truncate(width, overflow="ellipsis")
+        row.rstrip()
+    _say(out, Text("\n").join([Text(), *rows, Text()]))  # at once: a line at a time takes five times as long
 
 
 def _gutter(line: Line, idle: bool) -> str:
@@ -370,8 +380,7 @@ def _gutter(line: Line, idle: bool) -> str:
 
 
 def _highlighted(text: str) -> Text:
-    code = text.expandtabs(4)
-    bare = code.lstrip()
-    highlighted = SYNTAX.highlight(bare)  # which would drop the indentation
-    highlighted.rstrip()
-    return Text(" " * (len(code) - len(bare))).append_text(highlighted)
+    code = Text(text.expandtabs(4))
+    for style, pattern in COLOURS:
+        code.highlight_regex(pattern, style)
+    return code

@@ -24,12 +24,14 @@ from ..program.access import NOWHERE, UNITS_PER_ACCESS, Access
 from ..program.program import MemoryProbe, Program
 from ..program.sites import Site
 from ..wgsl import types as t
+from ..wgsl.diagnostics import fail
 from ..wgsl.typed import Variable
 from .schedules import LOCKSTEP, Schedule
 from .tracing import Trace
 from .watching import Shadow, Watching, merged_races, overlap
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
+THREADS = "BANKSHOT_THREADS"
 _NEVER = NOWHERE - 1  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
 _LINE = 64  # bytes
@@ -143,7 +145,7 @@ class Launch:
         """How many threads may work on it: one where workgroups see each other, or go in an order that counts."""
         if self.how.schedule != LOCKSTEP or not self._independent():
             return 1
-        most = min(self.how.threads or _processors(), self.watching.threads)
+        most = min(self.how.threads or processors(), self.watching.threads)
         return max(1, min(most, int(np.prod(self.grid))))
 
     def _stores_outside(self, outcome: Outcome) -> bool:
@@ -338,8 +340,12 @@ class Launch:
         row[at.LINE] = self.device.line_bytes * room // access.unit
 
 
-def _processors() -> int:
-    """How many this process may run on: a container, or `taskset`, may have left it fewer than there are."""
+def processors() -> int:
+    """How many this process is to run on: as `$BANKSHOT_THREADS` says, or as a container, or `taskset`, leaves it."""
+    if asked := os.environ.get(THREADS):
+        if not asked.isdecimal() or int(asked) < 1:
+            raise fail("threads", f"{THREADS} is {asked!r}, and is to be a whole number above 0", None)
+        return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -33,8 +33,9 @@ _POWERS_OF_TWO = (
     ("sector_bytes", WORD, 4096),
     ("line_bytes", WORD, 4096),
 )
+ROUNDINGS = ("separate", "fused", "contracted")  # of products that are added, see `Device.fma`
 _CHOICES = (
-    ("fma", ("separate", "fused", "contracted")),
+    ("fma", ROUNDINGS),
     ("texel_outside", ("zero", "nearest")),
     ("texel_f16", ("nearest", "zero")),
 )

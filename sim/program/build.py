@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
-from .bounds import Woven, weave
 from .code import allocate
 from .contract import combine, contract
 from .emit import Emitter
@@ -18,6 +17,9 @@ from .rounding import Rounding
 from .shadows import Shadow, mark_stores
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
+
+if TYPE_CHECKING:
+    from .bounds import Woven
 
 
 def build(
@@ -46,7 +48,7 @@ def build_with_bounds(
     pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int, policy: str
 ) -> tuple[Program, Woven]:
     """The same program with error bounds woven in (see `bounds`), and how to read them."""
-    lowered = _lowered(pipeline, rounding, together, fold_floats=False, policy=policy)
+from typing import TYPE_CHECKING, Any
     woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
 
