@@ -48,7 +48,9 @@ def build_with_bounds(
     pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int, policy: str
 ) -> tuple[Program, Woven]:
     """The same program with error bounds woven in (see `bounds`), and how to read them."""
-from typing import TYPE_CHECKING, Any
+    from .bounds import weave  # which few runs need
+
+    lowered = _lowered(pipeline, rounding, together, fold_floats=False, policy=policy)
     woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
 

@@ -155,9 +155,7 @@ class Statements(Expressions):
 
     def _limit(self) -> str:
         """How many turns."""
-        return (
-            f"({self.value(t.U32, 1)} & {_MOST_TURNS}u)" if self.choice.chance(60) else f"{self.choice.between(1, 3)}u"
-        )
+        return f"({self.value(t.U32, 1)} & {_MOST_TURNS}u)" if self.choice.chance(60) else f"{self.choice.between(1, 3)}u"
 
     def _for(self, depth: int, flow: Flow) -> Lines:
         k, limit, inside = self.fresh("k"), self._limit(), replace(flow, looping=True, breaking=True)
