@@ -11,10 +11,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from .bindings.bound import Bound
-from .bindings.buffers import hide
+from .bindings.buffers import hide, words
 from .launch.launch import How, Launch, Outcome
 from .models import Device
-from .program.build import build, build_with_bounds, build_with_sites
+from .program.build import build, build_with_bounds, build_with_padding, build_with_sites
+from .program.padding import PADDING
 from .program.program import Program
 from .program.rounding import Rounding
 from .program.shadows import Shadow
@@ -112,6 +113,15 @@ class Dispatch:
         marks = (int(launch.output(hidden[s])[byte // s.unit]) for s in hidden if s.of is bound.variable)
         mark = max(marks, default=0)
         return launch.program.sites[mark - 1].span if mark else None
+
+    @cached_property
+    def padding_flops(self) -> int:
+        """FLOPs of which no result gets to anybody, of all invocations (see `program.padding`)."""
+        program = build_with_padding(self.pipeline, **self._how_built)
+        counts = words(PADDING, np.zeros(int(np.prod(self.grid)) * self.lanes, np.uint32))
+        launch = self.launch(program, [*self.bound, counts])
+        launch.run()
+        return int(launch.output(counts).sum(dtype=np.uint64))
 
     @cached_property
     def writers(self) -> Launch:

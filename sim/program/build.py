@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from .code import allocate
 from .contract import combine, contract
 from .emit import Emitter
 from .lower import Lowered, lower
+from .padding import count_padding
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
@@ -62,6 +64,13 @@ def build_with_sites(
     lowered = _lowered(pipeline, rounding, together, policy=policy)
     shadows = mark_stores(lowered)
     return _finish(pipeline, lowered, frozenset(), together, shadows), shadows
+
+
+def build_with_padding(pipeline: Pipeline, *, rounding: Rounding, together: int, policy: str) -> Program:
+    """The same program, which also leaves the FLOPs of each invocation that are for nothing (see `padding`)."""
+    lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
+    count_padding(lowered, prod(pipeline.workgroup_size))
+    return _finish(pipeline, lowered, frozenset(), together, [])
 
 
 def _lowered(

@@ -233,6 +233,7 @@ class Expressions(Memory):
         values = compositions.apply(builtin, ops, arg_types, args, result)
         if ops.flops:
             self.builder.tally(self.sites.number(Site("op", span, flops=ops.flops, name=builtin.name)))
+            self.builder.tally_rounded(ops.flops, values)
         return values
 
     def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:
