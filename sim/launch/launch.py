@@ -20,7 +20,7 @@ from ..machine.native import machine_for
 from ..machine.records import make_probes
 from ..models import Device
 from ..program import handles
-from ..program.access import UNITS_PER_ACCESS, Access
+from ..program.access import NOWHERE, UNITS_PER_ACCESS, Access
 from ..program.program import MemoryProbe, Program
 from ..program.sites import Site
 from ..wgsl import types as t
@@ -32,7 +32,7 @@ from .watching import Shadow, Watching, merged_races, overlap
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 THREADS = "BANKSHOT_THREADS"
-_NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
+_NEVER = NOWHERE - 1  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
 _LINE = 64  # bytes
 _ALIGN = handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from .code import allocate
 from .contract import combine, contract
 from .emit import Emitter
 from .lower import Lowered, lower
+from .padding import count_padding
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
@@ -23,10 +25,18 @@ if TYPE_CHECKING:
 
 
 def build(
-    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
+    pipeline: Pipeline,
+    *,
+    rounding: Rounding,
+    probes: frozenset[str],
+    together: int,
+    trace: str | None = None,
+    policy: str = "clamp",
 ) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
-    lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
+    `policy`: of indices past their end, see `lower`."""
+    looks = {"checks": "bounds" in probes, "inspects": "nan" in probes}
+    lowered = _lowered(pipeline, rounding, together, trace=trace, policy=policy, **looks)
     if "nan" in probes:
         _, uses = _analysed(lowered, together)
         for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
@@ -37,21 +47,30 @@ def build(
 
 
 def build_with_bounds(
-    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int
+    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int, policy: str
 ) -> tuple[Program, Woven]:
     """The same program with error bounds woven in (see `bounds`), and how to read them."""
     from .bounds import weave  # which few runs need
 
-    lowered = _lowered(pipeline, rounding, together, fold_floats=False)
+    lowered = _lowered(pipeline, rounding, together, fold_floats=False, policy=policy)
     woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
 
 
-def build_with_sites(pipeline: Pipeline, *, rounding: Rounding, together: int) -> tuple[Program, list[Shadow]]:
+def build_with_sites(
+    pipeline: Pipeline, *, rounding: Rounding, together: int, policy: str
+) -> tuple[Program, list[Shadow]]:
     """The same program, which also leaves at each element of a buffer 1 + the site that stored it last."""
-    lowered = _lowered(pipeline, rounding, together)
+    lowered = _lowered(pipeline, rounding, together, policy=policy)
     shadows = mark_stores(lowered)
     return _finish(pipeline, lowered, frozenset(), together, shadows), shadows
+
+
+def build_with_padding(pipeline: Pipeline, *, rounding: Rounding, together: int, policy: str) -> Program:
+    """The same program, which also leaves the FLOPs of each invocation that are for nothing (see `padding`)."""
+    lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
+    count_padding(lowered, prod(pipeline.workgroup_size))
+    return _finish(pipeline, lowered, frozenset(), together, [])
 
 
 def _lowered(
@@ -59,12 +78,12 @@ def _lowered(
     rounding: Rounding,
     together: int,
     *,
+    policy: str,
     checks: bool = False,
     inspects: bool = False,
-    fold_floats: bool = True,
-    trace: str | None = None,
+    **how: Any,
 ) -> Lowered:
-    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, fold_floats=fold_floats, trace=trace)
+    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, policy=policy, **how)
     if rounding.contracts:
         uniformity, uses = _analysed(lowered, together)
         # What is traced is rounded as if it were not.
