@@ -58,7 +58,7 @@ class How:
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
     a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
-    whose values are noted.
+    whose values are noted. `tiles`: whether sums of products are taken at once.
     """
 
     policy: str = "clamp"
@@ -68,6 +68,7 @@ class How:
     ignored: Site | None = None
     threads: int | None = None
     trace: Trace | None = None
+    tiles: bool = True
 
 
 class Launch:
@@ -187,6 +188,8 @@ class Launch:
 
     def _arguments(self, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> tuple[Any, ...]:
         """What `machine.core.run` takes, for workgroups `first` to `last`."""
+        from ..machine.tiles import make_queue, room_for
+
         program = self.program
         shared = _zeros(max(1, program.shared_bytes // 4 * program.together))
         events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
@@ -200,11 +203,12 @@ class Launch:
         return (
             *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
             *(self._order, self._probes(), self.watching.watch(access, self._width, shadow)),
+            make_queue(_zeros(room_for(program.code, self._width))),
         )
 
     def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
         arguments = self._arguments(access, first, last, shadow)
-        events, places, probes, watch = arguments[6], arguments[8], *arguments[-2:]
+        events, places, probes, watch = arguments[6], arguments[8], *arguments[-3:-1]
         finished = run(*arguments)
         return Outcome(
             *(probes.blocks, probes.tallies, probes.bounds, events, watch.races, watch.unwritten, probes.checks),

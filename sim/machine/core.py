@@ -18,11 +18,12 @@ from .atomics import atomic
 from .jit import PARTS, announced, beside, compiled, entry, inlined, part, ready
 from .kinds import HALVES, INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .lanes import blend, copy, fill
-from .memory import learn, load, load_known, pick, put, store, store_known
+from .memory import learn, load, load_from_known, pick, put, shared_part, store, store_known
 from .opcodes import families, scalar_opcodes
 from .probes import probe, settle
 from .shadow import watch_barrier, watch_batch
 from .subgroups import collective
+from .tiles import TAKEN, add_up, restart, tile
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
@@ -112,7 +113,8 @@ def touch(regs, row, entry, memory, patterns, lanes, width):
         known = patterns[row[2]]
         store_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], known, lanes)
     else:
-        load(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], np.int64(1) if row[6] == 1 else width)
+        extra, lanes = shared_part(regs, row[3], row[4]), np.int64(1) if row[6] == 1 else width
+        load(regs[row[1]], memory, regs[row[2]], extra, entry, regs[row[7]], lanes)
 
 
 @inlined
@@ -123,7 +125,8 @@ def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns
         touch_halves(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, patterns, lanes, width)
     elif row[0] == op.LOAD_KNOWN:
         memory = shared if entry[at.SPACE] == at.SHARED else storage
-        load_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], patterns[row[2]], width)
+        extra, known = shared_part(regs, row[3], row[4]), patterns[row[2]]
+        load_from_known(regs[row[1]], memory, regs[row[2]], extra, entry, regs[row[7]], known, width)
     else:
         touch_words(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, patterns, lanes, width)
 
@@ -155,6 +158,7 @@ def run_strand(
     events,
     probes,
     watch,
+    queue,
 ):
     """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
@@ -181,6 +185,11 @@ def run_strand(
         elif what == op.JUMP_ZERO:
             if regs[row[3], 0] == 0:
                 pc = row[2]
+        elif what == op.TILE:
+            tile(regs, code, pc - 1, access, patterns, storage, shared, width, queue)
+            pc += queue.state[TAKEN]
+        elif what == op.ADD_UP:
+            add_up(regs, code, width, queue)
         elif what == op.JUMP_NONE:
             if not some_active(regs, row[6], lanes):
                 pc = row[2]
@@ -247,7 +256,7 @@ def draw_turns(turns, seed):
 
 
 @entry
-def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch):
+def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch, queue):
     """Run workgroups FIRST to LAST of the grid. Returns how many were finished.
 
     A workgroup is one strand, or several (the first axis of `configs`, `regs`, `patterns` and `places`), which take
@@ -261,6 +270,7 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
     while workgroup < config[at.LAST]:
         together = min(config[at.TOGETHER], config[at.LAST] - workgroup)
         begin(config, regs, places, order, workgroup, together)
+        restart(queue)
         for word in range(shared.size):
             shared[word] = config[at.FILLING]
         if config[at.WATCHES] == 1:
@@ -275,7 +285,7 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
                     continue
                 if not run_strand(
                     code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
-                    workgroup, together, places[s], events, probes, watch,
+                    workgroup, together, places[s], events, probes, watch, queue,
                 ):  # fmt: skip
                     return workgroup - config[at.FIRST]
                 going |= places[s, at.PC] >= 0

@@ -30,15 +30,15 @@ _KINDS: dict[str, tuple[Any, ir.Type]] = {
 }
 
 
-def _intrinsic(function: Callable[..., Any]) -> Any:
-    """Numba's intrinsic: compiled code calls it without its first parameter."""
+def generated(function: Callable[..., Any]) -> Any:
+    """A function whose code is written as LLVM IR; compiled code calls it without its first parameter."""
     return intrinsic(function)
 
 
 VECTOR_LANES = 16  # lanes LLVM is asked to take at once; register rows are padded to a multiple of this
 
 
-def _row(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
+def row_of(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
     """Pointer to row `index` of a 2-D array, as a pointer to `element`."""
     struct = context.make_array(array_type)(context, builder, array)
     stride = cgutils.unpack_tuple(builder, struct.strides)[0]
@@ -46,7 +46,7 @@ def _row(context: Any, builder: Any, array_type: Any, array: Any, index: Any, el
     return builder.bitcast(pointer, element.as_pointer())
 
 
-def _data(context: Any, builder: Any, array_type: Any, array: Any, element: ir.Type) -> Any:
+def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: ir.Type) -> Any:
     pointer = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(pointer, element.as_pointer())
 
@@ -82,7 +82,7 @@ def _lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], An
 def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
     """An intrinsic `run(regs, op, d, a, b, c, e, lanes)`; rows are (opcode, table row, jitted scalar function)."""
 
-    @_intrinsic
+    @generated
     def run(typingctx, regs, op, d, a, b, c, e, lanes):  # type: ignore[no-untyped-def]
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             registers, opcode, target, *sources = args[:7]
@@ -94,10 +94,10 @@ def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
                 builder.position_at_end(case)
                 call, kinds = _scalar_call(context, row, function)
                 inputs = [
-                    _row(context, builder, signature.args[0], registers, s, _KINDS[k][1])
+                    row_of(context, builder, signature.args[0], registers, s, _KINDS[k][1])
                     for s, k in zip(sources, kinds, strict=False)
                 ]
-                output = _row(context, builder, signature.args[0], registers, target, _KINDS[row.result][1])
+                output = row_of(context, builder, signature.args[0], registers, target, _KINDS[row.result][1])
 
                 def body(lane, note, inputs=inputs, output=output, call=call):  # type: ignore[no-untyped-def]
                     values = [note(builder.load(builder.gep(p, [lane]))) for p in inputs]
@@ -124,7 +124,7 @@ def _scalar_call(context: Any, row: Any, function: Any) -> tuple[Any, tuple[str,
     return context.get_function(dispatcher, signature), row.args
 
 
-@_intrinsic
+@generated
 def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # type: ignore[no-untyped-def]
     """into[l] = memory[min(addresses[l] + extra, last) + shifts[l]] for each lane (wrapping uint32 arithmetic).
 
@@ -135,7 +135,7 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
         more, limit, n = args[3], args[4], args[6]
         element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
         out, data, index, shift = (
-            _data(context, builder, signature.args[i], args[i], kind)
+            data_of(context, builder, signature.args[i], args[i], kind)
             for i, kind in ((0, _I32), (1, element), (2, _I32), (5, _I32))
         )
 
@@ -154,12 +154,12 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
     return types.void(into, memory, addresses, types.uint32, types.uint32, shifts, lanes), codegen
 
 
-@_intrinsic
+@generated
 def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l] where regs[mask, l], else as it was."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, source, chosen = (_row(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:4])
+        out, source, chosen = (row_of(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:4])
 
         def body(lane, note):  # type: ignore[no-untyped-def]
             old = note(builder.load(builder.gep(out, [lane])))
@@ -173,12 +173,12 @@ def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
     return types.void(regs, d, a, mask, lanes), codegen
 
 
-@_intrinsic
+@generated
 def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l]."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, source = (_row(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:3])
+        out, source = (row_of(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:3])
 
         def body(lane, note):  # type: ignore[no-untyped-def]
             note(builder.store(note(builder.load(builder.gep(source, [lane]))), builder.gep(out, [lane])))
@@ -189,12 +189,12 @@ def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
     return types.void(regs, d, a, lanes), codegen
 
 
-@_intrinsic
+@generated
 def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = value."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out = _row(context, builder, signature.args[0], args[0], args[1], _I32)
+        out = row_of(context, builder, signature.args[0], args[0], args[1], _I32)
         _lane_loop(
             builder,
             _wide(builder, args[3]),
@@ -218,19 +218,19 @@ def spread(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(_I32, VECTOR_LANES), [0] * VECTOR_LANES))
 
 
-@_intrinsic
+@generated
 def splat(typingctx, into, lane, value):  # type: ignore[no-untyped-def]
     """into[lane : lane + 16] = value."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = _data(context, builder, signature.args[0], args[0], _I32)
+        row = data_of(context, builder, signature.args[0], args[0], _I32)
         builder.store(spread(builder, args[2]), vector_at(builder, row, args[1]), align=4)
         return context.get_dummy_value()
 
     return types.void(into, lane, types.uint32), codegen
 
 
-@_intrinsic
+@generated
 def repeat(typingctx, row, period, lanes):  # type: ignore[no-untyped-def]
     """row[l] = row[l - period] for each lane from `period` on; both are multiples of 16.
 
@@ -238,7 +238,7 @@ def repeat(typingctx, row, period, lanes):  # type: ignore[no-untyped-def]
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = _data(context, builder, signature.args[0], args[0], _I32)
+        data = data_of(context, builder, signature.args[0], args[0], _I32)
         period, lanes = _wide(builder, args[1]), _wide(builder, args[2])
         zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, VECTOR_LANES)
         with cgutils.for_range_slice(builder, zero, period, step, _I64) as (first, _):
@@ -250,14 +250,14 @@ def repeat(typingctx, row, period, lanes):  # type: ignore[no-untyped-def]
     return types.void(row, period, lanes), codegen
 
 
-@_intrinsic
+@generated
 def transfer(typingctx, into, lane, memory, place):  # type: ignore[no-untyped-def]
     """into[lane : lane + 16] = memory[place : place + 16], widened where memory is uint16."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         element = _I32 if signature.args[2].dtype.bitwidth == 32 else _I16
-        row = _data(context, builder, signature.args[0], args[0], _I32)
-        data = _data(context, builder, signature.args[2], args[2], element)
+        row = data_of(context, builder, signature.args[0], args[0], _I32)
+        data = data_of(context, builder, signature.args[2], args[2], element)
         value = builder.load(vector_at(builder, data, args[3], element), align=element.width // 8)
         if element is _I16:
             value = builder.zext(value, ir.VectorType(_I32, VECTOR_LANES))

@@ -56,19 +56,24 @@ def shared_part(regs, b, c):
     return extra
 
 
+@inlined
+def inside(known, extra, row):
+    """Whether no address of a known pattern is out of bounds."""
+    return np.uint64(known[HIGHEST]) + np.uint64(extra) <= np.uint64(np.uint32(row[LIMIT]))
+
+
 @compiled
-def load(regs, memory, d, a, b, c, row, offsets, lanes):
-    """D = one unit of `memory` (uint32 or uint16 words) for each lane."""
-    extra = shared_part(regs, b, c)
+def load(into, memory, addresses, extra, row, shifts, lanes):
+    """One unit of `memory` (uint32 or uint16 words) for each lane."""
     base = np.uint32(row[BASE])
     limit = np.uint32(row[LIMIT])
     if row[POLICY] == CLAMP:
-        gather(regs[d], memory[base:], regs[a], extra, limit, regs[offsets], lanes)
+        gather(into, memory[base:], addresses, extra, limit, shifts, lanes)
         return
     for lane in range(lanes):
-        at, happens = address_of(regs[a, lane], extra, row)
-        at = np.uint32(at + regs[offsets, lane])
-        regs[d, lane] = np.uint32(memory[base + at]) if happens else np.uint32(0)
+        at, happens = address_of(addresses[lane], extra, row)
+        at = np.uint32(at + shifts[lane])
+        into[lane] = np.uint32(memory[base + at]) if happens else np.uint32(0)
 
 
 @compiled
@@ -100,16 +105,13 @@ def learn(regs, a, patterns, width):
         period *= 2
 
 
-@inlined
-def load_known(regs, memory, d, a, b, c, row, offsets, known, width):
+@compiled
+def load_from_known(into, memory, addresses, extra, row, shifts, known, width):
     """`load` by the pattern of its addresses, where none of them can be out of bounds."""
-    extra = shared_part(regs, b, c)
-    shape = known[SHAPE]
-    if shape == SCATTERED or np.uint64(known[HIGHEST]) + np.uint64(extra) > np.uint64(np.uint32(row[LIMIT])):
-        load(regs, memory, d, a, b, c, row, offsets, width)
-        return
-    base, into, addresses = np.int64(row[BASE]), regs[d], regs[a]
-    if shape == BLOCKS:
+    shape, base = known[SHAPE], np.int64(row[BASE])
+    if shape == SCATTERED or not inside(known, extra, row):
+        load(into, memory, addresses, extra, row, shifts, width)
+    elif shape == BLOCKS:
         for lane in range(0, width, VECTOR_LANES):
             splat(into, lane, memory[base + np.int64(np.uint32(addresses[lane] + extra))])
     elif shape == CONSECUTIVE:
@@ -117,9 +119,8 @@ def load_known(regs, memory, d, a, b, c, row, offsets, known, width):
         for lane in range(0, width, VECTOR_LANES):
             transfer(into, lane, memory, start + lane)
     else:
-        period = known[PERIOD]
-        gather(into, memory[base:], addresses, extra, np.uint32(row[LIMIT]), regs[offsets], period)
-        repeat(into, period, width)
+        load(into, memory, addresses, extra, row, shifts, known[PERIOD])
+        repeat(into, known[PERIOD], width)
 
 
 @compiled
@@ -168,7 +169,7 @@ def store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes):
 def store_known(regs, memory, d, a, b, c, row, offsets, mask, known, lanes):
     """`store` by the pattern of its addresses: neighbours in one go, and no look at bounds that are known to hold."""
     extra = shared_part(regs, b, c)
-    if np.uint64(known[HIGHEST]) + np.uint64(extra) > np.uint64(np.uint32(row[LIMIT])):
+    if not inside(known, extra, row):
         store(regs, memory, d, a, b, c, row, offsets, mask, lanes)
     elif known[SHAPE] == CONSECUTIVE and mask < 0 and row[SPACE] == GLOBAL:
         start = np.int64(row[BASE]) + np.int64(np.uint32(regs[a, 0] + extra))

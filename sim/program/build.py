@@ -14,14 +14,22 @@ from .lower import Lowered, lower
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
+from .tiles import tile
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
 
 
 def build(
-    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
+    pipeline: Pipeline,
+    *,
+    rounding: Rounding,
+    probes: frozenset[str],
+    together: int,
+    trace: str | None = None,
+    tiles: bool = True,
 ) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
+    `tiles`: whether sums of products are taken at once, which changes no bit."""
     lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
     if "nan" in probes:
         _, uses = _analysed(lowered, together)
@@ -29,7 +37,7 @@ def build(
             each.active = each.result in uses.count
     elif not rounding.contracts:
         combine(lowered.body, _analysed(lowered, together)[1])
-    return _finish(pipeline, lowered, probes, together, [])
+    return _finish(pipeline, lowered, probes, together, [], tiles)
 
 
 def build_with_bounds(
@@ -73,12 +81,19 @@ def _filtered(pipeline: Pipeline) -> frozenset[str]:
 
 
 def _finish(
-    pipeline: Pipeline, lowered: Lowered, probes: frozenset[str], together: int, shadows: list[Shadow]
+    pipeline: Pipeline,
+    lowered: Lowered,
+    probes: frozenset[str],
+    together: int,
+    shadows: list[Shadow],
+    tiles: bool = True,
 ) -> Program:
     uniformity, uses = _analysed(lowered, together)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
+    if tiles:
+        tile(code)
     for position, label in code.jumps:
         code.instructions[position].a = label.position
     rows = allocate(code, len(emitter.inputs) + len(emitter.constants))
