@@ -28,14 +28,16 @@ _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDi
 
 
 def _built(
-    pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None, tiles: bool
+    pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None, grouped: bool
 ) -> Program:
     """The program of a pipeline; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, rounding, probes, together, trace, tiles)
+    key = (pipeline.entry.name, values, rounding, probes, together, trace, grouped)
     if key not in programs:
-        programs[key] = build(pipeline, rounding=rounding, probes=probes, together=together, trace=trace, tiles=tiles)
+        programs[key] = build(
+            pipeline, rounding=rounding, probes=probes, together=together, trace=trace, grouped=grouped
+        )
     return programs[key]
 
 
@@ -76,7 +78,7 @@ class Dispatch:
         if self.device.merge_adjacent and probes & {"banks", "sectors"}:
             probes |= {"merged"}
         name = None if how.trace is None else how.trace.variable
-        program = _built(self.pipeline, self.rounding, probes, self.together(how), name, how.tiles)
+        program = _built(self.pipeline, self.rounding, probes, self.together(how), name, how.grouped)
         launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first

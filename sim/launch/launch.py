@@ -58,7 +58,8 @@ class How:
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
     a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
-    whose values are noted. `tiles`: whether sums of products are taken at once.
+    whose values are noted. `grouped`: whether instructions are taken several at
+    once.
     """
 
     policy: str = "clamp"
@@ -68,7 +69,7 @@ class How:
     ignored: Site | None = None
     threads: int | None = None
     trace: Trace | None = None
-    tiles: bool = True
+    grouped: bool = True
 
 
 class Launch:

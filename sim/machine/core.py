@@ -16,9 +16,9 @@ from . import opcodes as op
 from .alu import conversion, float_, half, integer
 from .atomics import atomic
 from .jit import PARTS, announced, beside, compiled, entry, inlined, part, ready
-from .kinds import HALVES, INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
-from .lanes import blend, copy, fill
-from .memory import learn, load, load_from_known, pick, put, shared_part, store, store_known
+from .kinds import HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
+from .lanes import address_of_rows, blend, copy, fill
+from .memory import learn, load, load_from_known, load_units, pick, put, shared_part, store, store_known
 from .opcodes import families, scalar_opcodes
 from .probes import probe, settle
 from .shadow import watch_barrier, watch_batch
@@ -43,17 +43,17 @@ RARE = {
 
 
 @inlined
-def scalar(regs, row, lanes):
+def scalar(start, pitch, row, lanes):
     """One scalar operation on rows, by family."""
     code, d, a, b, c, e = row[0], row[1], row[2], row[3], row[4], row[5]
     if code < _HALF:
-        float_(regs, code, d, a, b, c, e, lanes)
+        float_(start, pitch, code, d, a, b, c, e, lanes)
     elif code < _INTEGER:
-        half(regs, code, d, a, b, c, e, lanes)
+        half(start, pitch, code, d, a, b, c, e, lanes)
     elif code < _CONVERSION:
-        integer(regs, code, d, a, b, c, e, lanes)
+        integer(start, pitch, code, d, a, b, c, e, lanes)
     else:
-        conversion(regs, code, d, a, b, c, e, lanes)
+        conversion(start, pitch, code, d, a, b, c, e, lanes)
 
 
 @inlined
@@ -131,6 +131,24 @@ def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns
         touch_words(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, patterns, lanes, width)
 
 
+@inlined
+def four_at_once(row, access, patterns):
+    """Whether a load of four units is best done at once: a known pattern has a faster way."""
+    known = row[0] == op.LOAD_KNOWN and patterns[row[2], at.SHAPE] != at.SCATTERED
+    return not known and access[row[5], at.POLICY] == at.CLAMP
+
+
+@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG)
+def load_four(regs, code, place, access, storage, storage16, shared, shared16, width):
+    """The load in row `place` and the three after it."""
+    row = code[place]
+    entry, extra = access[row[5]], shared_part(regs, row[3], row[4])
+    if entry[at.UNIT] == 2:
+        load_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, width)
+    else:
+        load_units(regs, code, place, shared if entry[at.SPACE] == at.SHARED else storage, entry, extra, width)
+
+
 @part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, TABLE, LONG, LONG)
 def touch_words(regs, row, entry, memory, patterns, lanes, width):
     touch(regs, row, entry, memory, patterns, lanes, width)
@@ -164,15 +182,20 @@ def run_strand(
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
     lanes = together * config[at.LANES]
     width = config[at.WIDTH]
+    start, pitch = address_of_rows(regs), np.int64(4 * regs.shape[1])
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
     while True:
         row = code[pc]
         what = row[0]
         pc += 1
         if what >= _SCALAR:
-            scalar(regs, row, np.int64(1) if row[6] == 1 else width)
+            scalar(start, pitch, row, np.int64(1) if row[6] == 1 else width)
         elif op.LOAD <= what <= op.STORE_KNOWN and what != op.LEARN:
-            memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
+            if what <= op.LOAD_KNOWN and row[6] == op.FOUR and four_at_once(row, access, patterns):
+                load_four(regs, code, pc - 1, access, storage, storage16, shared, shared16, width)
+                pc += op.FOUR - 1
+            else:
+                memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
         elif what >= _FIRST_PROBE:
             probe(regs, row, config, access, storage, shared, patterns, workgroup, together, probes, watch)
         elif what == op.JUMP:

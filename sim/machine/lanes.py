@@ -79,13 +79,29 @@ def _lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], An
     builder.position_at_end(done)
 
 
+@generated
+def address_of_rows(typingctx, regs):  # type: ignore[no-untyped-def]
+    """Where the registers are: an address is one argument of a call, an array is nine."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(data_of(context, builder, signature.args[0], args[0], _I32), _I64)
+
+    return types.int64(regs), codegen
+
+
 def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
-    """An intrinsic `run(regs, op, d, a, b, c, e, lanes)`; rows are (opcode, table row, jitted scalar function)."""
+    """An intrinsic `run(start, pitch, op, d, a, b, c, e, lanes)`: registers are from the address `start` on, rows
+    `pitch` bytes apart; `rows` are (opcode, table row, jitted scalar function)."""
 
     @generated
-    def run(typingctx, regs, op, d, a, b, c, e, lanes):  # type: ignore[no-untyped-def]
+    def run(typingctx, start, pitch, op, d, a, b, c, e, lanes):  # type: ignore[no-untyped-def]
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            registers, opcode, target, *sources = args[:7]
+            start, pitch, opcode, target, *sources = args[:8]
+
+            def row_at(index: Any, element: ir.Type) -> Any:
+                place = builder.add(start, builder.mul(_wide(builder, index), pitch))
+                return builder.inttoptr(place, element.as_pointer())
+
             done = builder.append_basic_block("op.done")
             switch = builder.switch(opcode, done)
             for code, row, function in rows:
@@ -93,22 +109,19 @@ def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
                 switch.add_case(ir.Constant(opcode.type, code), case)
                 builder.position_at_end(case)
                 call, kinds = _scalar_call(context, row, function)
-                inputs = [
-                    row_of(context, builder, signature.args[0], registers, s, _KINDS[k][1])
-                    for s, k in zip(sources, kinds, strict=False)
-                ]
-                output = row_of(context, builder, signature.args[0], registers, target, _KINDS[row.result][1])
+                inputs = [row_at(s, _KINDS[k][1]) for s, k in zip(sources, kinds, strict=False)]
+                output = row_at(target, _KINDS[row.result][1])
 
                 def body(lane, note, inputs=inputs, output=output, call=call):  # type: ignore[no-untyped-def]
                     values = [note(builder.load(builder.gep(p, [lane]))) for p in inputs]
                     note(builder.store(call(builder, values), builder.gep(output, [lane])))
 
-                _lane_loop(builder, _wide(builder, args[7]), body)
+                _lane_loop(builder, _wide(builder, args[8]), body)
                 builder.branch(done)
             builder.position_at_end(done)
             return context.get_dummy_value()
 
-        return types.void(regs, op, d, a, b, c, e, lanes), codegen
+        return types.void(start, pitch, op, d, a, b, c, e, lanes), codegen
 
     return run
 
@@ -143,7 +156,7 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
             at = builder.add(note(builder.load(builder.gep(index, [lane]))), more)
             at = builder.select(builder.icmp_unsigned("<", at, limit), at, limit)
             at = builder.add(at, note(builder.load(builder.gep(shift, [lane]))))
-            value = note(builder.load(builder.gep(data, [builder.zext(at, _I64)])))
+            value = note(builder.load(builder.gep(data, [at])))  # memories have less than 2^31 words
             if element is _I16:
                 value = builder.zext(value, _I32)
             note(builder.store(value, builder.gep(out, [lane])))
@@ -152,6 +165,55 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
         return context.get_dummy_value()
 
     return types.void(into, memory, addresses, types.uint32, types.uint32, shifts, lanes), codegen
+
+
+@generated
+def gather_four(typingctx, regs, memory, row, addresses, extra, last, shifts, width):  # type: ignore[no-untyped-def]
+    """Four neighbours for each lane: what `gather` does for the units 0 to 3 of an access, whose rows of the program
+    begin with `row` and name the results.
+
+    All of a lane's words come at once, and 16 lanes are then turned into four vectors. A result may be the row of the
+    addresses.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
+        four, sixteen = ir.VectorType(element, 4), ir.VectorType(_I32, VECTOR_LANES)
+        program, index, shift = (data_of(context, builder, signature.args[i], args[i], _I32) for i in (2, 3, 6))
+        data = data_of(context, builder, signature.args[1], args[1], element)
+        outs = [
+            row_of(
+                context,
+                builder,
+                signature.args[0],
+                args[0],
+                builder.load(builder.gep(program, [_I64(8 * unit + 1)])),
+                _I32,
+            )
+            for unit in range(4)
+        ]
+        more, limit = (spread(builder, each) for each in args[4:6])
+        with cgutils.for_range_slice(builder, _I64(0), _wide(builder, args[7]), _I64(VECTOR_LANES), _I64) as (lane, _):
+            at = builder.add(builder.load(vector_at(builder, index, lane), align=4), more)
+            at = builder.select(builder.icmp_unsigned("<", at, limit), at, limit)
+            at = builder.add(at, builder.load(vector_at(builder, shift, lane), align=4))
+            found = []
+            for i in range(VECTOR_LANES):
+                place = builder.gep(data, [builder.extract_element(at, _I32(i))])
+                found.append(builder.load(builder.bitcast(place, four.as_pointer()), align=element.width // 8))
+            while len(found) > 1:  # side by side, until all are in one
+                size = 2 * found[0].type.count
+                whole = ir.Constant(ir.VectorType(_I32, size), list(range(size)))
+                found = [builder.shuffle_vector(a, b, whole) for a, b in zip(found[::2], found[1::2], strict=True)]
+            for unit, out in enumerate(outs):
+                own = ir.Constant(ir.VectorType(_I32, VECTOR_LANES), list(range(unit, 4 * VECTOR_LANES, 4)))
+                value = builder.shuffle_vector(found[0], ir.Constant(found[0].type, ir.Undefined), own)
+                if element is _I16:
+                    value = builder.zext(value, sixteen)
+                builder.store(value, vector_at(builder, out, lane), align=4)
+        return context.get_dummy_value()
+
+    return types.void(regs, memory, row, addresses, types.uint32, types.uint32, shifts, width), codegen
 
 
 @generated

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, inlined
-from .lanes import VECTOR_LANES, gather, repeat, splat, transfer
+from .lanes import VECTOR_LANES, gather, gather_four, repeat, splat, transfer
 from .layout import (
     BASE,
     BLOCKS,
@@ -74,6 +74,13 @@ def load(into, memory, addresses, extra, row, shifts, lanes):
         at, happens = address_of(addresses[lane], extra, row)
         at = np.uint32(at + shifts[lane])
         into[lane] = np.uint32(memory[base + at]) if happens else np.uint32(0)
+
+
+@inlined
+def load_units(regs, code, place, memory, row, extra, width):
+    """The four units of an access, for each lane: rows `place` to `place + 3` of the program."""
+    base, limit, here = np.uint32(row[BASE]), np.uint32(row[LIMIT]), code[place]
+    gather_four(regs, memory[base:], here, regs[here[2]], extra, limit, regs[here[7]], width)
 
 
 @compiled
@@ -156,13 +163,13 @@ def store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes):
     if mask < 0:
         for lane in range(lanes):
             place = base + np.int64(np.uint32(addresses[lane] + extra)) + np.int64(shifts[lane])
-            memory[place] = memory.dtype.type(values[lane])
+            memory[np.uint64(place)] = memory.dtype.type(values[lane])
         return
     active = regs[mask]
     for lane in range(lanes):
         if active[lane] != 0:
             place = base + np.int64(np.uint32(addresses[lane] + extra)) + np.int64(shifts[lane])
-            memory[place] = memory.dtype.type(values[lane])
+            memory[np.uint64(place)] = memory.dtype.type(values[lane])
 
 
 @compiled

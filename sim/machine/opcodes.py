@@ -14,6 +14,7 @@ from .scalar import OPS
 
 OP, D, A, B, C, E, M, X = range(8)
 FIELDS = 8
+FOUR = 4  # M of a load that three more follow
 
 ATOMICS = (
     *("load", "store", "add_u32", "sub_u32", "max_i32", "max_u32", "min_i32", "min_u32"),
@@ -37,7 +38,7 @@ MACHINE_OPS = (
     ("pick", "D = row (A + min(row B, C - 1))"),
     ("put", "row (A + min(row B, C - 1)) = row D in the lanes of mask M"),
     # memory: A address row, B shared address part (lane 0 counts), C added, E access, X row of workgroup offsets
-    ("load", "D = unit of memory (M: narrow)"),
+    ("load", "D = unit of memory (M: narrow; 4: the three rows after it load the next units, of the same addresses)"),
     ("load_known", "the same, of an address row that `learn` has seen"),
     ("learn", "note the pattern of row A, which will be an address more than once"),
     ("store", "unit of memory = D in the lanes of mask M"),

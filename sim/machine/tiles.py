@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from . import layout as at
 from . import opcodes as op
-from .jit import compiled, inlined, part
+from .jit import inlined, part
 from .kinds import LONG, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import VECTOR_LANES, data_of, generated, row_of, spread, vector_at
 from .memory import inside, load, load_from_known, shared_part
@@ -83,17 +83,12 @@ def form_of(regs, row, access, patterns):
     return FULL if entry[at.POLICY] == at.CLAMP else IMPOSSIBLE
 
 
-@compiled
-def form_of_all(regs, code, first, count, access, patterns):
-    """The form that all of some factors can have."""
-    form = form_of(regs, code[first], access, patterns)
-    for i in range(first + 1, first + count):
-        other = form_of(regs, code[i], access, patterns)
-        if form == IMPOSSIBLE or other == IMPOSSIBLE:
-            return IMPOSSIBLE
-        if other != form:
-            form = FULL
-    return form
+@inlined
+def joined(form, other):
+    """The form that two factors can both have."""
+    if form == IMPOSSIBLE or other == IMPOSSIBLE:
+        return IMPOSSIBLE
+    return form if form == other else FULL
 
 
 @inlined
@@ -102,7 +97,7 @@ def size_of(form, width):
     return width if form == FULL else (width // VECTOR_LANES + VECTOR_LANES - 1) // VECTOR_LANES * VECTOR_LANES
 
 
-@compiled
+@inlined
 def bring(regs, row, form, into, access, patterns, storage, shared, width):
     """Put a factor into the queue."""
     addresses = regs[row[2]]
@@ -120,7 +115,7 @@ def bring(regs, row, form, into, access, patterns, storage, shared, width):
     if form == SPLAT:
         base = np.int64(entry[at.BASE])
         for i in range(width // VECTOR_LANES):
-            into[i] = memory[base + np.int64(np.uint32(addresses[i * VECTOR_LANES] + extra))]
+            into[i] = memory[np.uint64(base + np.int64(np.uint32(addresses[i * VECTOR_LANES] + extra)))]
     elif form == SAME:
         load(into, memory, addresses, extra, entry, shifts, VECTOR_LANES)
     elif row[0] == op.LOAD_KNOWN:
@@ -272,8 +267,13 @@ def tile(regs, code, place, access, patterns, storage, shared, width, queue):
     when the queue is full, or at once where they may not wait."""
     row, state = code[place], queue.state
     m, n, first = np.int64(row[2]), np.int64(row[3]), place + 1
-    a_form = form_of_all(regs, code, first, m, access, patterns)
-    b_form = form_of_all(regs, code, first + m, n, access, patterns)
+    a_form = b_form = FULL
+    for i in range(m + n):
+        form = form_of(regs, code[first + i], access, patterns)
+        if i < m:
+            a_form = form if i == 0 else joined(a_form, form)
+        else:
+            b_form = form if i == m else joined(b_form, form)
     state[TAKEN] = 0
     if a_form == IMPOSSIBLE or b_form == IMPOSSIBLE:
         add_up(regs, code, width, queue)

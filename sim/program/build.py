@@ -17,6 +17,7 @@ from .shadows import Shadow, mark_stores
 from .tiles import tile
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
+from .wide import widen
 
 
 def build(
@@ -26,10 +27,10 @@ def build(
     probes: frozenset[str],
     together: int,
     trace: str | None = None,
-    tiles: bool = True,
+    grouped: bool = True,
 ) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
-    `tiles`: whether sums of products are taken at once, which changes no bit."""
+    `grouped`: whether instructions that belong together are taken at once, which changes no bit."""
     lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
     if "nan" in probes:
         _, uses = _analysed(lowered, together)
@@ -37,7 +38,7 @@ def build(
             each.active = each.result in uses.count
     elif not rounding.contracts:
         combine(lowered.body, _analysed(lowered, together)[1])
-    return _finish(pipeline, lowered, probes, together, [], tiles)
+    return _finish(pipeline, lowered, probes, together, [], grouped)
 
 
 def build_with_bounds(
@@ -86,14 +87,15 @@ def _finish(
     probes: frozenset[str],
     together: int,
     shadows: list[Shadow],
-    tiles: bool = True,
+    grouped: bool = True,
 ) -> Program:
     uniformity, uses = _analysed(lowered, together)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
-    if tiles:
+    if grouped:
         tile(code)
+        widen(code)
     for position, label in code.jumps:
         code.instructions[position].a = label.position
     rows = allocate(code, len(emitter.inputs) + len(emitter.constants))
