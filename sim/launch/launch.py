@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ..bindings.bound import Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
-from ..machine.lanes import VECTOR_LANES
+from ..machine.native import machine_for
+from ..machine.records import make_probes, make_queue, queue_words
 from ..models import Device
 from ..program import handles
 from ..program.access import UNITS_PER_ACCESS, Access
@@ -90,7 +91,7 @@ class Launch:
         self._lanes = int(np.prod(program.workgroup_size))
         self._strand = self._strand_lanes()
         lanes = program.together * self._strand
-        self._width = -(-lanes // VECTOR_LANES) * VECTOR_LANES
+        self._width = -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES
         self._order = how.schedule.order(int(np.prod(grid)))
         self.watching = Watching(program, self._places, len(self.storage))
 
@@ -122,13 +123,11 @@ class Launch:
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
-        from ..machine.core import prepare, run
-
         threads = self._threads()
         pieces = _pieces(int(np.prod(self.grid)), threads, self.program.together)
         access = self._access_table()
         shadows = self.watching.shadows(threads)
-        prepare(set(self.program.code[:, 0].tolist()), *self._arguments(access, 0, 0, shadows[0]))
+        run = machine_for(set(self.program.code[:, 0].tolist()))
 
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:
             return self._piece(run, access, first, last, shadow)
@@ -188,9 +187,7 @@ class Launch:
     # ---- arrays ----
 
     def _arguments(self, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> tuple[Any, ...]:
-        """What `machine.core.run` takes, for workgroups `first` to `last`."""
-        from ..machine.tiles import make_queue, room_for
-
+        """What the machine takes, see `machine.core.run`, for workgroups `first` to `last`."""
         program = self.program
         shared = _zeros(max(1, program.shared_bytes // 4 * program.together))
         events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
@@ -204,7 +201,7 @@ class Launch:
         return (
             *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
             *(self._order, self._probes(), self.watching.watch(access, self._width, shadow)),
-            make_queue(_zeros(room_for(program.code, self._width))),
+            make_queue(_zeros(queue_words(program.code, self._width))),
         )
 
     def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
@@ -306,8 +303,6 @@ class Launch:
         return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
 
     def _probes(self) -> Any:
-        from ..machine.probes import make_probes
-
         program = self.program
         limit = 0 if self.how.trace is None else self.how.trace.limit
         counts = (len(program.probes), self._width, len(program.runs), len(program.inspected))

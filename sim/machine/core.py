@@ -6,40 +6,26 @@ The loop knows nothing of WGSL: it reads rows of the program (see `opcodes`), an
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
-from numba import typeof
 
 from . import layout as at
 from . import opcodes as op
 from .alu import conversion, float_, half, integer
 from .atomics import atomic
-from .jit import PARTS, announced, beside, compiled, entry, inlined, part, ready
-from .kinds import HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
-from .lanes import address_of_rows, blend, copy, fill
+from .jit import compiled, inlined, part
+from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
+from .lanes import address_of_first, blend, copy, fill
+from .lending import lend
 from .memory import learn, load, load_from_known, load_units, pick, put, shared_part, store, store_known
 from .opcodes import families, scalar_opcodes
-from .probes import probe, settle
-from .shadow import watch_barrier, watch_batch
+from .probes import PROBES, probe, settle
+from .shadow import WATCH, watch_barrier, watch_batch
 from .subgroups import collective
-from .tiles import TAKEN, add_up, restart, tile
+from .tiles import QUEUE, add_up, lend_to_tiles, restart, tile
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
-
-# What a program has that needs a part which is not always loaded.
-_WATCHES = {op.WATCH_READ, op.WATCH_WRITE}
-RARE = {
-    "watch_batch": {*_WATCHES, op.WATCH_ORDER},
-    "watch_barrier": {*_WATCHES, op.WATCH_ORDER},
-    "watch_read": _WATCHES,
-    "watch_write": _WATCHES,
-    "watch_order": {op.WATCH_ORDER},
-    "check": {op.CHECK},
-    "trace": {op.TRACE},
-}
 
 
 @inlined
@@ -175,14 +161,17 @@ def run_strand(
     place,
     events,
     probes,
+    lent_probes,
     watch,
+    lent_watch,
     queue,
 ):
     """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
     lanes = together * config[at.LANES]
     width = config[at.WIDTH]
-    start, pitch = address_of_rows(regs), np.int64(4 * regs.shape[1])
+    start, pitch = address_of_first(regs), np.int64(4 * regs.shape[1])
+    lent = lend_to_tiles(regs, code, access, patterns, storage, shared, queue)
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
     while True:
         row = code[pc]
@@ -197,7 +186,21 @@ def run_strand(
             else:
                 memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
         elif what >= _FIRST_PROBE:
-            probe(regs, row, config, access, storage, shared, patterns, workgroup, together, probes, watch)
+            probe(
+                regs,
+                row,
+                config,
+                access,
+                storage,
+                shared,
+                patterns,
+                workgroup,
+                together,
+                probes,
+                lent_probes,
+                watch,
+                lent_watch,
+            )
         elif what == op.JUMP:
             if row[2] < pc:
                 budget -= 1
@@ -209,10 +212,9 @@ def run_strand(
             if regs[row[3], 0] == 0:
                 pc = row[2]
         elif what == op.TILE:
-            tile(regs, code, pc - 1, access, patterns, storage, shared, width, queue)
-            pc += queue.state[TAKEN]
+            pc += tile(pc - 1, width, lent)
         elif what == op.ADD_UP:
-            add_up(regs, code, width, queue)
+            add_up(width, lent)
         elif what == op.JUMP_NONE:
             if not some_active(regs, row[6], lanes):
                 pc = row[2]
@@ -230,7 +232,7 @@ def run_strand(
             fill(regs, row[1], np.uint32(access[row[5], at.COUNT_OF]), width)
         elif what == op.BARRIER:
             if config[at.WATCHES] == 1:
-                watch_barrier(regs, row, config, workgroup, together, watch)
+                watch_barrier(regs, row, config, workgroup, together, lent_watch)
             if row[6] >= 0:
                 barrier(regs, row, config, workgroup, together, epoch, events)
             epoch += 1
@@ -278,7 +280,10 @@ def draw_turns(turns, seed):
     return max(seed, 1)
 
 
-@entry
+@part(
+    *(PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE),
+    returns=LONG,
+)
 def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch, queue):
     """Run workgroups FIRST to LAST of the grid. Returns how many were finished.
 
@@ -287,6 +292,7 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
     """
     shared16 = shared.view(np.uint16)
     storage16 = storage.view(np.uint16)
+    lent_probes, lent_watch = lend(probes), lend(watch)
     config = configs[0]
     seed = config[at.SEED]
     workgroup = config[at.FIRST]
@@ -297,7 +303,7 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
         for word in range(shared.size):
             shared[word] = config[at.FILLING]
         if config[at.WATCHES] == 1:
-            watch_batch(together, watch)
+            watch_batch(together, lent_watch)
         going = True
         while going:
             going = False
@@ -308,7 +314,7 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
                     continue
                 if not run_strand(
                     code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
-                    workgroup, together, places[s], events, probes, watch, queue,
+                    workgroup, together, places[s], events, probes, lent_probes, watch, lent_watch, queue,
                 ):  # fmt: skip
                     return workgroup - config[at.FIRST]
                 going |= places[s, at.PC] >= 0
@@ -317,44 +323,3 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
         if config[at.STOP] == 1 and watch.races[0, at.NEEDED] > 0:
             break
     return workgroup - config[at.FIRST]
-
-
-def compile_parts(step: int) -> None:
-    """Compile the parts, from the first on (step 1) or from the last (-1), and leave them on disk.
-
-    Two processes that start from either end meet among the small ones: what the other has compiled is found there.
-    """
-    alone = [each for each in PARTS if not each.calls_parts and not each.rare]
-    for each in [*alone[:2], *alone[4:], *alone[2:4]][::step]:
-        each.compile()
-
-
-def compile_rare() -> None:
-    """Compile the parts that few programs need, and leave them on disk."""
-    for each in PARTS:
-        if each.rare:
-            each.compile()
-
-
-@cache
-def connect() -> None:
-    """Make the parts known to the linker: before `run` is compiled or loaded, once in a process."""
-    for each in PARTS:
-        each.connect()
-
-
-def prepare(needs: set[int], *arguments) -> None:
-    """Make `run` callable for these arguments and a program with the opcodes `needs`. Where this install has not
-    compiled it yet, two processes do."""
-    if ready():
-        connect()
-    else:
-        with announced():
-            with beside("from sim.machine.core import compile_parts; compile_parts(-1)"):
-                compile_parts(1)
-            with beside("from sim.machine.core import compile_rare; compile_rare()"):
-                connect()
-                run.compile(tuple(map(typeof, arguments)))
-    for each in PARTS:
-        if each.rare and needs & RARE[each.name]:
-            each.load()

@@ -19,6 +19,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .layout import VECTOR_LANES
+
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _FLOAT = (types.float32, ir.FloatType())
 _KINDS: dict[str, tuple[Any, ir.Type]] = {
@@ -33,9 +35,6 @@ _KINDS: dict[str, tuple[Any, ir.Type]] = {
 def generated(function: Callable[..., Any]) -> Any:
     """A function whose code is written as LLVM IR; compiled code calls it without its first parameter."""
     return intrinsic(function)
-
-
-VECTOR_LANES = 16  # lanes LLVM is asked to take at once; register rows are padded to a multiple of this
 
 
 def row_of(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
@@ -80,13 +79,13 @@ def _lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], An
 
 
 @generated
-def address_of_rows(typingctx, regs):  # type: ignore[no-untyped-def]
-    """Where the registers are: an address is one argument of a call, an array is nine."""
+def address_of_first(typingctx, array):  # type: ignore[no-untyped-def]
+    """Where an array begins: an address is one argument of a call, an array is seven or nine."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ptrtoint(data_of(context, builder, signature.args[0], args[0], _I32), _I64)
 
-    return types.int64(regs), codegen
+    return types.int64(array), codegen
 
 
 def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
@@ -168,9 +167,8 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
 
 
 @generated
-def gather_four(typingctx, regs, memory, row, addresses, extra, last, shifts, width):  # type: ignore[no-untyped-def]
-    """Four neighbours for each lane: what `gather` does for the units 0 to 3 of an access, whose rows of the program
-    begin with `row` and name the results.
+def gather_four(typingctx, outs, memory, addresses, extra, last, shifts, lanes):  # type: ignore[no-untyped-def]
+    """What `gather` does, four times: for a word of `memory` and the three after it. Results go to four addresses.
 
     All of a lane's words come at once, and 16 lanes are then turned into four vectors. A result may be the row of the
     addresses.
@@ -178,22 +176,13 @@ def gather_four(typingctx, regs, memory, row, addresses, extra, last, shifts, wi
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
-        four, sixteen = ir.VectorType(element, 4), ir.VectorType(_I32, VECTOR_LANES)
-        program, index, shift = (data_of(context, builder, signature.args[i], args[i], _I32) for i in (2, 3, 6))
+        four = ir.VectorType(element, 4)
+        index, shift = (data_of(context, builder, signature.args[i], args[i], _I32) for i in (2, 5))
         data = data_of(context, builder, signature.args[1], args[1], element)
-        outs = [
-            row_of(
-                context,
-                builder,
-                signature.args[0],
-                args[0],
-                builder.load(builder.gep(program, [_I64(8 * unit + 1)])),
-                _I32,
-            )
-            for unit in range(4)
-        ]
-        more, limit = (spread(builder, each) for each in args[4:6])
-        with cgutils.for_range_slice(builder, _I64(0), _wide(builder, args[7]), _I64(VECTOR_LANES), _I64) as (lane, _):
+        results = [builder.inttoptr(each, _I32.as_pointer()) for each in cgutils.unpack_tuple(builder, args[0])]
+        more, limit = (spread(builder, each) for each in args[3:5])
+        zero, step = _I64(0), _I64(VECTOR_LANES)
+        with cgutils.for_range_slice(builder, zero, _wide(builder, args[6]), step, _I64) as (lane, _):
             at = builder.add(builder.load(vector_at(builder, index, lane), align=4), more)
             at = builder.select(builder.icmp_unsigned("<", at, limit), at, limit)
             at = builder.add(at, builder.load(vector_at(builder, shift, lane), align=4))
@@ -201,19 +190,25 @@ def gather_four(typingctx, regs, memory, row, addresses, extra, last, shifts, wi
             for i in range(VECTOR_LANES):
                 place = builder.gep(data, [builder.extract_element(at, _I32(i))])
                 found.append(builder.load(builder.bitcast(place, four.as_pointer()), align=element.width // 8))
-            while len(found) > 1:  # side by side, until all are in one
-                size = 2 * found[0].type.count
-                whole = ir.Constant(ir.VectorType(_I32, size), list(range(size)))
-                found = [builder.shuffle_vector(a, b, whole) for a, b in zip(found[::2], found[1::2], strict=True)]
-            for unit, out in enumerate(outs):
-                own = ir.Constant(ir.VectorType(_I32, VECTOR_LANES), list(range(unit, 4 * VECTOR_LANES, 4)))
-                value = builder.shuffle_vector(found[0], ir.Constant(found[0].type, ir.Undefined), own)
+            for value, result in zip(_turned(builder, found), results, strict=True):
                 if element is _I16:
-                    value = builder.zext(value, sixteen)
-                builder.store(value, vector_at(builder, out, lane), align=4)
+                    value = builder.zext(value, ir.VectorType(_I32, VECTOR_LANES))
+                builder.store(value, vector_at(builder, result, lane), align=4)
         return context.get_dummy_value()
 
-    return types.void(regs, memory, row, addresses, types.uint32, types.uint32, shifts, width), codegen
+    addresses_of = types.UniTuple(types.int64, 4)
+    return types.void(addresses_of, memory, addresses, types.uint32, types.uint32, shifts, lanes), codegen
+
+
+def _turned(builder: Any, rows: list[Any]) -> list[Any]:
+    """The columns of a matrix of few columns, whose rows are vectors."""
+    columns, count = rows[0].type.count, len(rows)
+    while len(rows) > 1:  # side by side, until all are in one
+        whole = ir.Constant(ir.VectorType(_I32, 2 * rows[0].type.count), list(range(2 * rows[0].type.count)))
+        rows = [builder.shuffle_vector(a, b, whole) for a, b in zip(rows[::2], rows[1::2], strict=True)]
+    empty = ir.Constant(rows[0].type, ir.Undefined)
+    picks = [ir.Constant(ir.VectorType(_I32, count), list(range(c, columns * count, columns))) for c in range(columns)]
+    return [builder.shuffle_vector(rows[0], empty, pick) for pick in picks]
 
 
 @generated

@@ -5,6 +5,8 @@
 `bounds` (int64[n, 4]): out-of-bounds accesses of each site. `events` (int64[n, 8]): what went wrong, in order.
 """
 
+VECTOR_LANES = 16  # lanes LLVM is asked to take at once; register rows are padded to a multiple of this
+
 # config
 LANES = 0  # invocations per workgroup
 SUBGROUP = 1  # lanes per subgroup

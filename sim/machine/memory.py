@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, inlined
-from .lanes import VECTOR_LANES, gather, gather_four, repeat, splat, transfer
+from .lanes import address_of_first, gather, gather_four, repeat, splat, transfer
 from .layout import (
     BASE,
     BLOCKS,
@@ -28,6 +28,7 @@ from .layout import (
     SPACE,
     STAMP,
     STRIDE,
+    VECTOR_LANES,
     ZERO,
 )
 
@@ -80,7 +81,10 @@ def load(into, memory, addresses, extra, row, shifts, lanes):
 def load_units(regs, code, place, memory, row, extra, width):
     """The four units of an access, for each lane: rows `place` to `place + 3` of the program."""
     base, limit, here = np.uint32(row[BASE]), np.uint32(row[LIMIT]), code[place]
-    gather_four(regs, memory[base:], here, regs[here[2]], extra, limit, regs[here[7]], width)
+    start, pitch = address_of_first(regs), np.int64(4 * regs.shape[1])
+    one, two, three, four = code[place, 1], code[place + 1, 1], code[place + 2, 1], code[place + 3, 1]
+    outs = (start + one * pitch, start + two * pitch, start + three * pitch, start + four * pitch)
+    gather_four(outs, memory[base:], regs[here[2]], extra, limit, regs[here[7]], width)
 
 
 @compiled

@@ -15,86 +15,26 @@ stored there since the last barrier they are only noted down, and the note is wo
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import typeof
-from numpy.typing import NDArray
 
 from . import layout as at
+from . import opcodes as op
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
+from .lending import borrower
 from .memory import shared_part
+from .records import LANE_BITS, LANES, OTHER, READER, SLOT_BITS, SLOTS, VALUE, WRITER, no_watch
 
-LANE_BITS, SLOT_BITS = 14, 18  # of a stamp: barriers passed, place in the table, lane
-LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
 _CLOCK_SHIFT = LANE_BITS + SLOT_BITS
-_NOTES = 4096  # loads that are noted down before they are worked off
-_SEEN = 256  # loads at different distances that each place remembers
-_RACES = 256
 _NOWHERE = 1 << 62
 _PENDING, _WINDOW, _BATCH = range(3)  # of `state`: notes; ordering barriers and batches so far
 _STAMP, _SHIFT, _VERSION, _KEPT = range(4)  # of `patterns`: last stamp, how far moved, which row, lanes of it
-WRITER, READER, OTHER, VALUE = range(4)  # of `Shadow`
 _READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
 
 
-class Shadow(NamedTuple):
-    """Columns of one entry per grain: the last writer, and two readers."""
-
-    stamps: NDArray[np.int64]  # [WRITER to OTHER, n]; 0 for nobody
-    words: NDArray[np.uint32]  # [WRITER to OTHER, n] their workgroups, 0 in workgroup memory; [VALUE] what was stored
-
-
-class Watch(NamedTuple):
-    """What the watching probes of one run know; `n` of them, `w` lanes per row."""
-
-    table: NDArray[np.int64]  # [n, WATCHED_SIZE]
-    clocks: NDArray[np.int64]  # [workgroups of a batch, CLOCKS_SIZE]
-    workgroup: Shadow
-    storage: Shadow
-    races: NDArray[np.int64]  # [1 + places, RACE_SIZE]; row 0 says how many there are
-    unwritten: NDArray[np.int64]  # [n, BOUNDS_SIZE] loads of what nobody stored to; the address is a grain
-    spans: NDArray[np.int64]  # [variables, 4] noted loads and stores since the last barrier: lowest, highest grain
-    seen: NDArray[np.int64]  # [n, _SEEN, 4] loads looked at: distance, row, window, batch
-    rows: NDArray[np.uint32]  # [n, w] addresses of noted loads
-    patterns: NDArray[np.int64]  # [n, 4] the pattern of that row, see `recognize`
-    notes: NDArray[np.int64]  # [_NOTES, 2] place, distance
-    state: NDArray[np.int64]
-
-
-def make_shadow(grains: int) -> Shadow:
-    """A memory that nobody has touched. Pages that nobody touches take no room."""
-    return Shadow(np.zeros((3, max(1, grains)), np.int64), np.zeros((4, max(1, grains)), np.uint32))
-
-
-def make_watch(
-    table: NDArray[np.int64], variables: int, together: int, lanes: int, workgroup: Shadow, storage: Shadow
-) -> Watch:
-    """Room for these watched accesses, variables, workgroups of a batch and lanes of a row."""
-    count = len(table)
-    return Watch(
-        table=table,
-        clocks=np.zeros((together, at.CLOCKS_SIZE), np.int64),
-        workgroup=workgroup,
-        storage=storage,
-        races=np.zeros((1 + _RACES, at.RACE_SIZE), np.int64),
-        unwritten=np.zeros((count, at.BOUNDS_SIZE), np.int64),
-        spans=np.zeros((max(1, variables), 4), np.int64),
-        seen=np.zeros((count, _SEEN, 4), np.int64),
-        rows=np.zeros((count, lanes), np.uint32),
-        patterns=np.full((count, 4), -1, np.int64),
-        notes=np.zeros((_NOTES, 2), np.int64),
-        state=np.zeros(3, np.int64),
-    )
-
-
-def no_watch() -> Watch:
-    """Of a run that watches nothing."""
-    return make_watch(np.zeros((1, at.WATCHED_SIZE), np.int64), 1, 1, 1, make_shadow(1), make_shadow(1))
-
-
 WATCH = typeof(no_watch())
+_borrowed = borrower(WATCH)
 
 
 # ---- one grain ---------------------------------------------------------------------------------------
@@ -291,9 +231,10 @@ def all_of(mask, lanes):
 # ---- what the machine calls --------------------------------------------------------------------------
 
 
-@part(LONG, WATCH, rare=True)
-def watch_batch(together, w):
+@part(LONG, LONG, opcodes=op.WATCHES)
+def watch_batch(together, lent):
     """A batch of workgroups begins."""
+    w = _borrowed(lent)
     for g in range(together):
         now = w.clocks[g, at.CLOCK] + 1
         for i in range(at.CLOCKS_SIZE):
@@ -302,9 +243,10 @@ def watch_batch(together, w):
     open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, WATCH, rare=True)
-def watch_barrier(regs, row, config, workgroup, together, w):
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, opcodes=op.WATCHES)
+def watch_barrier(regs, row, config, workgroup, together, lent):
     """A barrier of kind B under mask M. Workgroups without a lane there do not pass it."""
+    w = _borrowed(lent)
     size, kind, counts = config[at.LANES], np.int64(row[3]), row[2] != config[at.IGNORED]
     everywhere = True
     if row[6] >= 0:
@@ -325,9 +267,10 @@ def watch_barrier(regs, row, config, workgroup, together, w):
         open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, WATCH, rare=True)
-def watch_read(regs, row, config, patterns, workgroup, together, w):
+@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, LONG, opcodes=op.WATCHES)
+def watch_read(regs, row, config, patterns, workgroup, together, lent):
     """A load: noted down where that will do, else lane by lane."""
+    w = _borrowed(lent)
     slot, addresses = np.int64(row[7]), regs[row[2]]
     extra = shared_part(regs, row[3], row[4])
     watched, known = w.table[slot], patterns[row[2]]
@@ -337,12 +280,65 @@ def watch_read(regs, row, config, patterns, workgroup, together, w):
         mask = regs[max(np.int64(row[6]), 0)]
         read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, together)
         return
-    inside = np.int64(known[at.HIGHEST]) + np.int64(extra) <= np.int64(np.uint32(watched[at.W_LIMIT]))
-    if row[1] != 1 or masked or not inside:
+    if row[1] != 1 or masked or not within(watched, known, extra):
         mask = regs[max(np.int64(row[6]), 0)]
         read_lanes(w, w.workgroup, slot, addresses, mask, masked, extra, config, workgroup, together)
         return
     read_known(w, slot, addresses, known, extra, config, workgroup, together)
+
+
+@inlined
+def within(watched, known, extra):
+    """Whether no address of a known pattern is out of bounds."""
+    return np.int64(known[at.HIGHEST]) + np.int64(extra) <= np.int64(np.uint32(watched[at.W_LIMIT]))
+
+
+@inlined
+def seen_before(w, slot, distance):
+    """Where a load of this row, so far moved, is remembered, and whether it is that one that is."""
+    seen = w.seen[slot, np.int64(np.uint32(distance * np.uint32(2654435761)) >> np.uint32(24))]
+    return seen, seen[0] == np.int64(distance) and seen[1] == w.patterns[slot, _VERSION]
+
+
+@inlined
+def touched(watched, known, extra):
+    """The lowest and the highest grain that a load of a known pattern touches."""
+    factor, base = watched[at.W_FACTOR], watched[at.W_BASE]
+    high = base + (known[at.HIGHEST] + np.int64(extra)) * factor + watched[at.W_GRAINS] - 1
+    return base + (known[at.LOWEST] + np.int64(extra)) * factor, high
+
+
+@inlined
+def note_down(w, slot, distance, span, low, high):
+    """Remember a load, which is worked off if a store comes near."""
+    note = w.notes[w.state[_PENDING]]
+    note[0], note[1] = slot, np.int64(distance)
+    w.state[_PENDING] += 1
+    span[_READ_LOW], span[_READ_HIGH] = min(span[_READ_LOW], low), max(span[_READ_HIGH], high)
+
+
+@inlined
+def read_again(regs, row, patterns, w):
+    """The frequent case of `watch_read`, done in place: every lane loads by a known pattern what it has loaded before
+    in this batch. Whether it was that."""
+    slot, extra = np.int64(row[7]), shared_part(regs, row[3], row[4])
+    watched, known, pattern, state = w.table[slot], patterns[row[2]], w.patterns[slot], w.state
+    shared = watched[at.W_MEMORY] == at.ORDERED_WORKGROUP
+    if not shared or row[1] != 1 or row[6] >= 0 or pattern[_STAMP] != known[at.STAMP]:
+        return False
+    distance = np.uint32(np.int64(extra) + pattern[_SHIFT])
+    seen, again = seen_before(w, slot, distance)
+    if not again or seen[3] != state[_BATCH] or not within(watched, known, extra):
+        return False
+    if seen[2] == state[_WINDOW]:
+        return True
+    span = w.spans[watched[at.W_VARIABLE]]
+    low, high = touched(watched, known, extra)
+    if state[_PENDING] == w.notes.shape[0] or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
+        return False
+    seen[2] = state[_WINDOW]
+    note_down(w, slot, distance, span, low, high)
+    return True
 
 
 @inlined
@@ -352,26 +348,21 @@ def read_known(w, slot, addresses, known, extra, config, workgroup, together):
     if pattern[_STAMP] != known[at.STAMP]:
         recognize(w, slot, addresses, known[at.STAMP], config, workgroup, together)
     distance = np.uint32(np.int64(extra) + pattern[_SHIFT])
-    seen = w.seen[slot, np.int64(np.uint32(distance * np.uint32(2654435761)) >> np.uint32(24))]
-    again = seen[0] == np.int64(distance) and seen[1] == pattern[_VERSION]
+    seen, again = seen_before(w, slot, distance)
     if again and seen[2] == state[_WINDOW]:
         return
     written = watched[at.W_UNWRITTEN] == 0 or (again and seen[3] == state[_BATCH])
     if not written:
         written = all_written(w, slot, addresses, extra, config, together)
     seen[0], seen[1], seen[2], seen[3] = np.int64(distance), pattern[_VERSION], state[_WINDOW], state[_BATCH]
-    factor, span = watched[at.W_FACTOR], w.spans[watched[at.W_VARIABLE]]
-    low = watched[at.W_BASE] + (known[at.LOWEST] + np.int64(extra)) * factor
-    high = watched[at.W_BASE] + (known[at.HIGHEST] + np.int64(extra)) * factor + watched[at.W_GRAINS] - 1
+    span = w.spans[watched[at.W_VARIABLE]]
+    low, high = touched(watched, known, extra)
     if not written or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
         read_lanes(w, w.workgroup, slot, addresses, addresses, False, extra, config, workgroup, together)
         return
     if state[_PENDING] == w.notes.shape[0]:
         work_off(w, config, workgroup, together)
-    note = w.notes[state[_PENDING]]
-    note[0], note[1] = slot, np.int64(distance)
-    state[_PENDING] += 1
-    span[_READ_LOW], span[_READ_HIGH] = min(span[_READ_LOW], low), max(span[_READ_HIGH], high)
+    note_down(w, slot, distance, span, low, high)
 
 
 @compiled
@@ -393,9 +384,10 @@ def recognize(w, slot, addresses, stamp, config, workgroup, together):
         row[lane] = addresses[lane]
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, WATCH, rare=True)
-def watch_write(regs, row, config, memory, workgroup, together, w):
+@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG, opcodes=op.WATCHES)
+def watch_write(regs, row, config, memory, workgroup, together, lent):
     """A store, lane by lane; before it, the noted loads that it may be near."""
+    w = _borrowed(lent)
     slot, addresses, values = np.int64(row[7]), regs[row[2]], regs[row[1]]
     unit = np.int64(row[5]) & 3
     extra = shared_part(regs, row[3], row[4])

@@ -11,55 +11,41 @@ In the queue a factor is as small as its lanes allow: see FULL, SAME and SPLAT.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import typeof, types
 from numba.core import cgutils
-from numpy.typing import NDArray
 
 from . import layout as at
 from . import opcodes as op
 from .jit import inlined, part
 from .kinds import LONG, PROGRAM, REGISTERS, TABLE, WORDS
-from .lanes import VECTOR_LANES, data_of, generated, row_of, spread, vector_at
+from .lanes import address_of_first, data_of, gather_four, generated, row_of, spread, vector_at
+from .layout import VECTOR_LANES
+from .lending import borrower, lend
 from .memory import inside, load, load_from_known, shared_part
 from .opcodes import scalar_opcodes
+from .records import make_queue
 
 # What a factor is in the queue: a row; 16 lanes that all others repeat; one number for each 16 lanes.
 FULL, SAME, SPLAT, IMPOSSIBLE = 0, 1, 2, -1
 _MOVES = (VECTOR_LANES, 0, 1)  # words from one 16 lanes to the next, by form
+_VECTOR = 4 * VECTOR_LANES  # bytes
 
 _BLOCK = 4  # sums of that many rows and columns of a tile stay in registers; what is left over goes one by one
 _BLOCKS = tuple((m, n) for m in (_BLOCK, 1) for n in (_BLOCK, 1))
 _SPLATS = ((False, False), (True, False), (False, True))  # whether A's, and B's, are SPLAT
 _CODES = tuple(scalar_opcodes()[name] for name in op.TILED)
 
-# state
-_STEPS, _FIRST, _SUMS, _ROWS, _COLUMNS, _FORM_A, _FORM_B, TAKEN = range(8)
-_LEAST_ROOM = 4096  # words: half of the nearest cache
-
-
-class Queue(NamedTuple):
-    """`state`: how many tiles wait, the row of the program where their sums begin, and what is alike in all of them;
-    TAKEN: how many rows of the program the last tile did."""
-
-    words: NDArray[np.uint32]
-    state: NDArray[np.int64]
-
-
-def make_queue(words: NDArray[np.uint32]) -> Queue:
-    return Queue(words, np.zeros(8, np.int64))
-
-
-def room_for(code: NDArray[np.int32], lanes: int) -> int:
-    """Words of the queue that a program needs, with rows of so many lanes."""
-    tiles = code[code[:, op.OP] == op.TILE]
-    return max(_LEAST_ROOM, int((tiles[:, op.A] + tiles[:, op.B]).max(initial=0)) * lanes)
+# What is in the queue: how many tiles wait, in which row of the program their sums begin, and what is alike in all.
+_STEPS, _FIRST, _SUMS, _ROWS, _COLUMNS, _FORM_A, _FORM_B = range(7)
 
 
 QUEUE = typeof(make_queue(np.zeros(1, np.uint32)))
+_CONTEXT = types.Tuple((REGISTERS, PROGRAM, TABLE, TABLE, WORDS, WORDS, QUEUE))
+_borrowed = borrower(_CONTEXT)
 
 
 # ---- factors -----------------------------------------------------------------------------------------
@@ -122,6 +108,30 @@ def bring(regs, row, form, into, access, patterns, storage, shared, width):
         load_from_known(into, memory, addresses, extra, entry, shifts, patterns[row[2]], width)
     else:
         load(into, memory, addresses, extra, entry, shifts, width)
+
+
+@inlined
+def neighbours(code, first):
+    """Whether four rows load four words that follow each other, in one array, from the same addresses."""
+    alike = code[first, 0] == op.LOAD_KNOWN
+    for i in range(first + 1, first + 4):
+        row, before = code[i], code[i - 1]
+        alike &= row[0] == before[0] and row[2] == before[2] and row[3] == before[3] and row[7] == before[7]
+        next_word = row[5] == before[5] and row[4] == before[4] + 1
+        next_unit = row[5] == before[5] + 1 and row[4] == before[4] and row[5] % op.FOUR != 0
+        alike &= next_word or next_unit
+    return alike
+
+
+@inlined
+def bring_four(regs, row, into, access, storage, shared):
+    """Put four factors that are neighbours, and SAME, into the queue."""
+    entry = access[row[5]]
+    memory = shared if entry[at.SPACE] == at.SHARED else storage
+    extra, base, start = shared_part(regs, row[3], row[4]), np.uint32(entry[at.BASE]), address_of_first(into)
+    outs = (start, start + _VECTOR, start + 2 * _VECTOR, start + 3 * _VECTOR)
+    # All are in bounds, the last one too: no limit is needed.
+    gather_four(outs, memory[base:], regs[row[2]], extra, np.uint32(0xFFFFFFFF), regs[row[7]], VECTOR_LANES)
 
 
 # ---- sums --------------------------------------------------------------------------------------------
@@ -233,9 +243,16 @@ def restart(queue):
     queue.state[_STEPS] = 0
 
 
-@part(REGISTERS, PROGRAM, LONG, QUEUE)
-def add_up(regs, code, width, queue):
+@inlined
+def lend_to_tiles(regs, code, access, patterns, storage, shared, queue):
+    """What `tile` and `add_up` work on, for as long as the function that asks for it."""
+    return lend((regs, code, access, patterns, storage, shared, queue))
+
+
+@part(LONG, LONG, opcodes=op.TILES)
+def add_up(width, lent):
     """Add the products of what is queued, and empty the queue."""
+    regs, code, _, _, _, _, queue = _borrowed(lent)
     state = queue.state
     steps, first, m, n = state[_STEPS], state[_FIRST], state[_ROWS], state[_COLUMNS]
     if steps == 0:
@@ -261,10 +278,11 @@ def add_up(regs, code, width, queue):
         i += rows
 
 
-@part(REGISTERS, PROGRAM, LONG, TABLE, TABLE, WORDS, WORDS, LONG, QUEUE, calls_parts=True)
-def tile(regs, code, place, access, patterns, storage, shared, width, queue):
-    """The tile in row `place`: queue its factors, and say in TAKEN how many rows are done with that. The sums are added
-    when the queue is full, or at once where they may not wait."""
+@part(LONG, LONG, LONG, returns=LONG, opcodes=op.TILES)
+def tile(place, width, lent):
+    """The tile in row `place`: queue its factors. The sums are added when the queue is full, or at once where they may
+    not wait. Returns how many of the rows after it are done with that."""
+    regs, code, access, patterns, storage, shared, queue = _borrowed(lent)
     row, state = code[place], queue.state
     m, n, first = np.int64(row[2]), np.int64(row[3]), place + 1
     a_form = b_form = FULL
@@ -274,25 +292,29 @@ def tile(regs, code, place, access, patterns, storage, shared, width, queue):
             a_form = form if i == 0 else joined(a_form, form)
         else:
             b_form = form if i == m else joined(b_form, form)
-    state[TAKEN] = 0
     if a_form == IMPOSSIBLE or b_form == IMPOSSIBLE:
-        add_up(regs, code, width, queue)
-        return
+        add_up(width, lent)
+        return 0
     if a_form == SPLAT and b_form == SPLAT:
         b_form = FULL
     a_size, b_size = size_of(a_form, width), size_of(b_form, width)
     step = m * a_size + n * b_size
     alike = state[_SUMS] == row[1] and state[_FORM_A] == a_form and state[_FORM_B] == b_form
     if not alike or (state[_STEPS] + 1) * step > queue.words.size:
-        add_up(regs, code, width, queue)
+        add_up(width, lent)
     state[_FIRST], state[_SUMS], state[_ROWS], state[_COLUMNS] = first + m + n, row[1], m, n
     state[_FORM_A], state[_FORM_B] = a_form, b_form
-    start = state[_STEPS] * step
-    for i in range(m + n):
-        form, size = (a_form, a_size) if i < m else (b_form, b_size)
-        bring(regs, code[first + i], form, queue.words[start : start + size], access, patterns, storage, shared, width)
-        start += size
+    start, i = state[_STEPS] * step, 0
+    while i < m + n:
+        form, size, end = (a_form, a_size, m) if i < m else (b_form, b_size, m + n)
+        into = queue.words[start : start + size]
+        if form == SAME and size == VECTOR_LANES and i + 4 <= end and neighbours(code, first + i):
+            bring_four(regs, code[first + i], into, access, storage, shared)
+            start, i = start + 4 * size, i + 4
+        else:
+            bring(regs, code[first + i], form, into, access, patterns, storage, shared, width)
+            start, i = start + size, i + 1
     state[_STEPS] += 1
     if row[5] == 0:
-        add_up(regs, code, width, queue)
-    state[TAKEN] = m + n + m * n
+        add_up(width, lent)
+    return m + n + m * n

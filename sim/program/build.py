@@ -9,6 +9,7 @@ from ..wgsl.typed import Pipeline
 from .bounds import Woven, weave
 from .code import allocate
 from .contract import combine, contract
+from .copies import drop_copies
 from .emit import Emitter
 from .lower import Lowered, lower
 from .program import Program
@@ -94,6 +95,7 @@ def _finish(
     emitter.program(lowered.body)
     code = emitter.code
     if grouped:
+        drop_copies(code)
         tile(code)
         widen(code)
     for position, label in code.jumps:

@@ -14,14 +14,10 @@ from dataclasses import dataclass
 
 from ..machine import opcodes as op
 from .code import Code, Field, Ins, Reg
+from .runs import LOADS, replace, rewrite_runs, uses_of, written
 
 _SUMS = frozenset(op.scalar_opcodes()[name] for name in op.TILED)
-_LOADS = frozenset((op.LOAD, op.LOAD_KNOWN))
 _WORTH_COPYING = 4  # sums of a tile, where a factor is not brought by its rows but copied from a register
-# What may change places with a tile, as scalar operations may: nothing that writes to memory.
-_QUIET = frozenset(
-    (*_LOADS, op.COPY, op.SPREAD, op.LEARN, op.LENGTH, op.COUNT, op.BANKS, op.SECTORS, op.BOUNDS, op.WATCH_READ)
-)
 
 
 @dataclass(frozen=True)
@@ -41,25 +37,10 @@ def tile(code: Code) -> None:
     """Put tiles before what they are made of."""
     if not any(ins.op in _SUMS for ins in code.instructions):
         return
-    uses = Counter(reg for ins in code.instructions for reg in set(ins.registers()))
-    starts = {label.position for _, label in code.jumps} | {start for start, _ in code.loops}
+    uses = uses_of(code)
     tiles: list[_Tile] = []
-    pieces: list[tuple[int, list[Ins]]] = []
-    run: list[Ins] = []
-    for position, ins in enumerate([*code.instructions, Ins(op.HALT)]):
-        if (position in starts or not _is_quiet(ins)) and run:
-            pieces.append((position - len(run), _tiled(run, uses, tiles)))
-            run = []
-        if _is_quiet(ins):
-            run.append(ins)
-        elif position < len(code.instructions):
-            pieces.append((position, [ins]))
-    _renew(code, pieces)
+    rewrite_runs(code, lambda run: _tiled(run, uses, tiles))
     _let_wait(code, tiles)
-
-
-def _is_quiet(ins: Ins) -> bool:
-    return ins.op in _QUIET or ins.op >= op.SCALAR
 
 
 # ---- one straight run --------------------------------------------------------------------------------
@@ -67,12 +48,13 @@ def _is_quiet(ins: Ins) -> bool:
 
 def _tiled(run: list[Ins], uses: Counter[Reg], tiles: list[_Tile]) -> list[Ins]:
     """The run, with tiles in it; they are added to `tiles`."""
-    for sums in _groups(run):
-        made = _made(run, sums, uses)
-        moved = made and _together(run, made)
-        if made and moved:
-            run = moved
-            tiles.append(made)
+    for group in _groups(run):
+        for sums in _products(group):
+            made = _made(run, sums, uses)
+            moved = made and _together(run, made)
+            if made and moved:
+                run = moved
+                tiles.append(made)
     return run
 
 
@@ -87,12 +69,23 @@ def _groups(run: list[Ins]) -> list[list[Ins]]:
     return groups
 
 
+def _products(sums: list[Ins]) -> list[list[Ins]]:
+    """Outer products among the sums: the rows, by A, that have the same columns, by B."""
+    rows: dict[Field, dict[Field, Ins]] = {}
+    for ins in sums:
+        if ins.b in rows.setdefault(ins.a, {}):
+            return []
+        rows[ins.a][ins.b] = ins
+    alike: dict[frozenset[Field], list[Ins]] = {}
+    for columns in rows.values():
+        alike.setdefault(frozenset(columns), []).extend(columns.values())
+    return list(alike.values())
+
+
 def _made(run: list[Ins], sums: list[Ins], uses: Counter[Reg]) -> _Tile | None:
-    """The tile of these sums, if they are a whole outer product."""
+    """The tile of an outer product, if it is worth while."""
     by_factors = {(s.a, s.b): s for s in sums}
     rows, columns = list(dict.fromkeys(s.a for s in sums)), list(dict.fromkeys(s.b for s in sums))
-    if not sums or len(by_factors) != len(sums) or len(sums) != len(rows) * len(columns):
-        return None
     if {*rows} & {*columns} or {*rows, *columns} & {s.d for s in sums}:
         return None
     early = run[: run.index(sums[0])]
@@ -110,7 +103,7 @@ def _made(run: list[Ins], sums: list[Ins], uses: Counter[Reg]) -> _Tile | None:
 def _brought(early: list[Ins], factor: Field, count: int, uses: Counter[Reg]) -> Ins:
     """The row that brings a factor: the one that makes it, where only `count` sums use it, or a copy."""
     for ins in early:
-        brings = (ins.op in _LOADS and ins.m != 1) or ins.op == op.SPREAD
+        brings = (ins.op in LOADS and ins.m != 1) or ins.op == op.SPREAD
         if brings and ins.d is factor and isinstance(factor, Reg) and uses[factor] == 1 + count:
             return ins
     return Ins(op.COPY, d=Reg(), a=factor, m=0)
@@ -123,14 +116,14 @@ def _together(run: list[Ins], tile: _Tile) -> list[Ins] | None:
     places = [i for i, ins in enumerate(run) if id(ins) in members]
     first, last = places[0], places[-1] + 1
     read: set[Reg] = set()
-    written: set[Reg] = set()
+    changed: set[Reg] = set()
     for ins in run[first:last]:
         if id(ins) in members:
             read.update(ins.registers())
-            written.update(_written(ins))
-        elif written.intersection(ins.registers()) or read.intersection(_written(ins)):
+            changed.update(written(ins))
+        elif changed.intersection(ins.registers()) or read.intersection(written(ins)):
             return None
-    sums = {reg for ins in tile.sums for reg in _written(ins)}
+    sums = {reg for ins in tile.sums for reg in written(ins)}
     if any(sums.intersection(ins.registers()) for ins in tile.factors):
         return None
     others = [ins for ins in run[first:last] if id(ins) not in members]
@@ -141,30 +134,7 @@ def _together(run: list[Ins], tile: _Tile) -> list[Ins] | None:
     return [*run[:first], *others, *tile.all, *run[last:]]
 
 
-def _written(ins: Ins) -> list[Reg]:
-    """The registers whose rows, or what is known of them, an instruction changes."""
-    fields = [ins.d, ins.a if ins.op == op.LEARN else -1]
-    return [f.of or f for f in fields if isinstance(f, Reg)]
-
-
 # ---- the whole code ----------------------------------------------------------------------------------
-
-
-def _renew(code: Code, pieces: list[tuple[int, list[Ins]]]) -> None:
-    """Put new instructions in place of the old: each piece stands for those from a position to that of the next."""
-    starts: dict[int, int] = {}
-    ends: dict[int, int] = {}
-    made: list[Ins] = []
-    for old, piece in pieces:
-        starts[old] = len(made)
-        made += piece
-        ends[old] = len(made) - 1
-    code.instructions = made
-    labels = {id(label): label for _, label in code.jumps}.values()
-    for label in labels:
-        label.position = starts[label.position]
-    code.jumps = [(ends[position], label) for position, label in code.jumps]
-    code.loops = [(starts[first], ends[last]) for first, last in code.loops]
 
 
 def _let_wait(code: Code, tiles: list[_Tile]) -> None:
@@ -179,10 +149,10 @@ def _let_wait(code: Code, tiles: list[_Tile]) -> None:
         if around:
             first, last = min(around, key=lambda loop: loop[1] - loop[0])
             own = {id(ins) for other in tiles if other.head.d == each.head.d for ins in other.all}
-            if _may_wait(code, first, last, own, {reg for ins in each.sums for reg in _written(ins)}):
+            if _may_wait(code, first, last, own, {reg for ins in each.sums for reg in written(ins)}):
                 each.head.e = 1
                 ends.add(last + 1)
-    _renew(code, [(i, [Ins(op.ADD_UP), ins] if i in ends else [ins]) for i, ins in enumerate(code.instructions)])
+    replace(code, [(i, [Ins(op.ADD_UP), ins] if i in ends else [ins]) for i, ins in enumerate(code.instructions)])
 
 
 def _may_wait(code: Code, first: int, last: int, own: set[int], sums: set[Reg]) -> bool:
