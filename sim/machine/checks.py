@@ -39,10 +39,10 @@ def wrong(kind, a, b, c, result, as_float):
 @inlined
 def all_finite(bits, lanes):
     """Whether no result needs a look."""
-    seen = np.uint32(0)
+    largest = np.uint32(0)
     for lane in range(lanes):
-        seen |= np.uint32(bits[lane] & _EXPONENT == _EXPONENT)
-    return seen == 0
+        largest = max(largest, bits[lane] & _EXPONENT)
+    return largest != _EXPONENT
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, NUMBERS, opcodes=(op.CHECK,))
