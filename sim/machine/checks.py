@@ -41,7 +41,7 @@ def all_finite(bits, lanes):
     """Whether no result needs a look."""
     largest = np.uint32(0)
     for lane in range(lanes):
-        largest = max(largest, bits[lane] & _EXPONENT)
+        largest = max(largest, np.uint32(bits[lane] & _EXPONENT))
     return largest != _EXPONENT
 
 

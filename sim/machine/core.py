@@ -47,7 +47,7 @@ def some_active(regs, mask, lanes):
     """Whether any lane of a mask row is on."""
     seen = np.uint32(0)
     for lane in range(lanes):
-        seen |= regs[mask, lane]
+        seen = np.uint32(seen | regs[mask, lane])
     return seen != 0
 
 

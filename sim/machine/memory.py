@@ -100,9 +100,9 @@ def learn(regs, a, patterns, width):
         for lane in range(start, start + VECTOR_LANES):
             highest = max(highest, row[lane])
             lowest = min(lowest, row[lane])
-            uneven |= row[lane] ^ row[start]
+            uneven = np.uint32(uneven | (row[lane] ^ row[start]))
     for lane in range(1, width):
-        jumps |= np.uint32(row[lane] - row[lane - 1]) ^ np.uint32(1)
+        jumps = np.uint32(jumps | (np.uint32(row[lane] - row[lane - 1]) ^ np.uint32(1)))
     known[LOWEST], known[HIGHEST] = lowest, highest
     known[STAMP] += 1
     known[SHAPE] = BLOCKS if uneven == 0 else (CONSECUTIVE if jumps == 0 else SCATTERED)
@@ -110,7 +110,7 @@ def learn(regs, a, patterns, width):
     while known[SHAPE] == SCATTERED and period < width:
         differs = np.uint32(0)
         for lane in range(period, width):
-            differs |= row[lane] ^ row[lane - period]
+            differs = np.uint32(differs | (row[lane] ^ row[lane - period]))
         if differs == 0:
             known[SHAPE], known[PERIOD] = PERIODIC, period
         period *= 2

@@ -106,8 +106,8 @@ def moved_together(current, before, mask, mask_before, lanes):
     distance = np.uint32(current[0] - before[0])
     differs = np.uint32(0)
     for lane in range(lanes):
-        differs |= np.uint32(current[lane] - before[lane]) ^ distance
-        differs |= mask[lane] ^ mask_before[lane]
+        moved = np.uint32(current[lane] - before[lane]) ^ distance
+        differs = np.uint32(differs | moved | (mask[lane] ^ mask_before[lane]))
     return distance, differs == 0
 
 

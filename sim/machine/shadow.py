@@ -224,7 +224,7 @@ def all_of(mask, lanes):
     """Whether every lane of a mask is on."""
     every = np.uint32(1)
     for lane in range(lanes):
-        every &= mask[lane]
+        every = np.uint32(every & mask[lane])
     return every != 0
 
 

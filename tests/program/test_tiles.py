@@ -70,7 +70,8 @@ CASES = {
     "returned from": (f"{FOUR} {LOOP} {STEP} {SUMS} if x[k] > 9.0 {{ return; }} }} {OUT}", [(2, 2, 0)]),
     "one sum": (f"var s = 0.0; {LOOP} s += x[i + k] * x[i * 2u + k]; }} y[i] = s;", [(1, 1, 1)]),
     "copied factors": (
-        f"{FOUR} {LOOP} let a = x[i + k] + 1.0; let b = x[i * 2u + k] - 2.0; let c = a * 3.0; let d = b * b; {SUMS} }} {OUT}",
+        f"""{FOUR} {LOOP} let a = x[i + k] + 1.0; let b = x[i * 2u + k] - 2.0; let c = a * 3.0; let d = b * b;
+        {SUMS} }} {OUT}""",
         [(2, 2, 1)],
     ),
     "not worth a copy": (f"var s = 0.0; {LOOP} s += (x[i + k] + 1.0) * x[k]; }} y[i] = s;", []),
