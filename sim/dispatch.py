@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,13 +14,15 @@ from .bindings.bound import Bound
 from .bindings.buffers import hide
 from .launch.launch import How, Launch, Outcome
 from .models import Device
-from .program.bounds import Woven
 from .program.build import build, build_with_bounds, build_with_sites
 from .program.program import Program
 from .program.rounding import Rounding
 from .program.shadows import Shadow
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
+
+if TYPE_CHECKING:
+    from .program.bounds import Woven
 
 _LANES_PER_BATCH = 512
 
@@ -114,3 +116,8 @@ class Dispatch:
     def writers(self) -> Launch:
         """A launch that has noted who wrote what."""
         return self.run(frozenset(("writers",)))[0]
+
+    @cached_property
+    def touched(self) -> Launch:
+        """A launch that has noted which words of storage are accessed."""
+        return self.run(frozenset(("touched",)))[0]

@@ -206,7 +206,8 @@ def slot_epochs(one: Trace, array: str, kind: str, slot: int, slots: int) -> lis
 
 def walk(one: Trace, names: Sequence[str]) -> Drawing:
     """Which elements of which matrix the workgroup loads, and after how many barriers it does so first."""
-    figure, axes = _figure(1, len(names), 3.9)
+    columns = [one.case.arrays[name].shape[1] for name in names]
+    figure, axes = _figure(1, len(names), 3.9, width_ratios=columns)
     last = max((r.epoch for name in names for r in one.of(name, "load")), default=0)
     colours = ListedColormap(_cividis(last + 1))
     image = None
@@ -337,7 +338,7 @@ def lane_map(traces: Mapping[str, Trace]) -> Drawing:
                     norm=BoundaryNorm(np.arange(-0.5, len(STATES)), len(STATES)))  # fmt: skip
         axis.set_title(f"{title}\n{one.run.counters['thread_utilization']:.1%} of all threads work", fontsize=10)
         axis.set_xlabel("requests of a subgroup, in order")
-        axis.set_yticks(range(0, one.lanes + 1, max(32, one.lanes // 8)))
+        axis.set_yticks(range(0, one.lanes, max(32, one.lanes // 8)))
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
     axes[0][0].set_ylabel("lane")
     handles = [Patch(facecolor=colour, edgecolor=GREY, label=words) for words, colour in STATES]
@@ -351,7 +352,8 @@ def utilization(by_kernel: Mapping[str, Mapping[int, float]], xlabel: str) -> Dr
     axis = axes[0][0]
     for number, (label, shares) in enumerate(by_kernel.items()):
         axis.plot(list(shares), [100 * s for s in shares.values()], color=CYCLE[number % len(CYCLE)], label=label,
-                  marker="osD^vP"[number % 6], ms=max(4, 11 - 3 * number), ls=("-", "--", ":")[number % 3])  # fmt: skip
+                  marker="osD^vP"[number % 6], ms=max(4, 11 - 3 * number), ls=("-", "--", ":")[number % 3],
+                  clip_on=False)  # fmt: skip
     axis.set_ylim(0, 105)
     axis.set_xscale("log", base=2)
     ticks = sorted({size for shares in by_kernel.values() for size in shares})

@@ -24,6 +24,7 @@ from ..errors import UsageError
 from ..probing.conflicts import Access, worst_accesses
 from .json import SITE
 from .listing import Line, against_ideal, compact, listings
+from .tables import idle_words, tables
 from .text import CHARGES, TOTALS, comparison_words
 
 # From which share of a run's excess on a line is as hot as 1, 2, 3, 4.
@@ -127,6 +128,7 @@ def _template(name: str) -> Any:
     environment.filters |= {"amount": _amount, "compact": compact, "words": comparison_words, "number": _number}
     environment.globals |= {"TOTALS": TOTALS, "CHARGES": CHARGES, "SITE": SITE}
     environment.globals |= {"heat_cells": heat_cells, "in_use": _in_use}
+    environment.globals |= {"tables": tables, "idle_words": idle_words}
     return environment.get_template(name)
 
 

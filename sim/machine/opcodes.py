@@ -60,7 +60,7 @@ MACHINE_OPS = (
     ("banks", "shared wavefronts of the access"),
     ("sectors", "global sectors of the access"),
     ("bounds", "addresses past the end of the access"),
-    ("writers", "who stores here"),
+    ("writers", "who accesses this last"),
     ("watch_read", "races of a load, and words that nobody wrote"),
     ("watch_write", "races of the store of unit D"),
     ("watch_order", "what is unordered without the barrier that is ignored; D is 1 for a store"),

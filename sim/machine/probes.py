@@ -27,6 +27,7 @@ from .tracing import trace
 for _part in rules.PARTS:
     setattr(rules, _part.__name__, register_jitable(_part))
 _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
+_atomic_wavefronts, _atomic_sectors = compiled(rules.atomic_wavefronts), compiled(rules.atomic_sectors)
 
 
 PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0))
@@ -112,6 +113,16 @@ def moved_together(current, before, mask, mask_before, lanes):
 
 
 @compiled
+def take_turns(row, rule, mask, start, end, ideal, p):
+    """What an atomic operation of one subgroup costs instead, and the least that it could."""
+    charged, turns = _atomic_sectors(p.current, mask, start, end, rule[at.SECTOR], p.scratch)
+    if row[0] == op.BANKS:
+        charged, ideal = _atomic_wavefronts(p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], p.scratch)
+    p.last[row[7], at.TURNS] += turns
+    return charged, ideal
+
+
+@compiled
 def charge(row, config, entry, mask, together, p):
     """Count one access by the device's rule into `last`."""
     slot = row[7]
@@ -141,6 +152,8 @@ def charge(row, config, entry, mask, together, p):
                 )
                 last[at.LINES] += lines
                 last[at.BYTES] += asked * entry[at.UNIT]
+            if rule[at.TURNS_TAKEN] != 0:
+                charged, ideal = take_turns(row, rule, mask, start, end, ideal, p)
             last[at.REQUESTS] += charged > 0
             last[at.CHARGED] += charged
             last[at.IDEAL] += ideal
@@ -216,7 +229,7 @@ def outside(regs, row, extra, limit, config, workgroup, together, found):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG)
 def note_writers(regs, row, config, entry, workgroup, together, lent):
-    """Remember who stores where, lane by lane in the order in which they do."""
+    """Remember who accesses what, lane by lane in the order in which they do."""
     p = _borrowed(lent)
     size, half, words = config[at.LANES], entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])

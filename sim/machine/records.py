@@ -39,7 +39,7 @@ class Probes(NamedTuple):
     addresses: NDArray[np.uint32]  # [n, w]
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
-    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
+    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that accessed it last, workgroup by workgroup
     checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
     watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
     notes: NDArray[np.int64]  # [n, NOTE_SIZE] what they wrote

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
-from .bounds import Woven, weave
 from .code import allocate
 from .contract import combine, contract
 from .copies import drop_copies
@@ -19,6 +20,9 @@ from .tiles import tile
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
 from .wide import widen
+
+if TYPE_CHECKING:
+    from .bounds import Woven
 
 
 def build(
@@ -46,6 +50,8 @@ def build_with_bounds(
     pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int
 ) -> tuple[Program, Woven]:
     """The same program with error bounds woven in (see `bounds`), and how to read them."""
+    from .bounds import weave  # which few runs need
+
     lowered = _lowered(pipeline, rounding, together, fold_floats=False)
     woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
@@ -110,6 +116,7 @@ def _finish(
         lowered.accesses,
         lowered.sites.rows,
         emitter.runs,
+        emitter.computed,
         emitter.memory_probes,
         emitter.watched,
         emitter.inspected,

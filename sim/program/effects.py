@@ -58,7 +58,7 @@ def _atomic_on(lowering: Expressions, op: str, call: typed.BuiltinCall, args: li
     kind = t.KIND[view.type.elem]
     name = f"{op}_{kind}" if op in ("max", "min") else f"{op}_u32" if op in _UNSIGNED else op
     access, address = lowering.address(view, view.type.elem, 0, writes=op != "load")
-    site = lowering.site("atomic", view, view.type.elem, call.span, 0)
+    site = lowering.site("atomic", view, view.type.elem, call.span, 0, call.builtin.name)
     results = [builder.result(kind)]
     if op == "compare":
         results.append(builder.result("bool"))

@@ -192,13 +192,13 @@ class _Lowering(Expressions):
             case typed.Loop():
                 self._loop(statement)
             case typed.Break():
-                self._jump("exit", self._breaks[-1])
+                self._jump("exit", self._breaks[-1], statement.span)
                 return False
             case typed.Continue():
-                self._jump("continue", self._loops[-1])
+                self._jump("continue", self._loops[-1], statement.span)
                 return False
-            case typed.Return(value=value):
-                return self._return(value)
+            case typed.Return():
+                return self._return(statement)
             case _:
                 name = type(statement).__name__.lower()
                 raise fail("unsupported", f"the simulator cannot run a {name} statement", statement.span)
@@ -241,19 +241,20 @@ class _Lowering(Expressions):
         )
         self.store(view, new, target.span)
 
-    def _return(self, value: typed.Expr | None) -> bool:
+    def _return(self, statement: typed.Return) -> bool:
         frame = self._frames[-1]
-        results = self.value(value) if value is not None else []
+        results = self.value(statement.value) if statement.value is not None else []
         if frame.exit is None:
             frame.results = results
             return False
         if frame.block is not None:
             for slot, part in zip(frame.block.slots, results, strict=True):
                 self.builder.set(slot, part)
-        self._jump("exit", frame.exit)
+        self._jump("exit", frame.exit, statement.span)
         return False
 
-    def _jump(self, kind: str, target: Target) -> None:
+    def _jump(self, kind: str, target: Target, span: Span) -> None:
+        self.builder.tally_computed("control", span)
         if kind == "continue":
             target.continues += 1
         else:
@@ -311,6 +312,7 @@ class _Lowering(Expressions):
         before = builder.versions()
         outer = builder.here
         header = builder.here = builder.region(loop=True)
+        builder.tally_computed("control", (statement.condition or statement).span)
         builder.changed(slot for block in self._assigned(statement) for slot in block.slots)
         condition = self.value(statement.condition)[0] if statement.condition else None
         body = builder.here = builder.region(parent=header)

@@ -155,11 +155,13 @@ class Memory:
         access = Access(view.variable, view.variable.space or "", 4, 1, 0, 0, None, _tail(view.variable))
         return self.builder.length(self.access(access))
 
-    def site(self, kind: str, view: View, leaf: t.Scalar | t.Vec, span: Span, part: int) -> int:
+    def site(
+        self, kind: str, view: View, leaf: t.Scalar | t.Vec, span: Span, part: int, name: str | None = None
+    ) -> int:
         unit = 2 if t.element_of(leaf) == _NARROW else 4
         bytes_per_lane = unit * t.components(leaf)
         number = self.sites.number(
-            Site(kind, span, view.variable.space, view.variable.name, bytes_per_lane=bytes_per_lane, part=part)
+            Site(kind, span, view.variable.space, view.variable.name, bytes_per_lane, part, name=name)
         )
         self.builder.tally(number)
         return number

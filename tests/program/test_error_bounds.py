@@ -309,6 +309,22 @@ def test_integers_made_of_floats_have_a_bound_of_nothing_or_everything():
     assert done.bounds["n"].tolist() == [0.0, np.inf]
 
 
+def test_integers_beside_floats_too():
+    source = """
+        struct S { n: vec2i, f: f32, m: array<u32, 3> }
+        @group(0) @binding(0) var<storage, read_write> s: array<S>;
+        @compute @workgroup_size(2) fn main(@builtin(local_invocation_index) i: u32) {
+            s[i].f = s[i].f * 0.1;
+            s[i].n.y = bitcast<i32>(s[i].f);
+            s[i].m[1]++;
+        }
+    """
+    given = np.tile(np.array([0, 0, np.array(3, f32).view(np.uint32), 7, 7, 7], np.uint32), (2, 1))
+    for row in sim.simulate(source, grid=1, bindings={"s": given}, probes="none").bounds["s"]:
+        assert (row == np.inf).tolist() == [False, True, False, False, False, False]
+        assert 0 < row[2] < 1e-7
+
+
 def test_bytes_and_structured_arrays_have_a_bound_for_each_word():
     source = """
         @group(0) @binding(0) var<storage, read_write> y: array<vec2f>;
