@@ -142,7 +142,8 @@ def _let_wait(code: Code, tiles: list[_Tile]) -> None:
     numbers: dict[tuple[Field, ...], int] = {}
     ends: set[int] = set()
     for each in tiles:
-        each.head.d = numbers.setdefault(tuple(ins.d for ins in each.sums), len(numbers))
+        alike = (each.sums[0].op, each.head.a, each.head.b, *(ins.d for ins in each.sums))
+        each.head.d = numbers.setdefault(alike, len(numbers))
     for each in tiles:
         position = next(i for i, ins in enumerate(code.instructions) if ins is each.head)
         around = [loop for loop in code.loops if loop[0] <= position <= loop[1]]

@@ -65,6 +65,13 @@ CASES = {
         f"{FOUR} {LOOP} {{ {STEP} {SUMS} }} {{ {STEP.replace('+ k', '+ k * 3u')} {SUMS} }} }} {OUT}",
         [(2, 2, 1), (2, 2, 1)],
     ),
+    "two shapes": (
+        f"""{FOUR} {LOOP}
+        {{ let a = x[i + k]; s0 += a * x[k]; s1 += a * x[k + 1u]; s2 += a * x[k + 2u]; s3 += a * x[k + 9u]; }}
+        {{ let b = x[k + 5u]; s0 += x[i + k] * b; s1 += x[i * 3u] * b; s2 += x[i * 5u] * b; s3 += x[i ^ k] * b; }}
+        }} {OUT}""",
+        [(1, 4, 0), (4, 1, 0)],
+    ),
     "seen in the loop": (f"{FOUR} {LOOP} {STEP} {SUMS} s1 *= 0.5; }} {OUT}", [(2, 2, 0)]),
     "left early": (f"{FOUR} {LOOP} {STEP} {SUMS} if k == 3u {{ break; }} }} {OUT}", [(2, 2, 1)]),
     "returned from": (f"{FOUR} {LOOP} {STEP} {SUMS} if x[k] > 9.0 {{ return; }} }} {OUT}", [(2, 2, 0)]),
