@@ -11,14 +11,17 @@ from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
 from .code import allocate
 from .contract import combine, contract
+from .copies import drop_copies
 from .emit import Emitter
 from .lower import Lowered, lower
 from .padding import count_padding
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
+from .tiles import tile
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
+from .wide import widen
 
 if TYPE_CHECKING:
     from .bounds import Woven
@@ -32,9 +35,11 @@ def build(
     together: int,
     trace: str | None = None,
     policy: str = "clamp",
+    grouped: bool = True,
 ) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
-    `policy`: of indices past their end, see `lower`."""
+    `policy`: of indices past their end, see `lower`; `grouped`: whether instructions that belong together are taken at
+    once, which changes no bit."""
     looks = {"checks": "bounds" in probes, "inspects": "nan" in probes}
     lowered = _lowered(pipeline, rounding, together, trace=trace, policy=policy, **looks)
     if "nan" in probes:
@@ -43,7 +48,7 @@ def build(
             each.active = each.result in uses.count
     elif not rounding.contracts:
         combine(lowered.body, _analysed(lowered, together)[1])
-    return _finish(pipeline, lowered, probes, together, [])
+    return _finish(pipeline, lowered, probes, together, [], grouped)
 
 
 def build_with_bounds(
@@ -98,12 +103,21 @@ def _filtered(pipeline: Pipeline) -> frozenset[str]:
 
 
 def _finish(
-    pipeline: Pipeline, lowered: Lowered, probes: frozenset[str], together: int, shadows: list[Shadow]
+    pipeline: Pipeline,
+    lowered: Lowered,
+    probes: frozenset[str],
+    together: int,
+    shadows: list[Shadow],
+    grouped: bool = True,
 ) -> Program:
     uniformity, uses = _analysed(lowered, together)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
+    if grouped:
+        drop_copies(code)
+        tile(code)
+        widen(code)
     for position, label in code.jumps:
         code.instructions[position].a = label.position
     rows = allocate(code, len(emitter.inputs) + len(emitter.constants))
