@@ -15,6 +15,7 @@ from .bindings.buffers import hide
 from .launch.launch import How, Launch, Outcome
 from .models import Device
 from .program.build import build, build_with_bounds, build_with_sites
+from .program.passes import Passes
 from .program.program import Program
 from .program.rounding import Rounding
 from .program.shadows import Shadow
@@ -29,13 +30,16 @@ _LANES_PER_BATCH = 512
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
-def _built(pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None) -> Program:
+def _built(
+    pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None, passes: Passes
+) -> Program:
     """The program of a pipeline; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, rounding, probes, together, trace)
+    key = (pipeline.entry.name, values, rounding, probes, together, trace, passes)
     if key not in programs:
-        programs[key] = build(pipeline, rounding=rounding, probes=probes, together=together, trace=trace)
+        how = {"rounding": rounding, "probes": probes, "together": together, "trace": trace, "passes": passes}
+        programs[key] = build(pipeline, **how)
     return programs[key]
 
 
@@ -76,7 +80,7 @@ class Dispatch:
         if self.device.merge_adjacent and probes & {"banks", "sectors"}:
             probes |= {"merged"}
         name = None if how.trace is None else how.trace.variable
-        program = _built(self.pipeline, self.rounding, probes, self.together(how), name)
+        program = _built(self.pipeline, self.rounding, probes, self.together(how), name, how.passes)
         launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first

@@ -12,28 +12,41 @@ from .code import allocate
 from .contract import combine, contract
 from .emit import Emitter
 from .lower import Lowered, lower
+from .passes import ALL, MODELLED, Passes
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
+from .verify import checked
 
 if TYPE_CHECKING:
     from .bounds import Woven
 
 
 def build(
-    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
+    pipeline: Pipeline,
+    *,
+    rounding: Rounding,
+    probes: frozenset[str],
+    together: int,
+    trace: str | None = None,
+    passes: Passes = ALL,
 ) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
-    lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
-    if "nan" in probes:
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
+    `passes`: those that are on."""
+    if rounding.contracts or "merged" in probes:
+        passes |= MODELLED
+    checks, inspects = "bounds" in probes, "nan" in probes
+    lowered = _lowered(pipeline, rounding, together, checks=checks, inspects=inspects, trace=trace, passes=passes)
+    if inspects:
         _, uses = _analysed(lowered, together)
         for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
             each.active = each.result in uses.count
-    elif not rounding.contracts:
-        combine(lowered.body, _analysed(lowered, together)[1])
-    return _finish(pipeline, lowered, probes, together, [])
+    elif "combine" in passes and not rounding.contracts:
+        combine(lowered.body, _analysed(lowered, together, passes)[1])
+        checked(lowered)
+    return _finish(pipeline, lowered, probes, together, [], passes)
 
 
 def build_with_bounds(
@@ -63,12 +76,16 @@ def _lowered(
     inspects: bool = False,
     fold_floats: bool = True,
     trace: str | None = None,
+    passes: Passes = ALL,
 ) -> Lowered:
-    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, fold_floats=fold_floats, trace=trace)
+    how = {"checks": checks, "inspects": inspects, "fold_floats": fold_floats, "trace": trace, "passes": passes}
+    lowered = lower(pipeline, rounding, **how)
+    checked(lowered)
     if rounding.contracts:
         uniformity, uses = _analysed(lowered, together)
         # What is traced is rounded as if it were not.
         contract(lowered.body, find_uses(lowered.body, uniformity, notes=False) if lowered.points else uses)
+        checked(lowered)
     return lowered
 
 
@@ -79,15 +96,20 @@ def _filtered(pipeline: Pipeline) -> frozenset[str]:
 
 
 def _finish(
-    pipeline: Pipeline, lowered: Lowered, probes: frozenset[str], together: int, shadows: list[Shadow]
+    pipeline: Pipeline,
+    lowered: Lowered,
+    probes: frozenset[str],
+    together: int,
+    shadows: list[Shadow],
+    passes: Passes = ALL,
 ) -> Program:
-    uniformity, uses = _analysed(lowered, together)
+    uniformity, uses = _analysed(lowered, together, passes)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
     for position, label in code.jumps:
         code.instructions[position].a = label.position
-    rows = allocate(code, len(emitter.inputs) + len(emitter.constants))
+    rows = allocate(code, len(emitter.inputs) + len(emitter.constants), "rows" in passes)
     offsets, size = _shared_offsets(pipeline, shadows)
     return Program(
         np.array([ins.encode() for ins in code.instructions], np.int32),
@@ -112,9 +134,10 @@ def _finish(
     )
 
 
-def _analysed(lowered: Lowered, together: int) -> tuple[Uniformity, Uses]:
-    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
-    return uniformity, find_uses(lowered.body, uniformity)
+def _analysed(lowered: Lowered, together: int, passes: Passes = ALL) -> tuple[Uniformity, Uses]:
+    slots = lowered.builder.slots
+    uniformity = analyse(lowered.body, lowered.accesses, slots, alone=together == 1, passes=passes)
+    return uniformity, find_uses(lowered.body, uniformity, passes=passes)
 
 
 def _shared_offsets(pipeline: Pipeline, shadows: list[Shadow]) -> tuple[dict[str, int], int]:
