@@ -127,8 +127,8 @@ class _Verifier:
             scope.values.update(item.results)
 
     def _use(self, value: Value, kind: str, item: ir.Item, scope: _Scope) -> None:
-        self._expect(value in scope.values, item, f"uses {value!r}, which may not have been computed")
-        self._expect(value.kind == kind, item, f"uses {value!r}, a {value.kind}, as {kind}")
+        self._expect(value in scope.values, item, f"uses %{value.id}, which may not have been computed")
+        self._expect(value.kind == kind, item, f"uses %{value.id}, of kind {value.kind}, as {kind}")
 
     def _written(self, slots: list[Slot], item: ir.Item, scope: _Scope) -> None:
         for slot in slots:
@@ -136,7 +136,8 @@ class _Verifier:
 
     def _expect(self, holds: bool, item: ir.Item, what: str) -> None:
         if not holds:
-            raise Crash(f"the intermediate program is malformed: {item!r:.200} {what}", None)
+            name = f"%{item.id} = {item.op}" if isinstance(item, Value) else type(item).__name__
+            raise Crash(f"the intermediate program is malformed: {name} {what}")
 
 
 def _goes_on(item: ir.Item, loop: ir.Loop) -> bool:
