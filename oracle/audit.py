@@ -294,7 +294,7 @@ def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | Non
 
     def tell(index: tuple[int, ...]) -> str | None:
         place = writer(name, int(np.ravel_multi_index(index, shape)))
-        return None if place is None else str(place)
+        return "nobody" if place is None else str(place)
 
     return tell
 

@@ -62,10 +62,15 @@ def _element(launch: Launch, site: Site, access: Access, address: int) -> tuple[
     signed = address - (1 << 32) if address >= 1 << 31 else address
     index = signed // access.stride
     if site.kind == "index":
-        what = f"index {index} of {site.variable}, which has {launch.elements(access)} elements"
+        what = f"index {index} of {site.variable}, which has {_elements(launch, access)}"
         return what, "WGSL takes some element instead, but not one that you can count on"
-    what = f"{site.kind} of {site.variable}[{index}], which has {launch.elements(access)} elements"
+    what = f"{site.kind} of {site.variable}[{index}], which has {_elements(launch, access)}"
     return what, "WebGPU keeps such an access inside the buffer, but not at a place you can count on"
+
+
+def _elements(launch: Launch, access: Access) -> str:
+    count = launch.elements(access)
+    return f"{count} element" if count == 1 else f"{count} elements"
 
 
 def _texel(site: Site) -> tuple[str, str]:
