@@ -81,10 +81,11 @@ class Region:
 @dataclass(eq=False, slots=True)
 class Count:
     """Counts executions and active lanes once for all the sites of one straight run, and for all that is computed in
-    it: how many instructions of which class (see `mix`) at which place."""
+    it: how many instructions of which class (see `mix`) at which place. `rounded`: FLOPs, and what they give."""
 
     sites: list[int] = field(default_factory=list)
     computed: dict[tuple[str, Span], int] = field(default_factory=dict)
+    rounded: list[tuple[int, tuple[Value, ...]]] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -445,6 +446,10 @@ class Builder:
     def tally(self, site: int) -> None:
         """`site` is executed here."""
         self._count().sites.append(site)
+
+    def tally_rounded(self, flops: int, values: Iterable[Value]) -> None:
+        """So many FLOPs are done here for these values."""
+        self._count().rounded.append((flops, tuple(values)))
 
     def tally_computed(self, name: str | None, span: Span) -> None:
         """An instruction of this class (None: nothing) is executed here; `span` is where the source has it."""
