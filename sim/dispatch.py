@@ -84,7 +84,7 @@ class Dispatch:
             together=self.together(how),
             trace=name,
             policy=how.policy,
-            grouped=how.grouped,
+            passes=how.passes,
         )
         launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)

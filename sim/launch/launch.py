@@ -21,6 +21,7 @@ from ..machine.records import make_probes, make_queue, queue_words
 from ..models import Device
 from ..program import handles
 from ..program.access import NOWHERE, UNITS_PER_ACCESS, Access
+from ..program.passes import ALL, Passes
 from ..program.program import MemoryProbe, Program
 from ..program.sites import Site
 from ..wgsl import types as t
@@ -61,8 +62,7 @@ class How:
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
     a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
-    whose values are noted. `grouped`: whether instructions are taken several at
-    once.
+    whose values are noted. `passes`: by which the program is made shorter; nothing depends on them.
     """
 
     policy: str = "clamp"
@@ -72,7 +72,7 @@ class How:
     ignored: Site | None = None
     threads: int | None = None
     trace: Trace | None = None
-    grouped: bool = True
+    passes: Passes = ALL
 
 
 class Launch:
