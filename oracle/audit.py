@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -178,8 +178,8 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         device=options.device,
         run=run,
         outputs=tuple(checks),
-        counters=_counter_checks(case, run),
-        limits=_limit_checks(case, run),
+        counters=_counter_checks(case, run.counters),
+        limits=_limit_checks(case, run.pipeline, run.device),
         findings=tuple(FindingCheck(f, f.code in case.kernel.allow) for f in run.findings),
         adapter=adapter,
         notes=tuple(notes),
@@ -379,10 +379,22 @@ def golden_place(kernel: Kernel, shape: Shape) -> Path:
     return golden_files.place(kernel.path.parent, kernel.name, str(shape))
 
 
-def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:
+def judged_as(audit: Audit, charged: Charged) -> Audit:
+    """The same run as another device is charged for it: held against its own limits, and its counters against the
+    manifest's."""
+    case, pipeline = audit.case, audit.run.pipeline
+    return replace(
+        audit,
+        device=charged.device.name,
+        counters=_counter_checks(case, charged.counters),
+        limits=_limit_checks(case, pipeline, charged.device),
+    )
+
+
+def _counter_checks(case: Case, counters: Mapping[str, float]) -> tuple[CounterCheck, ...]:
     checks = []
     for name, expected in expected_counters(case).items():
-        totals = with_derived(run.counters)
+        totals = with_derived(counters)
         if name not in totals:
             close = near_miss(name, [*totals, *(binding.name for binding in case.kernel.bindings)])
             raise UsageError(f"{case.kernel.path}: [expect] names {name}, which is no output and no counter{close}")
@@ -390,14 +402,13 @@ def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:
     return tuple(checks)
 
 
-def _limit_checks(case: Case, run: Any) -> tuple[LimitCheck, ...]:
-    pipeline = run.pipeline
+def _limit_checks(case: Case, pipeline: Any, device: Any) -> tuple[LimitCheck, ...]:
     sizes: dict[str, dict[str, int]] = {"storage": {}, "uniform": {}}
     for variable in pipeline.globals:
         if variable.space in sizes:
             sizes[variable.space][variable.name] = case.bindings[variable.name].nbytes
     asked = (case.grid, pipeline.workgroup_size, pipeline.workgroup_bytes, sizes["storage"], sizes["uniform"])
-    return tuple(_limit_check(exceeded, run.device) for exceeded in check_dispatch(*asked))
+    return tuple(_limit_check(exceeded, device) for exceeded in check_dispatch(*asked))
 
 
 def _limit_check(exceeded: Exceeded, device: Any) -> LimitCheck:

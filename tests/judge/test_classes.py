@@ -145,10 +145,8 @@ def test_a_digest_is_enough_to_tell_of_fusing(case) -> None:
 
 
 def test_costs_are_told_by_what_people_pay_for() -> None:
-    names = (
-        "shared_wavefronts shared_ideal_wavefronts global_sectors global_ideal_sectors barriers flops global_bytes "
-        "active_lanes workgroup_memory_bytes"
-    ).split()
+    names = ["shared_wavefronts", "shared_ideal_wavefronts", "global_sectors", "global_ideal_sectors", "barriers",
+             "flops", "global_bytes", "active_lanes", "workgroup_memory_bytes"]  # fmt: skip
     before = dict.fromkeys(names, 10.0)
     assert cost(before, before) is None
     for name, words in [

@@ -78,6 +78,8 @@ class Run:
     )
     pipeline: SimpleNamespace | None = None
     loose: frozenset = frozenset()
+    instructions: tuple = ()
+    traffic: tuple = ()
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"
