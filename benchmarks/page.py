@@ -32,9 +32,9 @@ class Document:
 HEAD = """\
 # How fast it is
 
-Written by `make bench`: {kernel} {shape}, on {cores} cores of {processor}, Python {python}. In each of
-{rounds} rounds every way has its turn, one after the other, after a first round that is not counted. Figures are the
-median, with the least and the most in brackets. A ratio is taken within each round.
+Written by `make bench`: {kernel} {shape}, on {cores} cores of {processor}, Python {python}, where the load was {load}
+the minute before. In each of {rounds} rounds every way has its turn, one after the other, after a first round that is
+not counted. Figures are the median, with the least and the most in brackets. A ratio is taken within each round.
 
 {what}
 """
