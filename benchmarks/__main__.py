@@ -110,9 +110,7 @@ def _machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "processor": _processor(),
         "python": platform.python_version(),
-        "load": round(os.getloadavg()[0], 1)
-        if hasattr(os, "getloadavg")
-        else None,  # of the minute before
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,  # of the minute before
     }
 
 

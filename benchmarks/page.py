@@ -39,6 +39,8 @@ not counted. Figures are the median, with the least and the most in brackets. A 
 {what}
 """
 
+RULES = dict.fromkeys(("seconds", "MFLOP/s", "ratio"), "---:")  # of columns
+
 SCALED = """\
 Where a peer is too slow for the whole product, it does one of fewer of the same tiles, at two depths. Its rate is the
 work that the deeper one does more, by the seconds that it takes longer: starting up, compiling and reading data cost it
@@ -75,7 +77,8 @@ def _sections(document: Document, grown: Growth, plot: str) -> Iterable[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    """Figures to the right, words to the left."""
+    lines = [head, [RULES.get(name, "---") for name in head], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
