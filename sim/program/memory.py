@@ -102,10 +102,12 @@ class Memory:
         """An index that stays in bounds. Spec: "Robustness", the view expression's index is clamped."""
         builder = self.builder
         index = builder.reinterpret("u32", step.index)
-        self._check(step, index, variable)
         last = builder.const("u32", step.count - 1) if step.count is not None else length
         assert last is not None
-        return builder.op("min_u32", index, last)
+        inside = builder.op("min_u32", index, last)
+        if inside is not index:  # else it cannot be anywhere else, and there is nothing to look at
+            self._check(step, index, variable)
+        return inside
 
     def _check(self, step: Step, index: Value, variable: Variable) -> None:
         """Have an index looked at; once for each place, although a composite is many accesses."""
