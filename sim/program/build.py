@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,18 +11,26 @@ from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
 from .code import allocate
 from .contract import combine, contract
+from .copies import drop_copies
 from .emit import Emitter
 from .lower import Lowered, lower
+from .padding import count_padding
 from .passes import ALL, MODELLED, Passes
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
+from .tiles import tile
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
 from .verify import checked
+from .wide import widen
 
 if TYPE_CHECKING:
     from .bounds import Woven
+
+
+# Passes over instructions, in their order.
+SHORTER = {"rename": drop_copies, "tiles": tile, "wide": widen}
 
 
 def build(
@@ -31,15 +40,16 @@ def build(
     probes: frozenset[str],
     together: int,
     trace: str | None = None,
+    policy: str = "clamp",
     passes: Passes = ALL,
 ) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
-    `passes`: those that are on."""
+    `policy`: of indices past their end, see `lower`; `passes`: those that are on."""
     if rounding.contracts or "merged" in probes:
         passes |= MODELLED
-    checks, inspects = "bounds" in probes, "nan" in probes
-    lowered = _lowered(pipeline, rounding, together, checks=checks, inspects=inspects, trace=trace, passes=passes)
-    if inspects:
+    looks = {"checks": "bounds" in probes, "inspects": "nan" in probes}
+    lowered = _lowered(pipeline, rounding, together, trace=trace, policy=policy, passes=passes, **looks)
+    if "nan" in probes:
         _, uses = _analysed(lowered, together)
         for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
             each.active = each.result in uses.count
@@ -50,21 +60,30 @@ def build(
 
 
 def build_with_bounds(
-    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int
+    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int, policy: str
 ) -> tuple[Program, Woven]:
     """The same program with error bounds woven in (see `bounds`), and how to read them."""
     from .bounds import weave  # which few runs need
 
-    lowered = _lowered(pipeline, rounding, together, fold_floats=False)
+    lowered = _lowered(pipeline, rounding, together, fold_floats=False, policy=policy)
     woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
 
 
-def build_with_sites(pipeline: Pipeline, *, rounding: Rounding, together: int) -> tuple[Program, list[Shadow]]:
+def build_with_sites(
+    pipeline: Pipeline, *, rounding: Rounding, together: int, policy: str
+) -> tuple[Program, list[Shadow]]:
     """The same program, which also leaves at each element of a buffer 1 + the site that stored it last."""
-    lowered = _lowered(pipeline, rounding, together)
+    lowered = _lowered(pipeline, rounding, together, policy=policy)
     shadows = mark_stores(lowered)
     return _finish(pipeline, lowered, frozenset(), together, shadows), shadows
+
+
+def build_with_padding(pipeline: Pipeline, *, rounding: Rounding, together: int, policy: str) -> Program:
+    """The same program, which also leaves the FLOPs of each invocation that are for nothing (see `padding`)."""
+    lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
+    count_padding(lowered, prod(pipeline.workgroup_size))
+    return _finish(pipeline, lowered, frozenset(), together, [])
 
 
 def _lowered(
@@ -72,14 +91,12 @@ def _lowered(
     rounding: Rounding,
     together: int,
     *,
+    policy: str,
     checks: bool = False,
     inspects: bool = False,
-    fold_floats: bool = True,
-    trace: str | None = None,
-    passes: Passes = ALL,
+    **how: Any,
 ) -> Lowered:
-    how = {"checks": checks, "inspects": inspects, "fold_floats": fold_floats, "trace": trace, "passes": passes}
-    lowered = lower(pipeline, rounding, **how)
+    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, policy=policy, **how)
     checked(lowered)
     if rounding.contracts:
         uniformity, uses = _analysed(lowered, together)
@@ -107,6 +124,9 @@ def _finish(
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
+    for name, shorten in SHORTER.items():
+        if name in passes:
+            shorten(code)
     for position, label in code.jumps:
         code.instructions[position].a = label.position
     rows = allocate(code, len(emitter.inputs) + len(emitter.constants), "rows" in passes)
@@ -119,6 +139,7 @@ def _finish(
         lowered.accesses,
         lowered.sites.rows,
         emitter.runs,
+        emitter.computed,
         emitter.memory_probes,
         emitter.watched,
         emitter.inspected,

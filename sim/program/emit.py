@@ -60,6 +60,7 @@ class Emitter:
     inputs: dict[str, int] = field(default_factory=dict)
     constants: dict[int, int] = field(default_factory=dict)
     runs: list[list[int]] = field(default_factory=list)
+    computed: list[dict[tuple[str, Span], int]] = field(default_factory=list)
     memory_probes: list[MemoryProbe] = field(default_factory=list)
     watched: list[MemoryProbe] = field(default_factory=list)
     inspected: list[Inspected] = field(default_factory=list)
@@ -205,13 +206,14 @@ class Emitter:
         match item:
             case Value():
                 self._value(item)
-            case ir.Count(sites=sites):
+            case ir.Count(sites=sites, computed=computed):
                 if "lanes" in self.probes:
                     work = any(self.sites[s].is_work for s in sites)
                     through = self._mask if self._in_body else self._through
                     mask, through = self._mask_field(), -1 if through is None else through
                     self._add(Ins(op.COUNT, a=len(self.runs), b=through, m=mask, x=int(work)))
                     self.runs.append(sites)
+                    self.computed.append(computed)
             case ir.Set():
                 self._set(item)
             case ir.Pick(result=result, block=block, index=index) if result in self.uses.count:
@@ -338,7 +340,7 @@ class Emitter:
         if access.space == "workgroup":
             kinds.append("banks")
         elif access.space == "storage":
-            kinds.append("sectors")
+            kinds += ["sectors", "touched"]
             if access.writes:
                 kinds.append("writers")
         for kind in kinds:
@@ -579,7 +581,7 @@ class Emitter:
 # What each barrier orders, and the memory that it is of.
 ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
 _CHARGED = ("banks", "sectors")
-_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS}
+_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS, "touched": op.WRITERS}
 
 
 def _signed(value: int) -> int:

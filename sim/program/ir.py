@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..machine.scalar import OPS
+from ..wgsl.source import Span
 from .bits import from_bits, to_bits
 from .passes import ALL, Passes
 from .ranges import within
@@ -81,9 +82,12 @@ class Region:
 
 @dataclass(eq=False, slots=True)
 class Count:
-    """Counts executions and active lanes once for all the sites of one straight run."""
+    """Counts executions and active lanes once for all the sites of one straight run, and for all that is computed in
+    it: how many instructions of which class (see `mix`) at which place. `rounded`: FLOPs, and what they give."""
 
     sites: list[int] = field(default_factory=list)
+    computed: dict[tuple[str, Span], int] = field(default_factory=dict)
+    rounded: list[tuple[int, tuple[Value, ...]]] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -452,7 +456,21 @@ class Builder:
 
     def tally(self, site: int) -> None:
         """`site` is executed here."""
+        self._count().sites.append(site)
+
+    def tally_rounded(self, flops: int, values: Iterable[Value]) -> None:
+        """So many FLOPs are done here for these values."""
+        self._count().rounded.append((flops, tuple(values)))
+
+    def tally_computed(self, name: str | None, span: Span) -> None:
+        """An instruction of this class (None: nothing) is executed here; `span` is where the source has it."""
+        if name is not None:
+            computed = self._count().computed
+            computed[name, span] = computed.get((name, span), 0) + 1
+
+    def _count(self) -> Count:
+        """What counts the straight run that we are in."""
         if self.here.count is None:
             self.here.count = Count()
             self.here.items.append(self.here.count)
-        self.here.count.sites.append(site)
+        return self.here.count

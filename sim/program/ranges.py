@@ -17,12 +17,18 @@ _DEPTH = 6  # operations that are looked through
 
 def within(name: str, args: tuple[Value, ...]) -> Value | None:
     """The left operand, where `name` would keep it within a constant that it cannot be beyond."""
-    if name not in ("min_u32", "and_u32") or args[1].op != "const":
+    rule = _KEEPS.get(name)
+    if rule is None or args[1].op != "const":
         return None
-    limit = args[1].imm
-    if name == "and_u32" and limit & (limit + 1):  # not all ones
-        return None
-    return args[0] if most(args[0]) <= limit else None
+    return args[0] if rule(most(args[0]), args[1].imm) else None
+
+
+# Operation -> whether it leaves every number up to the first as it is, by a constant on the right.
+_KEEPS: dict[str, Callable[[int, int], bool]] = {
+    "min_u32": lambda largest, limit: largest <= limit,
+    "rem_u32": lambda largest, limit: largest < limit,
+    "and_u32": lambda largest, limit: largest <= limit and limit & (limit + 1) == 0,  # all ones
+}
 
 
 def most(value: Value, depth: int = _DEPTH) -> int:
