@@ -112,6 +112,7 @@ LOOP = "var s = 0.0; for (var k = 0u; k < n; k++) { s += x[i + k * 64u] * x[i * 
 SHORTER = {
     "fold": ("let a = 2u; y[i + a * 3u] = 1.0;", "instructions"),
     "simplify": ("y[(i / 8u) * 1u] = 1.0;", "instructions"),
+    "ranges": ("var a = array(1.0, 2.0, 3.0, 4.0); y[i] = a[i % 4u];", "instructions"),
     "number": ("y[i * n + 1u] = x[i * n];", "instructions"),
     "forward": ("var a = 2u; y[i + a * 3u] = 1.0;", "instructions"),
     "place": (LOOP, "in loops"),
