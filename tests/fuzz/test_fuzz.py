@@ -49,7 +49,7 @@ def test_calls_are_mended_from_the_inside() -> None:
 @SLOW
 @given(programs())
 def test_every_program_is_valid_wgsl(program: Program) -> None:
-    sim.check(program.text).pipeline("main", program.overrides)
+    sim.check(program.text).pipeline("main", {**program.overrides})
 
 
 def test_a_program_is_the_same_again_and_after_a_file() -> None:
