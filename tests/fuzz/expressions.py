@@ -144,8 +144,8 @@ class Expressions:
         return self.leaf(type_)
 
     def _apply(self, form: Form, depth: int) -> Text:
-        below = depth - 1 if len(form.params) <= 3 else 0
-        args = [self.expression(param, below) for param in form.params]
+        args = [self.expression(param, depth - 1) for param in form.params[:3]]
+        args += [self.expression(param, 0) for param in form.params[3:]]
         for number in form.limited:
             if args[number].constant:
                 args[number] = Text(f"{form.params[number]}({4 * number + self.choice.below(4)})", True)
