@@ -42,8 +42,8 @@ fuzz: $(READY)
 fuzz-reader: $(READY)
 	$(PY) -m tests.fuzz_reader $(or $(N),200000)
 
-bench: $(READY) ## simulator against lavapipe and BLAS
-	$(PY) -m benchmarks
+bench: $(READY) ## against lavapipe, BLAS and the other programs that are here; writes docs/benchmarks.md
+	$(PY) -m benchmarks --peers --page docs/benchmarks.md
 
 notebooks: $(READY) ## run them, and write them as HTML into notebooks/output
 	.venv/bin/uv sync --quiet --frozen --inexact --all-extras --group render

@@ -227,6 +227,11 @@ def compare(
     )
 
 
+def rejected(actual: np.ndarray, expected: np.ndarray, rule: Rule, bound: np.ndarray | None = None) -> np.ndarray:
+    """True for each element that `rule` rejects; shapes are equal."""
+    return RULES[rule.name].judge(Pair(actual, expected, bound, rule.limits))[0]
+
+
 def bits_of(array: np.ndarray) -> np.ndarray:
     """The same bytes as unsigned integers."""
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").reshape(array.shape)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,23 +15,26 @@ from .bindings.buffers import Key, bind
 from .checking import check
 from .counters import SiteCounters, site_counters, totals
 from .dispatch import Dispatch
-from .error_bounds import Bounds, derive_bounds
 from .findings.allow import silence
 from .findings.barriers import find_redundant
 from .findings.explain import explain
 from .findings.finding import Finding
 from .findings.replay import Judge
+from .instructions import Instructions, count_instructions
 from .launch import schedules
 from .launch.launch import POLICIES, How, Launch, Outcome
 from .launch.tracing import Trace, TraceRow
 from .launch.tracing import rows as trace_rows
 from .machine.opcodes import opcode_names
 from .models import Device, check_dispatch, get
-from .program.bounds import is_loose
 from .program.program import Program
+from .traffic import Traffic, traffic
 from .wgsl.diagnostics import fail
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
+
+if TYPE_CHECKING:
+    from .error_bounds import Bounds
 
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "redundant")
 _ASKED_FOR = frozenset(("redundant",))  # not in "all": they take more runs
@@ -60,7 +63,8 @@ class Run:
 
     `outputs`: every writable binding as it was given (same dtype and shape), keyed as it was given. `counters`: totals
     by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`, `simt_efficiency`,
-    `thread_utilization`. `sites`: counters of each place in the source. `silenced`: findings that comments in
+    `thread_utilization`. `sites`: counters of each place in the source; `instructions`: those executed, by class and
+    place. `silenced`: findings that comments in
     the shader answer for, see `allow`. `finished`: workgroups that ran to their end. `trace`: the changes of the
     variable that was traced; `trace_missed`: values that came after the trace's limit.
     """
@@ -68,6 +72,7 @@ class Run:
     outputs: dict[Key, Any]
     counters: dict[str, float]
     sites: list[SiteCounters]
+    instructions: list[Instructions]
     findings: list[Finding]
     silenced: list[Finding]
     program: Program
@@ -92,12 +97,29 @@ class Run:
     def bounds(self) -> Bounds:
         """How far other implementations may be from `outputs`. The first use runs the dispatch again, several times as
         long."""
+        from .error_bounds import derive_bounds  # which few runs need
+
         return derive_bounds(self._dispatch, self.outputs)
+
+    @cached_property
+    def traffic(self) -> list[Traffic]:
+        """Of each storage buffer the bytes that are asked for, moved, and touched at all. The first use runs the
+        dispatch again. Nothing is asked for or moved where the probe `sectors` was left out."""
+        return traffic(self._dispatch, self.sites)
+
+    @property
+    def padding_flops(self) -> int:
+        """FLOPs that are certain to be for nothing, as of outputs past the edge of a matrix: no result of theirs gets
+        to a store, an atomic operation or an exchange that the invocation came to. Zeros that are multiplied are not
+        told from others. The first use runs the dispatch again."""
+        return self._dispatch.padding_flops
 
     @cached_property
     def loose(self) -> frozenset[str]:
         """The operations of this run in which implementations are sure to differ, such as exp_f32. Where there are
         none, those that round to nearest and fuse alike agree bit for bit."""
+        from .program.bounds import is_loose
+
         names = opcode_names()
         return frozenset(name for code in np.unique(self.program.code[:, 0]) if is_loose(name := names[int(code)]))
 
@@ -172,6 +194,7 @@ def simulate(
         last.outputs(),
         _totals(sites, dispatch, outcome.worked, names),
         sites,
+        count_instructions(launch.program, outcome.blocks),
         findings,
         silenced,
         launch.program,

@@ -98,9 +98,9 @@ def _lanes(run: Any) -> int:
 
 
 def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
-    """The case and its simulated run, on the largest part of the grid whose log is not too long.
+    """The case and its simulated run, on a part of the grid whose log is not too long: both sides run the same part.
 
-    The longest axis is halved until it is: both sides run the same part.
+    The longest axis is halved until that is so, taking all workgroups for alike.
     """
     from ..audit import simulate
 
@@ -118,9 +118,16 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
         if workgroups == 1:
             title = f"{case.kernel.name} {case.shape}"
             raise UsageError(f"{title}: one workgroup alone makes {rows:,} rows; choose a smaller shape")
-        longest = max(range(3), key=lambda axis: run.grid[axis])
-        grid = tuple(-(-n // 2) if axis == longest else n for axis, n in enumerate(run.grid))
-        case, cut = replace(case, grid=grid), True
+        case, cut = replace(case, grid=_halved(run.grid, workgroups * ROWS_IN_ALL // rows)), True
+
+
+def _halved(grid: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """A grid of at most so many workgroups, or one: the longest axis halved again and again, at least once."""
+    while True:
+        longest = max(range(3), key=lambda axis: grid[axis])
+        grid = tuple(-(-n // 2) if axis == longest else n for axis, n in enumerate(grid))
+        if math.prod(grid) <= max(1, most):
+            return grid
 
 
 # ---- recording ---------------------------------------------------------------------------------------
@@ -228,7 +235,7 @@ def _add(
         row.barriers += times * len(addresses) // subgroups
     if site.space == "workgroup" and site.bytes_per_lane:
         row.shared_requests += len(addresses)
-        _each(row, addresses, active, offset, lambda at, on: _banks(device, site, at, on))
+        _each(row, addresses, active, offset, lambda at, on: banks(device, site, at, on))
     elif site.space in ("storage", "texture") and site.bytes_per_lane:
         row.global_requests += len(addresses)
         row.global_bytes += int(active.sum()) * site.bytes_per_lane
@@ -247,7 +254,12 @@ def _each(row: SiteCounters, addresses: NDArray[np.int64], active: NDArray[np.bo
             setattr(row, name, getattr(row, name) + int(count) * number)
 
 
-def _banks(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
+def banks(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
+    """What one access of one subgroup costs in workgroup memory: byte addresses `at` of the lanes that are `on`."""
+    if site.takes_turns:
+        ideal = device.ideal_shared_atomic_wavefronts(at, on)
+        charged, turns = device.shared_atomic_wavefronts(at, on), device.atomic_turns(at, on)
+        return {"shared_wavefronts": charged, "shared_ideal_wavefronts": ideal, "atomic_turns": turns}
     how = (at, site.bytes_per_lane, on, site.kind != "load")
     ideal = device.ideal_shared_wavefronts(*how)
     return {"shared_wavefronts": device.shared_wavefronts(*how), "shared_ideal_wavefronts": ideal}
@@ -255,11 +267,14 @@ def _banks(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.boo
 
 def _sectors(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
     how = (at, site.bytes_per_lane, on)
-    return {
+    costs = {
         "global_sectors": device.global_sectors(*how),
         "global_ideal_sectors": device.ideal_global_sectors(*how),
         "global_lines": device.global_lines(*how),
     }
+    if site.takes_turns:
+        costs |= {"global_sectors": device.global_atomic_sectors(at, on), "atomic_turns": device.atomic_turns(at, on)}
+    return costs
 
 
 def compare(simulated: list[SiteCounters], counted: list[SiteCounters]) -> tuple[list[SiteDifference], int]:

@@ -22,8 +22,10 @@ from ..audit import Audit, with_derived
 from ..compare import Spread
 from ..errors import UsageError
 from ..probing.conflicts import Access, worst_accesses
+from ..probing.timeline import Timeline, record_timeline
 from .json import SITE
 from .listing import Line, against_ideal, compact, listings
+from .tables import idle_words, tables
 from .text import CHARGES, TOTALS, comparison_words
 
 # From which share of a run's excess on a line is as hot as 1, 2, 3, 4.
@@ -98,12 +100,15 @@ class Page:
         kernel, anchor = audit.case.kernel, f"case{len(self.cases) + 1}"
         full = all(case.kernel != kernel.name for case in self.cases)
         accesses, reason = _accesses(audit)
+        schedule = _schedule(audit)
         sources, found = _sources(audit, anchor, full)
         held = sum(not item.ok for item in audit.findings)
         summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, with_derived(audit.run.counters), held)
         self.cases.append(summary)
         parts = {"audit": audit, "case": summary, "full": full, "sources": sources, "found": found}
-        self.bodies.append(_template("case.html.j2").module.case(**parts, accesses=accesses, reason=reason))
+        self.bodies.append(
+            _template("case.html.j2").module.case(**parts, accesses=accesses, reason=reason, schedule=schedule)
+        )
 
     def write(self) -> None:
         """Raises `UsageError` where the file cannot be written."""
@@ -127,6 +132,7 @@ def _template(name: str) -> Any:
     environment.filters |= {"amount": _amount, "compact": compact, "words": comparison_words, "number": _number}
     environment.globals |= {"TOTALS": TOTALS, "CHARGES": CHARGES, "SITE": SITE}
     environment.globals |= {"heat_cells": heat_cells, "in_use": _in_use}
+    environment.globals |= {"tables": tables, "idle_words": idle_words}
     return environment.get_template(name)
 
 
@@ -136,6 +142,16 @@ def _accesses(audit: Audit) -> tuple[Sequence[Access], str]:
         return worst_accesses(audit.case, audit.run), ""
     except UsageError as error:
         return (), str(error)
+
+
+def _schedule(audit: Audit) -> Timeline | None:
+    """The timeline of the first workgroup, where it has barriers to tell of, and takes probes."""
+    if not any(site.kind == "barrier" for site in audit.run.sites):
+        return None
+    try:
+        return record_timeline(audit.case, audit.run)
+    except UsageError:
+        return None
 
 
 # ---- source ------------------------------------------------------------------------------------------
