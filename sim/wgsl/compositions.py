@@ -275,11 +275,17 @@ def _bitcast(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]
     if t.ABSTRACT_INT in (src, dst):
         return componentwise(ops, "convert_ai_u32", args)
     if src == t.F16:
-        words = [ops("pack2x16float_f32", *args[0][i : i + 2]) for i in range(0, len(args[0]), 2)]
+        halves = iter(componentwise(ops, "f16_to_bits_f16", args))
+        words = [
+            ops("or_u32", low, ops("shl_u32", high, ops.const("u32", 16)))
+            for low, high in zip(halves, halves, strict=True)
+        ]
         return [_word(ops, word, t.U32, dst) for word in words]
     if dst == t.F16:
         words = [_word(ops, handle, src, t.U32) for handle in args[0]]
-        return [ops("unpack2x16float_u32", word, ops.const("u32", i)) for word in words for i in (0, 1)]
+        low, high = ops.const("u32", 0xFFFF), ops.const("u32", 16)
+        halves = [half for word in words for half in (ops("and_u32", word, low), ops("shr_u32", word, high))]
+        return componentwise(ops, "f16_from_bits_u32", [halves])
     return [_word(ops, handle, src, dst) for handle in args[0]]
 
 
