@@ -208,11 +208,17 @@ def check(files: tuple[Path, ...], as_json: bool, defines: Sequence[str], **give
 @click.option("--trace", metavar="VAR", help="Show the values of a variable as they change.")
 @click.option("--workgroup", default="0", show_default=True, metavar="X,Y,Z", help="The workgroup that is traced.")
 @click.option(
+    "--timeline",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Write who writes and reads workgroup memory between barriers; ui.perfetto.dev opens it.",
+)
+@click.option(
     "--lanes", default="0", show_default=True, metavar="LANES", help="The lanes that are traced: 0-3,7, or all."
 )
 @JSON
 def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], trace: str | None, workgroup: str,
-        lanes: str, as_json: bool, **given: Any) -> None:  # fmt: skip
+        timeline: Path | None, lanes: str, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Simulate kernels at their default sizes; show outputs, totals and findings."""
     from . import run as room
     from .reports.json import run_entry
@@ -220,16 +226,17 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
 
     devices = parse_devices(device)
     watched = None if trace is None else _trace(trace, workgroup, lanes)
+    timed = None if timeline is None else room.Timed(timeline, inputs.parse_place(workgroup))
     targets = _once("--save", [(name, Path(value)) for name, value in map(_pair("--save"), saves)])
     work = plans(paths, _request(**given, sweep=False))
-    if targets and len(work) > 1:
-        names = ", ".join(plan.kernel.name for plan in work)
-        raise UsageError(f"--save: several kernels would write to the same file; choose one with --kernel: {names}")
+    if (targets or timed) and len(work) > 1:
+        names, option = ", ".join(plan.kernel.name for plan in work), "--save" if targets else "--timeline"
+        raise UsageError(f"{option}: several kernels would write to the same file; choose one with --kernel: {names}")
     _each(
         "run",
         work,
         as_json,
-        compute=lambda case, plan, say: [room.run(case, devices, probes, targets, say, watched)],
+        compute=lambda case, plan, say: [room.run(case, devices, probes, targets, say, watched, timed)],
         show=show_run,
         entry=run_entry,
     )
@@ -391,14 +398,7 @@ def sweep(paths: tuple[Path, ...], sizes: tuple[str, ...], heavy: bool, device: 
 
     dims = _once("--dims", [pair for text in sizes for pair in parse_dims(text).items()])
     wanted = cases(paths, dims=dims, devices=parse_devices(device), request=_request(**given, quick=not heavy))
-    with meter(len(wanted)) as progress:
-
-        def done(row: dict[str, Any]) -> None:
-            progress.stage(command.title(row), command.words(row))
-            with progress.finish():
-                pass
-
-        swept = command.run(wanted, out, jobs, dask, done)
+    swept = command.run(wanted, out, jobs, dask)
     click.echo(document("sweep", swept.rows, swept.ok) if as_json else command.summary(swept, out))
     sys.exit(INTERRUPTED if swept.stopped else CLEAN if swept.ok else FOUND)
 

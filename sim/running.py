@@ -107,6 +107,13 @@ class Run:
         dispatch again. Nothing is asked for or moved where the probe `sectors` was left out."""
         return traffic(self._dispatch, self.sites)
 
+    @property
+    def padding_flops(self) -> int:
+        """FLOPs that are certain to be for nothing, as of outputs past the edge of a matrix: no result of theirs gets
+        to a store, an atomic operation or an exchange that the invocation came to. Zeros that are multiplied are not
+        told from others. The first use runs the dispatch again."""
+        return self._dispatch.padding_flops
+
     @cached_property
     def loose(self) -> frozenset[str]:
         """The operations of this run in which implementations are sure to differ, such as exp_f32. Where there are

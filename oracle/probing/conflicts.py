@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import sim
 from sim.models import Device
 from sim.program.sites import Site
 
 from ..errors import UsageError
 from ..kernels.manifest import Case
 from .counters import banks
-from .instrument import LOG, MOST_LANES, ROW_WORDS, Instrumented, instrument
-from .trace import requests
+from .instrument import MOST_LANES
+from .trace import record, requests
 
 PLACES = 3
 _MOST_ROWS = 1 << 18
@@ -68,28 +67,11 @@ def worst_accesses(case: Case, run: Any) -> tuple[Access, ...]:
     if np.prod(run.pipeline.workgroup_size) > MOST_LANES:
         raise UsageError(f"workgroups over {MOST_LANES} invocations cannot be recorded")
     sites = run.program.sites
-    probed = instrument(run.pipeline, sites, [sites.index(row.site) for row in worst])
-    asked = list(requests(_record(case, run, probed), probed.probes, sites, run.device.subgroup_size))
+    wanted = [sites.index(row.site) for row in worst]
+    log = record(case, run, wanted, (0, 0, 0), (1, 1, 1), _MOST_ROWS)  # of a long run, the first of them
+    asked = list(requests(log.rows, log.probes, sites, run.device.subgroup_size))
     accesses = (_dearest(row.site, [r.addresses for r in asked if r.site == row.site], run.device) for row in worst)
     return tuple(access for access in accesses if access is not None)
-
-
-def _record(case: Case, run: Any, probed: Instrumented) -> NDArray[np.uint32]:
-    """Rows of the first workgroup, `[rows, 4]`; of a long run, the first of them."""
-    log = np.zeros(probed.rows_offset // 4 + ROW_WORDS * _MOST_ROWS, np.uint32)
-    log[1:4] = 0, 1, _MOST_ROWS
-    out = sim.simulate(
-        probed.text,
-        entry=run.pipeline.entry.name,
-        grid=1,
-        bindings={**case.bindings, LOG: log},
-        overrides=case.kernel.overrides,
-        device=run.device,
-        probes="none",
-    )
-    words = out.outputs[LOG]
-    used = min(int(words[0]), _MOST_ROWS)
-    return words[probed.rows_offset // 4 :][: used * ROW_WORDS].reshape(used, ROW_WORDS)
 
 
 def _dearest(site: Site, accesses: list[NDArray[np.int64]], device: Device) -> Access | None:

@@ -22,6 +22,7 @@ from ..audit import Audit, with_derived
 from ..compare import Spread
 from ..errors import UsageError
 from ..probing.conflicts import Access, worst_accesses
+from ..probing.timeline import Timeline, record_timeline
 from .json import SITE
 from .listing import Line, against_ideal, compact, listings
 from .tables import idle_words, tables
@@ -99,12 +100,15 @@ class Page:
         kernel, anchor = audit.case.kernel, f"case{len(self.cases) + 1}"
         full = all(case.kernel != kernel.name for case in self.cases)
         accesses, reason = _accesses(audit)
+        schedule = _schedule(audit)
         sources, found = _sources(audit, anchor, full)
         held = sum(not item.ok for item in audit.findings)
         summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, with_derived(audit.run.counters), held)
         self.cases.append(summary)
         parts = {"audit": audit, "case": summary, "full": full, "sources": sources, "found": found}
-        self.bodies.append(_template("case.html.j2").module.case(**parts, accesses=accesses, reason=reason))
+        self.bodies.append(
+            _template("case.html.j2").module.case(**parts, accesses=accesses, reason=reason, schedule=schedule)
+        )
 
     def write(self) -> None:
         """Raises `UsageError` where the file cannot be written."""
@@ -138,6 +142,16 @@ def _accesses(audit: Audit) -> tuple[Sequence[Access], str]:
         return worst_accesses(audit.case, audit.run), ""
     except UsageError as error:
         return (), str(error)
+
+
+def _schedule(audit: Audit) -> Timeline | None:
+    """The timeline of the first workgroup, where it has barriers to tell of, and takes probes."""
+    if not any(site.kind == "barrier" for site in audit.run.sites):
+        return None
+    try:
+        return record_timeline(audit.case, audit.run)
+    except UsageError:
+        return None
 
 
 # ---- source ------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from ..machine.native import machine_for
 from ..machine.records import make_probes, make_queue, queue_words
 from ..models import Device
 from ..program import handles
-from ..program.access import UNITS_PER_ACCESS, Access
+from ..program.access import NOWHERE, UNITS_PER_ACCESS, Access
+from ..program.passes import ALL, Passes
 from ..program.program import MemoryProbe, Program
 from ..program.sites import Site
 from ..wgsl import types as t
@@ -32,7 +33,7 @@ from .watching import Shadow, Watching, merged_races, overlap
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 THREADS = "BANKSHOT_THREADS"
-_NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
+_NEVER = NOWHERE - 1  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
 _LINE = 64  # bytes
 _ALIGN = handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two
@@ -61,8 +62,7 @@ class How:
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
     a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
-    whose values are noted. `grouped`: whether instructions are taken several at
-    once.
+    whose values are noted. `passes`: by which the program is made shorter; nothing depends on them.
     """
 
     policy: str = "clamp"
@@ -72,7 +72,7 @@ class How:
     ignored: Site | None = None
     threads: int | None = None
     trace: Trace | None = None
-    grouped: bool = True
+    passes: Passes = ALL
 
 
 class Launch:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,16 +14,23 @@ from .contract import combine, contract
 from .copies import drop_copies
 from .emit import Emitter
 from .lower import Lowered, lower
+from .padding import count_padding
+from .passes import ALL, MODELLED, Passes
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
 from .tiles import tile
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
+from .verify import checked
 from .wide import widen
 
 if TYPE_CHECKING:
     from .bounds import Woven
+
+
+# Passes over instructions, in their order.
+SHORTER = {"rename": drop_copies, "tiles": tile, "wide": widen}
 
 
 def build(
@@ -32,36 +40,50 @@ def build(
     probes: frozenset[str],
     together: int,
     trace: str | None = None,
-    grouped: bool = True,
+    policy: str = "clamp",
+    passes: Passes = ALL,
 ) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
-    `grouped`: whether instructions that belong together are taken at once, which changes no bit."""
-    lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
+    `policy`: of indices past their end, see `lower`; `passes`: those that are on."""
+    if rounding.contracts or "merged" in probes:
+        passes |= MODELLED
+    looks = {"checks": "bounds" in probes, "inspects": "nan" in probes}
+    lowered = _lowered(pipeline, rounding, together, trace=trace, policy=policy, passes=passes, **looks)
     if "nan" in probes:
         _, uses = _analysed(lowered, together)
         for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
             each.active = each.result in uses.count
-    elif not rounding.contracts:
-        combine(lowered.body, _analysed(lowered, together)[1])
-    return _finish(pipeline, lowered, probes, together, [], grouped)
+    elif "combine" in passes and not rounding.contracts:
+        combine(lowered.body, _analysed(lowered, together, passes)[1])
+        checked(lowered)
+    return _finish(pipeline, lowered, probes, together, [], passes)
 
 
 def build_with_bounds(
-    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int
+    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int, policy: str
 ) -> tuple[Program, Woven]:
     """The same program with error bounds woven in (see `bounds`), and how to read them."""
     from .bounds import weave  # which few runs need
 
-    lowered = _lowered(pipeline, rounding, together, fold_floats=False)
+    lowered = _lowered(pipeline, rounding, together, fold_floats=False, policy=policy)
     woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
 
 
-def build_with_sites(pipeline: Pipeline, *, rounding: Rounding, together: int) -> tuple[Program, list[Shadow]]:
+def build_with_sites(
+    pipeline: Pipeline, *, rounding: Rounding, together: int, policy: str
+) -> tuple[Program, list[Shadow]]:
     """The same program, which also leaves at each element of a buffer 1 + the site that stored it last."""
-    lowered = _lowered(pipeline, rounding, together)
+    lowered = _lowered(pipeline, rounding, together, policy=policy)
     shadows = mark_stores(lowered)
     return _finish(pipeline, lowered, frozenset(), together, shadows), shadows
+
+
+def build_with_padding(pipeline: Pipeline, *, rounding: Rounding, together: int, policy: str) -> Program:
+    """The same program, which also leaves the FLOPs of each invocation that are for nothing (see `padding`)."""
+    lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
+    count_padding(lowered, prod(pipeline.workgroup_size))
+    return _finish(pipeline, lowered, frozenset(), together, [])
 
 
 def _lowered(
@@ -69,16 +91,18 @@ def _lowered(
     rounding: Rounding,
     together: int,
     *,
+    policy: str,
     checks: bool = False,
     inspects: bool = False,
-    fold_floats: bool = True,
-    trace: str | None = None,
+    **how: Any,
 ) -> Lowered:
-    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, fold_floats=fold_floats, trace=trace)
+    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, policy=policy, **how)
+    checked(lowered)
     if rounding.contracts:
         uniformity, uses = _analysed(lowered, together)
         # What is traced is rounded as if it were not.
         contract(lowered.body, find_uses(lowered.body, uniformity, notes=False) if lowered.points else uses)
+        checked(lowered)
     return lowered
 
 
@@ -94,19 +118,18 @@ def _finish(
     probes: frozenset[str],
     together: int,
     shadows: list[Shadow],
-    grouped: bool = True,
+    passes: Passes = ALL,
 ) -> Program:
-    uniformity, uses = _analysed(lowered, together)
+    uniformity, uses = _analysed(lowered, together, passes)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
-    if grouped:
-        drop_copies(code)
-        tile(code)
-        widen(code)
+    for name, shorten in SHORTER.items():
+        if name in passes:
+            shorten(code)
     for position, label in code.jumps:
         code.instructions[position].a = label.position
-    rows = allocate(code, len(emitter.inputs) + len(emitter.constants))
+    rows = allocate(code, len(emitter.inputs) + len(emitter.constants), "rows" in passes)
     offsets, size = _shared_offsets(pipeline, shadows)
     return Program(
         np.array([ins.encode() for ins in code.instructions], np.int32),
@@ -132,9 +155,10 @@ def _finish(
     )
 
 
-def _analysed(lowered: Lowered, together: int) -> tuple[Uniformity, Uses]:
-    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
-    return uniformity, find_uses(lowered.body, uniformity)
+def _analysed(lowered: Lowered, together: int, passes: Passes = ALL) -> tuple[Uniformity, Uses]:
+    slots = lowered.builder.slots
+    uniformity = analyse(lowered.body, lowered.accesses, slots, alone=together == 1, passes=passes)
+    return uniformity, find_uses(lowered.body, uniformity, passes=passes)
 
 
 def _shared_offsets(pipeline: Pipeline, shadows: list[Shadow]) -> tuple[dict[str, int], int]:

@@ -68,8 +68,9 @@ class Expressions(Memory):
         inspects: bool,
         builder: Builder,
         trace: str | None,
+        policy: str,
     ) -> None:
-        super().__init__(checks, builder, trace)
+        super().__init__(checks, builder, trace, policy)
         self.pipeline = pipeline
         self.rounding = rounding
         self.inspects: list[ir.Inspect] = []
@@ -232,6 +233,7 @@ class Expressions(Memory):
         values = compositions.apply(builtin, ops, arg_types, args, result)
         if ops.flops:
             self.builder.tally(self.sites.number(Site("op", span, flops=ops.flops, name=builtin.name)))
+            self.builder.tally_rounded(ops.flops, values)
         return values
 
     def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:

@@ -6,9 +6,12 @@ from random_products import WORDS, Maker
 
 import sim
 from sim.machine import opcodes as op
+from sim.program import passes
+from sim.program.build import SHORTER
 
 COUNTERS = ("lanes", "banks", "sectors", "barriers", "flops", "bounds")
 GROUPS = 3
+ALONE = passes.ALL - SHORTER.keys()  # every instruction on its own
 
 
 def simulated(wgsl, size, device="lavapipe", probes="none", **options):
@@ -35,7 +38,7 @@ def test_nothing_changes(seed):
     wgsl = maker.program()
     device, probes = ("lavapipe", "nvidia")[seed % 2], ("none", COUNTERS)[seed // 2 % 2]
     together = simulated(wgsl, maker.size, device, probes)
-    launch, outcome = together._dispatch.run(frozenset(() if probes == "none" else probes), grouped=False)
+    launch, outcome = together._dispatch.run(frozenset(() if probes == "none" else probes), passes=ALONE)
     assert tiles(launch.program) == 0
     for name, values in launch.outputs().items():
         assert together.outputs[name].tobytes() == values.tobytes(), wgsl
@@ -97,7 +100,7 @@ def test_what_becomes_a_tile(name):
     run = sim.simulate(f"{HEAD} {BODY} {body} }}", grid=1, bindings=bindings, device="lavapipe", probes="none")
     rows = run.program.code[run.program.code[:, op.OP] == op.TILE]
     assert [(int(r[op.A]), int(r[op.B]), int(r[op.E])) for r in rows] == expected
-    alone = run._dispatch.run(frozenset(), grouped=False)[0].outputs()["y"]
+    alone = run._dispatch.run(frozenset(), passes=ALONE)[0].outputs()["y"]
     assert run.outputs["y"].tobytes() == alone.tobytes()
 
 
@@ -120,7 +123,7 @@ def test_tiles_past_the_end(policy):
     bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
     source = f"{HEAD} {BODY} {CASES['a loop'][0]} }}"
     run = sim.simulate(source, grid=1, bindings=bindings, device="nvidia", probes="none", out_of_bounds=policy)
-    alone = run._dispatch.run(frozenset(), grouped=False)[0].outputs()["y"]
+    alone = run._dispatch.run(frozenset(), passes=ALONE)[0].outputs()["y"]
     assert run.outputs["y"].tobytes() == alone.tobytes()
 
 
