@@ -50,6 +50,12 @@ def idle_letters(counters: Mapping[str, float], issued: float) -> str:
     return " ".join(f"{share:.0f}{letter}" if share >= 0.5 else f"<1{letter}" for share, letter in found)
 
 
+def useful(run: Any) -> dict[str, float]:
+    """The share of a run's FLOPs that may be for something (see `sim.program.padding`), where there are any."""
+    flops = run.counters["flops"]
+    return {"useful_flops": 1 - run.padding_flops / flops} if flops else {}
+
+
 def tables(run: Any) -> list[Table]:
     """The tables of a run; those with nothing in them are left out."""
     return [table for table in (instruction_table(run), traffic_table(run)) if table.rows]
