@@ -3,7 +3,7 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all claims test check lint types test-all conformance fuzz-reader bench notebooks clean
+.PHONY: audit audit-all claims test check lint types test-all conformance fuzz fuzz-reader bench notebooks clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
@@ -33,6 +33,10 @@ test-all: $(READY)
 # All of the conformance data, which BANKSHOT_CONFORMANCE names: minutes.
 conformance: $(READY)
 	$(PY) -m tests.conformance
+
+# Generated programs, in the simulator and on lavapipe: they must agree. N programs.
+fuzz: $(READY)
+	$(PY) -m tests.fuzz $(or $(N),500)
 
 # Valid shaders, changed at random: the reader must neither crash nor hang. N texts.
 fuzz-reader: $(READY)

@@ -398,14 +398,7 @@ def sweep(paths: tuple[Path, ...], sizes: tuple[str, ...], heavy: bool, device: 
 
     dims = _once("--dims", [pair for text in sizes for pair in parse_dims(text).items()])
     wanted = cases(paths, dims=dims, devices=parse_devices(device), request=_request(**given, quick=not heavy))
-    with meter(len(wanted)) as progress:
-
-        def done(row: dict[str, Any]) -> None:
-            progress.stage(command.title(row), command.words(row))
-            with progress.finish():
-                pass
-
-        swept = command.run(wanted, out, jobs, dask, done)
+    swept = command.run(wanted, out, jobs, dask)
     click.echo(document("sweep", swept.rows, swept.ok) if as_json else command.summary(swept, out))
     sys.exit(INTERRUPTED if swept.stopped else CLEAN if swept.ok else FOUND)
 

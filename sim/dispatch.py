@@ -30,15 +30,12 @@ _LANES_PER_BATCH = 512
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
-def _built(
-    pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None, policy: str
-) -> Program:
-    """The program of a pipeline; of a module that is run again and again, the one made before."""
+def _built(pipeline: Pipeline, **how: Any) -> Program:
+    """The program of a pipeline, built as `how` says; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, rounding, probes, together, trace, policy)
+    key = (pipeline.entry.name, values, *how.items())
     if key not in programs:
-        how = {"rounding": rounding, "probes": probes, "together": together, "trace": trace, "policy": policy}
         programs[key] = build(pipeline, **how)
     return programs[key]
 
@@ -80,7 +77,15 @@ class Dispatch:
         if self.device.merge_adjacent and probes & {"banks", "sectors"}:
             probes |= {"merged"}
         name = None if how.trace is None else how.trace.variable
-        program = _built(self.pipeline, self.rounding, probes, self.together(how), name, how.policy)
+        program = _built(
+            self.pipeline,
+            rounding=self.rounding,
+            probes=probes,
+            together=self.together(how),
+            trace=name,
+            policy=how.policy,
+            passes=how.passes,
+        )
         launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first

@@ -162,10 +162,12 @@ class Verdict:
         cause = () if self.likely is None else (str(self.likely),)
         return (*map(str, self.outputs), *cause, *map(str, self.changes))
 
+    @property
+    def headline(self) -> str:
+        return f"golden {self.path.name}: {STATES[self.state]}"
+
     def __str__(self) -> str:
-        return "\n".join(
-            [f"golden {self.path.name}: {STATES[self.state]}", *self.sentences, *filter(None, [self.advice])]
-        )
+        return "\n".join([self.headline, *self.sentences, *filter(None, [self.advice])])
 
 
 STATES = {

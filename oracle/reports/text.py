@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..compare import Comparison, Difference
     from ..devices import Charged
     from ..diff import Diff
-    from ..goldens import store as goldens
+    from ..goldens.store import Verdict
     from ..kernels.manifest import Case
     from ..probing.counters import CounterDiff
     from ..run import RunResult
@@ -234,9 +234,9 @@ def _checks(out: Console, audit: Audit) -> None:
         _golden(out, audit.golden)
 
 
-def _golden(out: Console, verdict: goldens.Verdict) -> None:
+def _golden(out: Console, verdict: Verdict) -> None:
     """One line; what is not as it was and what to do about it below."""
-    _say(out, _verdict(verdict.ok).append(f"golden {verdict.path.name}: {goldens.STATES[verdict.state]}"))
+    _say(out, _verdict(verdict.ok).append(verdict.headline))
     for words in (*verdict.sentences, verdict.advice):
         if words:
             _say(out, f"           {words}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
+from ..progress import meter
 from . import tables
 from .columns import CLEAN, DIMS, FAILED, FOUND, Row
 from .journal import Journal
@@ -34,26 +35,27 @@ class Swept:
         return sum(row["verdict"] == CLEAN for row in self.rows) == self.cases
 
 
-def run(
-    cases: Sequence[SweepCase], out: Path, jobs: int | None, dask: str | None, done: Callable[[Row], None]
-) -> Swept:
-    """Run what `out` does not have yet, and write it; `done` is told of each row. `dask`: the address of a scheduler
-    whose workers run the cases. Raises `UsageError` before anything is run where there is no way to write or to run."""
+def run(cases: Sequence[SweepCase], out: Path, jobs: int | None, dask: str | None) -> Swept:
+    """Run what is not known of yet, with progress, and write `out`. `dask`: the address of a scheduler whose workers
+    run the cases. Raises `UsageError` before anything is run where there is no way to write or to run."""
     tables.check(out)
-    titles = {case.key: case for case in cases}
+    keys = list(dict.fromkeys(case.key for case in cases))
     with _executor(dask) as executor:
         journal = Journal(out.with_name(f"{out.name}.rows"))
-        kept = sum(journal.done(key) is not None for key in titles)
-        rows, stopped = {}, False
-        try:
-            for row in sweep(cases, executor, journal=journal, jobs=jobs):
-                rows[row["key"]] = row
-                done(row)
-        except KeyboardInterrupt:
-            stopped = True
-        made = tuple(rows[key] for key in titles if key in rows)
+        known = {key for key in keys if journal.done(key) is not None}
+        stopped = False
+        with meter(len(keys) - len(known)) as progress:
+            try:
+                for row in sweep(cases, executor, journal=journal, jobs=jobs):
+                    if row["key"] not in known:
+                        progress.stage(title(row), words(row))
+                        with progress.finish():
+                            pass
+            except KeyboardInterrupt:
+                stopped = True
+        made = tuple(journal.rows[key] for key in keys if key in journal.rows)
         tables.write(out, made)
-    return Swept(made, len(titles), kept, stopped)
+    return Swept(made, len(keys), len(known), stopped)
 
 
 def title(row: Row) -> str:

@@ -147,9 +147,10 @@ def _plain(value: Any) -> str:
 
 
 def _contents(data: Any) -> str:
+    """Of what is bound: an array, a list of them, or the fields of a sampler."""
     if isinstance(data, np.ndarray):
-        return f"{data.dtype}{data.shape}{hashlib.sha256(data.tobytes()).hexdigest()}"
-    return repr(data)
+        return f"{data.dtype}{data.shape}{_sha256(data.tobytes())}"
+    return str(list(map(_contents, data))) if isinstance(data, list) else _plain(data)
 
 
 def _sha256(*parts: str | bytes) -> str:

@@ -17,10 +17,11 @@ from ..bindings.bound import Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
 from ..machine.native import machine_for
-from ..machine.records import make_probes
+from ..machine.records import make_probes, make_queue, queue_words
 from ..models import Device
 from ..program import handles
 from ..program.access import NOWHERE, UNITS_PER_ACCESS, Access
+from ..program.passes import ALL, Passes
 from ..program.program import MemoryProbe, Program
 from ..program.sites import Site
 from ..wgsl import types as t
@@ -61,7 +62,7 @@ class How:
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
     a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
-    whose values are noted.
+    whose values are noted. `passes`: by which the program is made shorter; nothing depends on them.
     """
 
     policy: str = "clamp"
@@ -71,6 +72,7 @@ class How:
     ignored: Site | None = None
     threads: int | None = None
     trace: Trace | None = None
+    passes: Passes = ALL
 
 
 class Launch:
@@ -206,11 +208,12 @@ class Launch:
         return (
             *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
             *(self._order, self._probes(), self.watching.watch(access, self._width, shadow)),
+            make_queue(_zeros(queue_words(program.code, self._width))),
         )
 
     def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
         arguments = self._arguments(access, first, last, shadow)
-        events, places, probes, watch = arguments[6], arguments[8], *arguments[-2:]
+        events, places, probes, watch = arguments[6], arguments[8], *arguments[-3:-1]
         finished = run(*arguments)
         return Outcome(
             *(probes.blocks, probes.tallies, probes.bounds, events, watch.races, watch.unwritten, probes.checks),

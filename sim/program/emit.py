@@ -296,7 +296,7 @@ class Emitter:
 
     def _retarget(self, value: Value, slot: Slot, reg: Reg) -> bool:
         """Let the instruction that computed `value`, just now and for this alone, write the variable itself."""
-        position = self._defs.get(value, -1)
+        position = self._defs.get(value, -1) if "copies" in self.uses.passes else -1
         if position < self._straight or self.uses.count[value] != 1 or value.uniform != slot.uniform:
             return False
         whole = reg.of or reg
@@ -310,7 +310,7 @@ class Emitter:
     def _memory(self, opcode: int, item: ir.Memory, unit: int = 0) -> Ins:
         """An instruction with the operands of an access (to its unit number `unit`)."""
         access = self.accesses[item.access]
-        parts = split(item.address)
+        parts = split(item.address, self.uses.passes)
         return Ins(
             opcode,
             a=self._lanes(parts.lane) if parts.lane is not None else self._constant(0),
@@ -323,7 +323,7 @@ class Emitter:
 
     def _is_learnt(self, item: ir.Memory) -> bool:
         """Whether the machine knows the pattern of an access' addresses."""
-        lane = split(item.address).lane
+        lane = split(item.address, self.uses.passes).lane
         return lane is None or base(lane) in self._learnt
 
     def _offsets(self, access: Access) -> Reg:
@@ -418,7 +418,7 @@ class Emitter:
             self._add(ins)
 
     def _note(self, note: ir.Note) -> None:
-        parts = split(note.address)
+        parts = split(note.address, self.uses.passes)
         self._add(
             Ins(
                 op.TRACE,

@@ -18,6 +18,7 @@ from . import ir
 from .access import Access
 from .expressions import Expressions
 from .ir import Block, Builder, Target, Value
+from .passes import ALL, Passes
 from .points import Point, check_name
 from .rounding import Rounding
 from .sites import SiteTable
@@ -58,17 +59,18 @@ def lower(
     fold_floats: bool = True,
     trace: str | None = None,
     policy: str = "clamp",
+    passes: Passes = ALL,
 ) -> Lowered:
     """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
     `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here; `trace`: a
     variable whose writes are noted; `policy`: what becomes of an index past its end, where that is settled here: of
-    several indices, and in function and private variables.
+    several indices, and in function and private variables; `passes`: those that are on.
 
     Raises `WgslError` for what cannot be run.
     """
     if trace is not None:
         check_name(trace, pipeline)
-    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats), trace, policy)
+    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats, passes), trace, policy)
     lowering.entry()
     builder, points = lowering.builder, lowering.tracer.points
     return Lowered(

@@ -193,7 +193,9 @@ class Expressions:
         if self.choice.chance(75) and (ways := self._ways(type_, constants=True)):
             root, route = self.choice.of(ways)
             return Text(self.place(root, route), root.constant)
-        return self._built(type_, lambda part: self.leaf(part) if self.choice.chance(60) else Text(self.literal(part), True))
+        return self._built(
+            type_, lambda part: self.leaf(part) if self.choice.chance(60) else Text(self.literal(part), True)
+        )
 
     def _ways(self, type_: t.Type, constants: bool) -> list[tuple[Root, str]]:
         roots = [root for root in self.roots() if constants or not root.constant]

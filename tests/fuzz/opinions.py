@@ -7,9 +7,7 @@ also where the process died or did not come back; then the next question goes to
 from __future__ import annotations
 
 import multiprocessing
-import os
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,13 +19,12 @@ from numpy.typing import NDArray
 from .programs import Program
 
 SECONDS = 60.0  # to wait for an answer
-SWIFTSHADER = "/usr/lib/chromium/vk_swiftshader_icd.json"
-DRIVERS: Mapping[str, str | None] = {"lavapipe": None, "swiftshader": SWIFTSHADER}  # device profile: its driver's file
+PROFILES = ("lavapipe", "swiftshader")  # device profiles with which their adapters can be held to every bit
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`word` is ran, refused, died or hung; `why` in wgpu's words. `outputs` by name, as bytes. `counters`: those that
+    """`word` is ran, lacking (the adapter has not what the program enables), refused, died or hung; `why` in wgpu's words. `outputs` by name, as bytes. `counters`: those that
     differ from the simulator's, where they were asked for."""
 
     word: str
@@ -96,9 +93,6 @@ class Opinion:
 
 
 def _work(there: Connection, profile: str) -> None:
-    driver = DRIVERS[profile]
-    if driver is not None:
-        os.environ["VK_DRIVER_FILES"] = driver
     while True:
         try:
             question = there.recv()
@@ -108,13 +102,18 @@ def _work(there: Connection, profile: str) -> None:
 
 
 def _answer(question: Question, profile: str) -> Answer:
+    import sim
     from oracle import gpu
-    from oracle.errors import GpuError
+    from oracle.errors import GpuError, Lacking
 
     program = question.program
+    module = sim.check(program.text)
+    how = {"overrides": program.overrides, "adapter": profile, "module": module}
     try:
-        run = gpu.run(program.text, "main", program.grid, question.given, overrides=program.overrides, adapter=profile)
+        run = gpu.run(program.text, "main", program.grid, question.given, **how)
         counters = _counted(question, profile) if question.count else ()
+    except Lacking as error:
+        return Answer("lacking", str(error))
     except GpuError as error:
         return Answer("refused", str(error))
     return Answer("ran", "", run.outputs, counters)

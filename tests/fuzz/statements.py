@@ -119,7 +119,9 @@ class Statements(Expressions):
             return [f"{place} {self.choice.of(('+', '-'))}= {self.value(type_, 1)};"]
         operator = self.choice.of((*ARITHMETIC, *BITS, *SHIFTS) if whole else ARITHMETIC)
         if operator in SHIFTS:
-            return [f"{place} {operator}= {self.moving(t.with_element(type_, t.U32))};"]
+            shift = t.with_element(type_, t.U32)
+            amount = self.moving(shift)
+            return [f"{place} {operator}= {amount if shift == t.U32 else f'({amount} & {shift}(31u))'};"]
         return [f"{place} {operator}= {self.moving(type_, 2) if operator in '/%' else self.value(type_, 2)};"]
 
     def _atomic(self, depth: int, flow: Flow) -> Lines:
@@ -155,7 +157,9 @@ class Statements(Expressions):
 
     def _limit(self) -> str:
         """How many turns."""
-        return f"({self.value(t.U32, 1)} & {_MOST_TURNS}u)" if self.choice.chance(60) else f"{self.choice.between(1, 3)}u"
+        return (
+            f"({self.value(t.U32, 1)} & {_MOST_TURNS}u)" if self.choice.chance(60) else f"{self.choice.between(1, 3)}u"
+        )
 
     def _for(self, depth: int, flow: Flow) -> Lines:
         k, limit, inside = self.fresh("k"), self._limit(), replace(flow, looping=True, breaking=True)

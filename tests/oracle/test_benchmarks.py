@@ -30,7 +30,7 @@ def test_cost_per_workgroup():
     assert Growth((10, 20, 40), {"plain": spreads}).unevenness("plain") == pytest.approx(0.12 / 0.09)
 
 
-@pytest.mark.usefixtures("adapter")
+@pytest.mark.usefixtures("lavapipe")  # what it compares with, unless told otherwise
 def test_the_command_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "OUTPUT", tmp_path)
     kernels = ["shaders/matmul.toml:matmul:M=128,K=16,N=64", "shaders/swiglu.toml::M=4,K=64"]

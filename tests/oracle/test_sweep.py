@@ -143,6 +143,19 @@ def test_without_sizes_the_shapes_of_the_manifest_are_run():
     whole = bankshot("scale.toml", "--out", "t.csv", "--heavy", "--jobs", "1")
     assert [row["dims.N"] for row in table("t.csv")] == ["32", "64", "96"]
     assert "3 of 3 cases clean, 2 known before" in whole.stdout
+    assert whole.stderr.splitlines() == ["[1/1] scale N=96 nvidia: clean"]  # of what is known nothing more is said
+
+
+def test_a_shader_without_a_manifest(folder):
+    """Its data are part of the key."""
+    (folder / "scale.toml").unlink()
+    given = ["scale.wgsl", "--grid", "2", "--device", "nvidia,amd", "--jobs", "1", "--out", "t.csv"]
+    for data, known in (("ones", ""), ("ones", ", 2 known before"), ("zeros", "")):
+        result = bankshot(*given, "--bind", f"x={data}:f32:64", "--bind", "y=zeros:f32:64")
+        assert f"2 of 2 cases clean{known}; written" in result.stdout, result.output
+    assert [row["flops"] for row in table("t.csv")] == ["64", "64"]
+    result = bankshot(*given, "--bind", "x=ones:f32:64", "--bind", "y=zeros:f32:64", "--dims", "N=1")
+    assert (result.exit_code, "has no dims to give sizes to" in result.stderr) == (2, True)
 
 
 def test_wrong_use_is_said_before_anything_runs(folder):

@@ -203,6 +203,13 @@ def test_subnormal_numbers_may_be_flushed():
     assert halves.bounds["y"].min() >= 2.0**-10
 
 
+def test_the_length_of_a_scalar_may_be_the_root_of_its_square():
+    a = np.full(64, f32(1e-30))
+    assert run("y[i] = length(a);", a).bounds["y"].min() >= float(a[0])
+    assert run("y[i] = distance(a, 0.0);", a).bounds["y"].min() >= float(a[0])
+    assert run("y[i] = length(a);", a * f32(-1e30)).bounds["y"].max() < 1e-6
+
+
 def test_overflow_leaves_nothing_to_say():
     assert unbounded(run("y[i] = a * 3e38;", [1.0] * 32 + [1.2] * 32)) == list(range(32, 64))
     assert unbounded(run("y[i] = a * 2.0h;", [32000.0] * 32 + [33000.0] * 32, kind="f16")) == list(range(32, 64))
