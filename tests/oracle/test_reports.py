@@ -80,6 +80,7 @@ class Run:
     loose: frozenset = frozenset()
     instructions: tuple = ()
     traffic: tuple = ()
+    padding_flops: int = 0
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"
