@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from sim.models import Exceeded, check_dispatch
+from sim.models.device import near_miss
 
 from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
@@ -28,6 +29,7 @@ from .errors import Lacking, NoAdapter, TooLarge, UsageError
 from .goldens import files as golden_files
 from .goldens import store as goldens
 from .kernels.cases import expected_counters
+from .kernels.fitting import fit
 from .kernels.manifest import Case, Kernel, Shape
 from .kernels.reflect import check_module
 
@@ -195,8 +197,10 @@ def simulate(
 
     what = f"simulating as {device}{' with all counters' if 'all' in probes else ''}"
     say(what)
+    module = check_module(case.kernel)
+    fit(case, module)
     return sim.simulate(
-        check_module(case.kernel),
+        module,
         **case.launch,
         device=device,
         probes=probes,
@@ -294,7 +298,7 @@ def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | Non
 
     def tell(index: tuple[int, ...]) -> str | None:
         place = writer(name, int(np.ravel_multi_index(index, shape)))
-        return None if place is None else str(place)
+        return "nobody" if place is None else str(place)
 
     return tell
 
@@ -392,7 +396,8 @@ def _counter_checks(case: Case, counters: Mapping[str, float]) -> tuple[CounterC
     for name, expected in expected_counters(case).items():
         totals = with_derived(counters)
         if name not in totals:
-            raise UsageError(f"{case.kernel.path}: [expect] names {name}, which is no output and no counter")
+            close = near_miss(name, [*totals, *(binding.name for binding in case.kernel.bindings)])
+            raise UsageError(f"{case.kernel.path}: [expect] names {name}, which is no output and no counter{close}")
         checks.append(CounterCheck(name, expected, totals[name]))
     return tuple(checks)
 

@@ -122,7 +122,7 @@ class Mismatch:
 
     @property
     def all_agree(self) -> str:
-        return f"all {self.expected.size:,} elements agree"
+        return "the only element agrees" if self.expected.size == 1 else f"all {self.expected.size:,} elements agree"
 
     @property
     def those(self) -> str:

@@ -333,7 +333,9 @@ def _check_names(table: Table, expressions: Any, dims: Mapping[str, int], key: s
         except UsageError as error:
             table.fail(str(error), key)
         if unknown:
-            table.fail(f"`{expression}` uses {', '.join(sorted(unknown))}, which [kernel] dims does not have", key)
+            names, there = ", ".join(sorted(unknown)), ", ".join(dims) or "none"
+            uses = "" if names == expression else f" uses {names}, which"
+            table.fail(f"`{expression}`{uses} is no dimension; [kernel] dims has {there}", key)
 
 
 def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:

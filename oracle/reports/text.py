@@ -268,16 +268,17 @@ def counter_words(check: CounterCheck) -> str:
 
 def comparison_words(c: Comparison) -> str:
     """The verdict in a few words: the rule, how many elements, and the rule's own measure."""
+    elements = f"{c.elements:,} element{'' if c.elements == 1 else 's'}"
     if c.ok and c.rule.name == "exact":
-        return f"bit for bit, {c.elements:,} elements"
+        return f"bit for bit, {elements}"
     score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
     if c.unbounded:
         score += f", {c.unbounded:,} without a bound"
     if c.ok:
-        return f"{c.elements:,} elements, rule {c.rule}{score}"
+        return f"{elements}, rule {c.rule}{score}"
     ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,} ULP apart"
     more = "" if c.rule.name == "exact" else score
-    return f"{c.mismatches:,} of {c.elements:,} elements ({c.share:.2%}), rule {c.rule}{more}{ulp}"
+    return f"{c.mismatches:,} of {elements} ({c.share:.2%}), rule {c.rule}{more}{ulp}"
 
 
 def _differences(worst: Sequence[Difference]) -> RichTable:

@@ -151,6 +151,7 @@ def world(monkeypatch, tmp_path):
 
     monkeypatch.setattr(sim, "simulate", simulate)
     monkeypatch.setattr(audit, "check_module", lambda kernel: None)
+    monkeypatch.setattr(audit, "fit", lambda case, module: None)
     monkeypatch.setattr(audit, "run_on_gpu", run_on_gpu)
     monkeypatch.setattr(diff, "run_on_gpu", run_on_gpu)
     monkeypatch.setattr(gpu, "require_adapter", require_adapter)
