@@ -28,7 +28,7 @@ from .records import LANE_BITS, LANES, OTHER, READER, SLOT_BITS, SLOTS, VALUE, W
 
 _CLOCK_SHIFT = LANE_BITS + SLOT_BITS
 _NOWHERE = 1 << 62
-_PENDING, _WINDOW, _BATCH = range(3)  # of `state`: notes; ordering barriers and batches so far
+_PENDING, _WINDOW, _BATCH, _RACES = range(4)  # of `state`: notes; ordering barriers, batches and races so far
 _STAMP, _SHIFT, _VERSION, _KEPT = range(4)  # of `patterns`: last stamp, how far moved, which row, lanes of it
 _READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
 
@@ -54,6 +54,7 @@ def races_with(before, group_before, me, group, since):
 @compiled
 def note_race(w, before, group_before, me, group, place, started, old, new, different):
     """Count a race between two stamps; the first between each two places is kept with its details."""
+    w.state[_RACES] += 1
     races, mask = w.races, SLOTS - 1
     first, second = (before >> LANE_BITS) & mask, (me >> LANE_BITS) & mask
     across = np.int64(group_before != group)
@@ -355,7 +356,10 @@ def read_known(w, slot, addresses, known, extra, config, workgroup, together):
     span = w.spans[watched[at.W_VARIABLE]]
     low, high = touched(watched, known, extra)
     if not written or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
+        races = state[_RACES]
         read_lanes(w, w.workgroup, slot, addresses, addresses, False, extra, config, workgroup, together)
+        if not written or state[_RACES] != races:
+            seen[2] = seen[3] = -1  # what is wrong is counted each time
         return
     if state[_PENDING] == w.notes.shape[0]:
         work_off(w, config, workgroup, together)

@@ -213,7 +213,7 @@ def test_a_texture_of_the_command_line(folder):
 def test_a_manifest_that_the_shader_does_not_fit(folder):
     (folder / "scale.toml").write_text(MANIFEST.replace("[bind.x]", "[bind.xs]"))
     result = bankshot("run", folder)
-    assert (result.exit_code, "'xs'" in result.stderr) == (2, True)
+    assert (result.exit_code, "the shader has no binding xs, did you mean 'x'?" in result.stderr) == (2, True)
     (folder / "scale.toml").write_text(MANIFEST.replace("factor =", "facter ="))
     result = bankshot("run", folder)
     assert result.exit_code == 2
