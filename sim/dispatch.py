@@ -12,10 +12,11 @@ import numpy as np
 
 from .bindings.bound import Bound
 from .bindings.buffers import hide
+from .launch.classes import Classes, run_classes
 from .launch.launch import How, Launch, Outcome
 from .models import Device
 from .program.bounds import Woven
-from .program.build import build, build_with_bounds, build_with_sites
+from .program.build import build, build_with_bounds, build_with_sites, draft
 from .program.program import Program
 from .program.rounding import Rounding
 from .program.shadows import Shadow
@@ -81,6 +82,13 @@ class Dispatch:
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome
+
+    def classes(self, probes: frozenset[str]) -> Classes:
+        """Run one workgroup of each class. Raises `Unproven`."""
+        if self.device.merge_adjacent and probes & {"banks", "sectors"}:
+            probes |= {"merged"}
+        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes | {"reach"})
+        return run_classes(looked_at, self.bound, self.grid, self.device, self.how)
 
     def launch(self, program: Program, bound: list[Bound]) -> Launch:
         return Launch(program, bound, self.grid, self.device, self.how)

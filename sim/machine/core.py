@@ -37,6 +37,7 @@ RARE = {
     "watch_write": _WATCHES,
     "watch_order": {op.WATCH_ORDER},
     "check": {op.CHECK},
+    "reach": {op.REACH},
     "trace": {op.TRACE},
 }
 

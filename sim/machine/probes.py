@@ -22,6 +22,7 @@ from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD
 from .memory import highest_of, shared_part
 from .ordering import watch_order
+from .reach import reach
 from .shadow import watch_read, watch_write
 from .tracing import trace
 
@@ -40,6 +41,7 @@ class Probes(NamedTuple):
     orders: NDArray[np.int64]  # [n, lanes of a subgroup] order in which lanes are served
     tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
     bounds: NDArray[np.int64]  # [n, 4]
+    reached: NDArray[np.int64]  # [n, REACH_SIZE]
     known: NDArray[
         np.int64
     ]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
@@ -82,6 +84,7 @@ def make_probes(
         orders=numbers(count, rules.MAX_LANES),
         tallies=numbers(count, at.TALLY_SIZE),
         bounds=numbers(count, at.BOUNDS_SIZE),
+        reached=np.tile(np.array(at.UNREACHED, np.int64), (count, 1)),
         known=numbers(count, 2),
         addresses=lanes_of(count),
         masks=lanes_of(count),
@@ -309,6 +312,8 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
         watch_write(regs, row, config, memory, workgroup, together, watch)
     elif row[0] == op.WATCH_ORDER:
         watch_order(regs, row, config, workgroup, watch)
+    elif row[0] == op.REACH:
+        reach(regs, row, config, together, p.reached[row[7]])
     elif row[0] == op.CHECK:
         check(regs, row, config, workgroup, together, p.checks[row[7]])
     else:

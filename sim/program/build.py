@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..wgsl import types as t
@@ -10,10 +12,12 @@ from .bounds import Woven, weave
 from .code import allocate
 from .contract import combine, contract
 from .emit import Emitter
+from .ir import Value
 from .lower import Lowered, lower
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
+from .tabulate import tabulate
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
 
@@ -22,6 +26,33 @@ def build(
     pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
 ) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
+    return _finish(pipeline, _probed(pipeline, rounding, probes, together, trace), probes, together, [])
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A pipeline before it is a program of one workgroup at a time: what can be analysed, and what it is made of."""
+
+    pipeline: Pipeline
+    lowered: Lowered
+    probes: frozenset[str]
+
+    def program(self) -> Program:
+        return _finish(self.pipeline, self.lowered, self.probes, 1, [])
+
+    def tabulated(self, values: list[Value], step: int, room: int) -> Program:
+        """A program that only computes `values`, see `tabulate`."""
+        lanes = int(np.prod(self.pipeline.workgroup_size))
+        return _finish(self.pipeline, tabulate(self.lowered, values, lanes, step, room), frozenset(), 1, [])
+
+
+def draft(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str]) -> Draft:
+    return Draft(pipeline, _probed(pipeline, rounding, probes, 1, None), probes)
+
+
+def _probed(
+    pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None
+) -> Lowered:
     lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
     if "nan" in probes:
         _, uses = _analysed(lowered, together)
@@ -29,7 +60,7 @@ def build(
             each.active = each.result in uses.count
     elif not rounding.contracts:
         combine(lowered.body, _analysed(lowered, together)[1])
-    return _finish(pipeline, lowered, probes, together, [])
+    return lowered
 
 
 def build_with_bounds(

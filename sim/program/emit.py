@@ -334,7 +334,7 @@ class Emitter:
         access = self.accesses[item.access]
         kinds = []
         if access.stride:
-            kinds.append("bounds")
+            kinds += ["bounds", "reach"]
         if access.space == "workgroup":
             kinds.append("banks")
         elif access.space == "storage":
@@ -579,7 +579,8 @@ class Emitter:
 # What each barrier orders, and the memory that it is of.
 ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
 _CHARGED = ("banks", "sectors")
-_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS}
+_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS,
+           "reach": op.REACH}  # fmt: skip
 
 
 def _signed(value: int) -> int:
