@@ -23,7 +23,7 @@ from ..program.ir import Value
 from ..program.likeness import Axes, Form, Likeness, Moving, Unproven, find_likeness
 from ..program.program import Program
 from ..program.tabulate import TABLE
-from .launch import Arena, How, Launch, Outcome, make_arena, times, total
+from .launch import How, Launch, Outcome, make_arena, times, total
 
 _TABLE_WORDS = 1 << 22  # values that are computed at once
 _MOST_WORKGROUPS = 1 << 24  # of a grid that is looked at one by one
@@ -52,9 +52,7 @@ def run_classes(draft: Draft, bound: list[Bound], grid: tuple[int, int, int], de
 
 
 class _Classifier:
-    def __init__(
-        self, draft: Draft, bound: list[Bound], grid: tuple[int, int, int], device: Device, how: How
-    ) -> None:
+    def __init__(self, draft: Draft, bound: list[Bound], grid: tuple[int, int, int], device: Device, how: How) -> None:
         self._draft = draft
         self._grid = grid
         self._count = int(np.prod(grid))
@@ -234,11 +232,12 @@ class _Rows:
         self._first: NDArray[np.uint32] | None = None
 
     def numbered(self, rows: NDArray[np.uint32]) -> Numbers:
+        first = rows[0].copy() if self._first is None else self._first
         if self._first is None:
-            self._first = rows[0].copy()
-            self._known[self._first.tobytes()] = 0
+            self._first = first
+            self._known[first.tobytes()] = 0
         numbers = np.zeros(len(rows), np.int64)
-        for place in np.flatnonzero((rows != self._first).any(axis=1)).tolist():
+        for place in np.flatnonzero((rows != first).any(axis=1)).tolist():
             numbers[place] = self._known.setdefault(rows[place].tobytes(), len(self._known))
         return numbers
 

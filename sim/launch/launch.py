@@ -236,7 +236,16 @@ class Launch:
         events, places, probes, watch = arguments[6], arguments[8], *arguments[-2:]
         finished = run(*arguments)
         return Outcome(
-            *(probes.blocks, probes.tallies, probes.bounds, probes.reached, events, watch.races, watch.unwritten, probes.checks),
+            *(
+                probes.blocks,
+                probes.tallies,
+                probes.bounds,
+                probes.reached,
+                events,
+                watch.races,
+                watch.unwritten,
+                probes.checks,
+            ),
             *(int(probes.worked[1]), int(finished), int(places[:, at.MOST].max()), probes.notes),
         )
 

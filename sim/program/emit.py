@@ -364,8 +364,9 @@ class Emitter:
         """Watch an access (or one unit of it), where the memory is shared and somebody writes to it."""
         access = self.accesses[item.access]
         shared = access.memory in ORDERS and access.variable in self._written
-        own = access.space == "workgroup" and "uninit" in self.probes
-        if (shared and self.probes & {"races", "order"}) or own:
+        own = access.space == "workgroup"
+        asked = self.probes & {"races", "order"} or ("across" in self.probes and not own)
+        if (shared and asked) or (own and "uninit" in self.probes):
             ins = self._memory(opcode, item, unit)
             ins.d, ins.m, ins.x = d, self._mask_field(), len(self.watched)
             self._add(ins)

@@ -387,7 +387,3 @@ _LINEAR = {
     "shl": _shifted,
     "and": _masked,
 }
-
-
-
-
