@@ -42,21 +42,23 @@ def run(
     saves: Mapping[str, Path],
     say: Say = lambda stage: None,
     trace: Any = None,
+    workgroups: str | int = "classes",
 ) -> RunResult:
     """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between.
 
-    `devices`: the profile to run as, and others that it is charged for as well, which takes all probes.
+    `devices`: the profile to run as, and others that it is charged for as well, which takes all probes. `workgroups`:
+    which of them run, as `sim.simulate` takes it.
     """
     device, *others = devices
     if others and probes != "all":
         raise UsageError(f"--probes {probes}: several devices are set side by side with all probes only")
     _check_saves(case, saves)
-    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say, trace)
+    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say, trace, workgroups)
     for name, path in saves.items():
         _save(name, path, result.outputs[name])
     before = case.bindings
     changed = {n: summary(after) for n, after in result.outputs.items() if before[n].tobytes() != after.tobytes()}
-    return RunResult(case, device, result, changed, trace, side_by_side(case, result, tuple(others), say))
+    return RunResult(case, device, result, changed, trace, side_by_side(case, result, tuple(others), say, workgroups))
 
 
 def _check_saves(case: Case, saves: Mapping[str, Path]) -> None:

@@ -8,7 +8,7 @@ all of them, which counts nothing: numbers that are not finite, races in storage
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -22,10 +22,11 @@ from .findings.replay import Judge
 from .launch.classes import Classes
 from .launch.launch import Launch, Outcome
 from .program.likeness import Unproven
+from .wgsl.diagnostics import Crash
 
 Progress = Callable[[int, int], None] | None
 
-PROOF = "no branch and no address depends on data, and alike workgroups branch alike, at addresses whole lines apart"
+PROOF = "no branch and no address depends on what they store, and in a class addresses are whole lines of memory apart"
 _OF_DATA = frozenset(("not-finite", "division-by-zero", "shift-count", "conversion"))
 _SEEN_BY_ALL = frozenset(("race", "uninit", "endless-loop"))  # what they say hangs on all workgroups
 _NOT_BY_CLASSES = frozenset(("nan", "redundant"))
@@ -42,14 +43,21 @@ class Measured:
     left: Launch | None
 
 
-def measure(dispatch: Dispatch, probes: frozenset[str], *, classes: bool, replay: bool, progress: Progress) -> Measured:
-    """Run all workgroups that the dispatch has chosen, or, if `classes` is set and there is a proof, one of each."""
-    why = ""
-    if classes and probes:
-        try:
-            return _by_classes(dispatch, probes, replay, progress)
-        except Unproven as reason:
-            why = str(reason)
+def measure(
+    dispatch: Dispatch, probes: frozenset[str], workgroups: str, *, replay: bool, progress: Progress
+) -> Measured:
+    """Run the workgroups that the dispatch has chosen: "all", or one of each of their "classes" where there is a proof;
+    "check" does both. Raises `Crash` where these differ."""
+    if workgroups == "all" or not probes:
+        return _of_all(dispatch, probes, replay, progress)
+    try:
+        found = _by_classes(dispatch, probes, replay, progress)
+    except Unproven as reason:
+        return _of_all(dispatch, probes, replay, progress, str(reason))
+    return _checked(found, _of_all(dispatch, probes, replay, progress)) if workgroups == "check" else found
+
+
+def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress, why: str = "") -> Measured:
     launch, outcome = dispatch.run(probes, progress)
     findings = explain(launch, outcome)
     if outcome.finished == launch.count:
@@ -57,8 +65,9 @@ def measure(dispatch: Dispatch, probes: frozenset[str], *, classes: bool, replay
             findings = Judge(dispatch.run, launch, outcome).judge(findings)
         if "redundant" in probes:
             findings += find_redundant(dispatch.run, launch)
-    how = "all" if dispatch.how.chosen is None else "sample"
-    return Measured(launch, outcome, findings, Coverage(how, int(np.prod(dispatch.grid)), launch.count, why), launch)
+    count = int(np.prod(dispatch.grid))
+    how = "all" if launch.count == count else "sample"
+    return Measured(launch, outcome, findings, Coverage(how, count, launch.count, why), launch)
 
 
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
@@ -79,6 +88,22 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     if "redundant" in probes:
         findings += find_redundant(partial(dispatch.run, chosen=found.representatives), found.launch)
     return Measured(found.launch, found.outcome, findings, _coverage(found), left)
+
+
+def _checked(found: Measured, whole: Measured) -> Measured:
+    """What was found by classes, if it is what all workgroups together have done."""
+    pairs = ((found.outcome.blocks, whole.outcome.blocks), (found.outcome.worked, whole.outcome.worked))
+    if not all(np.array_equal(*pair) for pair in pairs) or _charged(found) != _charged(whole):
+        raise Crash("workgroups of one class do not have the same counters")
+    if found.findings != whole.findings:
+        raise Crash("workgroups of one class do not have the same findings")
+    return replace(found, coverage=replace(found.coverage, why=f"{found.coverage.why}; a run of all gives the same"))
+
+
+def _charged(measured: Measured) -> list[list[int]]:
+    """What each access was charged, in the order of the program."""
+    probes = zip(measured.launch.program.probes, measured.outcome.tallies.tolist(), strict=False)
+    return [tally for probe, tally in probes if probe.kind in ("banks", "sectors")]
 
 
 def _coverage(found: Classes) -> Coverage:

@@ -159,7 +159,8 @@ def simulate(
     `budget`: backward jumps that a batch of workgroups may take. `trace`: a variable whose values are noted in one more
     run, see `Trace`. `progress(done, of)` is told of workgroups.
     `workgroups`: "all"; "classes": one of each class that provably does the same, which gives the same counters and
-    findings sooner (all, where there is no proof, see `Run.coverage`); or how many to run as a sample.
+    findings sooner (all, where there is no proof, see `Run.coverage`); "check": both, and whether they are the same; or
+    how many to run as a sample.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
@@ -172,7 +173,8 @@ def simulate(
     how = How(policy=out_of_bounds, budget=budget, chosen=_chosen(workgroups, size))
     dispatch = Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
     rows, missed = _traced(dispatch, trace, order)
-    measured = measure(dispatch, names, classes=workgroups == "classes", replay=replay, progress=progress)
+    which = workgroups if isinstance(workgroups, str) else "all"
+    measured = measure(dispatch, names, which, replay=replay, progress=progress)
     launch, outcome, findings = measured.launch, measured.outcome, measured.findings
     sites = site_counters(launch.program, outcome.blocks, outcome.tallies, dispatch.lanes, profile.subgroup_size)
     last, finished = measured.left, outcome.finished
@@ -253,7 +255,7 @@ def _known(what: str, name: str, names: tuple[str, ...]) -> None:
 def _chosen(workgroups: str | int, grid: tuple[int, int, int]) -> NDArray[np.int64] | None:
     """The workgroups of a sample, by their numbers: from the first to the last, as evenly as can be."""
     if isinstance(workgroups, str):
-        _known("workgroups", workgroups, ("all", "classes"))
+        _known("workgroups", workgroups, ("all", "classes", "check"))
         return None
     if not isinstance(workgroups, int | np.integer) or workgroups < 1:
         raise fail("unknown-option", f"a sample is of at least one workgroup, not {workgroups!r}", None)

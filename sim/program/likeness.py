@@ -122,15 +122,22 @@ class _Analysis:
             self.changed = False
             self._forms.clear()
             accesses = [moving for item in ir.items_of(self.lowered.body) if (moving := self._item(item)) is not None]
+            self._follow_memory()
+            if not self.changed:
+                break
+        axes = {value: axes for value, axes in self._axes.items() if axes is not None}
+        return Likeness(list(self.exact), accesses, list(self.unknown), axes)
+
+    def _follow_memory(self) -> None:
+        """What variables and workgroup memory hold, where that decides something."""
+        try:
             for slot in list(self._slots):
                 self._variable(slot)
             for variable in list(self._contents):
                 for value in self.facts.stored.get(variable, []):
                     self.pin(value)
-            if not self.changed:
-                break
-        axes = {value: axes for value, axes in self._axes.items() if axes is not None}
-        return Likeness(list(self.exact), accesses, list(self.unknown), axes)
+        except Unproven as reason:
+            raise Unproven(f"a branch or an address depends on {reason}") from None
 
     def _item(self, item: ir.Item) -> Moving | None:
         """What decides something must be alike, or move."""

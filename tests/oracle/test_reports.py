@@ -16,6 +16,7 @@ from oracle.cli import main
 from oracle.errors import TooLarge
 from oracle.references import Expected
 from oracle.reports.listing import ADDED, against_ideal, compact, listing
+from sim.coverage import Coverage
 from sim.wgsl.diagnostics import Crash
 from sim.wgsl.source import Source, Span
 
@@ -77,6 +78,7 @@ class Run:
     )
     pipeline: SimpleNamespace | None = None
     loose: frozenset = frozenset()
+    coverage: Coverage = Coverage("all", 2, 2)
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"
@@ -108,7 +110,7 @@ def world(monkeypatch, tmp_path):
     (tmp_path / "twice.wgsl").write_text(WGSL)
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
-    def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, progress):
+    def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, workgroups, progress):
         knobs.devices.append((device, probes))
         y = bindings["x"] * np.float32(2)
         y[-1] += np.float32(knobs.sim_error)
