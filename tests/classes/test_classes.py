@@ -71,7 +71,7 @@ PROVEN = {
     "signed": ("let at = i32(id.x) - 64 + 64; if at < 4000 { y[u32(at)] = a[u32(at)]; }", (64,), 3),
     "a table read by all at one place": ("if table[lane] < 32u { y[id.x] = a[id.x]; }", (64,), 1),
     "inputs decide": ("if a[id.x] > -0.5 { y[id.x] = 1.0; }", (64,), 2),
-    "a table that says where": ("y[id.x] = a[table[wg.x / 32u] * 64u + lane];", (64,), 1),
+    "a table that says where": ("y[id.x] = a[table[wg.x / 32u] * 64u + lane];", (64,), 2),
     "a uniform loop bound from memory": (
         "var s = 0.0; for (var i = 0u; i < table[3]; i++) { s += a[id.x]; } y[id.x] = s;",
         (64,),
