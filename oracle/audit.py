@@ -20,7 +20,7 @@ from sim.models import Exceeded, check_dispatch
 from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
 from .devices import Charged, charge
-from .errors import NoAdapter, TooLarge, UsageError
+from .errors import Lacking, NoAdapter, TooLarge, UsageError
 from .goldens import files as golden_files
 from .goldens import store as goldens
 from .kernels.cases import expected_counters
@@ -257,7 +257,7 @@ def expected_outputs(case: Case) -> Truth:
 
 def _reference(case: Case) -> references.Reference:
     try:
-        return references.find(case.kernel.reference or "")
+        return references.find(case.kernel.reference or "", case.kernel.path.parent)
     except UsageError as error:
         raise UsageError(f"{case.kernel.path}: {error}") from None
 
@@ -306,6 +306,9 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     if name not in truth:
         raise UsageError(f"{case.kernel.path}: `free` names {name}, which reference {case.kernel.reference} lacks")
     expected, var = truth[name], variables[name]
+    if expected.value.size != done.outputs[var].size:
+        sizes = f"an array of {expected.value.shape} for {name}, which is {done.outputs[var].shape}"
+        raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {sizes}")
     default = DERIVED if expected.bound is None else Rule("bound")
     rule, shape = case.kernel.rules.get(name, default), expected.value.shape
     bound = run.bounds[var].reshape(shape) if rule == DERIVED else expected.bound
@@ -332,9 +335,10 @@ def _against_gpu(
     say(f"running on {adapter.name}")
     try:
         on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
-    except TooLarge as error:
+    except (Lacking, TooLarge) as error:
         notes.append(f"not compared with wgpu: {error}")
         return adapter, []
+    seconds.update(on_gpu.clocked)
     if profile != options.device:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     return adapter, gpu_checks(case, run, on_gpu, truth)

@@ -1,4 +1,4 @@
-"""The command `bankshot`: check, run, audit, diff, advise, corpus, claims.
+"""The command `bankshot`: check, run, audit, diff, advise, adapters, corpus, claims.
 
 Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, data that does not fit, a missing file),
 70 an internal error. Reports go to stdout, everything else to stderr.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,9 @@ def main() -> None:
 PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 ADAPTER = click.option("--adapter", metavar="NAME", help="Part of the wgpu adapter's name: llvmpipe, nvidia, ...")
+ADAPTERS = click.option(
+    "--adapter", metavar="NAME,...", help="Parts of adapters' names or kinds: llvmpipe,swiftshader; cpu; or all."
+)
 
 
 def _workgroups(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -241,7 +244,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
         "run",
         work,
         as_json,
-        compute=lambda case, plan, say: room.run(case, devices, probes, targets, say, watched, chosen),
+        compute=lambda case, plan, say: [room.run(case, devices, probes, targets, say, watched, chosen)],
         show=show_run,
         entry=run_entry,
     )
@@ -308,7 +311,7 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
         if page is not None:
             say("drawing")
             page.add(result)
-        return result
+        return [result]
 
     def show(out: Any, result: Any) -> None:
         name = result.case.kernel.name
@@ -342,7 +345,7 @@ def _page(file: Path | None) -> Any:
 @PATHS
 @request_options
 @click.option("--device", help="Device profile; left out, the one that rounds as the adapter does.")
-@ADAPTER
+@ADAPTERS
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, not only its default sizes.")
 @click.option("--worst", type=click.IntRange(min=0), default=10, show_default=True, help="How many differing elements.")
 @click.option(
@@ -351,18 +354,25 @@ def _page(file: Path | None) -> Any:
 @JSON
 def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep: bool, worst: int, counters: bool,
          as_json: bool, **given: Any) -> None:  # fmt: skip
-    """Run the same WGSL in the simulator and through wgpu, and show every difference in bits."""
+    """Run the same WGSL in the simulator and through wgpu, and show every difference in bits.
+
+    What an adapter cannot run, or nobody can count, is told with its reason; it is neither clean nor a mismatch.
+    """
     from . import diff as room
+    from .gpu import parse_adapters
     from .reports.json import diff_entry
     from .reports.text import show_diff
 
+    asked, options = parse_adapters(adapter), room.Options(device, worst, counters)
     _each(
         "diff",
         plans(paths, _request(**given, sweep=sweep)),
         as_json,
-        compute=lambda case, plan, say: room.diff(case, device, adapter, worst, counters, say),
+        compute=lambda case, plan, say: (room.diff(case, each, options, say) for each in asked),
         show=show_diff,
         entry=diff_entry,
+        times=len(asked),
+        refused=lambda result: result.refused,
     )
 
 
@@ -385,10 +395,28 @@ def advise(paths: tuple[Path, ...], device: str, array: str | None, pitch: str |
         "advise",
         plans(paths, _request(**given, sweep=False)),
         as_json,
-        compute=lambda case, plan, say: room.advise(case, options, say),
+        compute=lambda case, plan, say: [room.advise(case, options, say)],
         show=show_advised,
         entry=advised_entry,
     )
+
+
+@main.command()
+@JSON
+def adapters(as_json: bool) -> None:
+    """What wgpu can run kernels on here: driver and version, features, limits, and the device profile of each.
+
+    SwiftShader is found where Chromium or Chrome keeps it, or where BANKSHOT_VULKAN_DRIVERS says.
+    """
+    from .gpu import survey
+    from .reports.adapters import adapter_entries, adapter_lines
+    from .reports.json import document
+
+    found = survey.survey()
+    if as_json:
+        click.echo(document("adapters", adapter_entries(found), ok=True))
+    else:
+        click.echo("\n".join(adapter_lines(found, *survey.added())))
 
 
 @main.command()
@@ -463,37 +491,48 @@ def _each(
     work: list[Plan],
     as_json: bool,
     *,
-    compute: Callable[..., Any],
+    compute: Callable[..., Iterable[Any]],
     show: Callable[..., None],
     entry: Callable[[Any], dict[str, Any]],
+    times: int = 1,
+    refused: Callable[[Any], str | None] = lambda result: None,
     finish: Callable[[], None] = lambda: None,
 ) -> None:
     """Run every case of every plan, with progress; report each as it comes, or all as JSON; leave with the verdict.
 
-    `finish` is done when all have run.
+    `compute` gives the results of a case, of which there are `times`; `refused` says why one is none. `finish` is done
+    when all have run.
     """
     from .reports.json import document
     from .reports.text import console
 
-    good, entries, total = 0, [], sum(len(plan.shapes) for plan in work)
+    good, entries, total = 0, [], times * sum(len(plan.shapes) for plan in work)
+    reasons: Counter[str] = Counter()
     try:
         with meter(total) as progress:
             for plan in work:
                 for case in plan.cases():
                     title = f"{plan.kernel.name} {case.shape}".strip()
-                    result = compute(case, plan, lambda what, title=title: progress.stage(title, what))
-                    good += result.ok
-                    with progress.finish():
-                        if as_json:
-                            entries.append(entry(result))
-                        else:
-                            show(console(), result)
+                    for result in compute(case, plan, lambda what, title=title: progress.stage(title, what)):
+                        good += result.ok
+                        reasons.update(filter(None, [refused(result)]))
+                        with progress.finish():
+                            if as_json:
+                                entries.append(entry(result))
+                            else:
+                                show(console(), result)
     except (UsageError, WgslError, MemoryError) as error:
         if as_json:
             click.echo(document(verb, entries, False, str(error)))
         raise
     finish()
-    left_out = sum(plan.left_out for plan in work)
-    more = f"; {left_out} heavy left out, --sweep runs all" if left_out else ""
-    click.echo(document(verb, entries, good == total) if as_json else f"{verb}: {good} of {total} cases clean{more}")
-    sys.exit(CLEAN if good == total else FOUND)
+    clean = good > 0 and good + reasons.total() == total
+    if as_json:
+        click.echo(document(verb, entries, clean))
+    else:
+        left_out = sum(plan.left_out for plan in work)
+        heavy = f"; {left_out} heavy left out, --sweep runs all" if left_out else ""
+        click.echo(f"{verb}: {good} of {total} cases clean{heavy}")
+        for reason, count in reasons.most_common():
+            click.echo(f"{verb}: {count} not compared: {reason}")
+    sys.exit(CLEAN if clean else FOUND)

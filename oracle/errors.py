@@ -17,3 +17,7 @@ class GpuError(UsageError):
 
 class TooLarge(GpuError):
     """A binding is larger than the adapter can bind."""
+
+
+class Lacking(GpuError):
+    """The adapter has not what a shader enables."""

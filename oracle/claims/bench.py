@@ -87,7 +87,8 @@ def edited(text: str, edits: Edits) -> str:
 
 def truth_of(made: Case) -> references.Expected:
     """The kernel's only output in float64, with the largest error that float32 may make of it."""
-    (truth,) = references.find(made.kernel.reference or "")(made.arrays, made.shape.dims).values()
+    reference = references.find(made.kernel.reference or "")
+    (truth,) = reference(made.arrays, made.shape.dims).values()
     return truth
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import quant
 from ..errors import UsageError
+from . import quant
 
 MOST_BYTES = (1 << 32) - 4  # of one binding: its bytes have 32-bit addresses
 MOST_AXES = 32

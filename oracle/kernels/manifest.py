@@ -1,8 +1,8 @@
 """A kernel's manifest: which WGSL, on which data, in which shapes, and what is to come out.
 
     [kernel]            source, entry, dims (default sizes), dispatch (workgroups in x, y, z), and optionally name,
-                        reference (a name in `oracle.references`), overrides, defines, include_dirs, preprocess (a
-                        command that the source goes through first, see `sim.wgsl.outside`)
+                        reference (a name in `oracle.references`, or `file.py:function`), overrides, defines,
+                        include_dirs, preprocess (a command that the source goes through first, see `sim.wgsl.outside`)
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; or `sampler`, the fields of a `sim.Sampler`;
                         optionally `var`, the WGSL variable where it is not called NAME, `seed`, `of`: the binding whose

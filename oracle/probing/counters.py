@@ -82,16 +82,15 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = lambd
     case, run, cut = _fitting(case, device, say)
     say(f"counting on {info.name}")
     counted = [SiteCounters(site=site) for site in run.program.sites]
-    rows = passes = 0
-    outputs: dict[Any, Any] = {}
+    plain = _on_gpu(case, run, check_module(case.kernel).source.text, [], {}, adapter)
+    rows, passes, unchanged = 0, 0, True
     for wanted in _parts(run):
         instrumented = instrument(run.pipeline, run.program.sites, wanted)
         for recorded, left in _record(case, run, instrumented, wanted, adapter, say):
             charge(counted, instrumented.probes, recorded, run.device, _lanes(run))
-            rows, passes, outputs = rows + len(recorded), passes + 1, left
-    plain = _on_gpu(case, run, check_module(case.kernel).source.text, [], {}, adapter)
+            rows, passes, unchanged = rows + len(recorded), passes + 1, unchanged and _equal(left, plain)
     differences, compared = compare(run.sites, counted)
-    return CounterDiff(info, device, run.grid, cut, rows, passes, compared, tuple(differences), _equal(outputs, plain))
+    return CounterDiff(info, device, run.grid, cut, rows, passes, compared, tuple(differences), unchanged)
 
 
 def _lanes(run: Any) -> int:
@@ -230,7 +229,7 @@ def _add(
     if site.space == "workgroup" and site.bytes_per_lane:
         row.shared_requests += len(addresses)
         _each(row, addresses, active, offset, lambda at, on: _banks(device, site, at, on))
-    elif site.space == "storage" and site.bytes_per_lane:
+    elif site.space in ("storage", "texture") and site.bytes_per_lane:
         row.global_requests += len(addresses)
         row.global_bytes += int(active.sum()) * site.bytes_per_lane
         _each(row, addresses, active, offset, lambda at, on: _sectors(device, site, at, on))

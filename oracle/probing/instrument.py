@@ -22,6 +22,7 @@ from sim.wgsl import syntax, typed
 from sim.wgsl import types as t
 from sim.wgsl.parser import parse
 from sim.wgsl.source import Span
+from sim.wgsl.texels import shape_of
 
 from ..errors import UsageError
 
@@ -67,14 +68,13 @@ class Instrumented:
 def instrument(pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int] | None = None) -> Instrumented:
     """Probes for `sites` of a program of `pipeline`, all or only those with the numbers `wanted`.
 
-    Raises `UsageError` where a probe has no place in the text, or where texels are touched: nobody knows their address.
+    Sites of textures are those of a program that was launched, which know their texels' size. Raises `UsageError` where
+    a probe has no place in the text, or where texels are filtered: which ones, a GPU does not tell.
     """
-    texels = next((site for site in sites if site.kind in ("load", "store") and site.space == "texture"), None)
-    if texels is not None:
-        place = texels.span.place
-        raise UsageError(
-            f"{place.file}:{place.line}: {texels.name} cannot be counted on a GPU, which lays texels out its way"
-        )
+    sampled = next((s for s in sites if s.kind == "load" and s.space == "texture" and s.name != "textureLoad"), None)
+    if sampled is not None:
+        where, what = _where(sampled.span), "which a GPU picks its own way"
+        raise UsageError(f"{where}: {sampled.name} cannot be counted on a GPU: it reads texels {what}")
     writer = _Writer(pipeline, sites, range(len(sites)) if wanted is None else wanted)
     writer.write()
     return writer.finish()
@@ -130,6 +130,10 @@ class _Path:
         return " + ".join([f"{self.offset}u", *(f"{stride}u * {name}" for name, stride in self.indices)])
 
 
+def _where(span: Span) -> str:
+    return f"{span.place.file}:{span.place.line}"
+
+
 class _Writer:
     def __init__(self, pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int]) -> None:
         self._pipeline = pipeline
@@ -139,6 +143,7 @@ class _Writer:
         self._probes: list[Probe] = []
         self._pointers: dict[typed.Variable, typed.Expr] = {}  # a `let` and the reference that it points to
         self._indices: dict[tuple[int, int], str] = {}
+        self._textures: set[str] = set()  # that a function finds texels of
         self._calls = 0
         self._sites: dict[tuple[str, int, int], list[int]] = {}
         for number in wanted:
@@ -274,6 +279,9 @@ class _Writer:
                 self._stored(statement.span, target, [("load", target.span), ("store", target.span)])
             case typed.Eval(expr=typed.BuiltinCall() as call) if call.type is typed.NOTHING:
                 self._row_after(call.span, self._probe([("barrier", call.span)]))
+                if call.builtin.name == "textureStore":
+                    probe = self._probe([("store", call.span)])
+                    self._row_after(call.span, probe, self._texel(call, probe))
 
     def _stored(self, where: Span, target: typed.Expr, spans: list[tuple[str, Span]]) -> None:
         # Each component of a swizzle that is assigned to is a store of its own, at one place in the source.
@@ -291,8 +299,7 @@ class _Writer:
         if probe is None:
             return
         if where in self._headers:
-            place = where.place
-            raise UsageError(f"{place.file}:{place.line}: no probe fits into the header of a `for`")
+            raise UsageError(f"{_where(where)}: no probe fits into the header of a `for`")
         self._edits.after(where, f"; bankshot_row({probe}u, {address})")
 
     def _expression(self, expr: typed.Expr) -> None:
@@ -318,6 +325,9 @@ class _Writer:
             barriers = self._probe([("barrier", call.span)], times=2)
             load = self._probe([("load", call.span)], [offset for _, offset in leaves(path.type)])
             self._wrap(call.span, call.type, [(barriers, "0u"), (load, path.address)])
+        elif call.builtin.name == "textureLoad":
+            probe = self._probe([("load", call.span)])
+            self._wrap(call.span, call.type, [(probe, self._texel(call, probe))])
         elif call.type is not typed.NOTHING:
             probe = self._probe([("op", call.span), ("subgroup", call.span)])
             if isinstance(call.type, t.Struct):  # of frexp and modf: its name cannot be written
@@ -346,8 +356,7 @@ class _Writer:
         self._calls += 1
         for argument in call.args:
             if isinstance(argument.type, t.Pointer) and argument.type.space in _SPACES:
-                place = argument.span.place
-                raise UsageError(f"{place.file}:{place.line}: no probe follows a pointer into {call.function.name}")
+                raise UsageError(f"{_where(argument.span)}: no probe follows a pointer into {call.function.name}")
         opening = self._text.index("(", call.span.start) + 1
         self._edits.at(opening, f"{self._calls}u{', ' if call.args else ''}")
 
@@ -366,6 +375,33 @@ class _Writer:
         keep = f"fn {kept}_keep(i: {kind}) -> {kind} {{ {kept} = min(u32(i), {last}); return i; }}"
         self._made.append(f"var<private> {kept}: u32;\n{keep}")
         self._edits.around(expr.index.span, f"{kept}_keep(", ")")
+
+    def _texel(self, call: typed.BuiltinCall, probe: int | None) -> str:
+        """The byte address of the texel that a textureLoad or textureStore is about, from what its arguments were."""
+        texture = call.args[0]
+        if probe is None:
+            return ""
+        if not isinstance(texture, typed.VarRef) or not isinstance(texture.var.type, t.Texture):
+            raise UsageError(f"{_where(texture.span)}: no probe follows a texture into a function")
+        name, shape = texture.var.name, shape_of(texture.var.type)
+        if name not in self._textures:
+            self._textures.add(name)
+            self._made.append(_texel_function(name, texture.var.type))
+        place, *rest = [self._kept(argument) for argument in call.args[1:]]
+        third = rest.pop(0) if shape.third else "0u"
+        level = rest.pop(0) if call.builtin.name == "textureLoad" and rest else "0u"
+        bytes_ = self._all[self._probes[probe].parts[0][0]].bytes_per_lane
+        zeros = "0u, " * (3 - shape.axes)
+        return f"{bytes_}u * bankshot_texel_{name}(vec4<u32>({place}, {zeros}{third}), {level})"
+
+    def _kept(self, argument: typed.Expr) -> str:
+        """Where the value of an argument is kept, as unsigned numbers."""
+        kept, kind = f"bankshot_at_{len(self._made)}", argument.type
+        bits = str(kind).replace("i32", "u32")
+        keep = f"fn {kept}_keep(v: {kind}) -> {kind} {{ {kept} = bitcast<{bits}>(v); return v; }}"
+        self._made.append(f"var<private> {kept}: {bits};\n{keep}")
+        self._edits.around(argument.span, f"{kept}_keep(", ")")
+        return kept
 
     def _constant(self, expr: typed.Expr) -> int | None:
         folded = self._pipeline.fold(expr)
@@ -429,6 +465,14 @@ def _count(type_: Any) -> int:
         case t.Vec(size=size):
             return size
     raise AssertionError(f"{type_} has no elements")
+
+
+def _texel_function(name: str, type_: t.Texture) -> str:
+    shape = shape_of(type_)
+    levels = "1u" if type_.format or shape.third == "sample" else f"textureNumLevels({name})"
+    third = {"layer": f"textureNumLayers({name})", "sample": f"textureNumSamples({name})"}.get(shape.third or "", "1u")
+    extent = f"textureDimensions({name}){', 1u' * (3 - shape.axes)}"
+    return _TEXEL.format(name=name, levels=levels, extent=extent, third=third)
 
 
 def _runtime_array(variable: typed.Variable) -> str:
@@ -523,6 +567,20 @@ fn bankshot_mix(path: vec2<u32>, step: u32) -> vec2<u32> {{
     let x = (path.x ^ step) * 0x9e3779b1u + path.y;
     let y = (path.y + step + 0x7f4a7c15u) * 0x85ebca6bu;
     return vec2<u32>(x ^ (x >> 15u), y ^ (y >> 13u) ^ x);
+}}"""
+
+# Texels lie as in `sim.program.handles`: row by row, layer by layer, level by level, and last what is outside. Mesa's
+# software adapter answers textureDimensions for the level of one lane alone, so no level but the first is asked about.
+_TEXEL = """fn bankshot_texel_{name}(place: vec4<u32>, level: u32) -> u32 {{
+    var number = 0u;
+    for (var l = 0u; l < {levels}; l += 1u) {{
+        let size = vec4<u32>(max(vec3<u32>({extent}) >> vec3<u32>(l), vec3<u32>(1u)), {third});
+        if l == level && all(place < size) {{
+            return number + ((place.w * size.z + place.z) * size.y + place.y) * size.x + place.x;
+        }}
+        number += size.x * size.y * size.z * size.w;
+    }}
+    return number;
 }}"""
 
 _FUNCTION = """var<private> bankshot_from_{name}: vec2<u32>;

@@ -77,6 +77,8 @@ def diff_entry(diff: Diff) -> dict[str, Any]:
         "gpu": adapter_entry(diff.adapter),
         "outputs": [output_entry(check) for check in diff.outputs],
         "counters": None if diff.counters is None else _counter_diff_entry(diff.counters),
+        "not_run": diff.not_run,
+        "not_counted": diff.not_counted,
         "seconds": diff.seconds,
     }
 

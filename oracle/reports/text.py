@@ -122,7 +122,11 @@ def show_diff(out: Console, diff: Diff) -> None:
         show_output_check(out, check)
     if diff.counters is not None:
         _counter_diff(out, diff.counters)
-    _took(out, diff.seconds)
+    for what, reason in (("run", diff.not_run), ("counted", diff.not_counted)):
+        if reason:
+            _say(out, Text.assemble((f"  NOT {what.upper()}  ", "yellow"), reason))
+    if diff.seconds:
+        _took(out, diff.seconds)
 
 
 def _counter_diff(out: Console, diff: CounterDiff) -> None:
@@ -190,8 +194,14 @@ def _say(out: Console, words: str | Text, style: str = "") -> None:
 
 
 def _took(out: Console, seconds: Mapping[str, float]) -> None:
-    _say(out, f"  took: {', '.join(f'{what} {s:.2f} s' for what, s in seconds.items())}", "dim")
+    _say(out, f"  took: {', '.join(f'{what} {duration(s)}' for what, s in seconds.items())}", "dim")
     out.print()
+
+
+def duration(seconds: float) -> str:
+    """Short: a few digits in seconds, milliseconds or microseconds."""
+    scales = ((0.1, "{:.2f} s", 1), (1e-3, "{:.0f} ms", 1e3), (0, "{:.0f} us", 1e6))
+    return next(words.format(seconds * scale) for least, words, scale in scales if seconds >= least)
 
 
 def show_heading(out: Console, case: Case, tail: str) -> None:

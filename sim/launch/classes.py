@@ -2,8 +2,8 @@
 
 `program.likeness` says what must be equal and what may move. Here those values are computed for every workgroup of the
 grid, by the machine itself; workgroups that agree in them are a class. Its first workgroup runs and notes how far its
-addresses go: a workgroup whose addresses, moved, would leave an array that those of the first stay in (or the other way
-round) is not of its class, and is put into another.
+addresses go, and how close its comparisons are: a workgroup whose addresses, moved, would leave an array that those of
+the first stay in (or the other way round), or whose branches would be decided otherwise, is put into another class.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class _Classifier:
         self._arena = make_arena(self._bound)
         self._bases: dict[Value, NDArray[np.uint32]] = {}  # of each atom, by position: what it is in lane 0
         self._likeness = self._find_likeness()
+        draft.watch(self._likeness.comparisons)
         self._program = draft.program()
         self._any = self._launch(self._program, np.zeros(1, np.int64))
 
@@ -198,7 +199,7 @@ class _Classifier:
 
     def _fits(self, launch: Launch, outcome: Outcome, members: Numbers) -> NDArray[np.bool_]:
         """Which members of a class are in bounds, and out of them, just where its first is."""
-        fits = np.ones(len(members), bool)
+        fits = self._decide_alike(outcome, members)
         limits = launch.limits()
         for moving, reached in self._reached(launch.program, outcome):
             low, high = reached.tolist()
@@ -207,6 +208,20 @@ class _Classifier:
             limit, moved = limits[moving.item.access], self._moved(moving.form, members)
             fits &= (low + moved >= 0) & (high + moved <= limit) if high <= limit else moved == 0
         return fits
+
+    def _decide_alike(self, outcome: Outcome, members: Numbers) -> NDArray[np.bool_]:
+        """In which members no comparison of numbers that move comes out otherwise, nor wraps around."""
+        alike = np.ones(len(members), bool)
+        for each, row in zip(self._likeness.comparisons, outcome.margins.tolist(), strict=False):
+            if row[at.A_LOW] > row[at.A_HIGH]:
+                continue
+            one, other = (self._moved(form, members) for form in each.forms)
+            lowest = -(1 << 31) if each.signed else 0
+            for moved, low, high in ((one, at.A_LOW, at.A_HIGH), (other, at.B_LOW, at.B_HIGH)):
+                alike &= (row[low] + moved >= lowest) & (row[high] + moved < lowest + (1 << 32))
+            nearer = other - one
+            alike &= (row[at.LEAST] + nearer >= each.least) & (row[at.MOST] + nearer < each.least)
+        return alike
 
     def _reached(self, program: Program, outcome: Outcome) -> Iterator[tuple[Moving, Numbers]]:
         """The accesses that have bounds, in the order of the program, with their lowest and highest addresses."""

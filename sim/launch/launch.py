@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from ..bindings.bound import Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
-from ..machine.lanes import VECTOR_LANES
+from ..machine.native import machine_for
+from ..machine.records import make_probes
 from ..models import Device
 from ..program import handles
 from ..program.access import UNITS_PER_ACCESS, Access
@@ -30,6 +32,7 @@ from .watching import Shadow, Watching, merged_races, overlap
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 _NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
+_LINE = 64  # bytes
 _ALIGN = handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two
 
 
@@ -40,7 +43,8 @@ class Outcome:
     blocks: NDArray[np.int64]
     tallies: NDArray[np.int64]
     bounds: NDArray[np.int64]
-    reached: NDArray[np.int64]
+    reached: NDArray[np.int64]  # of one piece, as are the margins
+    margins: NDArray[np.int64]
     events: NDArray[np.int64]
     races: NDArray[np.int64]
     unwritten: NDArray[np.int64]
@@ -103,7 +107,7 @@ class Launch:
         self._lanes = int(np.prod(program.workgroup_size))
         self._strand = self._strand_lanes()
         lanes = program.together * self._strand
-        self._width = -(-lanes // VECTOR_LANES) * VECTOR_LANES
+        self._width = -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES
         self.count = int(np.prod(grid)) if how.chosen is None else len(how.chosen)
         self._order = how.schedule.order(self.count)
         if how.chosen is not None:
@@ -153,12 +157,10 @@ class Launch:
         return self._outcomes([(place, place + 1) for place in range(self.count)], None)
 
     def _outcomes(self, pieces: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
-        from ..machine.core import prepare, run
-
         threads = self._threads()
         access = self._access_table()
         shadows = self.watching.shadows(threads)
-        prepare(set(self.program.code[:, 0].tolist()), *self._arguments(access, 0, 0, shadows[0]))
+        run = machine_for(set(self.program.code[:, 0].tolist()))
 
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:
             return self._piece(run, access, first, last, shadow)
@@ -171,7 +173,7 @@ class Launch:
         """How many threads may work on it: one where workgroups see each other, or go in an order that counts."""
         if self.how.schedule != LOCKSTEP or not self._independent():
             return 1
-        return max(1, min(self.how.threads or os.cpu_count() or 1, self.watching.threads, self.count))
+        return max(1, min(self.how.threads or _processors(), self.watching.threads, self.count))
 
     def _stores_outside(self, outcome: Outcome) -> bool:
         """Whether stores out of bounds have gone to places that others store to as well."""
@@ -217,13 +219,15 @@ class Launch:
     # ---- arrays ----
 
     def _arguments(self, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> tuple[Any, ...]:
-        """What `machine.core.run` takes, for workgroups `first` to `last`."""
+        """What the machine takes, see `machine.core.run`, for workgroups `first` to `last`."""
         program = self.program
-        shared = np.zeros(max(1, program.shared_bytes // 4 * program.together), np.uint32)
+        shared = _zeros(max(1, program.shared_bytes // 4 * program.together))
         events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
         strands = -(-self._lanes // self._strand)
         configs = np.stack([self._config(first, last, strand) for strand in range(strands)])
-        registers = np.stack([self._registers(strand) for strand in range(strands)])
+        registers = _zeros(strands, program.rows, self._width)
+        for strand in range(strands):
+            self._fill(registers[strand], strand)
         patterns = np.zeros((strands, program.rows, at.PATTERN_SIZE), np.int64)
         places, turns = np.zeros((strands, at.PLACE_SIZE), np.int64), np.zeros(strands, np.int64)
         return (
@@ -236,16 +240,8 @@ class Launch:
         events, places, probes, watch = arguments[6], arguments[8], *arguments[-2:]
         finished = run(*arguments)
         return Outcome(
-            *(
-                probes.blocks,
-                probes.tallies,
-                probes.bounds,
-                probes.reached,
-                events,
-                watch.races,
-                watch.unwritten,
-                probes.checks,
-            ),
+            *(probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins),
+            *(events, watch.races, watch.unwritten, probes.checks),
             *(int(probes.worked[1]), int(finished), int(places[:, at.MOST].max()), probes.notes),
         )
 
@@ -268,8 +264,8 @@ class Launch:
         config[at.WATCHES], config[at.FILLING] = bool(self.program.watched), self.how.filling
         return config
 
-    def _registers(self, strand: int) -> NDArray[np.uint32]:
-        registers = np.zeros((self.program.rows, self._width), np.uint32)
+    def _fill(self, registers: NDArray[np.uint32], strand: int) -> None:
+        """Put constants and inputs into the rows of a strand."""
         for bits, row in self.program.constants.items():
             registers[row] = bits
         size = min(self._strand, self._lanes - strand * self._strand)
@@ -295,7 +291,6 @@ class Launch:
         }
         for name, row in self.program.inputs.items():
             registers[row] = values[name]
-        return registers
 
     def _access_table(self) -> NDArray[np.int64]:
         table = np.zeros((max(1, len(self.program.accesses)) * UNITS_PER_ACCESS, at.ACCESS_SIZE), np.int64)
@@ -344,12 +339,10 @@ class Launch:
         return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
 
     def _probes(self) -> Any:
-        from ..machine.probes import make_probes
-
         program = self.program
         limit = 0 if self.how.trace is None else self.how.trace.limit
         counts = (len(program.probes), self._width, len(program.runs), len(program.inspected))
-        probes = make_probes(*counts, self.writers, self._watched(), limit)
+        probes = make_probes(*counts, self.writers, self._watched(), limit, program.margins)
         for slot, probe in enumerate(program.probes):
             self._rule(probe, probes.rules[slot], probes.orders[slot])
         return probes
@@ -385,6 +378,19 @@ class Launch:
         return size * room // access.unit
 
 
+def _processors() -> int:
+    """How many this process may run on: a container, or `taskset`, may have left it fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _zeros(*shape: int) -> NDArray[np.uint32]:
+    """Words that begin a line of the cache: a vector across two lines costs twice as much."""
+    count = prod(shape)
+    room = np.zeros(count + _LINE // 4, np.uint32)
+    first = -room.ctypes.data % _LINE // 4
+    return room[first : first + count].reshape(shape)
+
+
 def make_arena(bound: list[Bound]) -> Arena:
     """Room for all bindings, and what they hold."""
     places: dict[str, int] = {}
@@ -392,7 +398,7 @@ def make_arena(bound: list[Bound]) -> Arena:
     for each in bound:
         places[each.variable.name] = size
         size += -(-len(each.data) // _ALIGN) * _ALIGN
-    storage = np.zeros(max(_ALIGN, size) // 4, np.uint32)
+    storage = _zeros(max(_ALIGN, size) // 4)
     for each in bound:
         start = places[each.variable.name]
         storage.view(np.uint8)[start : start + len(each.data)] = each.data
@@ -453,8 +459,6 @@ def total(outcomes: list[Outcome]) -> Outcome:
         first.blocks += each.blocks
         first.tallies += each.tallies
         _add(first.bounds, each.bounds)
-        first.reached[:, at.LOW] = np.minimum(first.reached[:, at.LOW], each.reached[:, at.LOW])
-        first.reached[:, at.HIGH] = np.maximum(first.reached[:, at.HIGH], each.reached[:, at.HIGH])
         kept = [o.events[1 : 1 + int(o.events[0, 0])] for o in (first, each)]
         first.races = merged_races(first.races, each.races)
         _add(first.unwritten, each.unwritten)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import layout as at
+from ..machine.records import LANES, SLOTS, WRITER, Shadow, make_shadow, make_watch, no_watch
 from ..program.access import UNITS_PER_ACCESS
 from ..program.emit import ORDERS
 from ..program.program import Program
 from ..wgsl.diagnostics import fail
-
-if TYPE_CHECKING:
-    from ..machine.shadow import Shadow
-else:
-    Shadow = Any
 
 _SAME = (at.R_FIRST, at.R_SECOND, at.R_ACROSS)  # races that are counted together
 _ENTRY, _ROOM = 40, 1 << 34  # bytes of a shadow's entry; of all shadows, most of which nobody ever touches
@@ -53,15 +49,11 @@ class Watching:
 
     def shadows(self, threads: int) -> list[Shadow]:
         """Storage's shadow for each thread; one where storage is not watched."""
-        from ..machine.shadow import make_shadow
-
         grains = self._words * 4 // self.grains["storage"]
         return [make_shadow(grains) for _ in range(threads)] if self._watches_storage else [make_shadow(1)]
 
     def watch(self, access: NDArray[np.int64], lanes: int, storage: Shadow) -> Any:
         """The machine's record. `access`: its table of accesses; `lanes` of a register row."""
-        from ..machine.shadow import LANES, SLOTS, make_shadow, make_watch, no_watch
-
         program = self._program
         if not program.watched:
             return no_watch()
@@ -97,8 +89,6 @@ def overlap(shadows: list[Shadow]) -> bool:
     """Whether two threads have stored to one word: neither has seen the other's stores."""
     if len(shadows) == 1:
         return False
-    from ..machine.shadow import WRITER
-
     written = np.zeros(shadows[0].stamps.shape[1], bool)
     for shadow in shadows:
         mine = shadow.stamps[WRITER] != 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as at
+from . import opcodes as op
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
 
@@ -44,7 +45,7 @@ def all_finite(bits, lanes):
     return seen == 0
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, NUMBERS, rare=True)
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, NUMBERS, opcodes=(op.CHECK,))
 def check(regs, row, config, workgroup, together, found):
     """One check of kind E: operands A to C and result D, in the lanes of mask M."""
     size, kind = config[at.LANES], np.int64(row[5])

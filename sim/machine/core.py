@@ -6,40 +6,24 @@ The loop knows nothing of WGSL: it reads rows of the program (see `opcodes`), an
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
-from numba import typeof
 
 from . import layout as at
 from . import opcodes as op
 from .alu import conversion, float_, half, integer
 from .atomics import atomic
-from .jit import PARTS, announced, beside, compiled, entry, inlined, part, ready
-from .kinds import HALVES, INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
+from .jit import compiled, inlined, part
+from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import blend, copy, fill
 from .memory import learn, load, load_known, pick, put, store, store_known
 from .opcodes import families, scalar_opcodes
-from .probes import probe, settle
-from .shadow import watch_barrier, watch_batch
+from .probes import PROBES, probe, settle
+from .shadow import WATCH, watch_barrier, watch_batch
 from .subgroups import collective
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
-
-# What a program has that needs a part which is not always loaded.
-_WATCHES = {op.WATCH_READ, op.WATCH_WRITE}
-RARE = {
-    "watch_batch": {*_WATCHES, op.WATCH_ORDER},
-    "watch_barrier": {*_WATCHES, op.WATCH_ORDER},
-    "watch_read": _WATCHES,
-    "watch_write": _WATCHES,
-    "watch_order": {op.WATCH_ORDER},
-    "check": {op.CHECK},
-    "reach": {op.REACH},
-    "trace": {op.TRACE},
-}
 
 
 @inlined
@@ -247,7 +231,7 @@ def draw_turns(turns, seed):
     return max(seed, 1)
 
 
-@entry
+@part(*(PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH), returns=LONG)
 def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch):
     """Run workgroups FIRST to LAST of the grid. Returns how many were finished.
 
@@ -285,44 +269,3 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
         if config[at.STOP] == 1 and watch.races[0, at.NEEDED] > 0:
             break
     return workgroup - config[at.FIRST]
-
-
-def compile_parts(step: int) -> None:
-    """Compile the parts, from the first on (step 1) or from the last (-1), and leave them on disk.
-
-    Two processes that start from either end meet among the small ones: what the other has compiled is found there.
-    """
-    alone = [each for each in PARTS if not each.calls_parts and not each.rare]
-    for each in [*alone[:2], *alone[4:], *alone[2:4]][::step]:
-        each.compile()
-
-
-def compile_rare() -> None:
-    """Compile the parts that few programs need, and leave them on disk."""
-    for each in PARTS:
-        if each.rare:
-            each.compile()
-
-
-@cache
-def connect() -> None:
-    """Make the parts known to the linker: before `run` is compiled or loaded, once in a process."""
-    for each in PARTS:
-        each.connect()
-
-
-def prepare(needs: set[int], *arguments) -> None:
-    """Make `run` callable for these arguments and a program with the opcodes `needs`. Where this install has not
-    compiled it yet, two processes do."""
-    if ready():
-        connect()
-    else:
-        with announced():
-            with beside("from sim.machine.core import compile_parts; compile_parts(-1)"):
-                compile_parts(1)
-            with beside("from sim.machine.core import compile_rare; compile_rare()"):
-                connect()
-                run.compile(tuple(map(typeof, arguments)))
-    for each in PARTS:
-        if each.rare and needs & RARE[each.name]:
-            each.load()

@@ -1,106 +1,77 @@
-"""Compiling the machine: once per install, kept on disk, and said aloud.
+"""Compiling the machine with Numba, unit by unit: each becomes an object file that `native` loads.
 
-Numba's cache looks only at the date of the file that holds a function, but the machine is made from tables and scalar
-functions in other files too. So its cache lives in a folder named after a digest of every source it depends on.
+What is compiled here is not run here, so every call from unit to unit may have an address that leads nowhere.
 """
 
 from __future__ import annotations
 
-import hashlib
 import inspect
+import json
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from ctypes import addressof, c_void_p
 from functools import cache
 from pathlib import Path
+from subprocess import DEVNULL, Popen
+from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import crc32
 
-import numba
-import numpy as np
 from llvmlite.binding import add_symbol
-from numba import config, njit, types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_HERE = Path(__file__).parent
-
-
-@cache
-def cache_folder() -> Path:
-    """Where this build of the machine is kept: `$BANKSHOT_CACHE`, or the user's cache folder."""
-    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
-    for path in sorted([*_HERE.rglob("*.py"), *(_HERE.parent / "models").glob("*.py")]):
-        digest.update(path.read_bytes())
-    home = os.environ.get("BANKSHOT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "bankshot" / f"machine-{digest.hexdigest()[:16]}"
-
-
-@contextmanager
-def _cached_there() -> Iterator[None]:
-    """Numba reads its cache folder when a function is decorated; other people's functions keep theirs."""
-    settings: Any = config
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(cache_folder())
-    try:
-        yield
-    finally:
-        settings.CACHE_DIR = before
-
+from . import native
 
 # No reference counts: nothing here allocates, and counting at every view of a row took half of the time. No rewrites of
-# array expressions: there are none.
+# array expressions: there are none. No wrappers: neither Python nor C calls it by one.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
+_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_NOWHERE = c_void_p(None)
 
 
-def compiled(function: Callable[..., Any], *, from_python: bool = False) -> Any:
-    """Compile a function of the machine, and keep it on disk. `from_python`: Python itself calls it."""
-    wrappers: dict[str, Any] = {"no_cpython_wrapper": not from_python, "no_cfunc_wrapper": True}
-    with _cached_there():
-        return njit(cache=True, **_OPTIONS, **wrappers)(function)
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function of the machine; it becomes part of what calls it."""
+    return njit(**_OPTIONS, **_NO_WRAPPERS)(function)
 
 
-def entry(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls."""
-    return compiled(function, from_python=True)
+def inlined(function: Callable[..., Any]) -> Any:
+    """A piece of one compiled function, put in its place: Numba optimizes anew, with each caller, what is called."""
+    return njit(inline="always", **_OPTIONS)(function)
 
 
 class Part:
-    """A function that is compiled on its own. Others reach it by the address of its symbol: what Numba sees called, it
-    optimizes anew with the caller, and the machine is too large for that.
+    """A unit: a function that is compiled on its own. Others reach it by the address of its symbol: what Numba sees
+    called, it optimizes anew with the caller, and the machine is too large for that.
 
-    `connect` compiles it, or finds it on disk, and tells the linker where it is; before that nothing that calls it can
-    be loaded. It returns nothing and raises nothing. A `rare` part is reached through a pointer, which `connect` leaves
-    empty and `load` fills: programs that have no instruction of it never pay for it.
+    `opcodes`: the programs that have one of these need it, and only they pay for loading it; it is reached through a
+    pointer, which stands empty till then. None: every program needs it.
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], calls_parts: bool, rare: bool) -> None:
-        self.calls_parts = calls_parts
-        self.name, self.rare = function.__name__, rare
-        self._pointer = c_void_p(None)
+    def __init__(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], returns: Any, opcodes: Iterable[int] | None
+    ) -> None:
         self.symbol = f"bankshot.{function.__module__}.{function.__name__}"
-        self.signature = types.void(*arguments)
-        self.dispatcher = compiled(function)
+        self.opcodes = None if opcodes is None else sorted(opcodes)
+        self.signature = returns(*arguments)
+        self._dispatcher = compiled(function)
         self.call = intrinsic(self._caller(function))
 
-    def compile(self) -> None:
-        self.dispatcher.compile(self.signature)
+    def compile(self) -> tuple[str, bytes]:
+        """The name of its function, and the object code that has it."""
+        self._dispatcher.compile(self.signature)
+        result = self._dispatcher.overloads[self.signature.args]
+        _, _, (code, _) = result.library.serialize_using_object_code()
+        return result.fndesc.llvm_func_name, code
 
-    def connect(self) -> None:
-        add_symbol(self.symbol, addressof(self._pointer) if self.rare else self._address())
-
-    def load(self) -> None:
-        """Compile a rare part, or find it on disk, and make it callable."""
-        if not self._pointer:
-            self._pointer.value = self._address()
-
-    def _address(self) -> int:
-        self.compile()
-        result = self.dispatcher.overloads[self.signature.args]
-        return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    def row(self, folder: Path) -> dict[str, Any]:
+        """What `native` has to know of it, and of its file in the folder."""
+        code = native.file_of(folder, self.symbol).read_bytes()
+        arguments = list(_arrays(self.signature.args))
+        return {"symbol": self.symbol, "opcodes": self.opcodes, "arguments": arguments, "crc32": crc32(code)}
 
     def _caller(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """What Numba asks for the type and the code of a call, with the parameters of `function`."""
@@ -115,59 +86,92 @@ class Part:
     def _generate(self, context: Any, builder: Any, signature: Any, values: Any) -> Any:
         convention = context.call_conv
         kind = convention.get_function_type(signature.return_type, signature.args)
-        if self.rare:
+        if self.opcodes is not None:
             known = builder.module.globals.get(self.symbol)
             callee = builder.load(known or cgutils.add_global_variable(builder.module, kind.as_pointer(), self.symbol))
         else:
             callee = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
-        convention.call_function(builder, callee, signature.return_type, signature.args, values)
-        return context.get_dummy_value()
+        _, result = convention.call_function(builder, callee, signature.return_type, signature.args, values)
+        return context.get_dummy_value() if signature.return_type == types.void else result
 
 
-PARTS: list[Part] = []
+def _arrays(kinds: Any) -> Iterator[tuple[str, int]]:
+    """Data type and dimensions of each array in arguments of these types, records of arrays taken apart."""
+    for kind in kinds:
+        if isinstance(kind, types.BaseTuple):
+            yield from _arrays(kind)
+        elif isinstance(kind, types.Array):
+            yield kind.dtype.name, kind.ndim
 
 
-def part(*arguments: Any, calls_parts: bool = False, rare: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Make a function a `Part` of these argument types; the result is what compiled functions call.
+PARTS: list[Part] = []  # a part stands after those that it calls
 
-    `calls_parts`: it calls other parts, so that it cannot be compiled before they are connected. `rare`: few programs
-    need it; those `load` it.
-    """
+
+def part(
+    *arguments: Any, returns: Any = types.void, opcodes: Iterable[int] | None = None
+) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function a `Part` of these argument types; the result is what compiled functions call."""
 
     def make(function: Callable[..., Any]) -> Any:
-        PARTS.append(Part(function, arguments, calls_parts, rare))
+        PARTS.append(Part(function, arguments, returns, opcodes))
         return PARTS[-1].call
 
     return make
 
 
-def inlined(function: Callable[..., Any]) -> Any:
-    """A part of one compiled function, put in its place: Numba optimizes what a function calls anew with the caller."""
-    return njit(inline="always", **_OPTIONS)(function)
-
-
-def ready() -> bool:
-    """Whether this install has compiled this machine before."""
-    return (cache_folder() / "ready").exists()
-
-
-@contextmanager
-def announced() -> Iterator[None]:
-    """Say on stderr that the machine is being compiled, and remember that it has been."""
+def build(folder: Path) -> Path:
+    """Compile the machine into a folder, in two processes, and say so. Returns the folder: one for this process alone
+    where nobody may write to that."""
     print("bankshot: compiling the machine, once per install (about 20 s) …", file=sys.stderr, flush=True)
     start = time.perf_counter()
-    yield
-    print(f"bankshot: compiled in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    (cache_folder() / "ready").touch()
-
-
-@contextmanager
-def beside(order: str) -> Iterator[None]:
-    """Run Python code in a second process, on a second processor, while the body runs."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    process = subprocess.Popen([sys.executable, "-c", order], env=environment)
+    folder = writable(folder)
+    other = started("jit.compile_parts(sys.argv[1], -1)", str(folder))
     try:
-        yield
+        compile_parts(folder, 1)
     finally:
-        process.wait()
+        other.wait()
+    index = {"needs_numba": False, "units": [each.row(Path(folder)) for each in PARTS]}
+    alone = started("native.load_all(sys.argv[1], sys.argv[2])", str(folder), json.dumps(index), stderr=DEVNULL)
+    index["needs_numba"] = alone.wait() != 0
+    native.write(folder / native.INDEX, json.dumps(index).encode())
+    print(f"bankshot: compiled in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
+    return folder
+
+
+def compile_parts(folder: str | Path, step: int) -> None:
+    """Leave the object files of all parts in a folder, from the first on (`step` 1) or from the last (-1).
+
+    Two processes that start from either end meet: what the other has compiled is found there.
+    """
+    from . import core  # noqa: F401  (it brings all parts)
+
+    for each in PARTS:
+        add_symbol(each.symbol, addressof(_NOWHERE))
+    for each in PARTS[::step]:
+        file = native.file_of(folder, each.symbol)
+        if not file.exists():
+            name, code = each.compile()
+            native.write(file, name.encode() + b"\n" + code)
+
+
+@cache
+def _here() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="bankshot-")
+
+
+def writable(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    print(f"bankshot: it cannot be kept for the next time in {folder}", file=sys.stderr, flush=True)
+    return Path(_here().name)
+
+
+def started(order: str, *arguments: str, **options: Any) -> Popen[Any]:
+    """A second process, on a second processor, that does something with this room's modules."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    program = f"import sys; from {__package__} import jit, native; {order}"
+    return Popen([sys.executable, "-c", program, *arguments], env=environment, **options)

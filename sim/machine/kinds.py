@@ -11,4 +11,6 @@ WORDS = types.Array(types.uint32, 1, "C")
 HALVES = types.Array(types.uint16, 1, "C")
 NUMBERS = types.Array(types.int64, 1, "C")  # a row of a table, or `config`
 TABLE = types.Array(types.int64, 2, "C")
-ROWS = types.Array(types.uint32, 2, "C")
+PROGRAM = types.Array(types.int32, 2, "C")
+FILES = types.Array(types.uint32, 3, "C")  # registers of each strand
+CUBE = types.Array(types.int64, 3, "C")  # a table for each strand

@@ -19,6 +19,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .layout import VECTOR_LANES
+
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _FLOAT = (types.float32, ir.FloatType())
 _KINDS: dict[str, tuple[Any, ir.Type]] = {
@@ -33,9 +35,6 @@ _KINDS: dict[str, tuple[Any, ir.Type]] = {
 def _intrinsic(function: Callable[..., Any]) -> Any:
     """Numba's intrinsic: compiled code calls it without its first parameter."""
     return intrinsic(function)
-
-
-VECTOR_LANES = 16  # lanes LLVM is asked to take at once; register rows are padded to a multiple of this
 
 
 def _row(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
@@ -125,19 +124,19 @@ def _scalar_call(context: Any, row: Any, function: Any) -> tuple[Any, tuple[str,
 
 
 @_intrinsic
-def gather(typingctx, regs, memory, d, a, extra, last, base, lanes):  # type: ignore[no-untyped-def]
-    """regs[d, l] = memory[min(regs[a, l] + extra, last) + regs[base, l]] for each lane (wrapping uint32 arithmetic).
+def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # type: ignore[no-untyped-def]
+    """into[l] = memory[min(addresses[l] + extra, last) + shifts[l]] for each lane (wrapping uint32 arithmetic).
 
     `memory` is uint32 or uint16 (widened).
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        registers, words, target, address, more, limit, offset, n = args
+        more, limit, n = args[3], args[4], args[6]
         element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
-        out, index, shift = (
-            _row(context, builder, signature.args[0], registers, r, _I32) for r in (target, address, offset)
+        out, data, index, shift = (
+            _data(context, builder, signature.args[i], args[i], kind)
+            for i, kind in ((0, _I32), (1, element), (2, _I32), (5, _I32))
         )
-        data = _data(context, builder, signature.args[1], words, element)
 
         def body(lane, note):  # type: ignore[no-untyped-def]
             at = builder.add(note(builder.load(builder.gep(index, [lane]))), more)
@@ -151,7 +150,7 @@ def gather(typingctx, regs, memory, d, a, extra, last, base, lanes):  # type: ig
         _lane_loop(builder, _wide(builder, n), body)
         return context.get_dummy_value()
 
-    return types.void(regs, memory, d, a, types.uint32, types.uint32, base, lanes), codegen
+    return types.void(into, memory, addresses, types.uint32, types.uint32, shifts, lanes), codegen
 
 
 @_intrinsic
@@ -205,53 +204,63 @@ def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
     return types.void(regs, d, types.uint32, lanes), codegen
 
 
-def _vector(builder: Any, row: Any, lane: Any) -> Any:
-    """Pointer to the 16 lanes from `lane` on."""
-    return builder.bitcast(builder.gep(row, [_wide(builder, lane)]), ir.VectorType(_I32, VECTOR_LANES).as_pointer())
+def vector_at(builder: Any, row: Any, lane: Any, element: ir.Type = _I32) -> Any:
+    """Pointer to the 16 elements of a row from `lane` on."""
+    pointer = builder.gep(row, [_wide(builder, lane)])
+    return builder.bitcast(pointer, ir.VectorType(element, VECTOR_LANES).as_pointer())
+
+
+def spread(builder: Any, value: Any) -> Any:
+    """A vector of 16 times one value."""
+    empty = ir.Constant(ir.VectorType(value.type, VECTOR_LANES), ir.Undefined)
+    one = builder.insert_element(empty, value, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(_I32, VECTOR_LANES), [0] * VECTOR_LANES))
 
 
 @_intrinsic
-def splat(typingctx, regs, d, lane, value):  # type: ignore[no-untyped-def]
-    """regs[d, lane : lane + 16] = value."""
+def splat(typingctx, into, lane, value):  # type: ignore[no-untyped-def]
+    """into[lane : lane + 16] = value."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = _row(context, builder, signature.args[0], args[0], args[1], _I32)
-        zero = ir.Constant(ir.VectorType(_I32, VECTOR_LANES), ir.Undefined)
-        one = builder.insert_element(zero, args[3], ir.Constant(_I32, 0))
-        same = ir.Constant(ir.VectorType(_I32, VECTOR_LANES), [0] * VECTOR_LANES)
-        builder.store(builder.shuffle_vector(one, zero, same), _vector(builder, row, args[2]), align=4)
+        row = _data(context, builder, signature.args[0], args[0], _I32)
+        builder.store(spread(builder, args[2]), vector_at(builder, row, args[1]), align=4)
         return context.get_dummy_value()
 
-    return types.void(regs, d, lane, types.uint32), codegen
+    return types.void(into, lane, types.uint32), codegen
 
 
 @_intrinsic
-def repeat(typingctx, regs, d, lane, before):  # type: ignore[no-untyped-def]
-    """regs[d, lane : lane + 16] = regs[d, before : before + 16]."""
+def repeat(typingctx, row, period, lanes):  # type: ignore[no-untyped-def]
+    """row[l] = row[l - period] for each lane from `period` on; both are multiples of 16.
+
+    Each vector stays in a register: what was stored just now is slow to load.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = _row(context, builder, signature.args[0], args[0], args[1], _I32)
-        value = builder.load(_vector(builder, row, args[3]), align=4)
-        builder.store(value, _vector(builder, row, args[2]), align=4)
+        data = _data(context, builder, signature.args[0], args[0], _I32)
+        period, lanes = _wide(builder, args[1]), _wide(builder, args[2])
+        zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, VECTOR_LANES)
+        with cgutils.for_range_slice(builder, zero, period, step, _I64) as (first, _):
+            value = builder.load(vector_at(builder, data, first), align=4)
+            with cgutils.for_range_slice(builder, builder.add(first, period), lanes, period, _I64) as (lane, _):
+                builder.store(value, vector_at(builder, data, lane), align=4)
         return context.get_dummy_value()
 
-    return types.void(regs, d, lane, before), codegen
+    return types.void(row, period, lanes), codegen
 
 
 @_intrinsic
-def transfer(typingctx, regs, memory, d, lane, place):  # type: ignore[no-untyped-def]
-    """regs[d, lane : lane + 16] = memory[place : place + 16], widened where memory is uint16."""
+def transfer(typingctx, into, lane, memory, place):  # type: ignore[no-untyped-def]
+    """into[lane : lane + 16] = memory[place : place + 16], widened where memory is uint16."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        registers, words, target, at, start = args
-        element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
-        row = _row(context, builder, signature.args[0], registers, target, _I32)
-        data = builder.gep(_data(context, builder, signature.args[1], words, element), [_wide(builder, start)])
-        many = ir.VectorType(element, VECTOR_LANES)
-        value = builder.load(builder.bitcast(data, many.as_pointer()), align=element.width // 8)
+        element = _I32 if signature.args[2].dtype.bitwidth == 32 else _I16
+        row = _data(context, builder, signature.args[0], args[0], _I32)
+        data = _data(context, builder, signature.args[2], args[2], element)
+        value = builder.load(vector_at(builder, data, args[3], element), align=element.width // 8)
         if element is _I16:
             value = builder.zext(value, ir.VectorType(_I32, VECTOR_LANES))
-        builder.store(value, _vector(builder, row, at), align=4)
+        builder.store(value, vector_at(builder, row, args[1]), align=4)
         return context.get_dummy_value()
 
-    return types.void(regs, memory, d, lane, place), codegen
+    return types.void(into, lane, memory, place), codegen

@@ -5,6 +5,8 @@
 `bounds` (int64[n, 4]): out-of-bounds accesses of each site. `events` (int64[n, 8]): what went wrong, in order.
 """
 
+VECTOR_LANES = 16  # lanes LLVM is asked to take at once; register rows are padded to a multiple of this
+
 # config
 LANES = 0  # invocations per workgroup
 SUBGROUP = 1  # lanes per subgroup
@@ -70,6 +72,12 @@ BOUNDS_SIZE = 4
 LOW, HIGH = 0, 1
 REACH_SIZE = 2
 UNREACHED = 0xFFFFFFFF, -1  # of an access that no lane has made
+
+# margins: one row per comparison A < B, or A <= B, that is watched: lowest and highest A, the same of B, and of B - A
+# the least where the comparison held, the most where it did not
+A_LOW, A_HIGH, B_LOW, B_HIGH, LEAST, MOST = range(6)
+MARGIN_SIZE = 6
+NO_MARGIN = 1 << 40, -1 << 40, 1 << 40, -1 << 40, 1 << 40, -1 << 40
 
 # notes: one row per value that was traced; row 0 holds how many there were, which may be more than there is room for
 POINT, TRACED_LANE, NOTED_AT, NOTED = range(4)

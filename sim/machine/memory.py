@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, inlined
-from .lanes import VECTOR_LANES, gather, repeat, splat, transfer
+from .lanes import gather, repeat, splat, transfer
 from .layout import (
     BASE,
     BLOCKS,
@@ -28,6 +28,7 @@ from .layout import (
     SPACE,
     STAMP,
     STRIDE,
+    VECTOR_LANES,
     ZERO,
 )
 
@@ -63,7 +64,7 @@ def load(regs, memory, d, a, b, c, row, offsets, lanes):
     base = np.uint32(row[BASE])
     limit = np.uint32(row[LIMIT])
     if row[POLICY] == CLAMP:
-        gather(regs, memory[base:], d, a, extra, limit, offsets, lanes)
+        gather(regs[d], memory[base:], regs[a], extra, limit, regs[offsets], lanes)
         return
     for lane in range(lanes):
         at, happens = address_of(regs[a, lane], extra, row)
@@ -108,19 +109,18 @@ def load_known(regs, memory, d, a, b, c, row, offsets, known, width):
     if shape == SCATTERED or np.uint64(known[HIGHEST]) + np.uint64(extra) > np.uint64(np.uint32(row[LIMIT])):
         load(regs, memory, d, a, b, c, row, offsets, width)
         return
-    base = np.int64(row[BASE])
+    base, into, addresses = np.int64(row[BASE]), regs[d], regs[a]
     if shape == BLOCKS:
         for lane in range(0, width, VECTOR_LANES):
-            splat(regs, d, lane, np.uint32(memory[base + np.int64(np.uint32(regs[a, lane] + extra))]))
+            splat(into, lane, memory[base + np.int64(np.uint32(addresses[lane] + extra))])
     elif shape == CONSECUTIVE:
-        start = base + np.int64(np.uint32(regs[a, 0] + extra))
+        start = base + np.int64(np.uint32(addresses[0] + extra))
         for lane in range(0, width, VECTOR_LANES):
-            transfer(regs, memory, d, lane, start + lane)
+            transfer(into, lane, memory, start + lane)
     else:
         period = known[PERIOD]
-        gather(regs, memory[base:], d, a, extra, np.uint32(row[LIMIT]), offsets, period)
-        for lane in range(period, width, VECTOR_LANES):
-            repeat(regs, d, lane, lane - period)
+        gather(into, memory[base:], addresses, extra, np.uint32(row[LIMIT]), regs[offsets], period)
+        repeat(into, period, width)
 
 
 @compiled

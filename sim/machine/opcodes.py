@@ -57,6 +57,7 @@ MACHINE_OPS = (
     ("watch_order", "what is unordered without the barrier that is ignored; D is 1 for a store"),
     ("check", "kind E: operands A, B, C and result D, in the lanes of mask M; X is the place"),
     ("reach", "how low and how high the addresses of the access go"),
+    ("margin", "how far row A < row B (E is 1) or A <= B (E is 0) is from being otherwise; C is 1 for i32"),
     ("trace", "point X: row D, at place A + B + C (an address of access E, which is -1 for other variables)"),
 )
 NAMES = tuple(name for name, _ in MACHINE_OPS)
@@ -65,9 +66,10 @@ COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
 LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, FIRST_ATOMIC = range(10, 17)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
-COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, TRACE = range(
-    FIRST_PROBE, FIRST_PROBE + 11
+COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, MARGIN, TRACE = range(
+    FIRST_PROBE, FIRST_PROBE + 12
 )
+WATCHES = (WATCH_READ, WATCH_WRITE, WATCH_ORDER)
 SCALAR = 64  # scalar operations are numbered from here
 
 _FAMILIES = ("float", "half", "integer", "conversion")

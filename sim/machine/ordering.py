@@ -13,10 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as at
+from . import opcodes as op
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
 from .memory import shared_part
-from .shadow import READER, WATCH, WRITER
+from .records import READER, WRITER
+from .shadow import WATCH
 
 _BITS, _MANY = 16, 0xFFFF  # of a summary: barriers passed, who has stored, who has loaded
 
@@ -73,7 +75,7 @@ def touch_lanes(w, s, slot, addresses, mask, masked, extra, writes, config, work
     return found
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, WATCH, rare=True)
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, WATCH, opcodes=(op.WATCH_ORDER,))
 def watch_order(regs, row, config, workgroup, w):
     """An access (D is 1: that stores) of the one workgroup of a batch."""
     slot, mask = np.int64(row[7]), regs[max(np.int64(row[6]), 0)]

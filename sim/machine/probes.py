@@ -7,12 +7,9 @@ whole lines for sectors), and the same lanes are active, the last count stands.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import typeof
 from numba.extending import register_jitable
-from numpy.typing import NDArray
 
 from ..models import rules
 from . import layout as at
@@ -22,7 +19,8 @@ from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD
 from .memory import highest_of, shared_part
 from .ordering import watch_order
-from .reach import reach
+from .reach import margin, reach
+from .records import make_probes
 from .shadow import watch_read, watch_write
 from .tracing import trace
 
@@ -31,75 +29,7 @@ for _part in rules.PARTS:
 _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
 
 
-class Probes(NamedTuple):
-    """What the probes of one run write to and look up; `n` memory probes, `w` lanes per row."""
-
-    blocks: NDArray[np.int64]  # [runs, BLOCK_SIZE]
-    working: NDArray[np.uint32]  # [w] lanes that have touched storage or workgroup memory in this batch
-    worked: NDArray[np.int64]  # [2] whether all lanes have; invocations of all batches so far that did
-    rules: NDArray[np.int64]  # [n, RULE_SIZE]
-    orders: NDArray[np.int64]  # [n, lanes of a subgroup] order in which lanes are served
-    tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
-    bounds: NDArray[np.int64]  # [n, 4]
-    reached: NDArray[np.int64]  # [n, REACH_SIZE]
-    known: NDArray[
-        np.int64
-    ]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
-    addresses: NDArray[np.uint32]  # [n, w]
-    masks: NDArray[np.uint32]  # [n, w]
-    last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
-    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
-    checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
-    watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
-    notes: NDArray[np.int64]  # [n, NOTE_SIZE] what they wrote
-    current: NDArray[np.uint32]  # [w]
-    ones: NDArray[np.uint32]  # [w]
-    scratch: NDArray[np.int64]
-
-
-def make_probes(
-    probes: int,
-    lanes: int,
-    runs: int,
-    checks: int,
-    writers: NDArray[np.int64],
-    watched: NDArray[np.int64],
-    notes: int,
-) -> Probes:
-    """Room for this many memory probes, lanes of a register row, straight runs, checks and traced values, with nothing
-    counted."""
-
-    def numbers(*shape: int) -> NDArray[np.int64]:
-        return np.zeros(shape, np.int64)
-
-    def lanes_of(*shape: int) -> NDArray[np.uint32]:
-        return np.zeros((*shape, lanes), np.uint32)
-
-    count = max(1, probes)
-    return Probes(
-        blocks=numbers(max(1, runs), at.BLOCK_SIZE),
-        working=lanes_of(),
-        worked=numbers(2),
-        rules=numbers(count, at.RULE_SIZE),
-        orders=numbers(count, rules.MAX_LANES),
-        tallies=numbers(count, at.TALLY_SIZE),
-        bounds=numbers(count, at.BOUNDS_SIZE),
-        reached=np.tile(np.array(at.UNREACHED, np.int64), (count, 1)),
-        known=numbers(count, 2),
-        addresses=lanes_of(count),
-        masks=lanes_of(count),
-        last=numbers(count, at.TALLY_SIZE),
-        writers=writers,
-        checks=numbers(max(1, checks), at.CHECK_SIZE),
-        watched=watched,
-        notes=numbers(notes + 1, at.NOTE_SIZE),
-        current=lanes_of(),
-        ones=np.ones(lanes, np.uint32),
-        scratch=rules.new_scratch(),
-    )
-
-
-PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0))
+PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0, 0))
 
 
 @inlined
@@ -314,6 +244,8 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
         watch_order(regs, row, config, workgroup, watch)
     elif row[0] == op.REACH:
         reach(regs, row, config, together, p.reached[row[7]])
+    elif row[0] == op.MARGIN:
+        margin(regs, row, config, together, p.margins[row[7]])
     elif row[0] == op.CHECK:
         check(regs, row, config, workgroup, together, p.checks[row[7]])
     else:

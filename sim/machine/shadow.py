@@ -15,83 +15,21 @@ stored there since the last barrier they are only noted down, and the note is wo
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import typeof
-from numpy.typing import NDArray
 
 from . import layout as at
+from . import opcodes as op
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .memory import shared_part
+from .records import LANE_BITS, LANES, OTHER, READER, SLOT_BITS, SLOTS, VALUE, WRITER, no_watch
 
-LANE_BITS, SLOT_BITS = 14, 18  # of a stamp: barriers passed, place in the table, lane
-LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
 _CLOCK_SHIFT = LANE_BITS + SLOT_BITS
-_NOTES = 4096  # loads that are noted down before they are worked off
-_SEEN = 256  # loads at different distances that each place remembers
-_RACES = 256
 _NOWHERE = 1 << 62
 _PENDING, _WINDOW, _BATCH = range(3)  # of `state`: notes; ordering barriers and batches so far
 _STAMP, _SHIFT, _VERSION, _KEPT = range(4)  # of `patterns`: last stamp, how far moved, which row, lanes of it
-WRITER, READER, OTHER, VALUE = range(4)  # of `Shadow`
 _READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
-
-
-class Shadow(NamedTuple):
-    """Columns of one entry per grain: the last writer, and two readers."""
-
-    stamps: NDArray[np.int64]  # [WRITER to OTHER, n]; 0 for nobody
-    words: NDArray[np.uint32]  # [WRITER to OTHER, n] their workgroups, 0 in workgroup memory; [VALUE] what was stored
-
-
-class Watch(NamedTuple):
-    """What the watching probes of one run know; `n` of them, `w` lanes per row."""
-
-    table: NDArray[np.int64]  # [n, WATCHED_SIZE]
-    clocks: NDArray[np.int64]  # [workgroups of a batch, CLOCKS_SIZE]
-    workgroup: Shadow
-    storage: Shadow
-    races: NDArray[np.int64]  # [1 + places, RACE_SIZE]; row 0 says how many there are
-    unwritten: NDArray[np.int64]  # [n, BOUNDS_SIZE] loads of what nobody stored to; the address is a grain
-    spans: NDArray[np.int64]  # [variables, 4] noted loads and stores since the last barrier: lowest, highest grain
-    seen: NDArray[np.int64]  # [n, _SEEN, 4] loads looked at: distance, row, window, batch
-    rows: NDArray[np.uint32]  # [n, w] addresses of noted loads
-    patterns: NDArray[np.int64]  # [n, 4] the pattern of that row, see `recognize`
-    notes: NDArray[np.int64]  # [_NOTES, 2] place, distance
-    state: NDArray[np.int64]
-
-
-def make_shadow(grains: int) -> Shadow:
-    """A memory that nobody has touched. Pages that nobody touches take no room."""
-    return Shadow(np.zeros((3, max(1, grains)), np.int64), np.zeros((4, max(1, grains)), np.uint32))
-
-
-def make_watch(
-    table: NDArray[np.int64], variables: int, together: int, lanes: int, workgroup: Shadow, storage: Shadow
-) -> Watch:
-    """Room for these watched accesses, variables, workgroups of a batch and lanes of a row."""
-    count = len(table)
-    return Watch(
-        table=table,
-        clocks=np.zeros((together, at.CLOCKS_SIZE), np.int64),
-        workgroup=workgroup,
-        storage=storage,
-        races=np.zeros((1 + _RACES, at.RACE_SIZE), np.int64),
-        unwritten=np.zeros((count, at.BOUNDS_SIZE), np.int64),
-        spans=np.zeros((max(1, variables), 4), np.int64),
-        seen=np.zeros((count, _SEEN, 4), np.int64),
-        rows=np.zeros((count, lanes), np.uint32),
-        patterns=np.full((count, 4), -1, np.int64),
-        notes=np.zeros((_NOTES, 2), np.int64),
-        state=np.zeros(3, np.int64),
-    )
-
-
-def no_watch() -> Watch:
-    """Of a run that watches nothing."""
-    return make_watch(np.zeros((1, at.WATCHED_SIZE), np.int64), 1, 1, 1, make_shadow(1), make_shadow(1))
 
 
 WATCH = typeof(no_watch())
@@ -291,7 +229,7 @@ def all_of(mask, lanes):
 # ---- what the machine calls --------------------------------------------------------------------------
 
 
-@part(LONG, WATCH, rare=True)
+@part(LONG, WATCH, opcodes=op.WATCHES)
 def watch_batch(together, w):
     """A batch of workgroups begins."""
     for g in range(together):
@@ -302,7 +240,7 @@ def watch_batch(together, w):
     open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, WATCH, rare=True)
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, WATCH, opcodes=op.WATCHES)
 def watch_barrier(regs, row, config, workgroup, together, w):
     """A barrier of kind B under mask M. Workgroups without a lane there do not pass it."""
     size, kind, counts = config[at.LANES], np.int64(row[3]), row[2] != config[at.IGNORED]
@@ -325,7 +263,7 @@ def watch_barrier(regs, row, config, workgroup, together, w):
         open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, WATCH, rare=True)
+@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, WATCH, opcodes=op.WATCHES)
 def watch_read(regs, row, config, patterns, workgroup, together, w):
     """A load: noted down where that will do, else lane by lane."""
     slot, addresses = np.int64(row[7]), regs[row[2]]
@@ -393,7 +331,7 @@ def recognize(w, slot, addresses, stamp, config, workgroup, together):
         row[lane] = addresses[lane]
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, WATCH, rare=True)
+@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, WATCH, opcodes=op.WATCHES)
 def watch_write(regs, row, config, memory, workgroup, together, w):
     """A store, lane by lane; before it, the noted loads that it may be near."""
     slot, addresses, values = np.int64(row[7]), regs[row[2]], regs[row[1]]

@@ -109,7 +109,7 @@ def ballot(regs, d, mask, start, end):
             regs[d + word, lane] = bits
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, calls_parts=True)
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG)
 def collective(regs, row, config, together):
     """One subgroup operation."""
     what = row[0] - FIRST_COLLECTIVE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,8 @@ from .bounds import Woven, weave
 from .code import allocate
 from .contract import combine, contract
 from .emit import Emitter
-from .ir import Value
+from .ir import Margin, Value
+from .likeness import Comparison
 from .lower import Lowered, lower
 from .program import Program
 from .rounding import Rounding
@@ -36,6 +38,13 @@ class Draft:
     pipeline: Pipeline
     lowered: Lowered
     probes: frozenset[str]
+
+    def watch(self, comparisons: Sequence[Comparison]) -> None:
+        """Have these comparisons looked at wherever they are made."""
+        for place, each in enumerate(comparisons):
+            items = each.value.region.items
+            margin = Margin(each.one, each.other, each.least, each.signed, place)
+            items.insert(items.index(each.value) + 1, margin)
 
     def program(self) -> Program:
         return _finish(self.pipeline, self.lowered, self.probes, 1, [])
@@ -134,6 +143,7 @@ def _finish(
         offsets,
         dict(pipeline.store_types),
         lowered.points,
+        emitter.margins,
     )
 
 

@@ -64,6 +64,7 @@ class Emitter:
     watched: list[MemoryProbe] = field(default_factory=list)
     inspected: list[Inspected] = field(default_factory=list)
     loops: list[Span] = field(default_factory=list)
+    margins: int = 0
 
     def __post_init__(self) -> None:
         self._mask: Reg | None = None
@@ -246,6 +247,8 @@ class Emitter:
                 self._collective(item)
             case ir.Note():
                 self._note(item)
+            case ir.Margin():
+                self._margin(item)
             case _:
                 pass
 
@@ -390,6 +393,12 @@ class Emitter:
         self._add(Ins(op.CHECK, d=self._lanes(result), a=a, b=b, c=c, e=item.kind, m=self._mask_field(),
                       x=len(self.inspected), site=item.site))  # fmt: skip
         self.inspected.append(Inspected(item.kind, result.op, item.site))
+
+    def _margin(self, item: ir.Margin) -> None:
+        one, other = self._lanes(item.one), self._lanes(item.other)
+        signed, mask = int(item.signed), self._mask_field()
+        self._add(Ins(op.MARGIN, a=one, b=other, c=signed, e=item.least, m=mask, x=item.place))
+        self.margins += 1
 
     def _load(self, load: ir.Load) -> None:
         self._probe(load)

@@ -7,11 +7,11 @@ program stands. All other values that decide something are brought into the form
 
 where atoms are pure values that hang on workgroup_id. What has no such form makes its atoms *exact*.
 
-Two workgroups do the same, lane by lane and step by step, where every exact value is equal in each lane, and each atom
-of an address differs by one distance in all lanes: step by step, all branches are decided alike, so the same lanes are
-active, and an address has moved by the sum of coefficient * distance, each time. Where these moves are whole lines of
-memory, and stay in bounds, every counter is equal. That is the proof; `sim.launch.classes` looks which workgroups it
-holds for.
+Two workgroups do the same, lane by lane and step by step, where every exact value is equal in each lane, each atom
+differs by one distance in all lanes, and no comparison of numbers that move so comes out otherwise: all branches are
+decided alike, so the same lanes are active, and an address has moved by the sum of coefficient * distance, each time.
+Where these moves are whole lines of memory, and stay in bounds, every counter is equal. That is the proof;
+`sim.launch.classes` looks which workgroups it holds for.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _AXES = {"group_x": frozenset((0,)), "group_y": frozenset((1,)), "group_z": froz
 _NO_AXES: Axes = frozenset()
 _WORD = 0xFFFFFFFF
 _SAME_BITS = frozenset(("convert_i32_u32", "convert_u32_i32", "bitcast_i32_u32", "bitcast_u32_i32"))
+_LEAST = {"lt": 1, "le": 0, "gt": 1, "ge": 0}  # what the larger side is larger by
 _CONNECTIVES = frozenset(("and_bool", "or_bool", "lnot_bool"))
 
 
@@ -48,6 +49,19 @@ class Moving:
     form: Form
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`value` is `one` < `other` (`least` 1) or <= (0), and both may move: it is decided alike where both move so
+    little that each time it comes out as before."""
+
+    value: Value
+    one: Value
+    other: Value
+    least: int
+    signed: bool
+    forms: tuple[Form, Form]
+
+
 @dataclass
 class Likeness:
     """`exact` values must be equal in each lane. `accesses`: every access to memory, and every index that is looked
@@ -56,13 +70,15 @@ class Likeness:
 
     exact: list[Value]
     accesses: list[Moving]
+    comparisons: list[Comparison]
     unknown: list[Value]
     axes: dict[Value, Axes]
 
     @property
     def atoms(self) -> list[Value]:
-        """What addresses move with."""
-        return list(dict.fromkeys(atom for access in self.accesses for atom in access.form))
+        """What addresses and comparisons move with."""
+        forms = [access.form for access in self.accesses] + [form for each in self.comparisons for form in each.forms]
+        return list(dict.fromkeys(atom for form in forms for atom in form))
 
 
 def find_likeness(lowered: Lowered, numbers: Mapping[Value, int | None]) -> Likeness:
@@ -116,17 +132,19 @@ class _Analysis:
         self._slots: dict[Slot, Form | None] = {}  # of the variables that matter
         self._torn: set[Slot] = set()  # variables whose values have no form in common
         self._contents: set[Variable] = set()  # workgroup memory that matters
+        self._comparisons: dict[Value, Comparison] = {}
 
     def run(self) -> Likeness:
         while True:
             self.changed = False
             self._forms.clear()
+            self._comparisons.clear()
             accesses = [moving for item in ir.items_of(self.lowered.body) if (moving := self._item(item)) is not None]
             self._follow_memory()
             if not self.changed:
                 break
         axes = {value: axes for value, axes in self._axes.items() if axes is not None}
-        return Likeness(list(self.exact), accesses, list(self.unknown), axes)
+        return Likeness(list(self.exact), accesses, list(self._comparisons.values()), list(self.unknown), axes)
 
     def _follow_memory(self) -> None:
         """What variables and workgroup memory hold, where that decides something."""
@@ -231,9 +249,21 @@ class _Analysis:
             return linear
         if axes is not None:
             return {value: 1}
-        for argument in value.args:
-            self.pin(argument)
+        if not self._is_compared(value):
+            for argument in value.args:
+                self.pin(argument)
         return {}
+
+    def _is_compared(self, value: Value) -> bool:
+        """Whether a value is a comparison of numbers that move, which is watched then."""
+        stem, _, kind = value.op.rpartition("_")
+        if stem not in _LEAST or kind not in ("i32", "u32"):
+            return False
+        one, other = value.args if stem in ("lt", "le") else value.args[::-1]
+        forms = self.form(one) or {}, self.form(other) or {}
+        if any(forms):
+            self._comparisons[value] = Comparison(value, one, other, _LEAST[stem], kind == "i32", forms)
+        return True
 
     def _linear(self, value: Value) -> Any:
         """The form of a sum, difference or multiple of forms; `_BENT` of anything else."""

@@ -1,4 +1,4 @@
-"""What the judge's tests share: an adapter that is never silently missing."""
+"""What the judge's tests share: adapters that are never silently missing."""
 
 from __future__ import annotations
 
@@ -6,16 +6,46 @@ import os
 
 import pytest
 
-from oracle import gpu as runner
+from oracle import gpu
 from oracle.errors import NoAdapter
 
 
 @pytest.fixture(scope="session")
-def adapter() -> runner.AdapterInfo:
-    """An adapter, or a failure where BANKSHOT_REQUIRE_GPU=1, or else a skip that says what to install."""
+def adapter() -> gpu.AdapterInfo:
+    """The adapter that is taken by default, or a failure where BANKSHOT_REQUIRE_GPU=1, or else a skip that says what to
+    install."""
     try:
-        return runner.require_adapter()
+        return gpu.require_adapter()
     except NoAdapter as error:
         if os.environ.get("BANKSHOT_REQUIRE_GPU") == "1":
             pytest.fail(f"BANKSHOT_REQUIRE_GPU=1, but {error}")
         pytest.skip(str(error))
+
+
+def named(name: str) -> gpu.AdapterInfo:
+    """An adapter that not every machine has, or a skip that says what to install."""
+    try:
+        return gpu.require_adapter(name)
+    except NoAdapter as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def lavapipe() -> gpu.AdapterInfo:
+    return named("lavapipe")
+
+
+@pytest.fixture(scope="session")
+def swiftshader() -> gpu.AdapterInfo:
+    return named("swiftshader")
+
+
+@pytest.fixture(scope="session", params=["default", "swiftshader"])
+def any_adapter(request: pytest.FixtureRequest, adapter: gpu.AdapterInfo) -> gpu.AdapterInfo:
+    """The default adapter, and SwiftShader beside it."""
+    if request.param == "default":
+        return adapter
+    other = named(request.param)
+    if other == adapter:
+        pytest.skip(f"{other.name} is the default adapter here")
+    return other

@@ -300,9 +300,9 @@ def test_manifests(folder, old, new, message):
 
 
 def test_a_rule_for_what_the_reference_does_not_give(folder, monkeypatch):
-    from oracle import references
+    from oracle.references import registry
 
-    monkeypatch.setitem(references._references, "none", lambda arrays, dims: {})
+    monkeypatch.setitem(registry._references, "none", lambda arrays, dims: {})
     (folder / "scale.toml").write_text(MANIFEST.replace("[kernel]", '[kernel]\nreference = "none"'))
     refused(bankshot("audit", "scale.toml", "--no-gpu"), "error: scale.toml: [expect] has a rule for y, and reference")
 

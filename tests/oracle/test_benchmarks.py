@@ -29,8 +29,10 @@ def test_figures_are_medians_and_ratios():
 @pytest.mark.usefixtures("adapter")
 def test_the_command_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "OUTPUT", tmp_path)
-    result = CliRunner().invoke(bench.main, ["--shape", "64,16,64", "--rounds", "1"])
+    cases = [f"{bench.ROOT}/shaders/{each}" for each in ("matmul.toml:matmul:M=64,K=16,N=64", "swiglu.toml::M=1,K=4")]
+    result = CliRunner().invoke(bench.main, [*cases, "--rounds", "1"])
     assert result.exit_code == 0, result.output
     assert "speed ratios" in result.stdout
-    assert (tmp_path / "matmul_64x16x64.json").exists()
-    assert CliRunner().invoke(bench.main, ["--shape", "64,x"]).exit_code == 2
+    assert "BLAS" in (tmp_path / "matmul_64x16x64.json").read_text()
+    assert "BLAS" not in (tmp_path / "swiglu_1x4.json").read_text()
+    assert CliRunner().invoke(bench.main, [f"{cases[0]},K=x"]).exit_code == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.machine.jit import cache_folder
+from sim.machine.native import cache_folder
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text()

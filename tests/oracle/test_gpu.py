@@ -8,7 +8,7 @@ import pytest
 from oracle import gpu
 from oracle.directives import without_directives
 from oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
-from oracle.gpu import Slot
+from oracle.gpu import Slot, library
 
 DOUBLE = """
 override FACTOR: f32 = 2.0;
@@ -49,7 +49,7 @@ def test_every_repetition_starts_from_fresh_contents():
 
 @pytest.mark.usefixtures("adapter")
 def test_a_binding_beyond_what_the_adapter_takes_is_named():
-    most = gpu._device(None)[1].limits["max-uniform-buffer-binding-size"]
+    most = gpu.device_of(None)[1].limits["max-uniform-buffer-binding-size"]
     given = {**bindings(), "n": np.zeros(most // 4 + 1, np.uint32)}
     with pytest.raises(TooLarge, match=f"binding n holds {most + 4:,} bytes, and the adapter binds {most:,} at most"):
         gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
@@ -139,6 +139,7 @@ def test_an_adapter_knows_its_profile():
 
     assert profile("llvmpipe (LLVM 15.0.6, 256 bits)") == "lavapipe"
     assert profile("NVIDIA H200") == "nvidia"
+    assert profile("SwiftShader Device (Subzero)") == "swiftshader"
     assert profile("Some other chip") is None
 
 
@@ -157,8 +158,8 @@ def test_without_wgpu_the_message_says_how_to_get_it(monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    for cached in (gpu._wgpu, gpu._adapters):
-        monkeypatch.setattr(gpu, cached.__name__, cached.__wrapped__)
+    for cached in (library.library, library._adapters):
+        monkeypatch.setattr(library, cached.__name__, cached.__wrapped__)
     assert gpu.adapters() == []
     with pytest.raises(NoAdapter, match="pip install 'bankshot"):
         gpu.require_adapter()

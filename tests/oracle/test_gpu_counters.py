@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import sim
 from oracle.cli import main
 from oracle.errors import UsageError
 from oracle.kernels import cases
@@ -117,8 +118,8 @@ def told(diff):
 
 
 @pytest.mark.parametrize("device", ["lavapipe", "nvidia", "amd-cdna"])  # subgroups of 8, 32 and 64
-def test_a_real_run_counts_what_the_simulator_counts(adapter, branchy, device):
-    diff = diff_counters(branchy, device, None)
+def test_a_real_run_counts_what_the_simulator_counts(any_adapter, branchy, device):
+    diff = diff_counters(branchy, device, any_adapter.name)
     assert told(diff) == []
     assert diff.outputs_equal
     assert diff.compared > 400
@@ -208,14 +209,55 @@ def test_the_command_says_so(adapter, tmp_path):
     assert entry["counters"]["compared"] > 50
 
 
-def test_texels_are_not_counted_on_a_gpu(tmp_path):
+TEXELS = """\
+@group(0) @binding(0) var flat: texture_2d<f32>;
+@group(0) @binding(1) var deep: texture_3d<u32>;
+@group(0) @binding(2) var stack: texture_2d_array<i32>;
+@group(0) @binding(3) var shadow: texture_depth_2d;
+@group(0) @binding(4) var line: texture_storage_2d_array<rgba8unorm, write>;
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
+fn of_flat(at: vec2<i32>, level: i32) -> f32 { return textureLoad(flat, at, level).y; }
+@compute @workgroup_size(32)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let i = id.x;
+    var sum = of_flat(vec2(i32(i % 11u) - 1, i32(i / 7u)), i32(i % 4u));  // beyond each edge, and the last level
+    for (var z = 0u; z < 4u; z += 1u) { sum += f32(textureLoad(deep, vec3(i % 5u, i / 8u, z), 0).x); }
+    if i % 3u == 0u { sum += f32(textureLoad(stack, vec2(i % 4u, i / 16u), i % 2u, 0).x); }
+    sum += textureLoad(shadow, vec2(u32(textureLoad(deep, vec3(i % 5u, 0u, 0u), 0).x % 6u), 3u), 0);
+    if sum > 2.0 { textureStore(line, vec2(i % 9u, i / 9u), i % 3u, vec4(sum)); }
+    y[i] = sum;
+}
+"""
+
+
+def texels(tmp_path):
+    make = np.random.default_rng(7)
+    arrays = {
+        "flat": [make.random((8 >> level, 8 >> level)).astype(np.float32) for level in range(3)],
+        "deep": make.integers(0, 9, (4, 8, 4, 4), np.uint8),
+        "stack": make.integers(-9, 9, (2, 4, 4, 2), np.int32),
+        "shadow": make.integers(0, 65536, (6, 6), np.uint16),
+        "line": np.zeros((2, 8, 8, 4), np.uint8),
+        "y": np.zeros(64, np.float32),
+    }
+    return case_of(tmp_path, TEXELS, arrays, (2, 1, 1))
+
+
+def test_texels_are_counted_where_a_shader_says_which(any_adapter, tmp_path):
+    diff = diff_counters(texels(tmp_path), any_adapter.profile or "nvidia", any_adapter.name)
+    assert told(diff) == []
+    assert diff.outputs_equal
+
+
+def test_filtered_texels_are_not_counted_on_a_gpu(tmp_path):
     source = """\
     @group(0) @binding(0) var t: texture_2d<f32>;
-    @group(0) @binding(1) var<storage, read_write> y: f32;
-    @compute @workgroup_size(1) fn main() { y = textureLoad(t, vec2(0, 0), 0).x; }
+    @group(0) @binding(1) var s: sampler;
+    @group(0) @binding(2) var<storage, read_write> y: f32;
+    @compute @workgroup_size(1) fn main() { y = textureSampleLevel(t, s, vec2(0.5, 0.5), 0.0).x; }
     """
-    given = {"t": np.zeros((2, 2), np.float32), "y": np.zeros(1, np.float32)}
+    given = {"t": np.zeros((2, 2), np.float32), "s": sim.Sampler(), "y": np.zeros(1, np.float32)}
     case = case_of(tmp_path, source, given, (1, 1, 1))
     _, run, _ = gpu_counters._fitting(case, "nvidia", lambda stage: None)
-    with pytest.raises(UsageError, match=r"kernel.wgsl:3: textureLoad cannot be counted on a GPU"):
+    with pytest.raises(UsageError, match=r"kernel.wgsl:4: textureSampleLevel cannot be counted on a GPU"):
         gpu_counters.instrument(run.pipeline, run.program.sites)

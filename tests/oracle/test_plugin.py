@@ -18,10 +18,11 @@ import oracle.plugin
 import sim
 from oracle import gpu
 from oracle.audit import Options, audit
+from oracle.errors import NoAdapter
 from oracle.kernels.cases import Request, plans
 from oracle.reports.json import audit_entry
 from oracle.reports.text import console, show_audit
-from sim.machine.jit import cache_folder
+from sim.machine.native import cache_folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -447,7 +448,7 @@ def test_wgpu_is_asked_where_the_option_says_so(project, adapter):
 
 def test_a_missing_adapter_is_a_failure_where_one_is_required(project, monkeypatch):
     def nothing(wanted=None):
-        raise gpu.NoAdapter("wgpu finds no adapter; apt-get install it")
+        raise NoAdapter("wgpu finds no adapter; apt-get install it")
 
     monkeypatch.setattr(gpu, "require_adapter", nothing)
     (project.path / "k.toml").write_text(PLAIN)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from oracle.errors import UsageError
 from oracle.kernels import inputs
-from oracle.quant import FORMATS, NF4_TABLE
+from oracle.kernels.quant import FORMATS, NF4_TABLE
 
 FORMAT = pytest.mark.parametrize("name", FORMATS)
 

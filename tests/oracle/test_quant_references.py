@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oracle.quant import FORMATS
+from oracle.kernels.quant import FORMATS
 from oracle.references import find
 
 F32 = np.float32

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.errors import UsageError
-from oracle.references import find, gamma
+from oracle.references import find
+from oracle.references.rounding import gamma
 
 
 @given(st.integers(1, 6), st.integers(1, 9), st.integers(1, 5), st.integers(0, 99))

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 import sim
-from oracle import audit, diff, gpu, references  # all before one is patched, which others import from
+from oracle import audit, diff, gpu  # all before one is patched, which others import from
 from oracle.audit import EVERYTHING
 from oracle.cli import main
-from oracle.errors import TooLarge
-from oracle.references import Expected
+from oracle.errors import NoAdapter, TooLarge
+from oracle.references import Expected, registry
 from oracle.reports.listing import ADDED, against_ideal, compact, listing
 from sim.coverage import Coverage
 from sim.wgsl.diagnostics import Crash
@@ -139,7 +139,7 @@ def world(monkeypatch, tmp_path):
 
     def require_adapter(wanted=None):
         if knobs.no_adapter:
-            raise gpu.NoAdapter("wgpu finds no adapter; apt-get install it")
+            raise NoAdapter("wgpu finds no adapter; apt-get install it")
         return ADAPTER
 
     def twice(arrays, dims):
@@ -152,7 +152,7 @@ def world(monkeypatch, tmp_path):
     monkeypatch.setattr(diff, "run_on_gpu", run_on_gpu)
     monkeypatch.setattr(gpu, "require_adapter", require_adapter)
     monkeypatch.setattr(diff, "require_adapter", require_adapter)
-    monkeypatch.setitem(references._references, "twice", twice)
+    monkeypatch.setitem(registry._references, "twice", twice)
     monkeypatch.delenv("BANKSHOT_REQUIRE_GPU", raising=False)
     return knobs
 

@@ -8,8 +8,9 @@ import pytest
 
 import sim
 from oracle import gpu
-from oracle.diff import FALLBACK, diff
+from oracle.diff import Options, diff
 from oracle.errors import UsageError
+from oracle.gpu import FALLBACK
 from oracle.kernels import cases
 from sim.bindings.textures import stored_dtype
 from sim.wgsl.texels import format_of
@@ -25,7 +26,7 @@ WORDS = {"f32": np.float32, "i32": np.int32, "u32": np.uint32}
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_kernels_agree_as_their_manifests_say(path, adapter):
     for case in cases.plans([path], cases.Request())[0].cases():
-        checked = diff(case, None, None, worst=3)
+        checked = diff(case, adapter.name, Options(worst=3))
         assert checked.outputs
         for output in checked.outputs:
             assert output.ok, (adapter, output)

@@ -16,7 +16,7 @@ from sim.wgsl import types as t
 from sim.wgsl.texels import channel_kind, dimension_of, is_depth, is_written, shape_of
 from sim.wgsl.typed import Variable
 
-from .errors import TooLarge, UsageError
+from ..errors import TooLarge, UsageError
 
 Data = Any  # an array, bytes, a list of arrays (levels of a texture), or a sampler
 

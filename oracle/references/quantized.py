@@ -9,18 +9,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .quant import FORMATS
-from .references import (
-    F32_ROUNDOFF,
-    F64_ROUNDOFF,
-    Arrays,
-    Expected,
-    Reference,
-    gamma,
-    reference,
-    silu_times,
-    sum_of_products,
-)
+from ..kernels.quant import FORMATS
+from .registry import Arrays, Expected, Reference, reference
+from .rounding import F32_ROUNDOFF, F64_ROUNDOFF, gamma, silu_times, sum_of_products
 
 ULP = 2 * F32_ROUNDOFF  # relative size of one unit in the last place, at most
 

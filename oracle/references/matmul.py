@@ -1,0 +1,84 @@
+"""What the matrix products in shaders/ are to compute, forward and backward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .registry import Arrays, Expected, reference
+from .rounding import silu_times, sum_of_products
+
+
+@reference("matmul")
+def matmul(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """Y = X @ W."""
+    return {"Y": sum_of_products(arrays["X"], arrays["W"])}
+
+
+@reference("product")
+def product(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """C = A @ B."""
+    return {"C": sum_of_products(arrays["A"], arrays["B"])}
+
+
+@reference("matmul_residual")
+def matmul_residual(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """Y = X @ W + R."""
+    return {"Y": sum_of_products(arrays["X"], arrays["W"], arrays["R"])}
+
+
+@reference("matmul_residual_swiglu_a")
+def matmul_residual_swiglu_a(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """Y = (silu(GATE) * UP) @ W + R."""
+    hidden = silu_times(arrays["GATE"], arrays["UP"])
+    return {"Y": sum_of_products(hidden.value, arrays["W"], arrays["R"], hidden.bound)}
+
+
+@reference("swiglu")
+def swiglu(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """H = silu(GATE) * UP."""
+    return {"H": silu_times(arrays["GATE"], arrays["UP"])}
+
+
+@reference("matmul_t")
+def matmul_t(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """Y = X @ W^T: the gradient of a linear layer's input, where X is that of its output."""
+    return {"Y": sum_of_products(arrays["X"], arrays["W"].T)}
+
+
+@reference("matmul_t_acc")
+def matmul_t_acc(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """Y += X @ W^T."""
+    return {"Y": sum_of_products(arrays["X"], arrays["W"].T, arrays["Y"])}
+
+
+@reference("matmul_at")
+def matmul_at(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """Y = X^T @ B: the gradient of a linear layer's weights, where B is that of its output."""
+    return {"Y": sum_of_products(arrays["X"].T, arrays["B"])}
+
+
+@reference("matmul_at_acc")
+def matmul_at_acc(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """Y += X^T @ B."""
+    return {"Y": sum_of_products(arrays["X"].T, arrays["B"], arrays["Y"])}
+
+
+@reference("matmul_at_swiglu_a")
+def matmul_at_swiglu_a(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """Y = (silu(GATE) * UP)^T @ B."""
+    hidden = silu_times(arrays["GATE"], arrays["UP"])
+    return {"Y": sum_of_products(hidden.value.T, arrays["B"], a_error=_bound(hidden).T)}
+
+
+@reference("matmul_at_acc_swiglu_a")
+def matmul_at_acc_swiglu_a(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
+    """Y += (silu(GATE) * UP)^T @ B."""
+    hidden = silu_times(arrays["GATE"], arrays["UP"])
+    return {"Y": sum_of_products(hidden.value.T, arrays["B"], arrays["Y"], _bound(hidden).T)}
+
+
+def _bound(expected: Expected) -> np.ndarray:
+    assert expected.bound is not None
+    return expected.bound

@@ -1,0 +1,52 @@
+"""The largest error that float32 arithmetic may make of sums, products and SiLU, as NumPy float64 knows them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .registry import Expected
+
+F32_ROUNDOFF = 2.0**-24  # largest relative error of one float32 rounding
+F32_SMALLEST_NORMAL = 2.0**-126
+F64_ROUNDOFF = 2.0**-53
+
+
+def gamma(n: int, roundoff: float = F32_ROUNDOFF) -> float:
+    """Largest relative error that `n` roundings in a row accumulate to: n u / (1 - n u).
+
+    Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1.
+    """
+    return n * roundoff / (1 - n * roundoff)
+
+
+def sum_of_products(
+    a: np.ndarray, b: np.ndarray, addend: np.ndarray | None = None, a_error: np.ndarray | None = None
+) -> Expected:
+    """a @ b + addend, by a kernel that keeps sums in float32 and may hold each a[i, k] wrong by `a_error` already.
+
+    A sum of n terms, added in whatever order, fused or not, rounds each term at most n times: |error| <= gamma(n) times
+    the sum of the terms' magnitudes, Higham section 3.5. The truth rounds too: gamma(n) of float64 on top.
+    """
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    extra = np.zeros(()) if addend is None else addend.astype(np.float64)
+    terms = x.shape[1] + (addend is not None)
+    relative = gamma(terms) + gamma(terms, F64_ROUNDOFF)
+    bound = relative * (np.abs(x) @ np.abs(y) + np.abs(extra))
+    if a_error is not None:
+        bound += (1 + relative) * (a_error @ np.abs(y))
+    return Expected(x @ y + extra, bound)
+
+
+def silu_times(gate: np.ndarray, up: np.ndarray) -> Expected:
+    """gate / (1 + exp(-gate)) * up, with the errors that WGSL allows (section "Floating Point Accuracy").
+
+    exp(x) may be off by 3 + 2 |x| ULP, the division by 2.5, addition and multiplication by a rounding each. An ULP is
+    two roundings at most, and exp's share in the denominator is exp(-gate) / (1 + exp(-gate)). What is smaller than
+    normal numbers may be flushed to zero.
+    """
+    g, u = gate.astype(np.float64), up.astype(np.float64)
+    e = np.exp(-g)
+    relative = 2 * F32_ROUNDOFF * (3 + 2 * np.abs(g)) * e / (1 + e)
+    relative += F32_ROUNDOFF * (1 + 2 * 2.5 + 1) + 8 * F64_ROUNDOFF
+    value = g / (1 + e) * u
+    return Expected(value, relative / (1 - relative) * np.abs(value) + F32_SMALLEST_NORMAL * (1 + np.abs(u)))

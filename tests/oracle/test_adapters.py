@@ -1,0 +1,197 @@
+"""Which adapters there are, how one is chosen, where a browser's driver is found, and what an adapter cannot run."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from oracle import gpu
+from oracle.cli import main
+from oracle.errors import Lacking, NoAdapter, UsageError
+from oracle.gpu import drivers
+
+ROOT = Path(__file__).parents[2]
+HALVES = """\
+enable f16;
+@group(0) @binding(0) var<storage, read_write> y: array<f16>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[i] = f16(i); }
+"""
+WORDS = """\
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[i] = i; }
+"""
+
+
+# ---- where drivers are ----
+
+
+@pytest.fixture
+def browser(tmp_path, monkeypatch):
+    """A machine with one browser on it."""
+    for name in (*drivers.CHOSEN, drivers.ASKED, drivers.ADDED):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "chromium-12" / "chrome-linux"
+    folder.mkdir(parents=True)
+    (folder / drivers.MANIFEST).write_text("{}")
+    monkeypatch.setattr(drivers, "PLACES", (str(tmp_path / "nothing"), str(tmp_path / "chromium-*" / "chrome-linux*")))
+    return folder / drivers.MANIFEST
+
+
+def test_a_browsers_driver_is_found(browser):
+    assert drivers.found() == [browser]
+
+
+def test_it_is_offered_behind_what_somebody_added(browser, monkeypatch):
+    monkeypatch.setenv(drivers.ADDED, "/mine.json")
+    for _ in range(2):  # once is enough
+        drivers.offer()
+        assert os.environ[drivers.ADDED] == f"/mine.json{os.pathsep}{browser}"
+
+
+@pytest.mark.parametrize("name", drivers.CHOSEN)
+def test_a_choice_of_drivers_stands(browser, monkeypatch, name):
+    monkeypatch.setenv(name, "/mine.json")
+    assert drivers.found() == []
+
+
+def test_drivers_can_be_named(browser, tmp_path, monkeypatch):
+    other, folder = tmp_path / "other.json", tmp_path / "many"
+    folder.mkdir()
+    for file in (other, folder / "a.json", folder / "b.json"):
+        file.write_text("{}")
+    monkeypatch.setenv(drivers.ASKED, f"{other}{os.pathsep}{folder}")
+    assert drivers.found() == [other, folder / "a.json", folder / "b.json"]
+    monkeypatch.setenv(drivers.ASKED, "")
+    assert drivers.found() == []
+    monkeypatch.setenv(drivers.ASKED, str(tmp_path / "none.json"))
+    with pytest.raises(UsageError, match=r"BANKSHOT_VULKAN_DRIVERS names .*none.json, which is neither"):
+        drivers.found()
+
+
+# ---- which adapter ----
+
+
+def known(*names):
+    return [gpu.AdapterInfo(name, kind, "Vulkan", "", "1", "0.32") for name, kind in names]
+
+
+@pytest.fixture
+def three(monkeypatch):
+    found = known(("NVIDIA H200", "DiscreteGPU"), ("llvmpipe", "CPU"), ("SwiftShader Device", "CPU"))
+    monkeypatch.setattr(gpu.library, "_adapters", lambda: [(info, None) for info in found])
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        (None, [None]),
+        ("llvmpipe", ["llvmpipe"]),
+        ("discrete", ["NVIDIA H200"]),
+        ("cpu", ["llvmpipe"]),
+        ("lavapipe, swift", ["llvmpipe", "SwiftShader Device"]),
+        ("All", ["NVIDIA H200", "llvmpipe", "SwiftShader Device"]),
+    ],
+)
+def test_adapters_are_chosen_by_name_or_kind(three, asked, names):
+    assert list(gpu.parse_adapters(asked)) == names
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        ("llvmpipe,cpu", UsageError, "--adapter llvmpipe,cpu: llvmpipe is named twice"),
+        ("llvmpipe,voodoo", NoAdapter, "no adapter matches 'voodoo'; there are: NVIDIA H200"),
+        ("", UsageError, "--adapter : a name is empty"),
+        ("llvmpipe,", UsageError, "--adapter llvmpipe,: a name is empty"),
+    ],
+)
+def test_what_is_asked_for_in_vain_is_named(three, asked, error, message):
+    with pytest.raises(error, match=message):
+        gpu.parse_adapters(asked)
+
+
+def test_a_missing_software_adapter_comes_with_advice(monkeypatch):
+    monkeypatch.setattr(gpu.library, "_adapters", lambda: [(info, None) for info in known(("Chip", "DiscreteGPU"))])
+    with pytest.raises(NoAdapter, match=r"apt-get install chromium-common\); elsewhere set BANKSHOT_VULKAN_DRIVERS"):
+        gpu.require_adapter("swiftshader")
+    with pytest.raises(NoAdapter, match="apt-get install mesa-vulkan-drivers"):
+        gpu.require_adapter("lavapipe")
+
+
+# ---- what they have ----
+
+
+@pytest.mark.usefixtures("adapter")
+def test_the_command_lists_every_adapter():
+    lines = CliRunner().invoke(main, ["adapters"]).stdout.splitlines()
+    entries = json.loads(CliRunner().invoke(main, ["adapters", "--json"]).stdout)["cases"]
+    assert [entry["name"] for entry in entries] == [info.name for info in gpu.adapters()]
+    assert lines[0] == f"{entries[0]['name']}, taken by default"
+    for info, entry in zip(gpu.adapters(), entries, strict=True):
+        assert f"  {info}" in lines
+        assert (entry["driver"], entry["version"]) == (info.driver, info.version)
+        assert entry["limits"]["maxComputeInvocationsPerWorkgroup"] >= 256
+
+
+def test_an_adapters_profile_has_its_subgroups(any_adapter):
+    """Where a profile rounds as an adapter does, it is to go in the same subgroups."""
+    import sim
+    from oracle.gpu import survey
+
+    (found,) = [each for each in survey.survey() if each.offer.info == any_adapter]
+    if not found.known:
+        pytest.skip(f"no device profile is known for {any_adapter.name}")
+    assert found.subgroup_size == sim.devices.get(found.profile).subgroup_size
+
+
+def test_a_kernel_is_timed_by_the_adapters_clock(any_adapter):
+    (offer,) = [each for each in gpu.offers() if each.info == any_adapter]
+    run = gpu.run(WORDS, "main", (1, 1, 1), {"y": np.zeros(4, np.uint32)}, adapter=any_adapter.name, repeats=3)
+    if "timestamp-query" not in offer.features:
+        assert run.kernel_seconds == ()
+        return
+    assert len(run.kernel_seconds) == 3
+    for own, whole in zip(run.kernel_seconds, run.seconds, strict=True):
+        assert 0 <= own <= whole
+
+
+def test_what_an_adapter_lacks_is_named(swiftshader):
+    with pytest.raises(Lacking, match=r"the shader enables f16, and SwiftShader.* has no shader-f16"):
+        gpu.run(HALVES, "main", (1, 1, 1), {"y": np.zeros(4, np.float16)}, adapter=swiftshader.name)
+
+
+def test_diff_tells_what_an_adapter_cannot_run(tmp_path, lavapipe, swiftshader):
+    (tmp_path / "halves.wgsl").write_text(HALVES)
+    (tmp_path / "words.wgsl").write_text(WORDS)
+    halves = [str(tmp_path / "halves.wgsl"), "--bind", "y=zeros:f16:4"]
+    words = [str(tmp_path / "words.wgsl"), "--bind", "y=zeros:u32:4"]
+
+    def diff(*arguments):
+        return CliRunner().invoke(main, ["diff", *arguments])
+
+    one = diff(*halves, "--adapter", "swiftshader")
+    assert one.exit_code == 1, "nothing was compared"
+    assert "NOT RUN  the shader enables f16" in one.stdout
+    both = diff(*halves, "--adapter", "lavapipe,swiftshader")
+    assert both.exit_code == 0, both.output
+    assert "diff: 1 of 2 cases clean\ndiff: 1 not compared: the shader enables f16, and " in both.stdout
+    entries = json.loads(diff(*words, "--adapter", "lavapipe,swiftshader", "--json").stdout)["cases"]
+    assert [(entry["gpu"]["profile"], entry["device"], entry["ok"]) for entry in entries] == [
+        ("lavapipe", "lavapipe", True),
+        ("swiftshader", "swiftshader", True),
+    ]
+    for entry in entries:
+        assert entry["seconds"][f"kernel on {entry['gpu']['name']}"] >= 0
+
+
+def test_both_software_adapters_fit_one_process(lavapipe, swiftshader):
+    """Not only in this process, which others have prepared."""
+    bare = {name: value for name, value in os.environ.items() if name != drivers.ADDED}
+    code = "from oracle import gpu; print(sorted(i.profile for i in gpu.adapters() if i.kind == 'CPU'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=bare, capture_output=True, text=True, check=True)
+    assert done.stdout == "['lavapipe', 'swiftshader']\n"
