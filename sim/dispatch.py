@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,13 +15,15 @@ from .bindings.buffers import hide
 from .launch.classes import Classes, run_classes
 from .launch.launch import How, Launch, Outcome
 from .models import Device
-from .program.bounds import Woven
 from .program.build import build, build_with_bounds, build_with_sites, draft
 from .program.program import Program
 from .program.rounding import Rounding
 from .program.shadows import Shadow
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
+
+if TYPE_CHECKING:
+    from .program.bounds import Woven
 
 _LANES_PER_BATCH = 512
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from .checking import check
 from .counters import SiteCounters, site_counters, totals
 from .coverage import Coverage
 from .dispatch import Dispatch
-from .error_bounds import Bounds, derive_bounds
 from .findings.allow import silence
 from .findings.explain import explain
 from .findings.finding import Finding
@@ -28,11 +27,13 @@ from .launch.tracing import rows as trace_rows
 from .machine.opcodes import opcode_names
 from .measuring import measure
 from .models import Device, check_dispatch, get
-from .program.bounds import is_loose
 from .program.program import Program
 from .wgsl.diagnostics import fail
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
+
+if TYPE_CHECKING:
+    from .error_bounds import Bounds
 
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "redundant")
 _ASKED_FOR = frozenset(("redundant",))  # not in "all": they take more runs
@@ -102,12 +103,16 @@ class Run:
     def bounds(self) -> Bounds:
         """How far other implementations may be from `outputs`. The first use runs the dispatch again, several times as
         long."""
+        from .error_bounds import derive_bounds  # which few runs need
+
         return derive_bounds(self._dispatch, self.outputs)
 
     @cached_property
     def loose(self) -> frozenset[str]:
         """The operations of this run in which implementations are sure to differ, such as exp_f32. Where there are
         none, those that round to nearest and fuse alike agree bit for bit."""
+        from .program.bounds import is_loose
+
         names = opcode_names()
         return frozenset(name for code in np.unique(self.program.code[:, 0]) if is_loose(name := names[int(code)]))
 

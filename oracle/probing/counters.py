@@ -98,9 +98,9 @@ def _lanes(run: Any) -> int:
 
 
 def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
-    """The case and its simulated run, on the largest part of the grid whose log is not too long.
+    """The case and its simulated run, on a part of the grid whose log is not too long: both sides run the same part.
 
-    The longest axis is halved until it is: both sides run the same part.
+    The longest axis is halved until that is so, taking all workgroups for alike.
     """
     from ..audit import simulate
 
@@ -118,9 +118,16 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
         if workgroups == 1:
             title = f"{case.kernel.name} {case.shape}"
             raise UsageError(f"{title}: one workgroup alone makes {rows:,} rows; choose a smaller shape")
-        longest = max(range(3), key=lambda axis: run.grid[axis])
-        grid = tuple(-(-n // 2) if axis == longest else n for axis, n in enumerate(run.grid))
-        case, cut = replace(case, grid=grid), True
+        case, cut = replace(case, grid=_halved(run.grid, workgroups * ROWS_IN_ALL // rows)), True
+
+
+def _halved(grid: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """A grid of at most so many workgroups, or one: the longest axis halved again and again, at least once."""
+    while True:
+        longest = max(range(3), key=lambda axis: grid[axis])
+        grid = tuple(-(-n // 2) if axis == longest else n for axis, n in enumerate(grid))
+        if math.prod(grid) <= max(1, most):
+            return grid
 
 
 # ---- recording ---------------------------------------------------------------------------------------

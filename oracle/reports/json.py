@@ -6,18 +6,21 @@ import dataclasses
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..audit import Audit, CounterCheck, LimitCheck, OutputCheck, with_derived
-from ..compare import Comparison
-from ..devices import Charged
-from ..diff import Diff
-from ..goldens.store import Verdict
-from ..gpu import AdapterInfo
-from ..kernels.manifest import Case
-from ..probing.counters import CounterDiff
-from ..run import RunResult
+from ..audit import with_derived
 from .listing import ADDED
+
+if TYPE_CHECKING:
+    from ..audit import Audit, CounterCheck, LimitCheck, OutputCheck
+    from ..compare import Comparison
+    from ..devices import Charged
+    from ..diff import Diff
+    from ..goldens.store import Verdict
+    from ..gpu import AdapterInfo
+    from ..kernels.manifest import Case
+    from ..probing.counters import CounterDiff
+    from ..run import RunResult
 
 SCHEMA = 1
 

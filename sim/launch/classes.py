@@ -84,7 +84,7 @@ class _Classifier:
         met = False
         for _ in range(_MOST_ROUNDS):
             if 2 * (len(done) + len(pending)) > self._count:
-                raise Unproven(f"{len(done) + len(pending):,} of {self._count:,} workgroups differ")
+                raise Unproven(f"at least {len(done) + len(pending):,} of the {self._count:,} workgroups differ")
             launch = self._launch(self._program, np.array([members[0] for members in pending]))
             outcomes = launch.run_each()
             met |= launch.met
@@ -220,7 +220,7 @@ class _Classifier:
             for moved, low, high in ((one, at.A_LOW, at.A_HIGH), (other, at.B_LOW, at.B_HIGH)):
                 alike &= (row[low] + moved >= lowest) & (row[high] + moved < lowest + (1 << 32))
             nearer = other - one
-            alike &= (row[at.LEAST] + nearer >= each.least) & (row[at.MOST] + nearer < each.least)
+            alike &= (row[at.HELD_BY] + nearer >= each.least) & (row[at.FAILED_BY] + nearer < each.least)
         return alike
 
     def _reached(self, program: Program, outcome: Outcome) -> Iterator[tuple[Moving, Numbers]]:

@@ -75,7 +75,7 @@ UNREACHED = 0xFFFFFFFF, -1  # of an access that no lane has made
 
 # margins: one row per comparison A < B, or A <= B, that is watched: lowest and highest A, the same of B, and of B - A
 # the least where the comparison held, the most where it did not
-A_LOW, A_HIGH, B_LOW, B_HIGH, LEAST, MOST = range(6)
+A_LOW, A_HIGH, B_LOW, B_HIGH, HELD_BY, FAILED_BY = range(6)
 MARGIN_SIZE = 6
 NO_MARGIN = 1 << 40, -1 << 40, 1 << 40, -1 << 40, 1 << 40, -1 << 40
 

@@ -36,6 +36,6 @@ def margin(regs, row, config, together, known):
             known[at.A_LOW], known[at.A_HIGH] = min(known[at.A_LOW], one), max(known[at.A_HIGH], one)
             known[at.B_LOW], known[at.B_HIGH] = min(known[at.B_LOW], other), max(known[at.B_HIGH], other)
             if other - one >= least:
-                known[at.LEAST] = min(known[at.LEAST], other - one)
+                known[at.HELD_BY] = min(known[at.HELD_BY], other - one)
             else:
-                known[at.MOST] = max(known[at.MOST], other - one)
+                known[at.FAILED_BY] = max(known[at.FAILED_BY], other - one)

@@ -80,6 +80,7 @@ NVIDIA = profile(
     sector_bytes=measured(32, _H200_COUNTERS),
     line_bytes=measured(128, _H200_COUNTERS),
     fma=measured("contracted", "matmuls with fma() and with products and sums, on an H200, bit for bit"),
+    texel_f16=measured("zero", "stores of random numbers on an H200 under wgpu 0.32"),
     workgroup_bytes_per_core=measured(228 * 1024, _H200_ATTRIBUTES),
     workgroup_bytes_max=measured(48 * 1024, _H200_ATTRIBUTES + ": without opting in to more"),
     workgroup_bytes_reserved=measured(1024, _H200_ATTRIBUTES),

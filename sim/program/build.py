@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
-from .bounds import Woven, weave
 from .code import allocate
 from .contract import combine, contract
 from .emit import Emitter
@@ -22,6 +22,9 @@ from .shadows import Shadow, mark_stores
 from .tabulate import tabulate
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
+
+if TYPE_CHECKING:
+    from .bounds import Woven
 
 
 def build(
@@ -76,6 +79,8 @@ def build_with_bounds(
     pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int
 ) -> tuple[Program, Woven]:
     """The same program with error bounds woven in (see `bounds`), and how to read them."""
+    from .bounds import weave  # which few runs need
+
     lowered = _lowered(pipeline, rounding, together, fold_floats=False)
     woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven

@@ -52,9 +52,10 @@ RESERVED_WORDS = _words(
 
 _BLANKS = " \t\u200e\u200f" + LINE_BREAKS
 
-# Any character beyond ASCII that is no blank may be tried as part of a name; `_word_kind` looks closely.
-_BEYOND_ASCII = r"\x80-\x84\x86-\u200d\u2010-\u2027\u202a-\U0010ffff"
-WORD = rf"[A-Za-z_{_BEYOND_ASCII}][A-Za-z0-9_{_BEYOND_ASCII}]*+"
+# Any character beyond ASCII that is no blank may be tried as part of a name; `_word_kind` looks closely. To say what a
+# name has not makes a pattern that is compiled ten times as fast.
+_NO_LETTER = r"\x00-/:-@\[-^`{-\x7f\x85\u200e\u200f\u2028\u2029"
+WORD = rf"[^0-9{_NO_LETTER}][^{_NO_LETTER}]*+"
 
 _TOKEN = re.compile(
     rf"""

@@ -110,8 +110,8 @@ UNPROVEN = {
         "var s: array<u32, 4>; s[lane % 4u] = u32(y[id.x]); y[id.x] = a[s[lane % 3u]];",
         "depends on what the dispatch stores to y",
     ),
-    "each has other rows": ("y[id.x] = a[table[wg.x * 2u + lane % 2u]];", "64 of 64 workgroups differ"),
-    "each goes on for longer": ("for (var i = 0u; i < wg.x; i++) { y[id.x] += 1.0; }", "64 of 64 workgroups differ"),
+    "each has other rows": ("y[id.x] = a[table[wg.x * 2u + lane % 2u]];", "of the 64 workgroups differ"),
+    "each goes on for longer": ("for (var i = 0u; i < wg.x; i++) { y[id.x] += 1.0; }", "of the 64 workgroups differ"),
 }
 
 

@@ -1,6 +1,7 @@
 """Texture kernels on a real WebGPU implementation and in the simulator: what is loaded and stored is the same bit for
 bit, what is filtered within the precision that Vulkan asks of filters."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -20,23 +21,36 @@ KERNELS = sorted((Path(__file__).parent.parent / "files" / "textures").glob("*.t
 POINTS = 512
 # Weights keep subTexelPrecisionBits and mipmapPrecisionBits bits, 8 with lavapipe and at least 4 anywhere.
 WEIGHT = 2.0**-8
+NEAREST_NORMALIZED = ("lavapipe",)  # profiles that store the nearest number, not one of the two nearest
 WORDS = {"f32": np.float32, "i32": np.int32, "u32": np.uint32}
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
-def test_kernels_agree_as_their_manifests_say(path, adapter):
+def test_kernels_agree_as_their_manifests_say(path, any_adapter):
     for case in cases.plans([path], cases.Request())[0].cases():
-        checked = diff(case, adapter.name, Options(worst=3))
+        checked = diff(case, any_adapter.name, Options(worst=3))
         assert checked.outputs
         for output in checked.outputs:
-            assert output.ok, (adapter, output)
+            assert output.ok, (any_adapter, output)
+
+
+@pytest.fixture
+def textured(adapter):
+    """The default adapter, unless it is known to go its own way."""
+    if adapter.profile == "swiftshader":
+        pytest.skip(
+            "SwiftShader wraps integers that a texel cannot hold and has seams in cubes; install another adapter"
+        )
+    return adapter
 
 
 def both(source, bindings, grid, adapter):
     """The outputs of the simulator, rounding as the adapter does, and of the adapter."""
     run = sim.simulate(source, grid=grid, bindings=bindings, device=adapter.profile or FALLBACK, probes="none")
     bare = source.replace("requires texture_formats_tier1;", "")
-    return run.outputs, gpu.run(bare, None, grid, bindings, slots=gpu.read_slots(source, None)).outputs
+    return run.outputs, gpu.run(
+        bare, None, grid, bindings, slots=gpu.read_slots(source, None), adapter=adapter.name
+    ).outputs
 
 
 def some(kind, rng):
@@ -46,7 +60,7 @@ def some(kind, rng):
 
 
 @pytest.mark.parametrize("name", TEXEL_FORMATS)
-def test_every_format_is_stored_alike(name, adapter):
+def test_every_format_is_stored_alike(name, textured):
     kind, format_ = str(TEXEL_FORMATS[name]), format_of(name)
     source = f"""
     requires texture_formats_tier1;
@@ -59,10 +73,22 @@ def test_every_format_is_stored_alike(name, adapter):
     channels = () if format_.packed else (len(format_.channels),)
     given = {"x": values, "t": np.zeros((8, 8, *channels), stored_dtype(format_))}
     try:
-        ours, theirs = both(source, given, (1, 1, 1), adapter)
+        ours, theirs = both(source, given, (1, 1, 1), textured)
     except gpu.GpuError as error:
-        pytest.skip(f"{adapter} cannot store to {name}: {error}")
-    np.testing.assert_array_equal(ours["t"], theirs["t"])
+        pytest.skip(f"{textured.name} cannot store to {name}: {error}")
+    # Vulkan, "Conversion From Floating-Point to Normalized Fixed-Point": one of the two nearest.
+    step = 1 if format_.number.endswith("norm") and textured.profile not in NEAREST_NORMALIZED else 0
+    apart = np.abs(channels_of(ours["t"], format_) - channels_of(theirs["t"], format_))
+    assert apart.max() <= step
+
+
+def channels_of(texels, format_):
+    """Numbers between which a step is one: those that a texel holds, each taken out of its word."""
+    if not format_.packed:
+        return texels.astype(np.float64)
+    starts = np.cumsum((0, *format_.bits[:-1]))
+    parts = [texels >> start & ((1 << bits) - 1) for start, bits in zip(starts, format_.bits, strict=True)]
+    return np.stack(parts).astype(np.int64)
 
 
 def texture(shape, dtype, levels=1, layers=False):
@@ -90,7 +116,7 @@ LOADS = {
 
 
 @pytest.mark.parametrize("shape", LOADS)
-def test_every_shape_is_loaded_alike_inside_and_outside(shape, adapter):
+def test_every_shape_is_loaded_alike_inside_and_outside(shape, textured):
     type_, levels, place = LOADS[shape]
     kind = "u32" if "<u32" in type_ else "i32" if "<i32" in type_ else "f32"
     source = f"""
@@ -101,7 +127,7 @@ def test_every_shape_is_loaded_alike_inside_and_outside(shape, adapter):
         y[(i.z * 10 + i.y) * 12 + i.x] = vec4(textureLoad(t, {place}));
     }}"""
     given = {"t": levels if len(levels) > 1 else levels[0], "y": np.zeros((6 * 120, 4), WORDS[kind])}
-    ours, theirs = both(source, given, (1, 1, 6), adapter)
+    ours, theirs = both(source, given, (1, 1, 6), textured)
     # Of numbers that are normalized, WGSL's division may be off by 2.5 ULP: multiplying by 1/65535 is off by one.
     np.testing.assert_allclose(ours["y"], theirs["y"], rtol=2.0**-23 if shape == "depth" else 0, atol=0)
 
@@ -149,7 +175,7 @@ SAMPLES = {
 @pytest.mark.parametrize("address", ["clamp-to-edge", "repeat", "mirror-repeat"])
 @pytest.mark.parametrize("filter_", ["nearest", "linear"])
 @pytest.mark.parametrize("call", SAMPLES)
-def test_samples_are_alike(call, filter_, address, adapter):
+def test_samples_are_alike(call, filter_, address, textured):
     type_, levels, expression, weights = SAMPLES[call]
     compare = "less-equal" if "Compare" in expression else None
     source = f"""
@@ -165,12 +191,27 @@ def test_samples_are_alike(call, filter_, address, adapter):
     points = np.random.default_rng(5).uniform(-1.5, 2.5, (POINTS, 4)).astype(np.float32)
     sampler = sim.Sampler(filter_, filter_, filter_, address, compare=compare)
     given = {"t": levels, "s": sampler, "points": points, "y": np.zeros_like(points)}
-    ours, theirs = both(source, given, (POINTS // 64, 1, 1), adapter)
+    ours, theirs = both(source, given, (POINTS // 64, 1, 1), textured)
     # Each weight is off by its precision, times the contrast of texels between 0 and 1; 8-bit texels may be filtered in
     # steps of 1/255. Without weights there are the last bits of normalized numbers, and of means at corners of cubes.
     step = 1 / 255 if levels[0].dtype == np.uint8 else 0
-    tolerance = 2.0**-22 if filter_ == "nearest" else weights * WEIGHT + step + 2.0**-22
-    np.testing.assert_allclose(ours["y"], theirs["y"], rtol=0, atol=tolerance)
+    gathers = "Gather" in expression  # whose filter does not matter
+    tolerance = 2.0**-22 if filter_ == "nearest" and not gathers else weights * WEIGHT + step + 2.0**-22
+    far = np.abs(ours["y"] - theirs["y"]).max(axis=1) > tolerance
+    if gathers and far.any():
+        far &= ~gathered_nearby(source, given, theirs["y"], tolerance, textured)
+    assert points[far].tolist() == []
+
+
+def gathered_nearby(source, given, theirs, tolerance, adapter):
+    """Where a gather is that of a point so near that a GPU's coordinates, in steps of 1/256 texel, may not tell it."""
+    found = np.zeros(len(theirs), bool)
+    for signs in itertools.product((-1, 1), repeat=3):
+        points = given["points"] + np.float32(WEIGHT / 4) * np.array([*signs, 0], np.float32)
+        device = adapter.profile or FALLBACK
+        nearby = sim.simulate(source, grid=POINTS // 64, bindings={**given, "points": points}, device=device)
+        found |= np.abs(nearby.outputs["y"] - theirs).max(axis=1) <= tolerance
+    return found
 
 
 # ---- what a GPU cannot be given ----------------------------------------------------------------------

@@ -1,0 +1,74 @@
+"""`python -m benchmarks.start`: what it takes to begin, each time in a process of its own.
+
+From the start of a process to the end of an import, of the first `simulate`, of an audit at 256 x 256 x 256. The
+machine is compiled, and Python's bytecode written, in a first round that is not counted. Rounds are interleaved.
+Seconds of processor time (all threads) and of the clock: where others use the machine, the two are apart.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+
+import click
+
+from oracle import gpu
+from oracle.cli import Guarded
+
+from .__main__ import ROOT
+
+FIRST = "import sim; sim.simulate('@compute @workgroup_size(64) fn main() {}', grid=1)"
+AUDIT = ("-m", "oracle", "audit", "shaders/matmul.toml", "--kernel", "matmul")
+SIZES = ("--set", "M=256", "--set", "K=256", "--set", "N=256")
+
+# What is run, by name: arguments of Python.
+COMMANDS = {
+    "python": ("-c", "pass"),
+    "import numpy": ("-c", "import numpy"),
+    "import numba": ("-c", "import numba"),
+    "import sim": ("-c", "import sim"),
+    "first simulate": ("-c", FIRST),
+    "audit, without wgpu": (*AUDIT, *SIZES, "--no-gpu"),
+}
+ON_GPU = {"import wgpu": ("-c", "import wgpu.backends.wgpu_native"), "audit, with wgpu": (*AUDIT, *SIZES)}
+
+
+@click.group(cls=Guarded, invoke_without_command=True)
+@click.option("--rounds", default=5, show_default=True)
+def main(rounds: int) -> None:
+    """Time how simulations and audits begin."""
+    commands = COMMANDS | (ON_GPU if gpu.adapters() else {})
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    with tempfile.TemporaryDirectory() as bytecode:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        for number in range(rounds + 1):
+            for name, arguments in commands.items():
+                click.echo(f"round {number} of {rounds}: {name}", err=True)
+                seconds = _seconds(arguments, environment)
+                if number:
+                    taken[name].append(seconds)
+    click.echo(f"{'':24}{'processor, s':>20}{'clock, s':>20}")
+    click.echo(f"{'':24}" + 2 * f"{'min':>10}{'median':>10}")
+    for name, pairs in taken.items():
+        processor, clock = zip(*pairs, strict=True)
+        figures = (min(processor), statistics.median(processor), min(clock), statistics.median(clock))
+        click.echo(f"{name:24}" + "".join(f"{figure:10.3f}" for figure in figures))
+
+
+def _seconds(arguments: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Processor time and time by the clock of one process. Raises CalledProcessError where it fails."""
+    before, start = os.times(), time.perf_counter()
+    subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, check=True, capture_output=True)
+    after, end = os.times(), time.perf_counter()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return used, end - start
+
+
+if __name__ == "__main__":
+    main()

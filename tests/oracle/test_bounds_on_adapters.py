@@ -1,0 +1,49 @@
+"""Derived bounds on adapters, for every kernel in shaders/: no alarm where nothing is wrong, and one where a single
+element of one output is off by a part in ten thousand."""
+
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oracle.audit import run_on_gpu, simulate
+from oracle.compare import DERIVED, compare
+from oracle.errors import Lacking
+from oracle.gpu import FALLBACK
+from oracle.kernels.cases import Request, plans
+
+PLANTED = 1e-4
+PLANS = plans([Path(__file__).parents[2] / "shaders"], Request(quick=True))
+
+
+def middle(plan):
+    """A quick shape with as many larger ones as smaller."""
+    shapes = sorted(plan.shapes, key=lambda shape: prod(shape.dims.values()))
+    return plan.case(shapes[len(shapes) // 2])
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.kernel.name)
+def test_bounds_hold_and_catch_an_error_in_one_element(any_adapter, plan):
+    case = middle(plan)
+    try:
+        theirs = run_on_gpu(case, any_adapter.name).outputs
+    except Lacking as error:
+        pytest.skip(str(error))
+    run = simulate(case, any_adapter.profile or FALLBACK, "none")
+    for name, output in theirs.items():
+        ours, bound = run.outputs[name], run.bounds[name]
+        honest = compare(ours, output, DERIVED, bound=bound)
+        assert (honest.ok, honest.unbounded) == (True, 0), honest.worst
+        with np.errstate(divide="ignore"):
+            relative = bound / np.abs(output.astype(np.float64))
+        at = np.unravel_index(np.argmin(relative), output.shape)
+        allows = relative[at] < PLANTED
+        # A format that rounds off more than what is planted cannot hold it, and a bound allows for what a format does.
+        assert allows == (np.finfo(output.dtype).eps / 2 < PLANTED), f"{name} is bound within {relative[at]:.3g}"
+        if allows:
+            away = 1 if output[at] >= ours[at] else -1
+            wrong = output.copy()
+            wrong[at] += away * PLANTED * abs(output[at])
+            caught = compare(ours, wrong, DERIVED, bound=bound)
+            assert (caught.mismatches, caught.worst[0].index) == (1, at)
