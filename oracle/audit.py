@@ -19,6 +19,7 @@ from sim.models import Exceeded, check_dispatch
 
 from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
+from .cutting import cut, words
 from .devices import Charged, charge
 from .errors import Lacking, NoAdapter, TooLarge, UsageError
 from .goldens import files as golden_files
@@ -332,16 +333,19 @@ def _against_gpu(
             f"no device profile is known to round as {adapter.name} does; bits are compared under {options.device}"
         )
     profile = adapter.profile or options.device
+    part = cut(case, run, adapter)
+    if part is not case:
+        notes.append(words(case, part, adapter))
     say(f"running on {adapter.name}")
     try:
-        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
+        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(part, options.adapter))
     except (Lacking, TooLarge) as error:
         notes.append(f"not compared with wgpu: {error}")
         return adapter, []
     seconds.update(on_gpu.clocked)
-    if profile != options.device:
-        run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
-    return adapter, gpu_checks(case, run, on_gpu, truth)
+    if profile != options.device or part is not case:
+        run = timed(seconds, f"simulator as {profile}", lambda: simulate(part, profile, "none", say))
+    return adapter, gpu_checks(part, run, on_gpu, truth)
 
 
 def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:

@@ -23,7 +23,7 @@ from ..program.ir import Value
 from ..program.likeness import Axes, Form, Likeness, Moving, Unproven, find_likeness
 from ..program.program import Program
 from ..program.tabulate import TABLE
-from .launch import How, Launch, Outcome, make_arena, times, total
+from .launch import Arena, How, Launch, Outcome, make_arena, times, total
 
 _TABLE_WORDS = 1 << 22  # values that are computed at once
 _MOST_WORKGROUPS = 1 << 24  # of a grid that is looked at one by one
@@ -101,6 +101,7 @@ class _Classifier:
 
     def _gathered(self, done: list[tuple[int, int, Outcome]], met: bool) -> Classes:
         representatives, sizes = (np.array([each[i] for each in done]) for i in (0, 1))
+        self._arena = Arena(self._arena.places, np.zeros(1, np.uint32))  # what it held is large, and of no more use
         launch = self._launch(self._program, representatives)
         for place, (_, _, outcome) in enumerate(done):
             _at_place(outcome, place)
