@@ -3,7 +3,7 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all claims test check lint types test-all conformance fuzz-reader bench notebooks clean
+.PHONY: audit audit-all claims test check lint types test-all conformance fuzz fuzz-reader bench notebooks clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
@@ -34,12 +34,16 @@ test-all: $(READY)
 conformance: $(READY)
 	$(PY) -m tests.conformance
 
+# Generated programs, in the simulator and on lavapipe: they must agree. N programs.
+fuzz: $(READY)
+	$(PY) -m tests.fuzz $(or $(N),500)
+
 # Valid shaders, changed at random: the reader must neither crash nor hang. N texts.
 fuzz-reader: $(READY)
 	$(PY) -m tests.fuzz_reader $(or $(N),200000)
 
-bench: $(READY) ## simulator against lavapipe and BLAS
-	$(PY) -m benchmarks
+bench: $(READY) ## against lavapipe, BLAS and the other programs that are here; writes docs/benchmarks.md
+	$(PY) -m benchmarks --peers --page docs/benchmarks.md
 
 notebooks: $(READY) ## run them, and write them as HTML into notebooks/output
 	.venv/bin/uv sync --quiet --frozen --inexact --all-extras --group render

@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sim.models import Exceeded, check_dispatch
+from sim.models.device import near_miss
 
 from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
 from .cutting import cut, words
 from .devices import Charged, charge
+from .diagnosis.classes import OF_FINDINGS, diagnose
+from .diagnosis.golden import golden_cause
+from .diagnosis.mismatch import Diagnosis, Mismatch
 from .errors import Lacking, NoAdapter, TooLarge, UsageError
 from .goldens import files as golden_files
 from .goldens import store as goldens
 from .kernels.cases import expected_counters
+from .kernels.fitting import fit
 from .kernels.manifest import Case, Kernel, Shape
 from .kernels.reflect import check_module
 
@@ -59,12 +65,13 @@ class Options:
 @dataclass(frozen=True, slots=True)
 class OutputCheck:
     """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
-    where bounds were derived."""
+    where bounds were derived. `likely`: why it differs, where it does."""
 
     output: str
     against: str
     comparison: Comparison
     doubts: tuple[Any, ...] = ()
+    likely: Diagnosis | None = None
 
     @property
     def ok(self) -> bool:
@@ -130,6 +137,14 @@ class Audit:
     def subgroup_size(self) -> int:
         return self.run.device.subgroup_size
 
+    @property
+    def likely(self) -> tuple[str, ...]:
+        """The classes of what is wrong: first those of outputs, then of findings, then what the golden shows."""
+        causes = [check.likely.name for check in self.outputs if check.likely]
+        causes += [str(OF_FINDINGS.get(code, code)) for code in (f.finding.code for f in self.findings if not f.ok)]
+        causes += [self.golden.likely.name] if self.golden and self.golden.likely else []
+        return tuple(dict.fromkeys(causes))
+
     def noting(self, notes: Iterable[str]) -> Audit:
         """The same, with more notes."""
         return replace(self, notes=(*self.notes, *notes))
@@ -170,8 +185,8 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         device=options.device,
         run=run,
         outputs=tuple(checks),
-        counters=_counter_checks(case, run) if run.coverage.exact else (),
-        limits=_limit_checks(case, run),
+        counters=_counter_checks(case, run.counters) if run.coverage.exact else (),
+        limits=_limit_checks(case, run.pipeline, run.device),
         findings=tuple(FindingCheck(f, f.code in case.kernel.allow) for f in run.findings),
         adapter=adapter,
         notes=tuple(notes),
@@ -192,15 +207,13 @@ def simulate(
     """`sim.simulate` on a case. Tells how far it is in words such as `simulating as nvidia, 40%`."""
     import sim
 
-    kernel = case.kernel
     what = f"simulating as {device}{' with all counters' if 'all' in probes else ''}"
     say(what)
+    module = check_module(case.kernel)
+    fit(case, module)
     return sim.simulate(
-        check_module(kernel),
-        entry=kernel.entry,
-        grid=case.grid,
-        bindings=case.bindings,
-        overrides=kernel.overrides,
+        module,
+        **case.launch,
         device=device,
         probes=probes,
         trace=trace,
@@ -230,13 +243,13 @@ def _tenths(tell: Callable[[int], None]) -> Callable[[int, int], None]:
     return progress
 
 
-def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1) -> gpu.GpuRun:
-    """The case's text, as the front end preprocessed it, through wgpu."""
+def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.GpuRun:
+    """The case's text, as the front end preprocessed it, through wgpu; or another `text` with the same bindings."""
     module = check_module(case.kernel)
     kernel = case.kernel
     pipeline = module.pipeline(kernel.entry, kernel.overrides)
     return gpu.run(
-        module.source.text,
+        text or module.source.text,
         pipeline.entry.name,
         case.grid,
         case.bindings,
@@ -263,7 +276,9 @@ def _reference(case: Case) -> references.Reference:
         raise UsageError(f"{case.kernel.path}: {error}") from None
 
 
-def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5) -> list[OutputCheck]:
+def gpu_checks(
+    case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5, adapter: str | None = None
+) -> list[OutputCheck]:
     """Every output bit for bit or by the manifest's rule. Where the kernel computes what no two implementations compute
     alike, within derived bounds; and those whose bits are free against the reference, as the simulator's are.
 
@@ -279,8 +294,14 @@ def gpu_checks(case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: in
         rule = kernel.gpu_rules.get(name, DERIVED if derived else EXACT)
         bound, doubts = (run.bounds[var], run.bounds.findings) if rule == DERIVED else (None, ())
         same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
-        checks.append(OutputCheck(name, where, same, doubts))
+        again = partial(_again_on_gpu, case, var, adapter)
+        likely = None if same.ok else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
+        checks.append(OutputCheck(name, where, same, doubts, likely))
     return checks
+
+
+def _again_on_gpu(case: Case, var: Any, adapter: str | None, text: str | None) -> np.ndarray:
+    return run_on_gpu(case, adapter, text=text).outputs[var]
 
 
 def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | None:
@@ -292,7 +313,7 @@ def _owner(run: Any, name: Any) -> Callable[[tuple[int, ...]], str | None] | Non
 
     def tell(index: tuple[int, ...]) -> str | None:
         place = writer(name, int(np.ravel_multi_index(index, shape)))
-        return None if place is None else str(place)
+        return "nobody" if place is None else str(place)
 
     return tell
 
@@ -315,7 +336,10 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     bound = run.bounds[var].reshape(shape) if rule == DERIVED else expected.bound
     comparison = compare(done.outputs[var].reshape(shape), expected.value, rule, bound=bound, owner=_owner(done, var))
     doubts = run.bounds.findings if rule == DERIVED else ()
-    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts)
+    likely = None
+    if not comparison.ok and done is run:
+        likely = diagnose(Mismatch(case, run, name, expected.value, rule, bound, _reference(case), truth=True))
+    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts, likely)
 
 
 def _against_gpu(
@@ -345,7 +369,7 @@ def _against_gpu(
     seconds.update(on_gpu.clocked)
     if profile != options.device or part is not case:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(part, profile, "none", say))
-    return adapter, gpu_checks(part, run, on_gpu, truth)
+    return adapter, gpu_checks(part, run, on_gpu, truth, adapter=options.adapter)
 
 
 def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:
@@ -361,31 +385,48 @@ def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:
         source=kernel.source,
         free=[binding.var for binding in kernel.bindings if binding.name in kernel.free],
     )
-    return goldens.check(golden_place(kernel, case.shape), new, options.update and audit.ok, options.how)
+    verdict = goldens.check(golden_place(kernel, case.shape), new, options.update and audit.ok, options.how)
+    if verdict.state != goldens.CHANGED:
+        return verdict
+    wrong = {check.output for check in audit.outputs if not check.ok}
+    reference = None if kernel.reference is None else _reference(case)
+    return replace(verdict, likely=golden_cause(case, audit.run, reference, wrong, verdict))
 
 
 def golden_place(kernel: Kernel, shape: Shape) -> Path:
     return golden_files.place(kernel.path.parent, kernel.name, str(shape))
 
 
-def _counter_checks(case: Case, run: Any) -> tuple[CounterCheck, ...]:
+def judged_as(audit: Audit, charged: Charged) -> Audit:
+    """The same run as another device is charged for it: held against its own limits, and its counters against the
+    manifest's."""
+    case, pipeline = audit.case, audit.run.pipeline
+    return replace(
+        audit,
+        device=charged.device.name,
+        counters=_counter_checks(case, charged.counters),
+        limits=_limit_checks(case, pipeline, charged.device),
+    )
+
+
+def _counter_checks(case: Case, counters: Mapping[str, float]) -> tuple[CounterCheck, ...]:
     checks = []
     for name, expected in expected_counters(case).items():
-        totals = with_derived(run.counters)
+        totals = with_derived(counters)
         if name not in totals:
-            raise UsageError(f"{case.kernel.path}: [expect] names {name}, which is no output and no counter")
+            close = near_miss(name, [*totals, *(binding.name for binding in case.kernel.bindings)])
+            raise UsageError(f"{case.kernel.path}: [expect] names {name}, which is no output and no counter{close}")
         checks.append(CounterCheck(name, expected, totals[name]))
     return tuple(checks)
 
 
-def _limit_checks(case: Case, run: Any) -> tuple[LimitCheck, ...]:
-    pipeline = run.pipeline
+def _limit_checks(case: Case, pipeline: Any, device: Any) -> tuple[LimitCheck, ...]:
     sizes: dict[str, dict[str, int]] = {"storage": {}, "uniform": {}}
     for variable in pipeline.globals:
         if variable.space in sizes:
             sizes[variable.space][variable.name] = case.bindings[variable.name].nbytes
     asked = (case.grid, pipeline.workgroup_size, pipeline.workgroup_bytes, sizes["storage"], sizes["uniform"])
-    return tuple(_limit_check(exceeded, run.device) for exceeded in check_dispatch(*asked))
+    return tuple(_limit_check(exceeded, device) for exceeded in check_dispatch(*asked))
 
 
 def _limit_check(exceeded: Exceeded, device: Any) -> LimitCheck:

@@ -1,4 +1,4 @@
-"""The command `bankshot`: check, run, audit, diff, advise, adapters, corpus, claims.
+"""The command `bankshot`: check, run, audit, diff, sweep, advise, adapters, corpus, claims.
 
 Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, data that does not fit, a missing file),
 70 an internal error. Reports go to stdout, everything else to stderr.
@@ -24,7 +24,7 @@ from .kernels import inputs
 from .kernels.cases import Plan, Request, plans
 from .progress import meter
 
-CLEAN, FOUND, WRONG_USE, INTERNAL = 0, 1, 2, 70
+CLEAN, FOUND, WRONG_USE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
 
 class Guarded(click.Group):
@@ -228,11 +228,18 @@ def check(files: tuple[Path, ...], as_json: bool, defines: Sequence[str], **give
 @click.option("--trace", metavar="VAR", help="Show the values of a variable as they change.")
 @click.option("--workgroup", default="0", show_default=True, metavar="X,Y,Z", help="The workgroup that is traced.")
 @click.option(
+    "--timeline",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Write who writes and reads workgroup memory between barriers; ui.perfetto.dev opens it.",
+)
+@click.option(
     "--lanes", default="0", show_default=True, metavar="LANES", help="The lanes that are traced: 0-3,7, or all."
 )
 @JSON
 def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], trace: str | None, workgroup: str,
-        lanes: str, as_json: bool, sample: int | None, check_classes: bool, **given: Any) -> None:  # fmt: skip
+        timeline: Path | None, lanes: str, as_json: bool, sample: int | None, check_classes: bool,
+        **given: Any) -> None:  # fmt: skip
     """Simulate kernels at their default sizes; show outputs, totals and findings."""
     from . import run as room
     from .reports.json import run_entry
@@ -241,16 +248,17 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     devices = parse_devices(device)
     chosen = _which(sample, check_classes)
     watched = None if trace is None else _trace(trace, workgroup, lanes)
+    timed = None if timeline is None else room.Timed(timeline, inputs.parse_place(workgroup))
     targets = _once("--save", [(name, Path(value)) for name, value in map(_pair("--save"), saves)])
     work = plans(paths, _request(**given, sweep=False))
-    if targets and len(work) > 1:
-        names = ", ".join(plan.kernel.name for plan in work)
-        raise UsageError(f"--save: several kernels would write to the same file; choose one with --kernel: {names}")
+    if (targets or timed) and len(work) > 1:
+        names, option = ", ".join(plan.kernel.name for plan in work), "--save" if targets else "--timeline"
+        raise UsageError(f"{option}: several kernels would write to the same file; choose one with --kernel: {names}")
     _each(
         "run",
         work,
         as_json,
-        compute=lambda case, plan, say: [room.run(case, devices, probes, targets, say, watched, chosen)],
+        compute=lambda case, plan, say: [room.run(case, devices, probes, targets, say, watched, timed, chosen)],
         show=show_run,
         entry=run_entry,
     )
@@ -383,6 +391,42 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
         times=len(asked),
         refused=lambda result: result.refused,
     )
+
+
+@main.command()
+@PATHS
+@request_options
+@click.option(
+    "--dims",
+    "sizes",
+    multiple=True,
+    metavar="DIM=SIZES,...",
+    help="Sizes to go through: M=64:512:64,N=1,768. Left out, the shapes of the manifests.",
+)
+@click.option("--heavy", is_flag=True, help="Of the shapes of manifests, those that are called heavy too.")
+@click.option("--device", default="nvidia", show_default=True, help="Device profiles, with commas between.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    required=True,
+    help="A table, .csv or .parquet. "
+    "Rows are kept in FILE.rows as they are made; who runs it again goes on from there.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Processes; left out, one for each processor.")
+@click.option("--dask", metavar="ADDRESS", help="Run on the workers of a Dask scheduler instead, as tcp://host:8786.")
+@JSON
+def sweep(paths: tuple[Path, ...], sizes: tuple[str, ...], heavy: bool, device: str, out: Path, jobs: int | None,
+          dask: str | None, as_json: bool, **given: Any) -> None:  # fmt: skip
+    """Run kernels in many shapes, for many devices, and write a table with a row of figures for each."""
+    from .reports.json import document
+    from .sweep import cases, command, parse_dims
+
+    dims = _once("--dims", [pair for text in sizes for pair in parse_dims(text).items()])
+    wanted = cases(paths, dims=dims, devices=parse_devices(device), request=_request(**given, quick=not heavy))
+    swept = command.run(wanted, out, jobs, dask)
+    click.echo(document("sweep", swept.rows, swept.ok) if as_json else command.summary(swept, out))
+    sys.exit(INTERRUPTED if swept.stopped else CLEAN if swept.ok else FOUND)
 
 
 @main.command()

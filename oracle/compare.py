@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from .errors import UsageError
+from .spread import Spread, spread
 
 # Relative and absolute tolerance by dtype, as torch.testing.assert_close has them.
 CLOSE_DEFAULTS = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 
-MOST_CELLS = 32, 64  # rows and columns of a `Spread`
 NO_ULP = np.iinfo(np.int64).max  # between a NaN and a number
 
 
@@ -53,19 +53,6 @@ class Difference:
     owner: str | None = None
     bound: float | None = None
     used: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Where rejected elements lie in an array, seen as a matrix of `shape` whose columns are its last axis.
-
-    `cells[i][j]` counts those in rows `rows[i]` to `rows[i + 1]` and columns `columns[j]` to `columns[j + 1]`.
-    """
-
-    shape: tuple[int, int]
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-    cells: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +194,11 @@ def compare(
     row = RULES[rule.name]
     rejected, score, limit = row.judge(pair)
     count, ulp = int(np.count_nonzero(rejected)), ulp_distance(actual, pair.rounded)
-    measure = ulp.astype(np.float64) if rule.name in ("exact", "ulp") else pair.error
+    measure, unit = pair.error, "off by"
     if bound is not None:
-        measure = _used(pair.error, bound)
+        measure, unit = _used(pair.error, bound), "times the bound"
+    elif rule.name in ("exact", "ulp"):
+        measure, unit = np.where(ulp == NO_ULP, np.inf, ulp), "ULP"
     order = _worst(rejected, measure, worst)
     return Comparison(
         rule=rule,
@@ -223,8 +212,13 @@ def compare(
         max_ulp=_known(ulp.max(initial=0)),
         worst=tuple(_difference(pair, ulp, index, owner) for index in order),
         unbounded=0 if bound is None else int(np.count_nonzero(np.isinf(bound))),
-        spread=_spread(rejected) if count else None,
+        spread=spread(rejected, measure, unit) if count else None,
     )
+
+
+def rejected(actual: np.ndarray, expected: np.ndarray, rule: Rule, bound: np.ndarray | None = None) -> np.ndarray:
+    """True for each element that `rule` rejects; shapes are equal."""
+    return RULES[rule.name].judge(Pair(actual, expected, bound, rule.limits))[0]
 
 
 def bits_of(array: np.ndarray) -> np.ndarray:
@@ -254,18 +248,6 @@ def _worst(rejected: np.ndarray, measure: np.ndarray, count: int) -> list[tuple[
     places = np.flatnonzero(rejected)
     order = np.argsort(-measure.reshape(-1)[places], kind="stable")[:count]
     return [tuple(int(i) for i in np.unravel_index(place, rejected.shape)) for place in places[order]]
-
-
-def _spread(rejected: np.ndarray) -> Spread:
-    """The rejected elements of at most `MOST_CELLS` parts of the matrix."""
-    matrix = rejected.reshape(-1, rejected.shape[-1]) if rejected.ndim > 1 else rejected.reshape(1, -1)
-    rows, columns = (
-        [size * part // min(size, most) for part in range(min(size, most) + 1)]
-        for size, most in zip(matrix.shape, MOST_CELLS, strict=True)
-    )
-    cells = np.add.reduceat(np.add.reduceat(matrix.astype(np.int64), rows[:-1], axis=0), columns[:-1], axis=1)
-    height, width = matrix.shape
-    return Spread((height, width), tuple(rows), tuple(columns), tuple(tuple(map(int, row)) for row in cells))
 
 
 def _difference(pair: Pair, ulp: np.ndarray, index: tuple[int, ...], owner: Any) -> Difference:

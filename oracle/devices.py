@@ -54,18 +54,28 @@ def parse_devices(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def same_lanes(a: Device, b: Device) -> bool:
+    """Whether the same lanes do the same things on both, so that one run tells of both but for what memory costs."""
+    return all(getattr(a, fact) == getattr(b, fact) for fact in LANES)
+
+
 def charge(run: Any, others: tuple[str, ...], simulate: Simulate) -> tuple[Charged, ...]:
     """What a run with all probes was charged, then what `others` would be; nothing where there are no others."""
     if not others:
         return ()
-    return (_charged(run, run.device, run.counters, "all"), *(_on(run, name, simulate) for name in others))
+    return (judged(run), *(_on(run, name, simulate) for name in others))
+
+
+def judged(run: Any) -> Charged:
+    """What a run with all probes was charged."""
+    return _charged(run, run.device, run.counters, "all")
 
 
 def _on(run: Any, name: str, simulate: Simulate) -> Charged:
     from sim.running import sized
 
     device = sized(get(name), run.pipeline)
-    if any(getattr(run.device, fact) != getattr(device, fact) for fact in LANES):
+    if not same_lanes(run.device, device):
         return _charged(run, device, simulate(name, ("lanes", *MEMORY)).counters, "lanes and memory")
     memory = {k: v for k, v in simulate(name, MEMORY).counters.items() if k.startswith(CHARGED)}
     return _charged(run, device, {**run.counters, **memory}, "memory")

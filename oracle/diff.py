@@ -67,7 +67,7 @@ def diff(case: Case, adapter: str | None, options: Options, say: Say = lambda st
     seconds.update(on_gpu.clocked)
     run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     truth = timed(seconds, "reference", lambda: expected_outputs(case)) if case.kernel.free else {}
-    outputs = tuple(gpu_checks(case, run, on_gpu, truth, options.worst))
+    outputs = tuple(gpu_checks(case, run, on_gpu, truth, options.worst, adapter))
     counted, reason = None, None
     if options.counters:
         try:

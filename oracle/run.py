@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,17 @@ from .errors import UsageError
 from .gpu import slots_of
 from .kernels.manifest import Case
 from .kernels.reflect import check_module, entry_point
+from .probing.timeline import record_timeline
+from .reports import chrome
 
 FIRST = 6  # elements of an output that are shown
+
+
+class Timed(NamedTuple):
+    """A timeline that is asked for."""
+
+    path: Path
+    workgroup: tuple[int, int, int] = (0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +51,28 @@ def run(
     saves: Mapping[str, Path],
     say: Say = lambda stage: None,
     trace: Any = None,
+    timeline: Timed | None = None,
     workgroups: str | int = "classes",
 ) -> RunResult:
     """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between.
 
-    `devices`: the profile to run as, and others that it is charged for as well, which takes all probes. `workgroups`:
-    which of them run, as `sim.simulate` takes it.
+    `devices`: the profile to run as, and others that it is charged for as well, which takes all probes. `timeline`: the
+    workgroup whose timeline is written, and where. `workgroups`: which of them run, as `sim.simulate` takes it.
     """
     device, *others = devices
     if others and probes != "all":
         raise UsageError(f"--probes {probes}: several devices are set side by side with all probes only")
     _check_saves(case, saves)
-    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say, trace, workgroups)
+    if timeline is not None:
+        chrome.check_place(timeline.path)
+    names = probes if probes in ("all", "none") else probes.split(",")
+    result = simulate(case, device, names, say, trace, workgroups)
     for name, path in saves.items():
         _save(name, path, result.outputs[name])
+    if timeline is not None:
+        say("recording the timeline")
+        recorded = record_timeline(case, result, timeline.workgroup)
+        chrome.write(timeline.path, recorded, case, timeline.workgroup)
     before = case.bindings
     changed = {n: summary(after) for n, after in result.outputs.items() if before[n].tobytes() != after.tobytes()}
     return RunResult(case, device, result, changed, trace, side_by_side(case, result, tuple(others), say, workgroups))

@@ -19,8 +19,11 @@ class Counters:
 
     `executions`: subgroups that issued it. `active_lanes`: invocations in them. `*_requests`: accesses by subgroups;
     `shared_wavefronts` and `shared_ideal_wavefronts` of workgroup memory; `global_sectors`, `global_ideal_sectors`,
-    `global_lines` of storage and textures; `global_bytes`: bytes that active lanes asked for. `barriers`: workgroups
-    that passed one. `flops`: floating-point operations of active lanes, fma counted as 2.
+    `global_lines` of storage and textures; `global_bytes`: bytes that active lanes asked for. `atomics`: atomic
+    operations of active lanes; they are requests too, and what they take is among the wavefronts and sectors, as it is
+    in NVIDIA's profiler. `atomic_turns`: of each request that reads and writes, the most lanes on any one word, which
+    go one after the other. `barriers`: workgroups that passed one. `flops`: floating-point operations of active lanes,
+    fma counted as 2.
 
     Lanes that an execution leaves idle, by cause; with `active_lanes` they make up `executions` x the subgroup size:
 
@@ -52,6 +55,7 @@ class Counters:
     global_lines: int = 0
     global_bytes: int = 0
     atomics: int = 0
+    atomic_turns: int = 0
     barriers: int = 0
     flops: int = 0
 
@@ -93,6 +97,12 @@ class SiteCounters(Counters):
     def bytes_per_lane(self) -> int:
         return self.site.bytes_per_lane
 
+    @property
+    def turns_per_request(self) -> float:
+        """How many ways an atomic operation is serialized, on average: 32.0 where 32 lanes are on one word."""
+        requests = self.shared_requests + self.global_requests
+        return self.atomic_turns / requests if requests else 0.0
+
     def counts(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in NAMES}
 
@@ -128,6 +138,8 @@ def _count(row: Counters, block: list[int], subgroup_size: int) -> None:
 
 
 def _charge(row: Counters, kind: str, tally: NDArray[np.int64]) -> None:
+    if kind in ("banks", "sectors"):
+        row.atomic_turns += int(tally[at.TURNS])
     if kind == "banks":
         row.shared_requests += int(tally[at.REQUESTS])
         row.shared_wavefronts += int(tally[at.CHARGED])

@@ -11,11 +11,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from .bindings.bound import Bound
-from .bindings.buffers import hide
+from .bindings.buffers import hide, words
 from .launch.classes import Classes, run_classes
 from .launch.launch import How, Launch, Outcome
 from .models import Device
-from .program.build import build, build_with_bounds, build_with_sites, draft
+from .program.build import build, build_with_bounds, build_with_padding, build_with_sites, draft
+from .program.padding import PADDING
 from .program.program import Program
 from .program.rounding import Rounding
 from .program.shadows import Shadow
@@ -30,13 +31,13 @@ _LANES_PER_BATCH = 512
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
-def _built(pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None) -> Program:
-    """The program of a pipeline; of a module that is run again and again, the one made before."""
+def _built(pipeline: Pipeline, **how: Any) -> Program:
+    """The program of a pipeline, built as `how` says; of a module that is run again and again, the one made before."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
-    key = (pipeline.entry.name, values, rounding, probes, together, trace)
+    key = (pipeline.entry.name, values, *how.items())
     if key not in programs:
-        programs[key] = build(pipeline, rounding=rounding, probes=probes, together=together, trace=trace)
+        programs[key] = build(pipeline, **how)
     return programs[key]
 
 
@@ -77,7 +78,15 @@ class Dispatch:
         if self.device.merge_adjacent and probes & {"banks", "sectors"}:
             probes |= {"merged"}
         name = None if how.trace is None else how.trace.variable
-        program = _built(self.pipeline, self.rounding, probes, self.together(how), name)
+        program = _built(
+            self.pipeline,
+            rounding=self.rounding,
+            probes=probes,
+            together=self.together(how),
+            trace=name,
+            policy=how.policy,
+            passes=how.passes,
+        )
         launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
@@ -89,21 +98,23 @@ class Dispatch:
         """Run one workgroup of each class. Raises `Unproven`."""
         if self.device.merge_adjacent and probes & {"banks", "sectors"}:
             probes |= {"merged"}
-        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes | {"reach"})
+        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes | {"reach"}, policy=self.how.policy)
         return run_classes(looked_at, self.bound, self.grid, self.device, self.how)
+
+    @property
+    def _how_built(self) -> dict[str, Any]:
+        return {"rounding": self.rounding, "together": self.together(self.how), "policy": self.how.policy}
 
     def launch(self, program: Program, bound: list[Bound]) -> Launch:
         return Launch(program, bound, self.grid, self.device, self.how)
 
     def build_with_bounds(self, subnormal: frozenset[str]) -> tuple[Program, Woven]:
-        return build_with_bounds(
-            self.pipeline, rounding=self.rounding, subnormal=subnormal, together=self.together(self.how)
-        )
+        return build_with_bounds(self.pipeline, subnormal=subnormal, **self._how_built)
 
     @cached_property
     def marks(self) -> tuple[Launch, dict[Shadow, Bound]]:
         """A launch that has left, beside each element, what stored it."""
-        program, shadows = build_with_sites(self.pipeline, rounding=self.rounding, together=self.together(self.how))
+        program, shadows = build_with_sites(self.pipeline, **self._how_built)
         hidden = hide(shadows, self.bound, np.uint32)
         launch = self.launch(program, [*self.bound, *hidden.values()])
         launch.run()
@@ -117,6 +128,20 @@ class Dispatch:
         return launch.program.sites[mark - 1].span if mark else None
 
     @cached_property
+    def padding_flops(self) -> int:
+        """FLOPs of which no result gets to anybody, of all invocations (see `program.padding`)."""
+        program = build_with_padding(self.pipeline, **self._how_built)
+        counts = words(PADDING, np.zeros(int(np.prod(self.grid)) * self.lanes, np.uint32))
+        launch = self.launch(program, [*self.bound, counts])
+        launch.run()
+        return int(launch.output(counts).sum(dtype=np.uint64))
+
+    @cached_property
     def writers(self) -> Launch:
         """A launch that has noted who wrote what."""
         return self.run(frozenset(("writers",)))[0]
+
+    @cached_property
+    def touched(self) -> Launch:
+        """A launch that has noted which words of storage are accessed."""
+        return self.run(frozenset(("touched",)))[0]

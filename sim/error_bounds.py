@@ -106,9 +106,31 @@ def _per_unit(bound: Bound, parts: Mapping[int, NDArray[np.float32]]) -> NDArray
         if width < unit:
             known = known.reshape(-1, 2).max(axis=1)
         units = np.maximum(units, np.repeat(known, width // unit) if width > unit else known)
-    if not scalars(bound.type) & {t.F32, t.F16}:
-        units[units > 0] = np.inf
+    units[_integers(bound, unit) & (units > 0)] = np.inf
     return units
+
+
+def _integers(bound: Bound, unit: int) -> NDArray[np.bool_]:
+    """Which units of a buffer are integers."""
+    marks = np.zeros(len(bound.data) // 2, np.bool_)
+    _mark(marks, bound.type)
+    return marks[:: unit // 2]
+
+
+def _mark(marks: NDArray[np.bool_], type_: t.Type) -> None:
+    """Mark the integers of a type at the start of `marks`, one for each two bytes."""
+    match type_:
+        case t.Struct(members=members):
+            for member in members:
+                _mark(marks[member.offset // 2 :], member.type)
+        case t.Array(elem=elem):
+            stride = t.stride_of(type_) // 2
+            each = np.zeros(stride, np.bool_)
+            _mark(each, elem)
+            whole = len(marks) // stride if type_.count is None else t.size_of(type_) // 2 // stride
+            marks[: whole * stride] = np.tile(each, whole)
+        case _:
+            marks[: t.size_of(type_) // 2] = t.element_of(type_) in t.INTEGERS
 
 
 def _differ(bound: Bound, one: Any, other: Any) -> NDArray[np.bool_]:

@@ -13,12 +13,14 @@ from functools import partial
 
 import numpy as np
 
+from .counters import SiteCounters, site_counters
 from .coverage import Coverage
 from .dispatch import Dispatch
 from .findings.barriers import find_redundant
 from .findings.explain import explain
 from .findings.finding import Finding
 from .findings.replay import Judge
+from .instructions import Instructions, count_instructions
 from .launch.classes import Classes
 from .launch.launch import Launch, Outcome
 from .program.likeness import Unproven
@@ -29,7 +31,6 @@ Progress = Callable[[int, int], None] | None
 PROOF = "no branch and no address depends on what they store, and in a class addresses are whole lines of memory apart"
 _OF_DATA = frozenset(("not-finite", "division-by-zero", "shift-count", "conversion"))
 _SEEN_BY_ALL = frozenset(("race", "uninit", "endless-loop"))  # what they say hangs on all workgroups
-_NOT_BY_CLASSES = frozenset(("nan", "redundant"))
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def measure(
         found = _by_classes(dispatch, probes, replay, progress)
     except Unproven as reason:
         return _of_all(dispatch, probes, replay, progress, str(reason))
-    return _checked(found, _of_all(dispatch, probes, replay, progress)) if workgroups == "check" else found
+    return _checked(dispatch, found, _of_all(dispatch, probes, replay, progress)) if workgroups == "check" else found
 
 
 def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress, why: str = "") -> Measured:
@@ -71,8 +72,8 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
 
 
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
-    found = dispatch.classes(probes - _NOT_BY_CLASSES)
-    findings = explain(found.launch, found.outcome)
+    found = dispatch.classes(probes - {"redundant"})
+    findings = [f for f in explain(found.launch, found.outcome) if f.code not in _OF_DATA]
     if found.met or any(f.code in _SEEN_BY_ALL for f in findings):
         raise Unproven("what was found hangs on all of them")
     rest = (probes & {"nan"}) | ({"across"} if "races" in probes else set())
@@ -90,20 +91,19 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     return Measured(found.launch, found.outcome, findings, _coverage(found), left)
 
 
-def _checked(found: Measured, whole: Measured) -> Measured:
+def _checked(dispatch: Dispatch, found: Measured, whole: Measured) -> Measured:
     """What was found by classes, if it is what all workgroups together have done."""
-    pairs = ((found.outcome.blocks, whole.outcome.blocks), (found.outcome.worked, whole.outcome.worked))
-    if not all(np.array_equal(*pair) for pair in pairs) or _charged(found) != _charged(whole):
+    if found.outcome.worked != whole.outcome.worked or _counted(dispatch, found) != _counted(dispatch, whole):
         raise Crash("workgroups of one class do not have the same counters")
     if found.findings != whole.findings:
         raise Crash("workgroups of one class do not have the same findings")
     return replace(found, coverage=replace(found.coverage, why=f"{found.coverage.why}; a run of all gives the same"))
 
 
-def _charged(measured: Measured) -> list[list[int]]:
-    """What each access was charged, in the order of the program."""
-    probes = zip(measured.launch.program.probes, measured.outcome.tallies.tolist(), strict=False)
-    return [tally for probe, tally in probes if probe.kind in ("banks", "sectors")]
+def _counted(dispatch: Dispatch, measured: Measured) -> tuple[list[SiteCounters], list[Instructions]]:
+    program, outcome = measured.launch.program, measured.outcome
+    sites = site_counters(program, outcome.blocks, outcome.tallies, dispatch.lanes, dispatch.device.subgroup_size)
+    return sites, count_instructions(program, outcome.blocks)
 
 
 def _coverage(found: Classes) -> Coverage:

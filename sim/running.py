@@ -20,6 +20,7 @@ from .dispatch import Dispatch
 from .findings.allow import silence
 from .findings.explain import explain
 from .findings.finding import Finding
+from .instructions import Instructions, count_instructions
 from .launch import schedules
 from .launch.launch import POLICIES, How, Launch
 from .launch.tracing import Trace, TraceRow
@@ -28,6 +29,7 @@ from .machine.opcodes import opcode_names
 from .measuring import measure
 from .models import Device, check_dispatch, get
 from .program.program import Program
+from .traffic import Traffic, traffic
 from .wgsl.diagnostics import fail
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
@@ -62,14 +64,15 @@ class Run:
     """What a dispatch left, and what it did.
 
     `counters`: totals by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`,
-    `simt_efficiency`, `thread_utilization`. `sites`: counters of each place in the source. `silenced`: findings that
-    comments in the shader answer for, see `allow`. `finished`: workgroups that ran to their end. `trace`: the changes
-    of the variable that was traced; `trace_missed`: values that came after the trace's limit. `coverage`: which
-    workgroups ran for the counters.
+    `simt_efficiency`, `thread_utilization`. `sites`: counters of each place in the source; `instructions`: those
+    executed, by class and place. `silenced`: findings that comments in the shader answer for, see `allow`. `finished`:
+    workgroups that ran to their end. `trace`: the changes of the variable that was traced; `trace_missed`: values that
+    came after the trace's limit. `coverage`: which workgroups ran for the counters.
     """
 
     counters: dict[str, float]
     sites: list[SiteCounters]
+    instructions: list[Instructions]
     findings: list[Finding]
     silenced: list[Finding]
     program: Program
@@ -106,6 +109,19 @@ class Run:
         from .error_bounds import derive_bounds  # which few runs need
 
         return derive_bounds(self._dispatch, self.outputs)
+
+    @cached_property
+    def traffic(self) -> list[Traffic]:
+        """Of each storage buffer the bytes that are asked for, moved, and touched at all. The first use runs the
+        dispatch again. Nothing is asked for or moved where the probe `sectors` was left out."""
+        return traffic(self._dispatch, self.sites)
+
+    @property
+    def padding_flops(self) -> int:
+        """FLOPs that are certain to be for nothing, as of outputs past the edge of a matrix: no result of theirs gets
+        to a store, an atomic operation or an exchange that the invocation came to. Zeros that are multiplied are not
+        told from others. The first use runs the dispatch again."""
+        return self._dispatch.padding_flops
 
     @cached_property
     def loose(self) -> frozenset[str]:
@@ -192,6 +208,7 @@ def simulate(
     return Run(
         _totals(sites, dispatch, outcome.worked, names),
         sites,
+        count_instructions(launch.program, outcome.blocks),
         findings,
         silenced,
         launch.program,

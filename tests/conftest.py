@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tests.conformance import data
 
 pytest_plugins = ["pytester"]
+os.environ.setdefault("BANKSHOT_VERIFY", "1")  # every program that a test runs, after each pass
 
 ROOT = Path(__file__).parent.parent
 FILES = Path(__file__).parent / "files"

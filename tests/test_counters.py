@@ -166,7 +166,31 @@ def test_atomics_count_lanes():
     source = "var<workgroup> sum: atomic<u32>;" + entry("if i < 9u { atomicAdd(&sum, i); } y[i] = atomicLoad(&sum);")
     first, second = (s for s in run(source).sites if s.kind == "atomic")
     assert (first.atomics, second.atomics) == (9, 32)
-    assert (first.shared_requests, first.shared_wavefronts) == (1, 1)
+    assert (first.shared_requests, first.shared_wavefronts, first.shared_ideal_wavefronts) == (1, 9, 1)
+    assert (second.shared_wavefronts, second.atomic_turns) == (1, 0)  # a load costs what other loads do
+
+
+@pytest.mark.parametrize(
+    ("index", "turns", "wavefronts", "sectors"),
+    [("0u", 32, 32, 32), ("i", 1, 1, 4), ("i / 4u", 4, 4, 4), ("i * 32u", 1, 32, 32), ("i % 2u * 32u", 16, 32, 32)],
+)
+def test_lanes_on_one_word_take_turns(index, turns, wavefronts, sectors):
+    source = f"""@group(0) @binding(1) var<storage, read_write> z: array<atomic<u32>>;
+    var<workgroup> bins: array<atomic<u32>, 1024>;
+    {entry(f"atomicAdd(&bins[{index}], 1u); atomicMax(&z[{index}], i);")}"""
+    done = run(source, grid=3, z=np.zeros(1024, np.uint32))
+    shared, stored = site(done, "atomic", "bins"), site(done, "atomic", "z")
+    assert (shared.atomic_turns, shared.shared_wavefronts) == (3 * turns, 3 * wavefronts)
+    assert (stored.atomic_turns, stored.global_sectors, stored.global_bytes) == (3 * turns, 3 * sectors, 3 * 128)
+    assert shared.turns_per_request == stored.turns_per_request == turns
+    assert done.counters["atomic_turns"] == 6 * turns
+
+
+def test_turns_are_of_active_lanes_and_anew_where_the_pattern_moves():
+    body = "for (var k = 0u; k < 4u; k++) { if i < 8u * k { atomicAdd(&bins[i / 8u * k], 1u); } } y[i] = 0u;"
+    source = f"var<workgroup> bins: array<atomic<u32>, 64>; {entry(body)}"
+    row = site(run(source), "atomic", "bins")
+    assert (row.executions, row.shared_requests, row.atomic_turns) == (3, 3, 3 * 8)
 
 
 def test_probes_that_are_not_asked_for_count_nothing():

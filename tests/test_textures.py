@@ -234,6 +234,23 @@ def test_a_texel_is_stored_where_it_was_meant(shape, coordinates, extent):
     np.testing.assert_array_equal(out, np.arange(np.prod(extent)).reshape(extent))
 
 
+def test_the_least_snorm_stays_until_it_is_stored_over():
+    """-128 and -127 are both -1.0: a texel that is not touched keeps its byte, one that is stored gets the greater."""
+    given = {"t": np.full((1, 3, 4), -128, np.int8)}
+    declarations = "@group(0) @binding(0) var t: texture_storage_2d<rgba8snorm, write>;"
+    out = simulated("if i.x == 1u { textureStore(t, i.xy, vec4(-1.0)); }", declarations, given, grid=(3, 1, 1))
+    assert out.outputs["t"].tolist() == [[[-128] * 4, [-127] * 4, [-128] * 4]]
+
+
+def test_the_least_snorm_is_loaded_as_minus_one():
+    declarations = """
+    @group(0) @binding(0) var t: texture_storage_2d<rgba16snorm, read>;
+    @group(0) @binding(1) var<storage, read_write> y: array<vec4f>;"""
+    given = {"t": np.array([[[-32768, -32767, 0, 32767]]], np.int16), "y": np.zeros(4, np.float32)}
+    run = simulated("y[0] = textureLoad(t, i.xy);", declarations, given)
+    assert run.outputs["y"].tolist() == [-1, -1, 0, 1]
+
+
 QUESTIONS = [
     ("texture_1d<f32>", (7,), "textureDimensions(t), textureNumLevels(t)", [7, 1]),
     ("texture_2d<f32>", (5, 7), "textureDimensions(t), textureDimensions(t, 2)", [7, 5, 1, 1]),

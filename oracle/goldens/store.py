@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..compare import Comparison, compare
+from ..diagnosis.mismatch import Diagnosis
 from ..errors import UsageError
 from .lines import Change, Line, changes, lines_of
 
@@ -97,7 +98,7 @@ def of_run(run: Any, *, folder: Path, owner: str, title: str, adapter: Any = Non
         adapter=None if adapter is None else str(adapter),
         counters=dict(run.counters),
         lines=lines_of(run.sites, folder, source),
-        outputs={name: _digest(array) for name, array in outputs.items()},
+        outputs={name: digest(array) for name, array in outputs.items()},
         arrays=outputs if arrays else {},
     )
 
@@ -114,7 +115,8 @@ def _arrays(outputs: Mapping[Any, Any]) -> dict[str, np.ndarray]:
     return found
 
 
-def _digest(array: np.ndarray) -> str:
+def digest(array: np.ndarray) -> str:
+    """What a golden says of an output: dtype, shape and SHA-256."""
     dtype = array.dtype.name if array.dtype.names is None else f"struct{array.dtype.itemsize}"
     shape = ",".join(map(str, array.shape))
     return f"{dtype}[{shape}] {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}"
@@ -139,13 +141,15 @@ class OutputChange:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a run is as its golden has it. `changes` worst first; `advice` is what to do about it."""
+    """Whether a run is as its golden has it. `changes` worst first; `advice` is what to do about it; `likely`:
+    why it is not."""
 
     path: Path
     state: str
     changes: tuple[Change, ...] = ()
     outputs: tuple[OutputChange, ...] = ()
     advice: str = ""
+    likely: Diagnosis | None = None
 
     @property
     def ok(self) -> bool:
@@ -155,12 +159,15 @@ class Verdict:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Everything that is not as it was."""
-        return (*map(str, self.outputs), *map(str, self.changes))
+        cause = () if self.likely is None else (str(self.likely),)
+        return (*map(str, self.outputs), *cause, *map(str, self.changes))
+
+    @property
+    def headline(self) -> str:
+        return f"golden {self.path.name}: {STATES[self.state]}"
 
     def __str__(self) -> str:
-        return "\n".join(
-            [f"golden {self.path.name}: {STATES[self.state]}", *self.sentences, *filter(None, [self.advice])]
-        )
+        return "\n".join([self.headline, *self.sentences, *filter(None, [self.advice])])
 
 
 STATES = {

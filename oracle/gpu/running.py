@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from sim.wgsl.portability import FATAL
+from sim.wgsl.typed import Module
 
 from ..directives import without_directives
 from ..errors import GpuError, Lacking, UsageError
@@ -55,18 +56,20 @@ def run(
     overrides: Mapping[str, Any] | None = None,
     adapter: str | None = None,
     repeats: int = 1,
+    module: Module | None = None,
 ) -> GpuRun:
     """Dispatch `grid` workgroups of `entry`, `repeats` times over, each time on fresh contents of the bindings.
 
-    `slots` are the shader's declarations; left out, the simulator's front end reads them from the text.
+    `slots` are the shader's declarations, `module` the checked text; what is left out, the simulator's front end makes.
     Raises `GpuError` where wgpu refuses, `Lacking` where the adapter lacks what the shader enables, `TooLarge` where a
     binding is, `NoAdapter` where there is nothing to run on, `UsageError` on data that does not fit the slots.
     """
-    slots = read_slots(wgsl, entry) if slots is None else slots
+    if slots is None:
+        slots = read_slots(wgsl, entry) if module is None else slots_of(entry_point(module, entry))
     contents = _match(slots, bindings)
     info, device = device_of(adapter)
     wgpu = library()
-    _refuse(wgsl, info, device)
+    _refuse(wgsl, module, info, device)
     try:
         return _run(device, info, for_wgpu(wgsl), entry, grid, contents, overrides, repeats)
     except wgpu.GPUError as error:
@@ -127,12 +130,12 @@ def _takes(wgsl: str) -> bool:
     return True
 
 
-def _refuse(wgsl: str, info: AdapterInfo, device: Any) -> None:
+def _refuse(wgsl: str, module: Module | None, info: AdapterInfo, device: Any) -> None:
     """What the adapter cannot run is not tried; nor is what wgpu would abort the whole process on."""
     import sim
 
     try:
-        module = sim.check(wgsl, uniformity="off")
+        module = module or sim.check(wgsl, uniformity="off")
         notes = sim.portability(module)
     except sim.WgslError:
         return  # wgpu has its own words for it

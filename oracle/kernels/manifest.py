@@ -30,7 +30,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +181,16 @@ class Case:
         variables = {binding.name: binding.var for binding in self.kernel.bindings}
         return {variables.get(name, name): array for name, array in self.arrays.items()}
 
+    @property
+    def launch(self) -> dict[str, Any]:
+        """What `sim.simulate` is to be told of the case, beside the shader."""
+        kernel = self.kernel
+        return {"entry": kernel.entry, "grid": self.grid, "bindings": self.bindings, "overrides": kernel.overrides}
+
+    def with_arrays(self, arrays: Mapping[str, Any]) -> Case:
+        """The case with some arrays replaced, by the manifest's names."""
+        return replace(self, arrays={**self.arrays, **arrays})
+
     def name_of(self, var: str) -> str:
         """What the manifest calls the WGSL variable `var`."""
         return next((b.name for b in self.kernel.bindings if b.var == var), var)
@@ -323,7 +333,9 @@ def _check_names(table: Table, expressions: Any, dims: Mapping[str, int], key: s
         except UsageError as error:
             table.fail(str(error), key)
         if unknown:
-            table.fail(f"`{expression}` uses {', '.join(sorted(unknown))}, which [kernel] dims does not have", key)
+            names, there = ", ".join(sorted(unknown)), ", ".join(dims) or "none"
+            uses = "" if names == expression else f" uses {names}, which"
+            table.fail(f"`{expression}`{uses} is no dimension; [kernel] dims has {there}", key)
 
 
 def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:

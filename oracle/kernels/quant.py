@@ -176,6 +176,42 @@ FORMATS = {
 }
 
 
+# ---- how blocks may be misread -------------------------------------------------------------------------
+
+
+def _nibbles_swapped(data: np.ndarray) -> np.ndarray:
+    return data >> 4 | data << 4
+
+
+def _q4_k(change: Callable[[np.ndarray], np.ndarray], first: int, last: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Words of blocks, of whose bytes `first` to `last` go through `change` ([blocks, bytes] both ways)."""
+
+    def changed(words: np.ndarray) -> np.ndarray:
+        data = _bytes(words).reshape(-1, 144).copy()
+        data[:, first:last] = change(data[:, first:last])
+        return data.reshape(-1).view(words.dtype).reshape(words.shape)
+
+    return changed
+
+
+def _turned(by: int) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda data: np.roll(data, -by, axis=1)
+
+
+# By format: what a kernel may take for what, in words, and the words of weights that would be read so.
+MISREAD: dict[str, dict[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "q4_k": {
+        "low and high nibbles exchanged": _q4_k(_nibbles_swapped, 16, 144),
+        "scales of the next sub-block": _q4_k(_turned(1), 4, 8),
+        "scales of the sub-block before": _q4_k(_turned(-1), 4, 8),
+        "mins of the next sub-block": _q4_k(_turned(1), 8, 12),
+        "mins of the sub-block before": _q4_k(_turned(-1), 8, 12),
+        "scales and mins exchanged": _q4_k(_turned(4), 4, 12),
+    },
+    "nf4": {"low and high nibbles exchanged": lambda words: _nibbles_swapped(words.view(np.uint8)).view(words.dtype)},
+}
+
+
 # ---- bits --------------------------------------------------------------------------------------------
 
 

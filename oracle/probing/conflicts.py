@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import sim
 from sim.models import Device
 from sim.program.sites import Site
 
 from ..errors import UsageError
 from ..kernels.manifest import Case
-from .instrument import LOG, MOST_LANES, ROW_WORDS, Instrumented, instrument
-from .trace import requests
+from .counters import banks
+from .instrument import MOST_LANES
+from .trace import record, requests
 
 PLACES = 3
 _MOST_ROWS = 1 << 18
@@ -27,7 +27,8 @@ _MOST_ROWS = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A word that a lane asks for. `turn`: how many other words of its bank were asked for by the lanes before."""
+    """A word that a lane asks for. `turn`: how many other words of its bank were asked for by the lanes before; of an
+    atomic operation, how many lanes."""
 
     lane: int
     bank: int
@@ -48,14 +49,10 @@ class Access:
 
     @property
     def busiest(self) -> list[tuple[int, int, list[int]]]:
-        """The banks that are asked for the most words: bank, words, lanes."""
-        words = {bank: {t.word for t in self.touches if t.bank == bank} for bank in range(self.banks)}
-        most = max(map(len, words.values()))
-        return [
-            (bank, most, sorted({t.lane for t in self.touches if t.bank == bank}))
-            for bank, asked in words.items()
-            if len(asked) == most
-        ]
+        """The banks that take the most turns: bank, turns, lanes."""
+        most = max(t.turn for t in self.touches)
+        banks = sorted({t.bank for t in self.touches if t.turn == most})
+        return [(bank, most + 1, sorted({t.lane for t in self.touches if t.bank == bank})) for bank in banks]
 
 
 def worst_accesses(case: Case, run: Any) -> tuple[Access, ...]:
@@ -70,28 +67,11 @@ def worst_accesses(case: Case, run: Any) -> tuple[Access, ...]:
     if np.prod(run.pipeline.workgroup_size) > MOST_LANES:
         raise UsageError(f"workgroups over {MOST_LANES} invocations cannot be recorded")
     sites = run.program.sites
-    probed = instrument(run.pipeline, sites, [sites.index(row.site) for row in worst])
-    asked = list(requests(_record(case, run, probed), probed.probes, sites, run.device.subgroup_size))
+    wanted = [sites.index(row.site) for row in worst]
+    log = record(case, run, wanted, (0, 0, 0), (1, 1, 1), _MOST_ROWS)  # of a long run, the first of them
+    asked = list(requests(log.rows, log.probes, sites, run.device.subgroup_size))
     accesses = (_dearest(row.site, [r.addresses for r in asked if r.site == row.site], run.device) for row in worst)
     return tuple(access for access in accesses if access is not None)
-
-
-def _record(case: Case, run: Any, probed: Instrumented) -> NDArray[np.uint32]:
-    """Rows of the first workgroup, `[rows, 4]`; of a long run, the first of them."""
-    log = np.zeros(probed.rows_offset // 4 + ROW_WORDS * _MOST_ROWS, np.uint32)
-    log[1:4] = 0, 1, _MOST_ROWS
-    out = sim.simulate(
-        probed.text,
-        entry=run.pipeline.entry.name,
-        grid=1,
-        bindings={**case.bindings, LOG: log},
-        overrides=case.kernel.overrides,
-        device=run.device,
-        probes="none",
-    )
-    words = out.outputs[LOG]
-    used = min(int(words[0]), _MOST_ROWS)
-    return words[probed.rows_offset // 4 :][: used * ROW_WORDS].reshape(used, ROW_WORDS)
 
 
 def _dearest(site: Site, accesses: list[NDArray[np.int64]], device: Device) -> Access | None:
@@ -99,22 +79,23 @@ def _dearest(site: Site, accesses: list[NDArray[np.int64]], device: Device) -> A
     ideal; None where none takes more."""
     best = None
     for asked in np.unique(np.array(accesses), axis=0) if accesses else ():
-        how = (np.maximum(asked, 0), site.bytes_per_lane, asked >= 0, site.kind != "load")
-        charged, ideal = device.shared_wavefronts(*how), device.ideal_shared_wavefronts(*how)
+        costs = banks(device, site, np.maximum(asked, 0), asked >= 0)
+        charged, ideal = costs["shared_wavefronts"], costs["shared_ideal_wavefronts"]
         if charged > ideal and (best is None or charged - ideal > best.wavefronts - best.ideal):
-            best = Access(site, device.banks, len(asked), charged, ideal, _touches(asked, site.bytes_per_lane, device))
+            best = Access(site, device.banks, len(asked), charged, ideal, _touches(asked, site, device))
     return best
 
 
-def _touches(asked: NDArray[np.int64], width: int, device: Device) -> tuple[Touch, ...]:
+def _touches(asked: NDArray[np.int64], site: Site, device: Device) -> tuple[Touch, ...]:
     """Every word of an access, a bank as wide as the device's."""
     seen: dict[int, list[int]] = {}
     touches = []
     for lane in np.flatnonzero(asked >= 0):
-        first, last = int(asked[lane]) // device.bank_width, (int(asked[lane]) + width - 1) // device.bank_width
-        for word in range(first, last + 1):
+        first, last = (int(asked[lane]) + end for end in (0, site.bytes_per_lane - 1))
+        for word in range(first // device.bank_width, last // device.bank_width + 1):
             words = seen.setdefault(word % device.banks, [])
-            if word not in words:
+            if word not in words or site.takes_turns:
                 words.append(word)
-            touches.append(Touch(int(lane), word % device.banks, word, words.index(word)))
+            turn = len(words) - 1 if site.takes_turns else words.index(word)
+            touches.append(Touch(int(lane), word % device.banks, word, turn))
     return tuple(touches)

@@ -227,7 +227,7 @@ def _add(
         row.barriers += times * len(addresses) // subgroups
     if site.space == "workgroup" and site.bytes_per_lane:
         row.shared_requests += len(addresses)
-        _each(row, addresses, active, offset, lambda at, on: _banks(device, site, at, on))
+        _each(row, addresses, active, offset, lambda at, on: banks(device, site, at, on))
     elif site.space in ("storage", "texture") and site.bytes_per_lane:
         row.global_requests += len(addresses)
         row.global_bytes += int(active.sum()) * site.bytes_per_lane
@@ -246,7 +246,12 @@ def _each(row: SiteCounters, addresses: NDArray[np.int64], active: NDArray[np.bo
             setattr(row, name, getattr(row, name) + int(count) * number)
 
 
-def _banks(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
+def banks(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
+    """What one access of one subgroup costs in workgroup memory: byte addresses `at` of the lanes that are `on`."""
+    if site.takes_turns:
+        ideal = device.ideal_shared_atomic_wavefronts(at, on)
+        charged, turns = device.shared_atomic_wavefronts(at, on), device.atomic_turns(at, on)
+        return {"shared_wavefronts": charged, "shared_ideal_wavefronts": ideal, "atomic_turns": turns}
     how = (at, site.bytes_per_lane, on, site.kind != "load")
     ideal = device.ideal_shared_wavefronts(*how)
     return {"shared_wavefronts": device.shared_wavefronts(*how), "shared_ideal_wavefronts": ideal}
@@ -254,11 +259,14 @@ def _banks(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.boo
 
 def _sectors(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
     how = (at, site.bytes_per_lane, on)
-    return {
+    costs = {
         "global_sectors": device.global_sectors(*how),
         "global_ideal_sectors": device.ideal_global_sectors(*how),
         "global_lines": device.global_lines(*how),
     }
+    if site.takes_turns:
+        costs |= {"global_sectors": device.global_atomic_sectors(at, on), "atomic_turns": device.atomic_turns(at, on)}
+    return costs
 
 
 def compare(simulated: list[SiteCounters], counted: list[SiteCounters]) -> tuple[list[SiteDifference], int]:

@@ -25,6 +25,7 @@ from sim.wgsl.source import Span
 from sim.wgsl.texels import shape_of
 
 from ..errors import UsageError
+from .wgsl import FUNCTION, HEAD, INPUTS, LOOP, TEXEL
 
 LOG = "bankshot_log"
 HEADER_WORDS = 4  # rows used, first workgroup, workgroups, room
@@ -168,7 +169,7 @@ class _Writer:
             raise UsageError(f"the shader has {len(self._probes)} places to count, at most {MOST_PROBES} can be")
         group, binding = self._place()
         probes = tuple(self._probes)
-        head = _HEAD.format(group=group, binding=binding, probes=max(1, len(probes)), log=LOG)
+        head = HEAD.format(group=group, binding=binding, probes=max(1, len(probes)), log=LOG)
         text = "\n".join([self._edits.apply(self._text), head, *self._made, ""])
         return Instrumented(text, probes, group, binding)
 
@@ -203,7 +204,7 @@ class _Writer:
         else:
             self._edits.at(opening, f"bankshot_call: u32{comma}")
             self._edits.at(start, f" bankshot_enter_{decl.name}(bankshot_call);")
-            self._made.append(_FUNCTION.format(name=decl.name))
+            self._made.append(FUNCTION.format(name=decl.name))
             self._returns(decl, function)
         for number, loop in enumerate(_loops(decl.body)):
             self._loop(f"{decl.name}_{number}", loop)
@@ -229,9 +230,9 @@ class _Writer:
                 for member in parameter.type.members:
                     if builtin := dict(member.attrs).get("builtin"):
                         found[builtin] = f"{parameter.name}.{member.name}"
-        missing = [name for name in _INPUTS if name not in found]
-        added = ", ".join(f"@builtin({name}) bankshot_{name}: {_INPUTS[name]}" for name in missing)
-        return added, ", ".join(found.get(name, f"bankshot_{name}") for name in _INPUTS)
+        missing = [name for name in INPUTS if name not in found]
+        added = ", ".join(f"@builtin({name}) bankshot_{name}: {INPUTS[name]}" for name in missing)
+        return added, ", ".join(found.get(name, f"bankshot_{name}") for name in INPUTS)
 
     def _returns(self, decl: syntax.Function, function: typed.Function) -> None:
         name = decl.name
@@ -248,7 +249,7 @@ class _Writer:
             self._edits.at(decl.body.span.end - 1, f" bankshot_leave_{name}(); ")
 
     def _loop(self, name: str, loop: syntax.Loop | syntax.For | syntax.While) -> None:
-        self._made.append(_LOOP.format(name=name))
+        self._made.append(LOOP.format(name=name))
         start = min([loop.span.start, *(a.span.start for a in loop.attributes)])
         self._edits.before(Span(loop.span.source, start, loop.span.end), f"bankshot_before_{name}(); ")
         turn = f"bankshot_turn_{name}()"
@@ -472,7 +473,7 @@ def _texel_function(name: str, type_: t.Texture) -> str:
     levels = "1u" if type_.format or shape.third == "sample" else f"textureNumLevels({name})"
     third = {"layer": f"textureNumLayers({name})", "sample": f"textureNumSamples({name})"}.get(shape.third or "", "1u")
     extent = f"textureDimensions({name}){', 1u' * (3 - shape.axes)}"
-    return _TEXEL.format(name=name, levels=levels, extent=extent, third=third)
+    return TEXEL.format(name=name, levels=levels, extent=extent, third=third)
 
 
 def _runtime_array(variable: typed.Variable) -> str:
@@ -532,70 +533,3 @@ def _breaks(node: Any) -> bool:
         case syntax.If(then=then, orelse=orelse):
             return _breaks(then) or (orelse is not None and _breaks(orelse))
     return False
-
-
-# ---- WGSL of the probes ------------------------------------------------------------------------------
-
-_INPUTS = {"workgroup_id": "vec3<u32>", "num_workgroups": "vec3<u32>", "local_invocation_index": "u32"}
-
-_HEAD = """
-struct BankshotLog {{
-    used: atomic<u32>,
-    first: u32,
-    workgroups: u32,
-    room: u32,
-    passed: array<atomic<u32>, {probes}>,
-    rows: array<vec4<u32>>,
-}}
-@group({group}) @binding({binding}) var<storage, read_write> {log}: BankshotLog;
-var<private> bankshot_path: vec2<u32>;
-var<private> bankshot_who: u32;
-var<private> bankshot_logs: bool;
-fn bankshot_start(group: vec3<u32>, grid: vec3<u32>, lane: u32) {{
-    let number = (group.z * grid.y + group.y) * grid.x + group.x;
-    bankshot_logs = number - {log}.first < {log}.workgroups;
-    bankshot_who = ((number - {log}.first) << 22u) | (lane << 12u);
-}}
-fn bankshot_row(probe: u32, address: u32) {{
-    atomicAdd(&{log}.passed[probe], 1u);
-    if bankshot_logs {{
-        let row = atomicAdd(&{log}.used, 1u);
-        if row < {log}.room {{ {log}.rows[row] = vec4<u32>(bankshot_who | probe, bankshot_path, address); }}
-    }}
-}}
-fn bankshot_mix(path: vec2<u32>, step: u32) -> vec2<u32> {{
-    let x = (path.x ^ step) * 0x9e3779b1u + path.y;
-    let y = (path.y + step + 0x7f4a7c15u) * 0x85ebca6bu;
-    return vec2<u32>(x ^ (x >> 15u), y ^ (y >> 13u) ^ x);
-}}"""
-
-# Texels lie as in `sim.program.handles`: row by row, layer by layer, level by level, and last what is outside. Mesa's
-# software adapter answers textureDimensions for the level of one lane alone, so no level but the first is asked about.
-_TEXEL = """fn bankshot_texel_{name}(place: vec4<u32>, level: u32) -> u32 {{
-    var number = 0u;
-    for (var l = 0u; l < {levels}; l += 1u) {{
-        let size = vec4<u32>(max(vec3<u32>({extent}) >> vec3<u32>(l), vec3<u32>(1u)), {third});
-        if l == level && all(place < size) {{
-            return number + ((place.w * size.z + place.z) * size.y + place.y) * size.x + place.x;
-        }}
-        number += size.x * size.y * size.z * size.w;
-    }}
-    return number;
-}}"""
-
-_FUNCTION = """var<private> bankshot_from_{name}: vec2<u32>;
-fn bankshot_enter_{name}(call: u32) {{
-    bankshot_from_{name} = bankshot_path;
-    bankshot_path = bankshot_mix(bankshot_path, call);
-}}
-fn bankshot_leave_{name}() {{ bankshot_path = bankshot_from_{name}; }}"""
-
-_LOOP = """var<private> bankshot_out_{name}: vec2<u32>;
-var<private> bankshot_turns_{name}: u32;
-fn bankshot_before_{name}() {{ bankshot_out_{name} = bankshot_path; bankshot_turns_{name} = 0u; }}
-fn bankshot_turn_{name}() -> bool {{
-    bankshot_turns_{name} += 1u;
-    bankshot_path = bankshot_mix(bankshot_out_{name}, bankshot_turns_{name});
-    return true;
-}}
-fn bankshot_after_{name}() {{ bankshot_path = bankshot_out_{name}; }}"""

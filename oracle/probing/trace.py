@@ -7,7 +7,7 @@ that is given, and of nothing that a figure was told.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from sim.program.sites import Site
 from ..errors import UsageError
 from ..kernels.manifest import Case
 from ..kernels.reflect import check_module
-from .instrument import LOG, MOST_LANES, MOST_PROBES, ROW_WORDS, instrument
+from .instrument import LOG, MOST_LANES, MOST_PROBES, ROW_WORDS, Probe, instrument
 
 _PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 _MOST_ROWS = 1 << 22
@@ -77,18 +77,52 @@ def trace(case: Case, workgroup: tuple[int, int, int] = (0, 0, 0), device: str =
     run = sim.simulate(module, bindings=case.bindings, probes=_PROBES, **how)
     if any(at >= size for at, size in zip(workgroup, run.grid, strict=True)):
         raise UsageError(f"there is no workgroup {workgroup} in a grid of {run.grid}")
-    probed = instrument(run.pipeline, run.program.sites)
     room = min(_MOST_ROWS, 1024 + sum(site.active_lanes for site in run.sites))
-    log = np.zeros(probed.rows_offset // 4 + ROW_WORDS * room, np.uint32)
-    x, y, z = workgroup
-    log[1:4] = (z * run.grid[1] + y) * run.grid[0] + x, 1, room
-    out = sim.simulate(probed.text, bindings={**case.bindings, LOG: log}, probes="none", **how)
-    words = out.outputs[LOG]
-    if words[0] > room:
-        raise UsageError(f"{kernel.name}: a workgroup makes {words[0]:,} rows, {room:,} fit; choose a smaller shape")
-    rows = words[probed.rows_offset // 4 :][: int(words[0]) * ROW_WORDS].reshape(-1, ROW_WORDS)
-    found = tuple(requests(rows, probed.probes, run.program.sites, run.device.subgroup_size))
+    log = record(case, run, None, workgroup, run.grid, room)
+    if log.missed:
+        made = room + log.missed
+        raise UsageError(f"{kernel.name}: a workgroup makes {made:,} rows, {room:,} fit; choose a smaller shape")
+    found = tuple(requests(log.rows, log.probes, run.program.sites, run.device.subgroup_size))
     return Trace(case, run, workgroup, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What one workgroup recorded, in the order of the run: `rows` as `instrument` says, `[rows, 4]`, of `probes`.
+    `missed`: rows that had no room."""
+
+    rows: NDArray[np.uint32]
+    probes: tuple[Probe, ...]
+    missed: int
+
+
+def record(
+    case: Case,
+    run: Any,
+    wanted: Collection[int] | None,
+    workgroup: tuple[int, int, int],
+    grid: tuple[int, ...],
+    most: int,
+) -> Log:
+    """Run the kernel of `run`, which is one of `case`, in a grid, with probes at the sites `wanted` (None: all), and
+    record `most` rows of one workgroup. Raises `UsageError` where the kernel takes no probes."""
+    probed = instrument(run.pipeline, run.program.sites, wanted)
+    log = np.zeros(probed.rows_offset // 4 + ROW_WORDS * most, np.uint32)
+    x, y, z = workgroup
+    log[1:4] = (z * grid[1] + y) * grid[0] + x, 1, most
+    out = sim.simulate(
+        probed.text,
+        entry=run.pipeline.entry.name,
+        grid=grid,
+        bindings={**case.bindings, LOG: log},
+        overrides=case.kernel.overrides,
+        device=run.device,
+        probes="none",
+    )
+    words = out.outputs[LOG]
+    used = min(int(words[0]), most)
+    rows = words[probed.rows_offset // 4 :][: used * ROW_WORDS].reshape(used, ROW_WORDS)
+    return Log(rows, probed.probes, int(words[0]) - used)
 
 
 def requests(rows: NDArray[np.uint32], probes: Any, sites: list[Site], size: int) -> Iterator[Request]:

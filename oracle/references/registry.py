@@ -47,6 +47,11 @@ def reference(name: str) -> Callable[[Reference], Reference]:
     return register
 
 
+def registered() -> Mapping[str, Reference]:
+    """All that come with Bankshot, by name."""
+    return _references
+
+
 def find(name: str, folder: Path | None = None) -> Reference:
     """The reference of this name, or the one that `file.py:function` names, in `folder`. Raises `UsageError` where
     there is none, with the names there are."""

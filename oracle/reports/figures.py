@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from sim.models import Device
 from sim.models.roofline import Place, place
-from sim.wgsl import types as t
 
 from ..advise.search import Advice, Options, advise
 from ..audit import simulate
 from ..kernels import manifest
+from ..probing.timeline import Timeline, sizes_of
+from ..probing.timeline import timeline as build_timeline
 from ..probing.trace import Request, Trace, trace
 from .listing import compact
 
@@ -168,22 +169,23 @@ def pitches(advice: Advice) -> Drawing:
 def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Drawing:
     """Between which barriers which slot of an array is written and read. By title, a trace and how many slots, of
     equal size, each of its arrays has."""
-    rows = {title: [(a, s) for a, count in slots.items() for s in range(count)] for title, (_, slots) in traces.items()}
+    lines = {title: _timeline(one, slots) for title, (one, slots) in traces.items()}
+    rows = {title: [(a, s) for a, count in line.regions.items() for s in range(count)] for title, line in lines.items()}
     heights = [len(found) + 0.5 for found in rows.values()]
     figure, axes = _figure(len(traces), 1, 1.2 + 0.42 * sum(heights), sharex=True, height_ratios=heights)
-    for axis, (title, (one, slots)) in zip(axes[:, 0], traces.items(), strict=True):
+    for axis, (title, line) in zip(axes[:, 0], lines.items(), strict=True):
         for row, (array, slot) in enumerate(rows[title]):
-            for kind, colour, y, hatch in (("store", ORANGE, -0.2, "///"), ("load", BLUE, 0.2, "")):
-                for epoch in slot_epochs(one, array, kind, slot, slots[array]):
+            for kind, colour, y, hatch in (("write", ORANGE, -0.2, "///"), ("read", BLUE, 0.2, "")):
+                for each in line.of(array, slot, kind):
                     axis.barh(
-                        row + y, 0.88, 0.36, left=epoch + 0.06, color=colour, hatch=hatch, edgecolor="white", lw=0
+                        row + y, 0.88, 0.36, left=each.epoch + 0.06, color=colour, hatch=hatch, edgecolor="white", lw=0
                     )
-        for barrier in range(1, one.epochs):
+        for barrier in range(1, line.epochs):
             axis.axvline(barrier, color=INK, linewidth=1.2)
         axis.set_yticks(range(len(rows[title])), [f"{array}, slot {slot}" for array, slot in rows[title]])
         axis.invert_yaxis()
-        axis.set_xlim(0, max(trace.epochs for trace, _ in traces.values()))
-        axis.set_title(f"{title}: {one.epochs - 1} barriers", fontsize=10, loc="left")
+        axis.set_xlim(0, max(each.epochs for each in lines.values()))
+        axis.set_title(f"{title}: {line.epochs - 1} barriers", fontsize=10, loc="left")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[-1][0].set_xlabel("barriers passed (each vertical line is one)")
     handles = [
@@ -194,11 +196,8 @@ def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Drawing:
     return figure
 
 
-def slot_epochs(one: Trace, array: str, kind: str, slot: int, slots: int) -> list[int]:
-    """The epochs in which a slot is read or written."""
-    size = next(t.size_of(held) for v, held in one.run.pipeline.store_types.items() if v.name == array) // slots
-    touched = {r.epoch for r in one.of(array, kind) if (r.addresses[r.active] // size == slot).any()}
-    return sorted(touched)
+def _timeline(one: Trace, slots: Mapping[str, int]) -> Timeline:
+    return build_timeline(one.requests, sizes_of(one.run.pipeline), slots)
 
 
 # ---- global memory -----------------------------------------------------------------------------------
@@ -206,7 +205,8 @@ def slot_epochs(one: Trace, array: str, kind: str, slot: int, slots: int) -> lis
 
 def walk(one: Trace, names: Sequence[str]) -> Drawing:
     """Which elements of which matrix the workgroup loads, and after how many barriers it does so first."""
-    figure, axes = _figure(1, len(names), 3.9)
+    columns = [one.case.arrays[name].shape[1] for name in names]
+    figure, axes = _figure(1, len(names), 3.9, width_ratios=columns)
     last = max((r.epoch for name in names for r in one.of(name, "load")), default=0)
     colours = ListedColormap(_cividis(last + 1))
     image = None
@@ -337,7 +337,7 @@ def lane_map(traces: Mapping[str, Trace]) -> Drawing:
                     norm=BoundaryNorm(np.arange(-0.5, len(STATES)), len(STATES)))  # fmt: skip
         axis.set_title(f"{title}\n{one.run.counters['thread_utilization']:.1%} of all threads work", fontsize=10)
         axis.set_xlabel("requests of a subgroup, in order")
-        axis.set_yticks(range(0, one.lanes + 1, max(32, one.lanes // 8)))
+        axis.set_yticks(range(0, one.lanes, max(32, one.lanes // 8)))
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
     axes[0][0].set_ylabel("lane")
     handles = [Patch(facecolor=colour, edgecolor=GREY, label=words) for words, colour in STATES]
@@ -351,7 +351,8 @@ def utilization(by_kernel: Mapping[str, Mapping[int, float]], xlabel: str) -> Dr
     axis = axes[0][0]
     for number, (label, shares) in enumerate(by_kernel.items()):
         axis.plot(list(shares), [100 * s for s in shares.values()], color=CYCLE[number % len(CYCLE)], label=label,
-                  marker="osD^vP"[number % 6], ms=max(4, 11 - 3 * number), ls=("-", "--", ":")[number % 3])  # fmt: skip
+                  marker="osD^vP"[number % 6], ms=max(4, 11 - 3 * number), ls=("-", "--", ":")[number % 3],
+                  clip_on=False)  # fmt: skip
     axis.set_ylim(0, 105)
     axis.set_xscale("log", base=2)
     ticks = sorted({size for shares in by_kernel.values() for size in shares})

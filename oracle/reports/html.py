@@ -19,11 +19,14 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Number
 
 from ..audit import Audit, with_derived
-from ..compare import Spread
 from ..errors import UsageError
+from ..goldens.store import STATES
 from ..probing.conflicts import Access, worst_accesses
+from ..probing.timeline import Timeline, record_timeline
+from ..spread import Patch
 from .json import SITE
 from .listing import Line, against_ideal, compact, listings
+from .tables import idle_words, tables
 from .text import CHARGES, TOTALS, comparison_words
 
 # From which share of a run's excess on a line is as hot as 1, 2, 3, 4.
@@ -80,6 +83,7 @@ class Summary:
     ok: bool
     totals: dict[str, float]
     findings: int
+    likely: str
 
 
 @dataclass
@@ -98,12 +102,16 @@ class Page:
         kernel, anchor = audit.case.kernel, f"case{len(self.cases) + 1}"
         full = all(case.kernel != kernel.name for case in self.cases)
         accesses, reason = _accesses(audit)
+        schedule = _schedule(audit)
         sources, found = _sources(audit, anchor, full)
         held = sum(not item.ok for item in audit.findings)
-        summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, with_derived(audit.run.counters), held)
+        totals, likely = with_derived(audit.run.counters), ", ".join(audit.likely)
+        summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, totals, held, likely)
         self.cases.append(summary)
         parts = {"audit": audit, "case": summary, "full": full, "sources": sources, "found": found}
-        self.bodies.append(_template("case.html.j2").module.case(**parts, accesses=accesses, reason=reason))
+        self.bodies.append(
+            _template("case.html.j2").module.case(**parts, accesses=accesses, reason=reason, schedule=schedule)
+        )
 
     def write(self) -> None:
         """Raises `UsageError` where the file cannot be written."""
@@ -125,8 +133,9 @@ def _template(name: str) -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {"amount": _amount, "compact": compact, "words": comparison_words, "number": _number}
-    environment.globals |= {"TOTALS": TOTALS, "CHARGES": CHARGES, "SITE": SITE}
-    environment.globals |= {"heat_cells": heat_cells, "in_use": _in_use}
+    environment.globals |= {"TOTALS": TOTALS, "CHARGES": CHARGES, "SITE": SITE, "GOLDEN": STATES}
+    environment.globals |= {"patch_words": patch_words, "in_use": _in_use}
+    environment.globals |= {"tables": tables, "idle_words": idle_words}
     return environment.get_template(name)
 
 
@@ -136,6 +145,16 @@ def _accesses(audit: Audit) -> tuple[Sequence[Access], str]:
         return worst_accesses(audit.case, audit.run), ""
     except UsageError as error:
         return (), str(error)
+
+
+def _schedule(audit: Audit) -> Timeline | None:
+    """The timeline of the first workgroup, where it has barriers to tell of, and takes probes."""
+    if not any(site.kind == "barrier" for site in audit.run.sites):
+        return None
+    try:
+        return record_timeline(audit.case, audit.run)
+    except UsageError:
+        return None
 
 
 # ---- source ------------------------------------------------------------------------------------------
@@ -240,14 +259,9 @@ def _in_use(sites: Iterable[Any], names: Sequence[str]) -> list[str]:
     return [name for name in names if any(getattr(row, name) for row in rows)]
 
 
-def heat_cells(spread: Spread) -> list[tuple[int, int, int, str]]:
-    """Parts of a matrix that hold rejected elements: row, column, heat 1 to 4, and words for who points there."""
-    found = []
-    for i, row in enumerate(spread.cells):
-        for j, count in enumerate(row):
-            if count:
-                (top, bottom), (left, right) = spread.rows[i : i + 2], spread.columns[j : j + 2]
-                size = (bottom - top) * (right - left)
-                where = f"rows {top} to {bottom - 1}, columns {left} to {right - 1}"
-                found.append((i, j, sum(count >= share * size for share in HEAT), f"{where}: {count:,} of {size:,}"))
-    return found
+def patch_words(patch: Patch, measure: str) -> str:
+    """A patch of a heat map, for who points there."""
+    (top, bottom), (left, right) = patch.rows, patch.columns
+    where = f"rows {top} to {bottom - 1}, columns {left} to {right - 1}"
+    worst = f"{patch.worst:.3g} {measure}" if patch.heat else "not a number, or infinite"
+    return f"{where}: {patch.count:,} of {(bottom - top) * (right - left):,} differ, the worst {worst}"

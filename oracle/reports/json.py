@@ -8,6 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sim.instructions import by_class
+
 from ..audit import with_derived
 from .listing import ADDED
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from ..audit import Audit, CounterCheck, LimitCheck, OutputCheck
     from ..compare import Comparison
     from ..devices import Charged
+    from ..diagnosis.mismatch import Diagnosis
     from ..diff import Diff
     from ..goldens.store import Verdict
     from ..gpu import AdapterInfo
@@ -46,10 +49,13 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "coverage": _coverage_entry(audit.run.coverage),
         "counters": dict(audit.run.counters),
         "sites": [site_entry(site) for site in audit.run.sites],
+        "instructions": _instructions_entry(audit.run),
+        "traffic": [_traffic_entry(each) for each in audit.run.traffic],
         "findings": [_finding_entry(item.finding, item.allowed) for item in audit.findings],
         "silenced": [_finding_entry(f, allowed=True) for f in audit.run.silenced],
         "gpu": adapter_entry(audit.adapter),
         "devices": [_device_entry(charged) for charged in audit.devices],
+        "likely": list(audit.likely),
         "golden": None if audit.golden is None else _golden_entry(audit.golden),
         "notes": list(audit.notes),
         "seconds": audit.seconds,
@@ -69,6 +75,7 @@ def _golden_entry(verdict: Verdict) -> dict[str, Any]:
         "ok": verdict.ok,
         "changes": [dataclasses.asdict(change) for change in verdict.changes],
         "outputs": [str(change) for change in verdict.outputs],
+        "likely": _likely_entry(verdict.likely),
     }
 
 
@@ -120,6 +127,7 @@ def run_entry(result: RunResult) -> dict[str, Any]:
         "coverage": _coverage_entry(result.run.coverage),
         "counters": dict(result.run.counters),
         "sites": [site_entry(site) for site in result.run.sites],
+        "instructions": _instructions_entry(result.run),
         "findings": [_finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
         "silenced": [_finding_entry(f, allowed=True) for f in result.run.silenced],
         "devices": [_device_entry(charged) for charged in result.devices],
@@ -150,7 +158,12 @@ def case_entry(case: Case) -> dict[str, Any]:
 
 def output_entry(check: OutputCheck) -> dict[str, Any]:
     doubts = [_finding_entry(finding, allowed=True) for finding in check.doubts]
-    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison), "doubts": doubts}
+    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison),
+            "likely": _likely_entry(check.likely), "doubts": doubts}  # fmt: skip
+
+
+def _likely_entry(likely: Diagnosis | None) -> dict[str, str] | None:
+    return None if likely is None else {"class": likely.name, "evidence": likely.evidence}
 
 
 def comparison_entry(c: Comparison) -> dict[str, Any]:
@@ -171,6 +184,23 @@ def site_entry(site: Any) -> dict[str, Any]:
         "bytes_per_lane": site.bytes_per_lane,
         **{name: getattr(site, name) for name in SITE},
     }
+
+
+def _instructions_entry(run: Any) -> dict[str, Any]:
+    """By class in all, and for each place."""
+    totals = {
+        kind: {"executions": issued, "lanes": lanes} for kind, (issued, lanes) in by_class(run.instructions).items()
+    }
+    places = [
+        {"file": row.span.place.file, "line": row.line, "column": row.span.place.column, "class": row.kind,
+         "executions": row.executions, "lanes": row.lanes}
+        for row in run.instructions
+    ]  # fmt: skip
+    return {"totals": totals, "places": places}
+
+
+def _traffic_entry(each: Any) -> dict[str, Any]:
+    return {**dataclasses.asdict(each), "reuse": each.reuse, "again": each.again}
 
 
 def _device_entry(charged: Charged) -> dict[str, Any]:

@@ -26,6 +26,7 @@ ADDED = (
     "global_lines",
     "global_bytes",
     "atomics",
+    "atomic_turns",
     "barriers",
     "flops",
 )
@@ -39,6 +40,7 @@ class Line:
     text: str
     counters: Mapping[str, int] | None = None
     lanes: float | None = None  # active lanes / lanes of the subgroups that executed
+    issued: int = 0  # those lanes
 
 
 def listings(sites: Iterable[Any], source: Path, subgroup_size: int) -> dict[Path, list[Line]]:
@@ -79,7 +81,7 @@ def _line(number: int, text: str, sites: Sequence[Any], subgroup_size: int) -> L
     counters = {name: sum(getattr(site, name) for site in sites) for name in ADDED}
     counters["executions"] = max(site.executions for site in sites)
     active = sum(site.active_lanes for site in sites)
-    return Line(number, text, counters, active / (issued * subgroup_size))
+    return Line(number, text, counters, active / (issued * subgroup_size), issued * subgroup_size)
 
 
 def compact(count: float) -> str:

@@ -125,7 +125,8 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
     entry = audit.run.pipeline.entry.span if hasattr(audit.run.pipeline, "entry") else None
     for check in audit.outputs:
         if not check.ok:
-            words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}{_worst(check)}"
+            verdict = comparison_words(check.comparison) + _worst(check) + _likely(check)
+            words = f"{check.output} against {check.against}: {verdict}"
             yield _of_span(ERROR, "output", words, entry, str(kernel.source), check.comparison.mismatches)
     for check in audit.limits:
         if not check.ok:
@@ -151,6 +152,10 @@ def _worst(check: Any) -> str:
     return f"; worst [{', '.join(map(str, d.index))}]: {d.actual:.9g} for {d.expected:.9g}{owner}"
 
 
+def _likely(check: Any) -> str:
+    return "" if check.likely is None else f"; {check.likely}"
+
+
 def of_finding(level: str, f: Any, file: str) -> Remark:
     """`file` stands for the place of a finding that has none."""
     return _of_span(level, f.code, f.message, f.span, file, f.count, getattr(f, "notes", ()))
@@ -163,7 +168,8 @@ def golden_remarks(verdict: Any, owner: Path, line: int = 0) -> Iterator[Remark]
         if change.line:
             file = Path(folder, change.file)
             yield Remark(ERROR, "golden", change.words, _tidy(file), change.line, weight=change.weight)
-    rest = [*map(str, verdict.outputs), *(str(change) for change in verdict.changes if not change.line)]
+    cause = [str(verdict.likely)] if verdict.likely is not None and verdict.outputs else []
+    rest = [*map(str, verdict.outputs), *cause, *(str(change) for change in verdict.changes if not change.line)]
     if rest or not verdict.changes:
         words = "; ".join([str(verdict).splitlines()[0], *rest, *filter(None, [verdict.advice])])
         yield Remark(ERROR, "golden", words, str(owner), line)

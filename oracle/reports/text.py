@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from sim.wgsl.lexer import KEYWORDS
 
 from ..audit import with_derived
 from .listing import Line, against_ideal, compact, listings
+from .tables import IDLE, Table, idle_letters, idle_words, tables
 
 if TYPE_CHECKING:
     from ..audit import Audit, CounterCheck, OutputCheck
     from ..compare import Comparison, Difference
     from ..devices import Charged
     from ..diff import Diff
-    from ..goldens import store as goldens
+    from ..goldens.store import Verdict
     from ..kernels.manifest import Case
     from ..probing.counters import CounterDiff
     from ..run import RunResult
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 MOST_DIFFERENCES = 20  # of counters that are shown
 WIDTH = 120  # of a report that goes to no terminal
 
-GUTTER = "{:>5} {:>6} {:>5} {:>11} {:>11}  {}"
-HEADINGS = ("line", "issued", "lanes", "wavefronts", "sectors", "source  (subgroups that issued; charged/ideal)")
+GUTTER = "{:>5} {:>6} {:>5}{} {:>11} {:>11}  {}"
+IDLE_GUTTER = " {:>11}"  # of a listing in which lanes are idle
+HEADINGS = ("wavefronts", "sectors", "source  (subgroups that issued; charged/ideal)")
 
 # How source looks on a terminal: the later row counts where two fit.
 COLOURS = (
@@ -52,13 +54,7 @@ TOTALS = (
     ("global_bytes", "bytes asked of global memory", ""),
     ("intensity", "FLOP per byte asked", "ratio"),
     ("atomics", "atomic operations", ""),
-)
-
-# Why lanes of subgroups that issue are idle, and how it is said.
-IDLE = (
-    ("idle_guard", "behind a guard"),
-    ("idle_overhang", "past the workgroup"),
-    ("idle_divergence", "diverged"),
+    ("atomic_turns", "turns of lanes on one word", ""),
 )
 
 # A pair of counters: what was charged against what the access width needs.
@@ -107,6 +103,8 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
     out.print()
     out.print(_totals(audit.run.counters))
     _say(out, f"  {audit.run.coverage}", "dim")
+    for table in tables(audit.run):
+        _table(out, table)
     _side_by_side(out, audit.devices)
     if style != "none":
         source = audit.case.kernel.source
@@ -237,9 +235,9 @@ def _checks(out: Console, audit: Audit) -> None:
         _golden(out, audit.golden)
 
 
-def _golden(out: Console, verdict: goldens.Verdict) -> None:
+def _golden(out: Console, verdict: Verdict) -> None:
     """One line; what is not as it was and what to do about it below."""
-    _say(out, _verdict(verdict.ok).append(f"golden {verdict.path.name}: {goldens.STATES[verdict.state]}"))
+    _say(out, _verdict(verdict.ok).append(verdict.headline))
     for words in (*verdict.sentences, verdict.advice):
         if words:
             _say(out, f"           {words}")
@@ -254,6 +252,8 @@ def show_output_check(out: Console, check: OutputCheck) -> None:
     _say(out, _verdict(check.ok).append(words))
     if check.comparison.worst:
         out.print(_differences(check.comparison.worst))
+    if check.likely is not None:
+        _say(out, f"           {check.likely}")
     for finding in check.doubts:
         _say(out, f"  {_in_short(finding)}")
 
@@ -270,20 +270,21 @@ def counter_words(check: CounterCheck) -> str:
 
 def comparison_words(c: Comparison) -> str:
     """The verdict in a few words: the rule, how many elements, and the rule's own measure."""
+    elements = f"{c.elements:,} element{'' if c.elements == 1 else 's'}"
     if c.ok and c.rule.name == "exact":
-        return f"bit for bit, {c.elements:,} elements"
+        return f"bit for bit, {elements}"
     score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
     if c.unbounded:
         score += f", {c.unbounded:,} without a bound"
     if c.ok:
-        return f"{c.elements:,} elements, rule {c.rule}{score}"
+        return f"{elements}, rule {c.rule}{score}"
     ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,} ULP apart"
     more = "" if c.rule.name == "exact" else score
-    return f"{c.mismatches:,} of {c.elements:,} elements ({c.share:.2%}), rule {c.rule}{more}{ulp}"
+    return f"{c.mismatches:,} of {elements} ({c.share:.2%}), rule {c.rule}{more}{ulp}"
 
 
-def _differences(worst: Sequence[Difference]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
+def _differences(worst: Sequence[Difference]) -> RichTable:
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
     headings = ["index", "ours", "theirs", "our bits", "their bits", "ULP"]
     owners, bounds = any(d.owner for d in worst), any(d.bound is not None for d in worst)
     for heading in (*headings, *(["bound", "used"] if bounds else []), *(["written by"] if owners else [])):
@@ -298,19 +299,16 @@ def _differences(worst: Sequence[Difference]) -> Table:
     return table
 
 
-def _totals(counters: Any) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
+def _totals(counters: Any) -> RichTable:
+    table = RichTable(box=None, show_header=False, pad_edge=False, padding=(0, 2))
     table.add_column(justify="left", min_width=38)
     table.add_column(justify="left")
     values = with_derived(counters)
     for name, label, unit in TOTALS:
         if name in values:  # shares of lanes are counted by a probe
             table.add_row(f"  {label}", _amount(values[name], unit))
-    idle = sum(values[name] for name, _ in IDLE)
-    if idle:
-        issued = idle + values["active_lanes"]
-        causes = ", ".join(f"{values[name] / issued:.1%} {words}" for name, words in IDLE if values[name])
-        table.add_row("  idle lanes, of those issued", causes)
+    if words := idle_words(values):
+        table.add_row("  idle lanes, of those issued", words)
     if values["idle_skipped"]:
         table.add_row("  lanes of subgroups that did not come", f"{values['idle_skipped']:,}")
     for actual, ideal, label in CHARGES:
@@ -321,11 +319,24 @@ def _totals(counters: Any) -> Table:
     return table
 
 
+def _table(out: Console, given: Table) -> None:
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2))
+    for number, heading in enumerate((f"  {given.caption}", *given.headings[1:])):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for first, *rest in given.rows:
+        table.add_row(f"  {first}", *rest)
+    out.print(table)
+    for note in given.notes:
+        _say(out, f"  {note}")
+    if given.notes:
+        out.print()
+
+
 def _side_by_side(out: Console, devices: Sequence[Charged]) -> None:
     """A row per counter and a column per device, where there are several."""
     if not devices:
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2))
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2))
     table.add_column("  on each device", no_wrap=True)
     for charged in devices:
         table.add_column(charged.device.name, justify="right")
@@ -344,9 +355,15 @@ def _amount(value: float, unit: str) -> str:
 
 
 def show_listing(out: Console, lines: Sequence[Line]) -> None:
-    """The source behind a gutter: subgroups that issued, active lanes, memory charges against their ideal."""
-    rows = [Text(GUTTER.format(*HEADINGS), "dim")]
-    rows += [Text(_gutter(line)).append_text(_highlighted(line.text)) for line in lines]
+    """The source behind a gutter: subgroups that issued, active lanes, why others idle, memory charges against their
+    ideal."""
+    idle = any(line.lanes not in (None, 1.0) for line in lines)
+    column = IDLE_GUTTER.format("idle") if idle else ""
+    rows = [Text(GUTTER.format("line", "issued", "lanes", column, *HEADINGS), "dim")]
+    rows += [Text(_gutter(line, idle)).append_text(_highlighted(line.text)) for line in lines]
+    if idle:
+        causes = ", ".join(f"{letter} {words}" for _, words, letter in IDLE)
+        rows.append(Text(f"  idle, in percent: {causes}", "dim"))
     width = out.width
     for row in rows:
         row.truncate(width, overflow="ellipsis")
@@ -354,13 +371,15 @@ def show_listing(out: Console, lines: Sequence[Line]) -> None:
     _say(out, Text("\n").join([Text(), *rows, Text()]))  # at once: a line at a time takes five times as long
 
 
-def _gutter(line: Line) -> str:
+def _gutter(line: Line, idle: bool) -> str:
+    """What stands before a line of source; `idle`: with the column of idle lanes."""
     c = line.counters
     if c is None:
-        return GUTTER.format(line.number, "", "", "", "", "")
+        return GUTTER.format(line.number, "", "", IDLE_GUTTER.format("") if idle else "", "", "", "")
+    causes = IDLE_GUTTER.format(idle_letters(c, line.issued)) if idle else ""
     wavefronts = against_ideal(c["shared_wavefronts"], c["shared_ideal_wavefronts"])
     sectors = against_ideal(c["global_sectors"], c["global_ideal_sectors"])
-    return GUTTER.format(line.number, compact(c["executions"]), f"{line.lanes:.0%}", wavefronts, sectors, "")
+    return GUTTER.format(line.number, compact(c["executions"]), f"{line.lanes:.0%}", causes, wavefronts, sectors, "")
 
 
 def _highlighted(text: str) -> Text:

@@ -67,13 +67,17 @@ def _small_float_bits(values: NDArray[Any], bits: int) -> NDArray[Any]:
     return values.astype(np.float16).view(np.uint16) >> (15 - bits)
 
 
+def _unclamped(raw: NDArray[Any], bits: int) -> NDArray[Any]:
+    return raw.astype(np.float32) / _most(bits - 1)
+
+
 # Spec: WGSL, "Texel Formats", channel transfer functions.
 _TRANSFERS = {
     "unorm": _Transfer(
         lambda raw, bits: raw.astype(np.float32) / _most(bits), lambda v, bits: np.rint(v * _most(bits))
     ),
     "snorm": _Transfer(
-        lambda raw, bits: np.maximum(raw.astype(np.float32) / _most(bits - 1), np.float32(-1)),
+        lambda raw, bits: np.maximum(_unclamped(raw, bits), np.float32(-1)),
         lambda v, bits: np.rint(v * _most(bits - 1)),
     ),
     **dict.fromkeys(("uint", "sint", "float"), _Transfer(lambda raw, bits: raw, lambda v, bits: v)),
@@ -90,16 +94,20 @@ def _columns(format_: Format) -> list[int]:
     return ["rgba".index(letter) for letter in format_.channels]
 
 
-def _to_words(format_: Format, kind: str, array: NDArray[Any]) -> NDArray[np.uint8]:
-    """The bytes of four words a texel, as the shader reads them; channels that are missing are 0, 0, 1."""
+def _to_words(format_: Format, kind: str, array: NDArray[Any], loaded: bool = True) -> NDArray[np.uint8]:
+    """The bytes of four words a texel, as the shader reads them; channels that are missing are 0, 0, 1.
+
+    The least snorm reads as the one above it does; where the shader cannot load, it stays what it is.
+    """
     raw = array.reshape(-1, 1 if format_.packed else len(format_.channels))
     if format_.packed:
         ends = np.cumsum(format_.bits)
         raw = np.stack([raw[:, 0] >> (end - b) & ((1 << b) - 1) for end, b in zip(ends, format_.bits, strict=True)], 1)
     words = np.zeros((len(raw), 4), DTYPES[kind])
     words[:, 3] = 1
+    read = _TRANSFERS[format_.number].read if loaded or format_.number != "snorm" else _unclamped
     for channel, (column, bits) in enumerate(zip(_columns(format_), format_.bits, strict=True)):
-        words[:, column] = _TRANSFERS[format_.number].read(raw[:, channel], bits)
+        words[:, column] = read(raw[:, channel], bits)
     return words.reshape(-1).view(np.uint8)
 
 
@@ -150,7 +158,7 @@ def bind_texture(variable: Variable, type_: t.Texture, key: Key, value: Any) -> 
         first += int(np.prod(extent))
     table[at.LEVELS] = len(levels)
     border = np.zeros(1 if format_.packed else len(format_.channels), stored_dtype(format_))
-    texels = [_to_words(format_, kind, level) for level in (*levels, border)]
+    texels = [_to_words(format_, kind, level, type_.access != "write") for level in (*levels, border)]
     data = np.concatenate([table.view(np.uint8), *texels])
     return BoundTexture(variable, type_, key, value, data, format_, levels)
 

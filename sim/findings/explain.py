@@ -61,10 +61,16 @@ def _element(launch: Launch, site: Site, access: Access, address: int) -> tuple[
     """What an access past the end of an array did, and what becomes of it."""
     signed = address - (1 << 32) if address >= 1 << 31 else address
     index = signed // access.stride
+    count = launch.elements(access)
+    has = f"which has {count:,} element{'s'[: count != 1]}"
     if site.kind == "index":
-        what = f"index {index} of {site.variable}, which has {launch.elements(access)} elements"
-        return what, "WGSL takes some element instead, but not one that you can count on"
-    what = f"{site.kind} of {site.variable}[{index}], which has {launch.elements(access)} elements"
+        return (
+            f"index {index} of {site.variable}, {has}",
+            "WGSL takes some element instead, but not one that you can count on",
+        )
+    within = "" if access.of.startswith(site.variable or "") else f" in {site.variable}"
+    of = f"({access.of})" if access.of.startswith("*") else access.of
+    what = f"{site.kind} of {of}[{index}]{within}, {has}"
     return what, "WebGPU keeps such an access inside the buffer, but not at a place you can count on"
 
 

@@ -17,20 +17,23 @@ from ..bindings.bound import Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
 from ..machine.native import machine_for
-from ..machine.records import make_probes
+from ..machine.records import make_probes, make_queue, queue_words
 from ..models import Device
 from ..program import handles
-from ..program.access import UNITS_PER_ACCESS, Access
+from ..program.access import NOWHERE, UNITS_PER_ACCESS, Access
+from ..program.passes import ALL, Passes
 from ..program.program import MemoryProbe, Program
 from ..program.sites import Site
 from ..wgsl import types as t
+from ..wgsl.diagnostics import fail
 from ..wgsl.typed import Variable
 from .schedules import LOCKSTEP, Schedule
 from .tracing import Trace
 from .watching import Shadow, Watching, merged_races, overlap
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
-_NEVER = 0xFFFFFFFF  # the largest address of an access that needs no bound
+THREADS = "BANKSHOT_THREADS"
+_NEVER = NOWHERE - 1  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
 _LINE = 64  # bytes
 _ALIGN = handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two
@@ -61,7 +64,8 @@ class How:
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
     a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
-    whose values are noted. `chosen`: the workgroups that run, by their numbers in the grid (None: all).
+    whose values are noted. `passes`: by which the program is made shorter; nothing depends on them. `chosen`: the
+    workgroups that run, by their numbers in the grid (None: all).
     """
 
     policy: str = "clamp"
@@ -71,6 +75,7 @@ class How:
     ignored: Site | None = None
     threads: int | None = None
     trace: Trace | None = None
+    passes: Passes = ALL
     chosen: NDArray[np.int64] | None = None
 
 
@@ -102,7 +107,7 @@ class Launch:
         self.how = how
         arena = arena or make_arena(bound)
         self._places, self.storage = arena.places, arena.words
-        watched = any(probe.kind == "writers" for probe in program.probes)
+        watched = any(probe.kind in ("writers", "touched") for probe in program.probes)
         self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
         self._lanes = int(np.prod(program.workgroup_size))
         self._strand = self._strand_lanes()
@@ -125,6 +130,11 @@ class Launch:
             return None
         place, lane = divmod(number - 1, self._lanes)
         return self.number(place) * self._lanes + lane
+
+    def touched_bytes(self, bound: Bound) -> int:
+        """Bytes of a buffer that were accessed, in whole words; of a launch with the probe `touched`."""
+        first = self._places[bound.variable.name] // 4
+        return 4 * int(np.count_nonzero(self.writers[first : first + -(-len(bound.data) // 4)]))
 
     @property
     def invocations(self) -> int:
@@ -173,7 +183,7 @@ class Launch:
         """How many threads may work on it: one where workgroups see each other, or go in an order that counts."""
         if self.how.schedule != LOCKSTEP or not self._independent():
             return 1
-        return max(1, min(self.how.threads or _processors(), self.watching.threads, self.count))
+        return max(1, min(self.how.threads or processors(), self.watching.threads, self.count))
 
     def _stores_outside(self, outcome: Outcome) -> bool:
         """Whether stores out of bounds have gone to places that others store to as well."""
@@ -233,11 +243,12 @@ class Launch:
         return (
             *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
             *(self._order, self._probes(), self.watching.watch(access, self._width, shadow)),
+            make_queue(_zeros(queue_words(program.code, self._width))),
         )
 
     def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
         arguments = self._arguments(access, first, last, shadow)
-        events, places, probes, watch = arguments[6], arguments[8], *arguments[-2:]
+        events, places, probes, watch = arguments[6], arguments[8], *arguments[-3:-1]
         finished = run(*arguments)
         return Outcome(
             *(probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins),
@@ -364,6 +375,7 @@ class Launch:
         rule = self.device.bank_rule(access.bytes_per_lane, access.writes)
         row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge
         row[at.ORDERED] = len(rule.order)
+        row[at.TURNS_TAKEN] = self.program.sites[probe.site].takes_turns
         order[: len(rule.order)] = rule.order
         row[at.SECTOR] = self._units(self.device.sector_bytes, access)
         row[at.LINE] = self.line(access)
@@ -378,8 +390,12 @@ class Launch:
         return size * room // access.unit
 
 
-def _processors() -> int:
-    """How many this process may run on: a container, or `taskset`, may have left it fewer than there are."""
+def processors() -> int:
+    """How many this process is to run on: as `$BANKSHOT_THREADS` says, or as a container, or `taskset`, leaves it."""
+    if asked := os.environ.get(THREADS):
+        if not asked.isdecimal() or int(asked) < 1:
+            raise fail("threads", f"{THREADS} is {asked!r}, and is to be a whole number above 0", None)
+        return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

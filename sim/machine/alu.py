@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from .jit import part
-from .kinds import FIELD, LONG, REGISTERS
+from .kinds import FIELD, LONG
 from .lanes import switch_of
 from .opcodes import families, scalar_opcodes
 from .scalar import OPS
 from .scalar.jit import jitted
 
 _CODES = scalar_opcodes()
-_OPERATION = (REGISTERS, *(FIELD,) * 6, LONG)  # registers, opcode, D, A, B, C, E, lanes
+_OPERATION = (LONG, LONG, *(FIELD,) * 6, LONG)  # address and pitch of the registers, opcode, D, A, B, C, E, lanes
 
 
 def _switch(family: str):
@@ -21,20 +21,20 @@ _float, _half, _integer, _conversion = (_switch(f) for f in ("float", "half", "i
 
 
 @part(*_OPERATION)
-def float_(regs, op, d, a, b, c, e, lanes):
-    _float(regs, op, d, a, b, c, e, lanes)
+def float_(start, pitch, op, d, a, b, c, e, lanes):
+    _float(start, pitch, op, d, a, b, c, e, lanes)
 
 
 @part(*_OPERATION)
-def half(regs, op, d, a, b, c, e, lanes):
-    _half(regs, op, d, a, b, c, e, lanes)
+def half(start, pitch, op, d, a, b, c, e, lanes):
+    _half(start, pitch, op, d, a, b, c, e, lanes)
 
 
 @part(*_OPERATION)
-def integer(regs, op, d, a, b, c, e, lanes):
-    _integer(regs, op, d, a, b, c, e, lanes)
+def integer(start, pitch, op, d, a, b, c, e, lanes):
+    _integer(start, pitch, op, d, a, b, c, e, lanes)
 
 
 @part(*_OPERATION)
-def conversion(regs, op, d, a, b, c, e, lanes):
-    _conversion(regs, op, d, a, b, c, e, lanes)
+def conversion(start, pitch, op, d, a, b, c, e, lanes):
+    _conversion(start, pitch, op, d, a, b, c, e, lanes)

@@ -39,10 +39,10 @@ def wrong(kind, a, b, c, result, as_float):
 @inlined
 def all_finite(bits, lanes):
     """Whether no result needs a look."""
-    seen = np.uint32(0)
+    largest = np.uint32(0)
     for lane in range(lanes):
-        seen |= np.uint32(bits[lane] & _EXPONENT == _EXPONENT)
-    return seen == 0
+        largest = max(largest, np.uint32(bits[lane] & _EXPONENT))
+    return largest != _EXPONENT
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, NUMBERS, opcodes=(op.CHECK,))
@@ -50,8 +50,6 @@ def check(regs, row, config, workgroup, together, found):
     """One check of kind E: operands A to C and result D, in the lanes of mask M."""
     size, kind = config[at.LANES], np.int64(row[5])
     lanes = together * size
-    if kind == at.BORN and all_finite(regs[row[1]], lanes):
-        return
     numbers = regs[row[2]].view(np.float32)
     for lane in range(lanes):
         if row[6] >= 0 and regs[row[6], lane] == 0:

@@ -14,12 +14,14 @@ from .alu import conversion, float_, half, integer
 from .atomics import atomic
 from .jit import compiled, inlined, part
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
-from .lanes import blend, copy, fill
-from .memory import learn, load, load_known, pick, put, store, store_known
+from .lanes import address_of_first, blend, copy, fill
+from .lending import lend
+from .memory import learn, load, load_from_known, load_units, pick, put, shared_part, store, store_known
 from .opcodes import families, scalar_opcodes
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_barrier, watch_batch
 from .subgroups import collective
+from .tiles import QUEUE, add_up, lend_to_tiles, restart, tile
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
@@ -27,17 +29,17 @@ _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
 
 
 @inlined
-def scalar(regs, row, lanes):
+def scalar(start, pitch, row, lanes):
     """One scalar operation on rows, by family."""
     code, d, a, b, c, e = row[0], row[1], row[2], row[3], row[4], row[5]
     if code < _HALF:
-        float_(regs, code, d, a, b, c, e, lanes)
+        float_(start, pitch, code, d, a, b, c, e, lanes)
     elif code < _INTEGER:
-        half(regs, code, d, a, b, c, e, lanes)
+        half(start, pitch, code, d, a, b, c, e, lanes)
     elif code < _CONVERSION:
-        integer(regs, code, d, a, b, c, e, lanes)
+        integer(start, pitch, code, d, a, b, c, e, lanes)
     else:
-        conversion(regs, code, d, a, b, c, e, lanes)
+        conversion(start, pitch, code, d, a, b, c, e, lanes)
 
 
 @inlined
@@ -45,7 +47,7 @@ def some_active(regs, mask, lanes):
     """Whether any lane of a mask row is on."""
     seen = np.uint32(0)
     for lane in range(lanes):
-        seen |= regs[mask, lane]
+        seen = np.uint32(seen | regs[mask, lane])
     return seen != 0
 
 
@@ -97,7 +99,8 @@ def touch(regs, row, entry, memory, patterns, lanes, width):
         known = patterns[row[2]]
         store_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], known, lanes)
     else:
-        load(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], np.int64(1) if row[6] == 1 else width)
+        extra, lanes = shared_part(regs, row[3], row[4]), np.int64(1) if row[6] == 1 else width
+        load(regs[row[1]], memory, regs[row[2]], extra, entry, regs[row[7]], lanes)
 
 
 @inlined
@@ -108,9 +111,28 @@ def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns
         touch_halves(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, patterns, lanes, width)
     elif row[0] == op.LOAD_KNOWN:
         memory = shared if entry[at.SPACE] == at.SHARED else storage
-        load_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], patterns[row[2]], width)
+        extra, known = shared_part(regs, row[3], row[4]), patterns[row[2]]
+        load_from_known(regs[row[1]], memory, regs[row[2]], extra, entry, regs[row[7]], known, width)
     else:
         touch_words(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, patterns, lanes, width)
+
+
+@inlined
+def four_at_once(row, access, patterns):
+    """Whether a load of four units is best done at once: a known pattern has a faster way."""
+    known = row[0] == op.LOAD_KNOWN and patterns[row[2], at.SHAPE] != at.SCATTERED
+    return not known and access[row[5], at.POLICY] == at.CLAMP
+
+
+@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG)
+def load_four(regs, code, place, access, storage, storage16, shared, shared16, width):
+    """The load in row `place` and the three after it."""
+    row = code[place]
+    entry, extra = access[row[5]], shared_part(regs, row[3], row[4])
+    if entry[at.UNIT] == 2:
+        load_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, width)
+    else:
+        load_units(regs, code, place, shared if entry[at.SPACE] == at.SHARED else storage, entry, extra, width)
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, TABLE, LONG, LONG)
@@ -139,23 +161,46 @@ def run_strand(
     place,
     events,
     probes,
+    lent_probes,
     watch,
+    lent_watch,
+    queue,
 ):
     """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
     lanes = together * config[at.LANES]
     width = config[at.WIDTH]
+    start, pitch = address_of_first(regs), np.int64(4 * regs.shape[1])
+    lent = lend_to_tiles(regs, code, access, patterns, storage, shared, queue)
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
     while True:
         row = code[pc]
         what = row[0]
         pc += 1
         if what >= _SCALAR:
-            scalar(regs, row, np.int64(1) if row[6] == 1 else width)
+            scalar(start, pitch, row, np.int64(1) if row[6] == 1 else width)
         elif op.LOAD <= what <= op.STORE_KNOWN and what != op.LEARN:
-            memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
+            if what <= op.LOAD_KNOWN and row[6] == op.FOUR and four_at_once(row, access, patterns):
+                load_four(regs, code, pc - 1, access, storage, storage16, shared, shared16, width)
+                pc += op.FOUR - 1
+            else:
+                memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
         elif what >= _FIRST_PROBE:
-            probe(regs, row, config, access, storage, shared, patterns, workgroup, together, probes, watch)
+            probe(
+                regs,
+                row,
+                config,
+                access,
+                storage,
+                shared,
+                patterns,
+                workgroup,
+                together,
+                probes,
+                lent_probes,
+                watch,
+                lent_watch,
+            )
         elif what == op.JUMP:
             if row[2] < pc:
                 budget -= 1
@@ -166,6 +211,10 @@ def run_strand(
         elif what == op.JUMP_ZERO:
             if regs[row[3], 0] == 0:
                 pc = row[2]
+        elif what == op.TILE:
+            pc += tile(pc - 1, width, lent)
+        elif what == op.ADD_UP:
+            add_up(width, lent)
         elif what == op.JUMP_NONE:
             if not some_active(regs, row[6], lanes):
                 pc = row[2]
@@ -183,7 +232,7 @@ def run_strand(
             fill(regs, row[1], np.uint32(access[row[5], at.COUNT_OF]), width)
         elif what == op.BARRIER:
             if config[at.WATCHES] == 1:
-                watch_barrier(regs, row, config, workgroup, together, watch)
+                watch_barrier(regs, row, config, workgroup, together, lent_watch)
             if row[6] >= 0:
                 barrier(regs, row, config, workgroup, together, epoch, events)
             epoch += 1
@@ -231,8 +280,11 @@ def draw_turns(turns, seed):
     return max(seed, 1)
 
 
-@part(*(PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH), returns=LONG)
-def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch):
+@part(
+    *(PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE),
+    returns=LONG,
+)
+def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch, queue):
     """Run workgroups FIRST to LAST of the grid. Returns how many were finished.
 
     A workgroup is one strand, or several (the first axis of `configs`, `regs`, `patterns` and `places`), which take
@@ -240,16 +292,18 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
     """
     shared16 = shared.view(np.uint16)
     storage16 = storage.view(np.uint16)
+    lent_probes, lent_watch = lend(probes), lend(watch)
     config = configs[0]
     seed = config[at.SEED]
     workgroup = config[at.FIRST]
     while workgroup < config[at.LAST]:
         together = min(config[at.TOGETHER], config[at.LAST] - workgroup)
         begin(config, regs, places, order, workgroup, together)
+        restart(queue)
         for word in range(shared.size):
             shared[word] = config[at.FILLING]
         if config[at.WATCHES] == 1:
-            watch_batch(together, watch)
+            watch_batch(together, lent_watch)
         going = True
         while going:
             going = False
@@ -260,7 +314,7 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
                     continue
                 if not run_strand(
                     code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
-                    workgroup, together, places[s], events, probes, watch,
+                    workgroup, together, places[s], events, probes, lent_probes, watch, lent_watch, queue,
                 ):  # fmt: skip
                     return workgroup - config[at.FIRST]
                 going |= places[s, at.PC] >= 0

@@ -32,12 +32,12 @@ _KINDS: dict[str, tuple[Any, ir.Type]] = {
 }
 
 
-def _intrinsic(function: Callable[..., Any]) -> Any:
-    """Numba's intrinsic: compiled code calls it without its first parameter."""
+def generated(function: Callable[..., Any]) -> Any:
+    """A function whose code is written as LLVM IR; compiled code calls it without its first parameter."""
     return intrinsic(function)
 
 
-def _row(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
+def row_of(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
     """Pointer to row `index` of a 2-D array, as a pointer to `element`."""
     struct = context.make_array(array_type)(context, builder, array)
     stride = cgutils.unpack_tuple(builder, struct.strides)[0]
@@ -45,7 +45,7 @@ def _row(context: Any, builder: Any, array_type: Any, array: Any, index: Any, el
     return builder.bitcast(pointer, element.as_pointer())
 
 
-def _data(context: Any, builder: Any, array_type: Any, array: Any, element: ir.Type) -> Any:
+def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: ir.Type) -> Any:
     pointer = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(pointer, element.as_pointer())
 
@@ -78,13 +78,29 @@ def _lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], An
     builder.position_at_end(done)
 
 
-def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
-    """An intrinsic `run(regs, op, d, a, b, c, e, lanes)`; rows are (opcode, table row, jitted scalar function)."""
+@generated
+def address_of_first(typingctx, array):  # type: ignore[no-untyped-def]
+    """Where an array begins: an address is one argument of a call, an array is seven or nine."""
 
-    @_intrinsic
-    def run(typingctx, regs, op, d, a, b, c, e, lanes):  # type: ignore[no-untyped-def]
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(data_of(context, builder, signature.args[0], args[0], _I32), _I64)
+
+    return types.int64(array), codegen
+
+
+def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
+    """An intrinsic `run(start, pitch, op, d, a, b, c, e, lanes)`: registers are from the address `start` on, rows
+    `pitch` bytes apart; `rows` are (opcode, table row, jitted scalar function)."""
+
+    @generated
+    def run(typingctx, start, pitch, op, d, a, b, c, e, lanes):  # type: ignore[no-untyped-def]
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            registers, opcode, target, *sources = args[:7]
+            start, pitch, opcode, target, *sources = args[:8]
+
+            def row_at(index: Any, element: ir.Type) -> Any:
+                place = builder.add(start, builder.mul(_wide(builder, index), pitch))
+                return builder.inttoptr(place, element.as_pointer())
+
             done = builder.append_basic_block("op.done")
             switch = builder.switch(opcode, done)
             for code, row, function in rows:
@@ -92,22 +108,19 @@ def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
                 switch.add_case(ir.Constant(opcode.type, code), case)
                 builder.position_at_end(case)
                 call, kinds = _scalar_call(context, row, function)
-                inputs = [
-                    _row(context, builder, signature.args[0], registers, s, _KINDS[k][1])
-                    for s, k in zip(sources, kinds, strict=False)
-                ]
-                output = _row(context, builder, signature.args[0], registers, target, _KINDS[row.result][1])
+                inputs = [row_at(s, _KINDS[k][1]) for s, k in zip(sources, kinds, strict=False)]
+                output = row_at(target, _KINDS[row.result][1])
 
                 def body(lane, note, inputs=inputs, output=output, call=call):  # type: ignore[no-untyped-def]
                     values = [note(builder.load(builder.gep(p, [lane]))) for p in inputs]
                     note(builder.store(call(builder, values), builder.gep(output, [lane])))
 
-                _lane_loop(builder, _wide(builder, args[7]), body)
+                _lane_loop(builder, _wide(builder, args[8]), body)
                 builder.branch(done)
             builder.position_at_end(done)
             return context.get_dummy_value()
 
-        return types.void(regs, op, d, a, b, c, e, lanes), codegen
+        return types.void(start, pitch, op, d, a, b, c, e, lanes), codegen
 
     return run
 
@@ -123,7 +136,7 @@ def _scalar_call(context: Any, row: Any, function: Any) -> tuple[Any, tuple[str,
     return context.get_function(dispatcher, signature), row.args
 
 
-@_intrinsic
+@generated
 def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # type: ignore[no-untyped-def]
     """into[l] = memory[min(addresses[l] + extra, last) + shifts[l]] for each lane (wrapping uint32 arithmetic).
 
@@ -134,7 +147,7 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
         more, limit, n = args[3], args[4], args[6]
         element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
         out, data, index, shift = (
-            _data(context, builder, signature.args[i], args[i], kind)
+            data_of(context, builder, signature.args[i], args[i], kind)
             for i, kind in ((0, _I32), (1, element), (2, _I32), (5, _I32))
         )
 
@@ -142,7 +155,7 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
             at = builder.add(note(builder.load(builder.gep(index, [lane]))), more)
             at = builder.select(builder.icmp_unsigned("<", at, limit), at, limit)
             at = builder.add(at, note(builder.load(builder.gep(shift, [lane]))))
-            value = note(builder.load(builder.gep(data, [builder.zext(at, _I64)])))
+            value = note(builder.load(builder.gep(data, [at])))  # memories have less than 2^31 words
             if element is _I16:
                 value = builder.zext(value, _I32)
             note(builder.store(value, builder.gep(out, [lane])))
@@ -153,12 +166,57 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
     return types.void(into, memory, addresses, types.uint32, types.uint32, shifts, lanes), codegen
 
 
-@_intrinsic
+@generated
+def gather_four(typingctx, outs, memory, addresses, extra, last, shifts, lanes):  # type: ignore[no-untyped-def]
+    """What `gather` does, four times: for a word of `memory` and the three after it. Results go to four addresses.
+
+    All of a lane's words come at once, and 16 lanes are then turned into four vectors. A result may be the row of the
+    addresses.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        element = _I32 if signature.args[1].dtype.bitwidth == 32 else _I16
+        four = ir.VectorType(element, 4)
+        index, shift = (data_of(context, builder, signature.args[i], args[i], _I32) for i in (2, 5))
+        data = data_of(context, builder, signature.args[1], args[1], element)
+        results = [builder.inttoptr(each, _I32.as_pointer()) for each in cgutils.unpack_tuple(builder, args[0])]
+        more, limit = (spread(builder, each) for each in args[3:5])
+        zero, step = _I64(0), _I64(VECTOR_LANES)
+        with cgutils.for_range_slice(builder, zero, _wide(builder, args[6]), step, _I64) as (lane, _):
+            at = builder.add(builder.load(vector_at(builder, index, lane), align=4), more)
+            at = builder.select(builder.icmp_unsigned("<", at, limit), at, limit)
+            at = builder.add(at, builder.load(vector_at(builder, shift, lane), align=4))
+            found = []
+            for i in range(VECTOR_LANES):
+                place = builder.gep(data, [builder.extract_element(at, _I32(i))])
+                found.append(builder.load(builder.bitcast(place, four.as_pointer()), align=element.width // 8))
+            for value, result in zip(_turned(builder, found), results, strict=True):
+                if element is _I16:
+                    value = builder.zext(value, ir.VectorType(_I32, VECTOR_LANES))
+                builder.store(value, vector_at(builder, result, lane), align=4)
+        return context.get_dummy_value()
+
+    addresses_of = types.UniTuple(types.int64, 4)
+    return types.void(addresses_of, memory, addresses, types.uint32, types.uint32, shifts, lanes), codegen
+
+
+def _turned(builder: Any, rows: list[Any]) -> list[Any]:
+    """The columns of a matrix of few columns, whose rows are vectors."""
+    columns, count = rows[0].type.count, len(rows)
+    while len(rows) > 1:  # side by side, until all are in one
+        whole = ir.Constant(ir.VectorType(_I32, 2 * rows[0].type.count), list(range(2 * rows[0].type.count)))
+        rows = [builder.shuffle_vector(a, b, whole) for a, b in zip(rows[::2], rows[1::2], strict=True)]
+    empty = ir.Constant(rows[0].type, ir.Undefined)
+    picks = [ir.Constant(ir.VectorType(_I32, count), list(range(c, columns * count, columns))) for c in range(columns)]
+    return [builder.shuffle_vector(rows[0], empty, pick) for pick in picks]
+
+
+@generated
 def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l] where regs[mask, l], else as it was."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, source, chosen = (_row(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:4])
+        out, source, chosen = (row_of(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:4])
 
         def body(lane, note):  # type: ignore[no-untyped-def]
             old = note(builder.load(builder.gep(out, [lane])))
@@ -172,12 +230,12 @@ def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
     return types.void(regs, d, a, mask, lanes), codegen
 
 
-@_intrinsic
+@generated
 def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l]."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, source = (_row(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:3])
+        out, source = (row_of(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:3])
 
         def body(lane, note):  # type: ignore[no-untyped-def]
             note(builder.store(note(builder.load(builder.gep(source, [lane]))), builder.gep(out, [lane])))
@@ -188,12 +246,12 @@ def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
     return types.void(regs, d, a, lanes), codegen
 
 
-@_intrinsic
+@generated
 def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = value."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out = _row(context, builder, signature.args[0], args[0], args[1], _I32)
+        out = row_of(context, builder, signature.args[0], args[0], args[1], _I32)
         _lane_loop(
             builder,
             _wide(builder, args[3]),
@@ -217,19 +275,19 @@ def spread(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(_I32, VECTOR_LANES), [0] * VECTOR_LANES))
 
 
-@_intrinsic
+@generated
 def splat(typingctx, into, lane, value):  # type: ignore[no-untyped-def]
     """into[lane : lane + 16] = value."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row = _data(context, builder, signature.args[0], args[0], _I32)
+        row = data_of(context, builder, signature.args[0], args[0], _I32)
         builder.store(spread(builder, args[2]), vector_at(builder, row, args[1]), align=4)
         return context.get_dummy_value()
 
     return types.void(into, lane, types.uint32), codegen
 
 
-@_intrinsic
+@generated
 def repeat(typingctx, row, period, lanes):  # type: ignore[no-untyped-def]
     """row[l] = row[l - period] for each lane from `period` on; both are multiples of 16.
 
@@ -237,7 +295,7 @@ def repeat(typingctx, row, period, lanes):  # type: ignore[no-untyped-def]
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = _data(context, builder, signature.args[0], args[0], _I32)
+        data = data_of(context, builder, signature.args[0], args[0], _I32)
         period, lanes = _wide(builder, args[1]), _wide(builder, args[2])
         zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, VECTOR_LANES)
         with cgutils.for_range_slice(builder, zero, period, step, _I64) as (first, _):
@@ -249,14 +307,14 @@ def repeat(typingctx, row, period, lanes):  # type: ignore[no-untyped-def]
     return types.void(row, period, lanes), codegen
 
 
-@_intrinsic
+@generated
 def transfer(typingctx, into, lane, memory, place):  # type: ignore[no-untyped-def]
     """into[lane : lane + 16] = memory[place : place + 16], widened where memory is uint16."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         element = _I32 if signature.args[2].dtype.bitwidth == 32 else _I16
-        row = _data(context, builder, signature.args[0], args[0], _I32)
-        data = _data(context, builder, signature.args[2], args[2], element)
+        row = data_of(context, builder, signature.args[0], args[0], _I32)
+        data = data_of(context, builder, signature.args[2], args[2], element)
         value = builder.load(vector_at(builder, data, args[3], element), align=element.width // 8)
         if element is _I16:
             value = builder.zext(value, ir.VectorType(_I32, VECTOR_LANES))

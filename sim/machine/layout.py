@@ -51,13 +51,14 @@ SHAPE, PERIOD, LOWEST, HIGHEST, STAMP = range(5)
 PATTERN_SIZE = 5
 SCATTERED, BLOCKS, PERIODIC, CONSECUTIVE = 0, 1, 2, 3  # shapes; BLOCKS: alike in each run of 16 lanes
 
-# rules: one row per memory probe (sector and line in units of the access; ordered: lanes in the order)
-SHIFT, COLUMNS, MERGE, ORDERED, SECTOR, LINE = range(6)
-RULE_SIZE = 6
+# rules: one row per memory probe (sector and line in units of the access; ordered: lanes in the order; turns: 1 where
+# lanes on one word take turns)
+SHIFT, COLUMNS, MERGE, ORDERED, SECTOR, LINE, TURNS_TAKEN = range(7)
+RULE_SIZE = 7
 
 # tallies: one row per memory probe
-REQUESTS, CHARGED, IDEAL, LINES, BYTES = 0, 1, 2, 3, 4
-TALLY_SIZE = 5
+REQUESTS, CHARGED, IDEAL, LINES, BYTES, TURNS = range(6)
+TALLY_SIZE = 6
 
 # blocks: one row per straight run. Subgroups that came to it; their active lanes, those that guards had let through,
 # and all invocations in them; invocations of the workgroups of which some subgroup came

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, inlined
-from .lanes import gather, repeat, splat, transfer
+from .lanes import address_of_first, gather, gather_four, repeat, splat, transfer
 from .layout import (
     BASE,
     BLOCKS,
@@ -57,19 +57,34 @@ def shared_part(regs, b, c):
     return extra
 
 
+@inlined
+def inside(known, extra, row):
+    """Whether no address of a known pattern is out of bounds."""
+    return np.uint64(known[HIGHEST]) + np.uint64(extra) <= np.uint64(np.uint32(row[LIMIT]))
+
+
 @compiled
-def load(regs, memory, d, a, b, c, row, offsets, lanes):
-    """D = one unit of `memory` (uint32 or uint16 words) for each lane."""
-    extra = shared_part(regs, b, c)
+def load(into, memory, addresses, extra, row, shifts, lanes):
+    """One unit of `memory` (uint32 or uint16 words) for each lane."""
     base = np.uint32(row[BASE])
     limit = np.uint32(row[LIMIT])
     if row[POLICY] == CLAMP:
-        gather(regs[d], memory[base:], regs[a], extra, limit, regs[offsets], lanes)
+        gather(into, memory[base:], addresses, extra, limit, shifts, lanes)
         return
     for lane in range(lanes):
-        at, happens = address_of(regs[a, lane], extra, row)
-        at = np.uint32(at + regs[offsets, lane])
-        regs[d, lane] = np.uint32(memory[base + at]) if happens else np.uint32(0)
+        at, happens = address_of(addresses[lane], extra, row)
+        at = np.uint32(at + shifts[lane])
+        into[lane] = np.uint32(memory[base + at]) if happens else np.uint32(0)
+
+
+@inlined
+def load_units(regs, code, place, memory, row, extra, width):
+    """The four units of an access, for each lane: rows `place` to `place + 3` of the program."""
+    base, limit, here = np.uint32(row[BASE]), np.uint32(row[LIMIT]), code[place]
+    start, pitch = address_of_first(regs), np.int64(4 * regs.shape[1])
+    one, two, three, four = code[place, 1], code[place + 1, 1], code[place + 2, 1], code[place + 3, 1]
+    outs = (start + one * pitch, start + two * pitch, start + three * pitch, start + four * pitch)
+    gather_four(outs, memory[base:], regs[here[2]], extra, limit, regs[here[7]], width)
 
 
 @compiled
@@ -85,9 +100,9 @@ def learn(regs, a, patterns, width):
         for lane in range(start, start + VECTOR_LANES):
             highest = max(highest, row[lane])
             lowest = min(lowest, row[lane])
-            uneven |= row[lane] ^ row[start]
+            uneven = np.uint32(uneven | (row[lane] ^ row[start]))
     for lane in range(1, width):
-        jumps |= np.uint32(row[lane] - row[lane - 1]) ^ np.uint32(1)
+        jumps = np.uint32(jumps | (np.uint32(row[lane] - row[lane - 1]) ^ np.uint32(1)))
     known[LOWEST], known[HIGHEST] = lowest, highest
     known[STAMP] += 1
     known[SHAPE] = BLOCKS if uneven == 0 else (CONSECUTIVE if jumps == 0 else SCATTERED)
@@ -95,22 +110,19 @@ def learn(regs, a, patterns, width):
     while known[SHAPE] == SCATTERED and period < width:
         differs = np.uint32(0)
         for lane in range(period, width):
-            differs |= row[lane] ^ row[lane - period]
+            differs = np.uint32(differs | (row[lane] ^ row[lane - period]))
         if differs == 0:
             known[SHAPE], known[PERIOD] = PERIODIC, period
         period *= 2
 
 
-@inlined
-def load_known(regs, memory, d, a, b, c, row, offsets, known, width):
+@compiled
+def load_from_known(into, memory, addresses, extra, row, shifts, known, width):
     """`load` by the pattern of its addresses, where none of them can be out of bounds."""
-    extra = shared_part(regs, b, c)
-    shape = known[SHAPE]
-    if shape == SCATTERED or np.uint64(known[HIGHEST]) + np.uint64(extra) > np.uint64(np.uint32(row[LIMIT])):
-        load(regs, memory, d, a, b, c, row, offsets, width)
-        return
-    base, into, addresses = np.int64(row[BASE]), regs[d], regs[a]
-    if shape == BLOCKS:
+    shape, base = known[SHAPE], np.int64(row[BASE])
+    if shape == SCATTERED or not inside(known, extra, row):
+        load(into, memory, addresses, extra, row, shifts, width)
+    elif shape == BLOCKS:
         for lane in range(0, width, VECTOR_LANES):
             splat(into, lane, memory[base + np.int64(np.uint32(addresses[lane] + extra))])
     elif shape == CONSECUTIVE:
@@ -118,9 +130,8 @@ def load_known(regs, memory, d, a, b, c, row, offsets, known, width):
         for lane in range(0, width, VECTOR_LANES):
             transfer(into, lane, memory, start + lane)
     else:
-        period = known[PERIOD]
-        gather(into, memory[base:], addresses, extra, np.uint32(row[LIMIT]), regs[offsets], period)
-        repeat(into, period, width)
+        load(into, memory, addresses, extra, row, shifts, known[PERIOD])
+        repeat(into, known[PERIOD], width)
 
 
 @compiled
@@ -156,20 +167,20 @@ def store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes):
     if mask < 0:
         for lane in range(lanes):
             place = base + np.int64(np.uint32(addresses[lane] + extra)) + np.int64(shifts[lane])
-            memory[place] = memory.dtype.type(values[lane])
+            memory[np.uint64(place)] = memory.dtype.type(values[lane])
         return
     active = regs[mask]
     for lane in range(lanes):
         if active[lane] != 0:
             place = base + np.int64(np.uint32(addresses[lane] + extra)) + np.int64(shifts[lane])
-            memory[place] = memory.dtype.type(values[lane])
+            memory[np.uint64(place)] = memory.dtype.type(values[lane])
 
 
 @compiled
 def store_known(regs, memory, d, a, b, c, row, offsets, mask, known, lanes):
     """`store` by the pattern of its addresses: neighbours in one go, and no look at bounds that are known to hold."""
     extra = shared_part(regs, b, c)
-    if np.uint64(known[HIGHEST]) + np.uint64(extra) > np.uint64(np.uint32(row[LIMIT])):
+    if not inside(known, extra, row):
         store(regs, memory, d, a, b, c, row, offsets, mask, lanes)
     elif known[SHAPE] == CONSECUTIVE and mask < 0 and row[SPACE] == GLOBAL:
         start = np.int64(row[BASE]) + np.int64(np.uint32(regs[a, 0] + extra))

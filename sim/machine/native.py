@@ -16,6 +16,7 @@ from ctypes import CFUNCTYPE, POINTER, addressof, byref, c_int32, c_int64, c_voi
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from zlib import crc32
 
@@ -25,6 +26,7 @@ from llvmlite import binding as llvm
 
 _HERE = Path(__file__).parent
 INDEX = "index.json"
+_LOADING = Lock()
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")  # by which Numba makes other code
 
 
@@ -124,9 +126,13 @@ def _arrays(values: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def machine_for(opcodes: set[int]) -> Callable[..., int]:
-    """`Machine.run`, ready for programs with these opcodes. The first call of an install compiles, and says so."""
-    machine = _machine()
-    machine.load(opcodes)
+    """`Machine.run`, ready for programs with these opcodes. The first call of an install compiles, and says so.
+
+    Of several threads that call, one loads at a time: LLVM's engine does not lock.
+    """
+    with _LOADING:
+        machine = _machine()
+        machine.load(opcodes)
     return machine.run
 
 

@@ -13,6 +13,8 @@ from functools import cache
 from .scalar import OPS
 
 OP, D, A, B, C, E, M, X = range(8)
+FIELDS = 8
+FOUR = 4  # M of a load that three more follow
 
 ATOMICS = (
     *("load", "store", "add_u32", "sub_u32", "max_i32", "max_u32", "min_i32", "min_u32"),
@@ -36,12 +38,19 @@ MACHINE_OPS = (
     ("pick", "D = row (A + min(row B, C - 1))"),
     ("put", "row (A + min(row B, C - 1)) = row D in the lanes of mask M"),
     # memory: A address row, B shared address part (lane 0 counts), C added, E access, X row of workgroup offsets
-    ("load", "D = unit of memory (M: narrow)"),
+    ("load", "D = unit of memory (M: narrow; 4: the three rows after it load the next units, of the same addresses)"),
     ("load_known", "the same, of an address row that `learn` has seen"),
     ("learn", "note the pattern of row A, which will be an address more than once"),
     ("store", "unit of memory = D in the lanes of mask M"),
     ("store_known", "the same, of an address row that `learn` has seen"),
     ("length", "D = number of elements of access E (M: narrow)"),
+    # sums of products (see `tiles`)
+    (
+        "tile",
+        "the A + B rows after it bring factors, the A * B rows after those add their products to sums, number D"
+        " of those in the program, all at once; E is 1 where they may wait for `add_up`",
+    ),
+    ("add_up", "add what waits"),
     # atomics: D = old value; operands in the rows after D (compare: expected, new; the first then says whether it did)
     *((f"atomic_{name}", "on memory, lane by lane") for name in ATOMICS),
     # subgroup operations: on the active lanes of each subgroup (reduce to exclusive: by the scalar operation A)
@@ -51,7 +60,7 @@ MACHINE_OPS = (
     ("banks", "shared wavefronts of the access"),
     ("sectors", "global sectors of the access"),
     ("bounds", "addresses past the end of the access"),
-    ("writers", "who stores here"),
+    ("writers", "who accesses this last"),
     ("watch_read", "races of a load, and words that nobody wrote"),
     ("watch_write", "races of the store of unit D"),
     ("watch_order", "what is unordered without the barrier that is ignored; D is 1 for a store"),
@@ -63,7 +72,8 @@ MACHINE_OPS = (
 NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
 COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
-LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, FIRST_ATOMIC = range(10, 17)
+LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, TILE, ADD_UP, FIRST_ATOMIC = range(10, 19)
+TILES = (TILE, ADD_UP)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
 COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, MARGIN, TRACE = range(
@@ -71,6 +81,7 @@ COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CH
 )
 WATCHES = (WATCH_READ, WATCH_WRITE, WATCH_ORDER)
 SCALAR = 64  # scalar operations are numbered from here
+TILED = ("mad_f32", "fma_f32")  # those that tiles are made of
 
 _FAMILIES = ("float", "half", "integer", "conversion")
 

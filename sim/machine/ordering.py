@@ -16,10 +16,12 @@ from . import layout as at
 from . import opcodes as op
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
+from .lending import borrower
 from .memory import shared_part
 from .records import READER, WRITER
 from .shadow import WATCH
 
+_borrowed = borrower(WATCH)
 _BITS, _MANY = 16, 0xFFFF  # of a summary: barriers passed, who has stored, who has loaded
 
 
@@ -75,9 +77,10 @@ def touch_lanes(w, s, slot, addresses, mask, masked, extra, writes, config, work
     return found
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, WATCH, opcodes=(op.WATCH_ORDER,))
-def watch_order(regs, row, config, workgroup, w):
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, opcodes=(op.WATCH_ORDER,))
+def watch_order(regs, row, config, workgroup, lent):
     """An access (D is 1: that stores) of the one workgroup of a batch."""
+    w = _borrowed(lent)
     slot, mask = np.int64(row[7]), regs[max(np.int64(row[6]), 0)]
     s = w.workgroup if w.table[slot, at.W_MEMORY] == at.ORDERED_WORKGROUP else w.storage
     extra = shared_part(regs, row[3], row[4])

@@ -14,26 +14,29 @@ from numba.extending import register_jitable
 from ..models import rules
 from . import layout as at
 from . import opcodes as op
-from .checks import check
+from .checks import all_finite, check
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD
+from .lending import borrower
 from .memory import highest_of, shared_part
 from .ordering import watch_order
 from .reach import margin, reach
 from .records import make_probes
-from .shadow import watch_read, watch_write
+from .shadow import read_again, watch_read, watch_write
 from .tracing import trace
 
 for _part in rules.PARTS:
     setattr(rules, _part.__name__, register_jitable(_part))
 _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
+_atomic_wavefronts, _atomic_sectors = compiled(rules.atomic_wavefronts), compiled(rules.atomic_sectors)
 
 
 PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0, 0))
+_borrowed = borrower(PROBES)
 
 
 @inlined
-def count(regs, row, config, together, p):
+def count(regs, row, config, together, p, lent):
     """Executions (subgroups with an active lane) and lanes of one straight run.
 
     B: the lanes that guards have let through; X: it touches memory.
@@ -45,12 +48,13 @@ def count(regs, row, config, together, p):
             tally[column] += together * size
         p.worked[0] |= row[7] == 1
     else:
-        count_some(regs, row, config, together, p)
+        count_some(regs, row, config, together, lent)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, PROBES)
-def count_some(regs, row, config, together, p):
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG)
+def count_some(regs, row, config, together, lent):
     """The same under a mask."""
+    p = _borrowed(lent)
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
     mask, through = regs[row[6]], p.ones if row[3] < 0 else regs[row[3]]
     if row[7] == 1 and p.worked[0] == 0:
@@ -104,9 +108,19 @@ def moved_together(current, before, mask, mask_before, lanes):
     distance = np.uint32(current[0] - before[0])
     differs = np.uint32(0)
     for lane in range(lanes):
-        differs |= np.uint32(current[lane] - before[lane]) ^ distance
-        differs |= mask[lane] ^ mask_before[lane]
+        moved = np.uint32(current[lane] - before[lane]) ^ distance
+        differs = np.uint32(differs | moved | (mask[lane] ^ mask_before[lane]))
     return distance, differs == 0
+
+
+@compiled
+def take_turns(row, rule, mask, start, end, ideal, p):
+    """What an atomic operation of one subgroup costs instead, and the least that it could."""
+    charged, turns = _atomic_sectors(p.current, mask, start, end, rule[at.SECTOR], p.scratch)
+    if row[0] == op.BANKS:
+        charged, ideal = _atomic_wavefronts(p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], p.scratch)
+    p.last[row[7], at.TURNS] += turns
+    return charged, ideal
 
 
 @compiled
@@ -139,13 +153,15 @@ def charge(row, config, entry, mask, together, p):
                 )
                 last[at.LINES] += lines
                 last[at.BYTES] += asked * entry[at.UNIT]
+            if rule[at.TURNS_TAKEN] != 0:
+                charged, ideal = take_turns(row, rule, mask, start, end, ideal, p)
             last[at.REQUESTS] += charged > 0
             last[at.CHARGED] += charged
             last[at.IDEAL] += ideal
 
 
 @inlined
-def memory_probe(regs, row, config, entry, patterns, together, p):
+def memory_probe(regs, row, config, entry, patterns, together, p, lent):
     """Charge one access, anew only where its pattern is new."""
     slot = row[7]
     rule, known = p.rules[slot], p.known[slot]
@@ -153,7 +169,7 @@ def memory_probe(regs, row, config, entry, patterns, together, p):
     stamp = patterns[row[2], at.STAMP] if row[1] == 1 and row[6] < 0 else np.int64(-1)
     seen = stamp >= 0 and known[0] == together * config[at.LANES] and known[1] == stamp
     if not (seen and moved_by_whole(regs, row, entry, keep, patterns, p)):
-        look(regs, row, config, entry, together, keep, p)
+        look(regs, row, config, entry, together, keep, lent)
         known[1] = stamp
     tally, last = p.tallies[slot], p.last[slot]
     for i in range(at.TALLY_SIZE):
@@ -170,9 +186,10 @@ def moved_by_whole(regs, row, entry, keep, patterns, p):
     return inside and np.uint32(first - p.addresses[row[7], 0]) & keep == 0
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, PROBES)
-def look(regs, row, config, entry, together, keep, p):
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, LONG)
+def look(regs, row, config, entry, together, keep, lent):
     """Compare the addresses with those of the last execution, and charge them where they are not alike."""
+    p = _borrowed(lent)
     slot = row[7]
     lanes = together * config[at.LANES]
     mask = p.ones if row[6] < 0 else regs[row[6]]
@@ -211,9 +228,10 @@ def outside(regs, row, extra, limit, config, workgroup, together, found):
             found[at.OUTSIDE] += 1
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, PROBES)
-def note_writers(regs, row, config, entry, workgroup, together, p):
-    """Remember who stores where, lane by lane in the order in which they do."""
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG)
+def note_writers(regs, row, config, entry, workgroup, together, lent):
+    """Remember who accesses what, lane by lane in the order in which they do."""
+    p = _borrowed(lent)
     size, half, words = config[at.LANES], entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
     for lane in range(together * size):
@@ -225,28 +243,30 @@ def note_writers(regs, row, config, entry, workgroup, together, p):
 
 
 @inlined
-def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, p, watch):
-    """One probe instruction."""
+def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, p, lent, watch, lent_watch):
+    """One probe instruction. `lent`, `lent_watch`: where the records are that stand before them."""
     if row[0] == op.COUNT:
-        count(regs, row, config, together, p)
+        count(regs, row, config, together, p, lent)
     elif row[0] == op.TRACE:
         trace(regs, row, config, access, workgroup, together, p.watched, p.notes)
     elif row[0] == op.WRITERS:
-        note_writers(regs, row, config, access[row[5]], workgroup, together, p)
+        note_writers(regs, row, config, access[row[5]], workgroup, together, lent)
     elif row[0] == op.BOUNDS:
         bounds(regs, row, access[row[5]], config, patterns, workgroup, together, p)
     elif row[0] == op.WATCH_READ:
-        watch_read(regs, row, config, patterns, workgroup, together, watch)
+        if not read_again(regs, row, patterns, watch):
+            watch_read(regs, row, config, patterns, workgroup, together, lent_watch)
     elif row[0] == op.WATCH_WRITE:
         memory = shared if access[row[5], at.SPACE] == at.SHARED else storage
-        watch_write(regs, row, config, memory, workgroup, together, watch)
+        watch_write(regs, row, config, memory, workgroup, together, lent_watch)
     elif row[0] == op.WATCH_ORDER:
-        watch_order(regs, row, config, workgroup, watch)
+        watch_order(regs, row, config, workgroup, lent_watch)
     elif row[0] == op.REACH:
         reach(regs, row, config, together, p.reached[row[7]])
     elif row[0] == op.MARGIN:
         margin(regs, row, config, together, p.margins[row[7]])
     elif row[0] == op.CHECK:
-        check(regs, row, config, workgroup, together, p.checks[row[7]])
+        if row[5] != at.BORN or not all_finite(regs[row[1]], together * config[at.LANES]):
+            check(regs, row, config, workgroup, together, p.checks[row[7]])
     else:
-        memory_probe(regs, row, config, access[row[5]], patterns, together, p)
+        memory_probe(regs, row, config, access[row[5]], patterns, together, p, lent)

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from ..models import rules
 from . import layout as at
+from . import opcodes as op
 
 LANE_BITS, SLOT_BITS = 14, 18  # of a stamp: barriers passed, place in the table, lane
 LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
 _NOTES = 4096  # loads that are noted down before they are worked off
 _SEEN = 256  # loads at different distances that each place remembers
 _RACES = 256
+_QUEUE_STATE, _LEAST_QUEUE = 7, 4096  # words: half of the nearest cache
 WRITER, READER, OTHER, VALUE = range(4)  # of `Shadow`
 
 
@@ -39,7 +41,7 @@ class Probes(NamedTuple):
     addresses: NDArray[np.uint32]  # [n, w]
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
-    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
+    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that accessed it last, workgroup by workgroup
     checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
     watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
     notes: NDArray[np.int64]  # [n, NOTE_SIZE] what they wrote
@@ -145,3 +147,21 @@ def make_watch(
 def no_watch() -> Watch:
     """Of a run that watches nothing."""
     return make_watch(np.zeros((1, at.WATCHED_SIZE), np.int64), 1, 1, 1, make_shadow(1), make_shadow(1))
+
+
+class Queue(NamedTuple):
+    """Factors of sums of products that wait to be added, see `tiles`."""
+
+    words: NDArray[np.uint32]
+    state: NDArray[np.int64]  # what is in it
+
+
+def make_queue(words: NDArray[np.uint32]) -> Queue:
+    """An empty one, with this much room."""
+    return Queue(words, np.zeros(_QUEUE_STATE, np.int64))
+
+
+def queue_words(code: NDArray[np.int32], lanes: int) -> int:
+    """Room that a program's tiles need for one step, with rows of so many lanes; for several where they are small."""
+    tiles = code[code[:, op.OP] == op.TILE]
+    return max(_LEAST_QUEUE, int((tiles[:, op.A] + tiles[:, op.B]).max(initial=0)) * lanes)

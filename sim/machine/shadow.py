@@ -22,6 +22,7 @@ from . import layout as at
 from . import opcodes as op
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
+from .lending import borrower
 from .memory import shared_part
 from .records import LANE_BITS, LANES, OTHER, READER, SLOT_BITS, SLOTS, VALUE, WRITER, no_watch
 
@@ -33,6 +34,7 @@ _READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
 
 
 WATCH = typeof(no_watch())
+_borrowed = borrower(WATCH)
 
 
 # ---- one grain ---------------------------------------------------------------------------------------
@@ -222,16 +224,17 @@ def all_of(mask, lanes):
     """Whether every lane of a mask is on."""
     every = np.uint32(1)
     for lane in range(lanes):
-        every &= mask[lane]
+        every = np.uint32(every & mask[lane])
     return every != 0
 
 
 # ---- what the machine calls --------------------------------------------------------------------------
 
 
-@part(LONG, WATCH, opcodes=op.WATCHES)
-def watch_batch(together, w):
+@part(LONG, LONG, opcodes=op.WATCHES)
+def watch_batch(together, lent):
     """A batch of workgroups begins."""
+    w = _borrowed(lent)
     for g in range(together):
         now = w.clocks[g, at.CLOCK] + 1
         for i in range(at.CLOCKS_SIZE):
@@ -240,9 +243,10 @@ def watch_batch(together, w):
     open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, WATCH, opcodes=op.WATCHES)
-def watch_barrier(regs, row, config, workgroup, together, w):
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, opcodes=op.WATCHES)
+def watch_barrier(regs, row, config, workgroup, together, lent):
     """A barrier of kind B under mask M. Workgroups without a lane there do not pass it."""
+    w = _borrowed(lent)
     size, kind, counts = config[at.LANES], np.int64(row[3]), row[2] != config[at.IGNORED]
     everywhere = True
     if row[6] >= 0:
@@ -263,9 +267,10 @@ def watch_barrier(regs, row, config, workgroup, together, w):
         open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, WATCH, opcodes=op.WATCHES)
-def watch_read(regs, row, config, patterns, workgroup, together, w):
+@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, LONG, opcodes=op.WATCHES)
+def watch_read(regs, row, config, patterns, workgroup, together, lent):
     """A load: noted down where that will do, else lane by lane."""
+    w = _borrowed(lent)
     slot, addresses = np.int64(row[7]), regs[row[2]]
     extra = shared_part(regs, row[3], row[4])
     watched, known = w.table[slot], patterns[row[2]]
@@ -275,12 +280,65 @@ def watch_read(regs, row, config, patterns, workgroup, together, w):
         mask = regs[max(np.int64(row[6]), 0)]
         read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, together)
         return
-    inside = np.int64(known[at.HIGHEST]) + np.int64(extra) <= np.int64(np.uint32(watched[at.W_LIMIT]))
-    if row[1] != 1 or masked or not inside:
+    if row[1] != 1 or masked or not within(watched, known, extra):
         mask = regs[max(np.int64(row[6]), 0)]
         read_lanes(w, w.workgroup, slot, addresses, mask, masked, extra, config, workgroup, together)
         return
     read_known(w, slot, addresses, known, extra, config, workgroup, together)
+
+
+@inlined
+def within(watched, known, extra):
+    """Whether no address of a known pattern is out of bounds."""
+    return np.int64(known[at.HIGHEST]) + np.int64(extra) <= np.int64(np.uint32(watched[at.W_LIMIT]))
+
+
+@inlined
+def seen_before(w, slot, distance):
+    """Where a load of this row, so far moved, is remembered, and whether it is that one that is."""
+    seen = w.seen[slot, np.int64(np.uint32(distance * np.uint32(2654435761)) >> np.uint32(24))]
+    return seen, seen[0] == np.int64(distance) and seen[1] == w.patterns[slot, _VERSION]
+
+
+@inlined
+def touched(watched, known, extra):
+    """The lowest and the highest grain that a load of a known pattern touches."""
+    factor, base = watched[at.W_FACTOR], watched[at.W_BASE]
+    high = base + (known[at.HIGHEST] + np.int64(extra)) * factor + watched[at.W_GRAINS] - 1
+    return base + (known[at.LOWEST] + np.int64(extra)) * factor, high
+
+
+@inlined
+def note_down(w, slot, distance, span, low, high):
+    """Remember a load, which is worked off if a store comes near."""
+    note = w.notes[w.state[_PENDING]]
+    note[0], note[1] = slot, np.int64(distance)
+    w.state[_PENDING] += 1
+    span[_READ_LOW], span[_READ_HIGH] = min(span[_READ_LOW], low), max(span[_READ_HIGH], high)
+
+
+@inlined
+def read_again(regs, row, patterns, w):
+    """The frequent case of `watch_read`, done in place: every lane loads by a known pattern what it has loaded before
+    in this batch. Whether it was that."""
+    slot, extra = np.int64(row[7]), shared_part(regs, row[3], row[4])
+    watched, known, pattern, state = w.table[slot], patterns[row[2]], w.patterns[slot], w.state
+    shared = watched[at.W_MEMORY] == at.ORDERED_WORKGROUP
+    if not shared or row[1] != 1 or row[6] >= 0 or pattern[_STAMP] != known[at.STAMP]:
+        return False
+    distance = np.uint32(np.int64(extra) + pattern[_SHIFT])
+    seen, again = seen_before(w, slot, distance)
+    if not again or seen[3] != state[_BATCH] or not within(watched, known, extra):
+        return False
+    if seen[2] == state[_WINDOW]:
+        return True
+    span = w.spans[watched[at.W_VARIABLE]]
+    low, high = touched(watched, known, extra)
+    if state[_PENDING] == w.notes.shape[0] or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
+        return False
+    seen[2] = state[_WINDOW]
+    note_down(w, slot, distance, span, low, high)
+    return True
 
 
 @inlined
@@ -290,26 +348,21 @@ def read_known(w, slot, addresses, known, extra, config, workgroup, together):
     if pattern[_STAMP] != known[at.STAMP]:
         recognize(w, slot, addresses, known[at.STAMP], config, workgroup, together)
     distance = np.uint32(np.int64(extra) + pattern[_SHIFT])
-    seen = w.seen[slot, np.int64(np.uint32(distance * np.uint32(2654435761)) >> np.uint32(24))]
-    again = seen[0] == np.int64(distance) and seen[1] == pattern[_VERSION]
+    seen, again = seen_before(w, slot, distance)
     if again and seen[2] == state[_WINDOW]:
         return
     written = watched[at.W_UNWRITTEN] == 0 or (again and seen[3] == state[_BATCH])
     if not written:
         written = all_written(w, slot, addresses, extra, config, together)
     seen[0], seen[1], seen[2], seen[3] = np.int64(distance), pattern[_VERSION], state[_WINDOW], state[_BATCH]
-    factor, span = watched[at.W_FACTOR], w.spans[watched[at.W_VARIABLE]]
-    low = watched[at.W_BASE] + (known[at.LOWEST] + np.int64(extra)) * factor
-    high = watched[at.W_BASE] + (known[at.HIGHEST] + np.int64(extra)) * factor + watched[at.W_GRAINS] - 1
+    span = w.spans[watched[at.W_VARIABLE]]
+    low, high = touched(watched, known, extra)
     if not written or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
         read_lanes(w, w.workgroup, slot, addresses, addresses, False, extra, config, workgroup, together)
         return
     if state[_PENDING] == w.notes.shape[0]:
         work_off(w, config, workgroup, together)
-    note = w.notes[state[_PENDING]]
-    note[0], note[1] = slot, np.int64(distance)
-    state[_PENDING] += 1
-    span[_READ_LOW], span[_READ_HIGH] = min(span[_READ_LOW], low), max(span[_READ_HIGH], high)
+    note_down(w, slot, distance, span, low, high)
 
 
 @compiled
@@ -331,9 +384,10 @@ def recognize(w, slot, addresses, stamp, config, workgroup, together):
         row[lane] = addresses[lane]
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, WATCH, opcodes=op.WATCHES)
-def watch_write(regs, row, config, memory, workgroup, together, w):
+@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG, opcodes=op.WATCHES)
+def watch_write(regs, row, config, memory, workgroup, together, lent):
     """A store, lane by lane; before it, the noted loads that it may be near."""
+    w = _borrowed(lent)
     slot, addresses, values = np.int64(row[7]), regs[row[2]], regs[row[1]]
     unit = np.int64(row[5]) & 3
     extra = shared_part(regs, row[3], row[4])

@@ -12,7 +12,7 @@ import numpy as np
 from .alu import float_, half, integer
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
-from .lanes import copy
+from .lanes import address_of_first, copy
 from .layout import LANES, SUBGROUP
 from .opcodes import COLLECTIVES, FIRST_COLLECTIVE, families, scalar_opcodes
 
@@ -54,21 +54,22 @@ def fold(regs, how, d, code, mask, size, width, together):
 
     D+2 holds what to start from. All subgroups take their next lane together: D+3 and D+4 have a place for each.
     """
-    value, start, total, operand = np.int32(d + 1), np.int32(d + 2), np.int32(d + 3), np.int32(d + 4)
+    value, neutral, total, operand = np.int32(d + 1), np.int32(d + 2), np.int32(d + 3), np.int32(d + 4)
     groups = together * ((size + width - 1) // width)
     steps = min(size, width)
-    copy(regs, total, start, groups)
+    start, pitch = address_of_first(regs), np.int64(4 * regs.shape[1])
+    copy(regs, total, neutral, groups)
     for k in range(steps):
-        copy(regs, operand, start, groups)
+        copy(regs, operand, neutral, groups)
         take(regs, operand, value, mask, k, size, width, together)
         if how == _EXCLUSIVE:
             deal(regs, d, total, k, size, width, together)
         if code < _HALF:
-            float_(regs, code, total, total, operand, _NONE, _NONE, groups)
+            float_(start, pitch, code, total, total, operand, _NONE, _NONE, groups)
         elif code < _INTEGER:
-            half(regs, code, total, total, operand, _NONE, _NONE, groups)
+            half(start, pitch, code, total, total, operand, _NONE, _NONE, groups)
         else:
-            integer(regs, code, total, total, operand, _NONE, _NONE, groups)
+            integer(start, pitch, code, total, total, operand, _NONE, _NONE, groups)
         if how == _INCLUSIVE:
             deal(regs, d, total, k, size, width, together)
     if how == _REDUCE:

@@ -33,8 +33,9 @@ _POWERS_OF_TWO = (
     ("sector_bytes", WORD, 4096),
     ("line_bytes", WORD, 4096),
 )
+ROUNDINGS = ("separate", "fused", "contracted")  # of products that are added, see `Device.fma`
 _CHOICES = (
-    ("fma", ("separate", "fused", "contracted")),
+    ("fma", ROUNDINGS),
     ("texel_outside", ("zero", "nearest")),
     ("texel_f16", ("nearest", "zero")),
 )
@@ -145,6 +146,28 @@ class Device:
         """The wavefronts that would be left if no two words of this access met in a bank."""
         return self._shared(byte_addresses, bytes_per_lane, active, store)[1]
 
+    def shared_atomic_wavefronts(
+        self, byte_addresses: ArrayLike, active: Sequence[bool] | ArrayLike | None = None
+    ) -> int:
+        """Wavefronts that one atomic operation of one subgroup takes in workgroup memory, which reads and writes a word
+        for each active lane."""
+        return self._shared_atomic(byte_addresses, active)[0]
+
+    def ideal_shared_atomic_wavefronts(
+        self, byte_addresses: ArrayLike, active: Sequence[bool] | ArrayLike | None = None
+    ) -> int:
+        """The wavefronts that would be left if no two lanes met in a bank."""
+        return self._shared_atomic(byte_addresses, active)[1]
+
+    def global_atomic_sectors(self, byte_addresses: ArrayLike, active: Sequence[bool] | ArrayLike | None = None) -> int:
+        """Sectors that one atomic operation of one subgroup passes in storage, one once for each lane on its busiest
+        word."""
+        return self._global_atomic(byte_addresses, active)[0]
+
+    def atomic_turns(self, byte_addresses: ArrayLike, active: Sequence[bool] | ArrayLike | None = None) -> int:
+        """The most active lanes on any one word: so many have to go one after the other."""
+        return self._global_atomic(byte_addresses, active)[1]
+
     def global_sectors(
         self, byte_addresses: ArrayLike, bytes_per_lane: int, active: Sequence[bool] | ArrayLike | None = None
     ) -> int:
@@ -168,6 +191,17 @@ class Device:
         rule = self.bank_rule(bytes_per_lane, store)
         total, ideal = rules.wavefronts(addresses // WORD, mask, 0, len(mask), *rule, rules.new_scratch())
         return int(total), int(ideal)
+
+    def _shared_atomic(self, byte_addresses, active) -> tuple[int, int]:
+        addresses, mask = self._lanes(byte_addresses, WORD, active)
+        rule, scratch = self.bank_rule(WORD), rules.new_scratch()
+        total, ideal = rules.atomic_wavefronts(addresses // WORD, mask, 0, len(mask), rule.shift, rule.columns, scratch)
+        return int(total), int(ideal)
+
+    def _global_atomic(self, byte_addresses, active) -> tuple[int, int]:
+        addresses, mask = self._lanes(byte_addresses, WORD, active)
+        sectors, turns = rules.atomic_sectors(addresses, mask, 0, len(mask), self.sector_bytes, rules.new_scratch())
+        return int(sectors), int(turns)
 
     def _global(self, byte_addresses, bytes_per_lane, active) -> tuple[int, ...]:
         addresses, mask = self._lanes(byte_addresses, bytes_per_lane, active)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..wgsl import types as t
 from ..wgsl.typed import Variable
 
+NOWHERE = 0xFFFFFFFF  # an address past every limit, of an access that is not to happen
 UNITS_PER_ACCESS = 4  # the machine has a row for each unit of an access: a vec4 has four
 
 
@@ -21,7 +22,7 @@ class Access:
 
     `offset`: of the first unit in the variable, without the index. `stride`, `count`: of the index (stride 0: none;
     count None: the length of a runtime-sized array). `tail`: byte offset and byte stride of the variable's
-    runtime-sized array.
+    runtime-sized array. `of`: what is indexed, as written.
     """
 
     variable: Variable
@@ -33,6 +34,7 @@ class Access:
     count: int | None = 1
     tail: tuple[int, int] | None = None
     writes: bool = False
+    of: str = ""
 
     @property
     def memory(self) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,26 +13,47 @@ from ..wgsl import types as t
 from ..wgsl.typed import Pipeline
 from .code import allocate
 from .contract import combine, contract
+from .copies import drop_copies
 from .emit import Emitter
 from .ir import Margin, Value
 from .likeness import Comparison
 from .lower import Lowered, lower
+from .padding import count_padding
+from .passes import ALL, MODELLED, Passes
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
 from .tabulate import tabulate
+from .tiles import tile
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
+from .verify import checked
+from .wide import widen
 
 if TYPE_CHECKING:
     from .bounds import Woven
 
 
+# Passes over instructions, in their order.
+SHORTER = {"rename": drop_copies, "tiles": tile, "wide": widen}
+
+
 def build(
-    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None = None
+    pipeline: Pipeline,
+    *,
+    rounding: Rounding,
+    probes: frozenset[str],
+    together: int,
+    trace: str | None = None,
+    policy: str = "clamp",
+    passes: Passes = ALL,
 ) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched."""
-    return _finish(pipeline, _probed(pipeline, rounding, probes, together, trace), probes, together, [])
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
+    `policy`: of indices past their end, see `lower`; `passes`: those that are on."""
+    if rounding.contracts or "merged" in probes:
+        passes |= MODELLED
+    lowered = _probed(pipeline, rounding, probes, together, trace, policy, passes)
+    return _finish(pipeline, lowered, probes, together, [], passes)
 
 
 @dataclass(frozen=True)
@@ -41,6 +63,7 @@ class Draft:
     pipeline: Pipeline
     lowered: Lowered
     probes: frozenset[str]
+    passes: Passes
 
     def watch(self, comparisons: Sequence[Comparison]) -> None:
         """Have these comparisons looked at wherever they are made."""
@@ -50,47 +73,68 @@ class Draft:
             items.insert(items.index(each.value) + 1, margin)
 
     def program(self) -> Program:
-        return _finish(self.pipeline, self.lowered, self.probes, 1, [])
+        return _finish(self.pipeline, self.lowered, self.probes, 1, [], self.passes)
 
     def tabulated(self, values: list[Value], step: int, room: int) -> Program:
         """A program that only computes `values`, see `tabulate`."""
-        lanes = int(np.prod(self.pipeline.workgroup_size))
+        lanes = prod(self.pipeline.workgroup_size)
         return _finish(self.pipeline, tabulate(self.lowered, values, lanes, step, room), frozenset(), 1, [])
 
 
-def draft(pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str]) -> Draft:
-    return Draft(pipeline, _probed(pipeline, rounding, probes, 1, None), probes)
+def draft(
+    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], policy: str, passes: Passes = ALL
+) -> Draft:
+    if rounding.contracts or "merged" in probes:
+        passes |= MODELLED
+    return Draft(pipeline, _probed(pipeline, rounding, probes, 1, None, policy, passes), probes, passes)
 
 
 def _probed(
-    pipeline: Pipeline, rounding: Rounding, probes: frozenset[str], together: int, trace: str | None
+    pipeline: Pipeline,
+    rounding: Rounding,
+    probes: frozenset[str],
+    together: int,
+    trace: str | None,
+    policy: str,
+    passes: Passes,
 ) -> Lowered:
-    lowered = _lowered(pipeline, rounding, together, checks="bounds" in probes, inspects="nan" in probes, trace=trace)
+    looks = {"checks": "bounds" in probes, "inspects": "nan" in probes}
+    lowered = _lowered(pipeline, rounding, together, trace=trace, policy=policy, passes=passes, **looks)
     if "nan" in probes:
         _, uses = _analysed(lowered, together)
         for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
             each.active = each.result in uses.count
-    elif not rounding.contracts:
-        combine(lowered.body, _analysed(lowered, together)[1])
+    elif "combine" in passes and not rounding.contracts:
+        combine(lowered.body, _analysed(lowered, together, passes)[1])
+        checked(lowered)
     return lowered
 
 
 def build_with_bounds(
-    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int
+    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], together: int, policy: str
 ) -> tuple[Program, Woven]:
     """The same program with error bounds woven in (see `bounds`), and how to read them."""
     from .bounds import weave  # which few runs need
 
-    lowered = _lowered(pipeline, rounding, together, fold_floats=False)
+    lowered = _lowered(pipeline, rounding, together, fold_floats=False, policy=policy)
     woven = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), together, woven.shadows), woven
 
 
-def build_with_sites(pipeline: Pipeline, *, rounding: Rounding, together: int) -> tuple[Program, list[Shadow]]:
+def build_with_sites(
+    pipeline: Pipeline, *, rounding: Rounding, together: int, policy: str
+) -> tuple[Program, list[Shadow]]:
     """The same program, which also leaves at each element of a buffer 1 + the site that stored it last."""
-    lowered = _lowered(pipeline, rounding, together)
+    lowered = _lowered(pipeline, rounding, together, policy=policy)
     shadows = mark_stores(lowered)
     return _finish(pipeline, lowered, frozenset(), together, shadows), shadows
+
+
+def build_with_padding(pipeline: Pipeline, *, rounding: Rounding, together: int, policy: str) -> Program:
+    """The same program, which also leaves the FLOPs of each invocation that are for nothing (see `padding`)."""
+    lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
+    count_padding(lowered, prod(pipeline.workgroup_size))
+    return _finish(pipeline, lowered, frozenset(), together, [])
 
 
 def _lowered(
@@ -98,16 +142,18 @@ def _lowered(
     rounding: Rounding,
     together: int,
     *,
+    policy: str,
     checks: bool = False,
     inspects: bool = False,
-    fold_floats: bool = True,
-    trace: str | None = None,
+    **how: Any,
 ) -> Lowered:
-    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, fold_floats=fold_floats, trace=trace)
+    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, policy=policy, **how)
+    checked(lowered)
     if rounding.contracts:
         uniformity, uses = _analysed(lowered, together)
         # What is traced is rounded as if it were not.
         contract(lowered.body, find_uses(lowered.body, uniformity, notes=False) if lowered.points else uses)
+        checked(lowered)
     return lowered
 
 
@@ -118,15 +164,23 @@ def _filtered(pipeline: Pipeline) -> frozenset[str]:
 
 
 def _finish(
-    pipeline: Pipeline, lowered: Lowered, probes: frozenset[str], together: int, shadows: list[Shadow]
+    pipeline: Pipeline,
+    lowered: Lowered,
+    probes: frozenset[str],
+    together: int,
+    shadows: list[Shadow],
+    passes: Passes = ALL,
 ) -> Program:
-    uniformity, uses = _analysed(lowered, together)
+    uniformity, uses = _analysed(lowered, together, passes)
     emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
     emitter.program(lowered.body)
     code = emitter.code
+    for name, shorten in SHORTER.items():
+        if name in passes:
+            shorten(code)
     for position, label in code.jumps:
         code.instructions[position].a = label.position
-    rows = allocate(code, len(emitter.inputs) + len(emitter.constants))
+    rows = allocate(code, len(emitter.inputs) + len(emitter.constants), "rows" in passes)
     offsets, size = _shared_offsets(pipeline, shadows)
     return Program(
         np.array([ins.encode() for ins in code.instructions], np.int32),
@@ -136,6 +190,7 @@ def _finish(
         lowered.accesses,
         lowered.sites.rows,
         emitter.runs,
+        emitter.computed,
         emitter.memory_probes,
         emitter.watched,
         emitter.inspected,
@@ -152,9 +207,10 @@ def _finish(
     )
 
 
-def _analysed(lowered: Lowered, together: int) -> tuple[Uniformity, Uses]:
-    uniformity = analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1)
-    return uniformity, find_uses(lowered.body, uniformity)
+def _analysed(lowered: Lowered, together: int, passes: Passes = ALL) -> tuple[Uniformity, Uses]:
+    slots = lowered.builder.slots
+    uniformity = analyse(lowered.body, lowered.accesses, slots, alone=together == 1, passes=passes)
+    return uniformity, find_uses(lowered.body, uniformity, passes=passes)
 
 
 def _shared_offsets(pipeline: Pipeline, shadows: list[Shadow]) -> tuple[dict[str, int], int]:

@@ -85,14 +85,15 @@ class Code:
         return len(self.instructions)
 
 
-def allocate(code: Code, first_row: int) -> int:
-    """Give every register its rows, from `first_row` on. Returns the number of rows in all."""
+def allocate(code: Code, first_row: int, shared: bool = True) -> int:
+    """Give every register its rows, from `first_row` on; `shared`: those that are not alive together have the same.
+    Returns the number of rows in all."""
     registers = _live_ranges(code)
     starting: dict[int, list[Reg]] = {}
     ending: dict[int, list[Reg]] = {}
     for reg in registers:
         starting.setdefault(reg.first, []).append(reg)
-        ending.setdefault(reg.last, []).append(reg)
+        ending.setdefault(reg.last if shared else code.here, []).append(reg)
     free: set[int] = set()
     top = first_row
     for position in range(code.here):

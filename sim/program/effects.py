@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..wgsl import typed
 from ..wgsl import types as t
 from . import ir
@@ -33,7 +35,7 @@ def _uniform_load(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]
     barrier(lowering, "workgroup", call)
     view = lowering.view(call.args[0])
     if isinstance(view.type, t.Atomic):
-        value = _atomic_on(lowering, "load", call, [])
+        value = _atomic_on(lowering, "load", call, ())
     else:
         value = lowering.load(view, call.span)
     barrier(lowering, "workgroup", call)
@@ -46,19 +48,20 @@ def _array_length(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]
 
 def _atomic(op: str) -> Effect:
     def lower(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
-        return _atomic_on(lowering, op, call, [lowering.value(a)[0] for a in call.args[1:]])
+        return _atomic_on(lowering, op, call, call.args[1:])
 
     return lower
 
 
-def _atomic_on(lowering: Expressions, op: str, call: typed.BuiltinCall, args: list[Value]) -> list[Value]:
+def _atomic_on(lowering: Expressions, op: str, call: typed.BuiltinCall, operands: Sequence[typed.Expr]) -> list[Value]:
     builder = lowering.builder
     view = lowering.view(call.args[0])
+    args = [lowering.value(operand)[0] for operand in operands]  # after what the pointer is made of
     assert isinstance(view.type, t.Atomic)
     kind = t.KIND[view.type.elem]
     name = f"{op}_{kind}" if op in ("max", "min") else f"{op}_u32" if op in _UNSIGNED else op
     access, address = lowering.address(view, view.type.elem, 0, writes=op != "load")
-    site = lowering.site("atomic", view, view.type.elem, call.span, 0)
+    site = lowering.site("atomic", view, view.type.elem, call.span, 0, call.builtin.name)
     results = [builder.result(kind)]
     if op == "compare":
         results.append(builder.result("bool"))

@@ -60,6 +60,7 @@ class Emitter:
     inputs: dict[str, int] = field(default_factory=dict)
     constants: dict[int, int] = field(default_factory=dict)
     runs: list[list[int]] = field(default_factory=list)
+    computed: list[dict[tuple[str, Span], int]] = field(default_factory=list)
     memory_probes: list[MemoryProbe] = field(default_factory=list)
     watched: list[MemoryProbe] = field(default_factory=list)
     inspected: list[Inspected] = field(default_factory=list)
@@ -206,13 +207,14 @@ class Emitter:
         match item:
             case Value():
                 self._value(item)
-            case ir.Count(sites=sites):
+            case ir.Count(sites=sites, computed=computed):
                 if "lanes" in self.probes:
                     work = any(self.sites[s].is_work for s in sites)
                     through = self._mask if self._in_body else self._through
                     mask, through = self._mask_field(), -1 if through is None else through
                     self._add(Ins(op.COUNT, a=len(self.runs), b=through, m=mask, x=int(work)))
                     self.runs.append(sites)
+                    self.computed.append(computed)
             case ir.Set():
                 self._set(item)
             case ir.Pick(result=result, block=block, index=index) if result in self.uses.count:
@@ -297,7 +299,7 @@ class Emitter:
 
     def _retarget(self, value: Value, slot: Slot, reg: Reg) -> bool:
         """Let the instruction that computed `value`, just now and for this alone, write the variable itself."""
-        position = self._defs.get(value, -1)
+        position = self._defs.get(value, -1) if "copies" in self.uses.passes else -1
         if position < self._straight or self.uses.count[value] != 1 or value.uniform != slot.uniform:
             return False
         whole = reg.of or reg
@@ -311,7 +313,7 @@ class Emitter:
     def _memory(self, opcode: int, item: ir.Memory, unit: int = 0) -> Ins:
         """An instruction with the operands of an access (to its unit number `unit`)."""
         access = self.accesses[item.access]
-        parts = split(item.address)
+        parts = split(item.address, self.uses.passes)
         return Ins(
             opcode,
             a=self._lanes(parts.lane) if parts.lane is not None else self._constant(0),
@@ -324,7 +326,7 @@ class Emitter:
 
     def _is_learnt(self, item: ir.Memory) -> bool:
         """Whether the machine knows the pattern of an access' addresses."""
-        lane = split(item.address).lane
+        lane = split(item.address, self.uses.passes).lane
         return lane is None or base(lane) in self._learnt
 
     def _offsets(self, access: Access) -> Reg:
@@ -341,7 +343,7 @@ class Emitter:
         if access.space == "workgroup":
             kinds.append("banks")
         elif access.space == "storage":
-            kinds.append("sectors")
+            kinds += ["sectors", "touched"]
             if access.writes:
                 kinds.append("writers")
         for kind in kinds:
@@ -426,7 +428,7 @@ class Emitter:
             self._add(ins)
 
     def _note(self, note: ir.Note) -> None:
-        parts = split(note.address)
+        parts = split(note.address, self.uses.passes)
         self._add(
             Ins(
                 op.TRACE,
@@ -589,8 +591,10 @@ class Emitter:
 # What each barrier orders, and the memory that it is of.
 ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
 _CHARGED = ("banks", "sectors")
-_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS,
-           "reach": op.REACH}  # fmt: skip
+_PROBES = {
+    **{"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "reach": op.REACH},
+    **{"writers": op.WRITERS, "touched": op.WRITERS},
+}
 
 
 def _signed(value: int) -> int:

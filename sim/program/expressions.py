@@ -16,6 +16,7 @@ from . import ir
 from .inspections import RIGHT_DECIDES, inspection
 from .ir import Block, Builder, Value
 from .memory import Memory
+from .mix import class_of
 from .rounding import Rounding
 from .sites import Site
 from .views import View
@@ -51,6 +52,8 @@ class _Ops:
             kind = op.removeprefix("fma_")
             return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
         self.flops += row.flops
+        if any(argument.op != "const" for argument in args):
+            builder.tally_computed(class_of(op), self._span)
         return self._lowering.computed(op, args, self._name, self._span)
 
 
@@ -65,8 +68,9 @@ class Expressions(Memory):
         inspects: bool,
         builder: Builder,
         trace: str | None,
+        policy: str,
     ) -> None:
-        super().__init__(checks, builder, trace)
+        super().__init__(checks, builder, trace, policy)
         self.pipeline = pipeline
         self.rounding = rounding
         self.inspects: list[ir.Inspect] = []
@@ -166,6 +170,9 @@ class Expressions(Memory):
             return parts
         converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
         self.spans.update((id(value), expr.span) for value in converted)
+        for part in parts:
+            if part.op != "const":
+                self.builder.tally_computed("conversion", expr.span)
         return converted
 
     def _construct(self, expr: typed.Construct) -> list[Value]:
@@ -197,8 +204,10 @@ class Expressions(Memory):
         orelse: Callable[[], Any] = lambda: None,
         span: Span | None = None,
     ) -> None:
-        """`then` where the condition holds, `orelse` in the other lanes."""
+        """`then` where the condition holds, `orelse` in the other lanes. `span`: where the source has the branch."""
         builder = self.builder
+        if span is not None:
+            builder.tally_computed("control", span)
         before, outer = builder.versions(), builder.here
         first = builder.here = builder.region(parent=outer)
         then()
@@ -224,6 +233,7 @@ class Expressions(Memory):
         values = compositions.apply(builtin, ops, arg_types, args, result)
         if ops.flops:
             self.builder.tally(self.sites.number(Site("op", span, flops=ops.flops, name=builtin.name)))
+            self.builder.tally_rounded(ops.flops, values)
         return values
 
     def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:

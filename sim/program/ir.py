@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..machine.scalar import OPS
+from ..wgsl.source import Span
 from .bits import from_bits, to_bits
+from .passes import ALL, Passes
 from .simplify import simplify
 
 
@@ -79,9 +81,12 @@ class Region:
 
 @dataclass(eq=False, slots=True)
 class Count:
-    """Counts executions and active lanes once for all the sites of one straight run."""
+    """Counts executions and active lanes once for all the sites of one straight run, and for all that is computed in
+    it: how many instructions of which class (see `mix`) at which place. `rounded`: FLOPs, and what they give."""
 
     sites: list[int] = field(default_factory=list)
+    computed: dict[tuple[str, Span], int] = field(default_factory=dict)
+    rounded: list[tuple[int, tuple[Value, ...]]] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -281,10 +286,11 @@ def regions_of(body: Region) -> list[Region]:
 
 class Builder:
     """Makes values and regions. `here` is the region that grows. `fold_floats`: operations of floats on constants are
-    done at once, as others are."""
+    done at once, as others are. `passes`: see `passes`."""
 
-    def __init__(self, fold_floats: bool = True) -> None:
+    def __init__(self, fold_floats: bool = True, passes: Passes = ALL) -> None:
         self._fold_floats = fold_floats
+        self._passes = passes
         self.root = Region(None)
         self.here = self.root
         self._next = 0
@@ -310,15 +316,18 @@ class Builder:
         """The scalar operation `name`, folded, simplified, found again or made."""
         row = OPS[name]
         floats = {"f32", "f16"}.intersection((row.result, *row.args))
-        if all(a.op == "const" for a in args) and (self._fold_floats or not floats):
+        known = "fold" in self._passes and all(a.op == "const" for a in args)
+        if known and (self._fold_floats or not floats):
             operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
             with np.errstate(all="ignore"):
                 bits = to_bits(row.result, row.fn(*operands))
             return self._bits(row.result, bits)
-        simpler = simplify(self, name, args)
-        if simpler is not None:
-            return simpler
-        return self._value(name, args, row.result, self._home(args))
+        simpler = simplify(self, name, args) if "simplify" in self._passes else None
+        return self.computed(name, *args) if simpler is None else simpler
+
+    def computed(self, name: str, *args: Value) -> Value:
+        """The scalar operation `name`, found again or made: it is not known before the run."""
+        return self._value(name, args, OPS[name].result, self._home(args))
 
     def result(self, kind: str) -> Value:
         """A value that an effect item of this region gives."""
@@ -329,8 +338,8 @@ class Builder:
         """Units of memory that nothing writes: loaded where the address is known, once for the same address."""
         home = self._home(() if address is None else (address,))
         keys = [("load", access, address, unit, kind) for unit in range(count)]
-        found = [self._find(key) for key in keys]
-        if all(v is not None for v in found):
+        found = [self._find(key) for key in keys] if "number" in self._passes else []
+        if found and all(v is not None for v in found):
             return [v for v in found if v is not None]
         results = [Value("result", (), kind, home, None, self._number()) for _ in range(count)]
         home.known.update(zip(keys, results, strict=True))
@@ -347,7 +356,7 @@ class Builder:
 
     def _value(self, op: str, args: tuple[Value, ...], kind: str, home: Region, imm: Any = None) -> Value:
         key = (op, args, imm, kind)
-        found = self._find(key)
+        found = self._find(key) if "number" in self._passes else None
         if found is not None:
             return found
         value = Value(op, args, kind, home, imm, self._number())
@@ -372,6 +381,8 @@ class Builder:
 
     def _home(self, args: Iterable[Value]) -> Region:
         """Where a value of these arguments is computed: before the outermost loop that does not change it."""
+        if "place" not in self._passes:
+            return self.here
         depth = max((a.region.depth for a in args), default=0)
         home = region = self.here
         while region.depth > depth:
@@ -408,7 +419,8 @@ class Builder:
         self.here.items.append(Set(slot, value))
         self.changed([slot])
         version, _ = self._versions[slot]
-        self.here.known["get", slot, version] = value
+        if "forward" in self._passes:
+            self.here.known["get", slot, version] = value
 
     def pick(self, block: Block, index: Value) -> Value:
         block.indexed = True
@@ -453,7 +465,21 @@ class Builder:
 
     def tally(self, site: int) -> None:
         """`site` is executed here."""
+        self._count().sites.append(site)
+
+    def tally_rounded(self, flops: int, values: Iterable[Value]) -> None:
+        """So many FLOPs are done here for these values."""
+        self._count().rounded.append((flops, tuple(values)))
+
+    def tally_computed(self, name: str | None, span: Span) -> None:
+        """An instruction of this class (None: nothing) is executed here; `span` is where the source has it."""
+        if name is not None:
+            computed = self._count().computed
+            computed[name, span] = computed.get((name, span), 0) + 1
+
+    def _count(self) -> Count:
+        """What counts the straight run that we are in."""
         if self.here.count is None:
             self.here.count = Count()
             self.here.items.append(self.here.count)
-        self.here.count.sites.append(site)
+        return self.here.count

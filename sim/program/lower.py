@@ -18,6 +18,7 @@ from . import ir
 from .access import Access
 from .expressions import Expressions
 from .ir import Block, Builder, Target, Value
+from .passes import ALL, Passes
 from .points import Point, check_name
 from .rounding import Rounding
 from .sites import SiteTable
@@ -57,16 +58,19 @@ def lower(
     inspects: bool,
     fold_floats: bool = True,
     trace: str | None = None,
+    policy: str = "clamp",
+    passes: Passes = ALL,
 ) -> Lowered:
     """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
     `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here; `trace`: a
-    variable whose writes are noted.
+    variable whose writes are noted; `policy`: what becomes of an index past its end, where that is settled here: of
+    several indices, and in function and private variables; `passes`: those that are on.
 
     Raises `WgslError` for what cannot be run.
     """
     if trace is not None:
         check_name(trace, pipeline)
-    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats), trace)
+    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats, passes), trace, policy)
     lowering.entry()
     builder, points = lowering.builder, lowering.tracer.points
     return Lowered(
@@ -83,8 +87,9 @@ class _Lowering(Expressions):
         inspects: bool,
         builder: Builder,
         trace: str | None,
+        policy: str,
     ) -> None:
-        super().__init__(pipeline, rounding, checks, inspects, builder, trace)
+        super().__init__(pipeline, rounding, checks, inspects, builder, trace, policy)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
@@ -192,13 +197,13 @@ class _Lowering(Expressions):
             case typed.Loop():
                 self._loop(statement)
             case typed.Break():
-                self._jump("exit", self._breaks[-1])
+                self._jump("exit", self._breaks[-1], statement.span)
                 return False
             case typed.Continue():
-                self._jump("continue", self._loops[-1])
+                self._jump("continue", self._loops[-1], statement.span)
                 return False
-            case typed.Return(value=value):
-                return self._return(value)
+            case typed.Return():
+                return self._return(statement)
             case _:
                 name = type(statement).__name__.lower()
                 raise fail("unsupported", f"the simulator cannot run a {name} statement", statement.span)
@@ -241,19 +246,20 @@ class _Lowering(Expressions):
         )
         self.store(view, new, target.span)
 
-    def _return(self, value: typed.Expr | None) -> bool:
+    def _return(self, statement: typed.Return) -> bool:
         frame = self._frames[-1]
-        results = self.value(value) if value is not None else []
+        results = self.value(statement.value) if statement.value is not None else []
         if frame.exit is None:
             frame.results = results
             return False
         if frame.block is not None:
             for slot, part in zip(frame.block.slots, results, strict=True):
                 self.builder.set(slot, part)
-        self._jump("exit", frame.exit)
+        self._jump("exit", frame.exit, statement.span)
         return False
 
-    def _jump(self, kind: str, target: Target) -> None:
+    def _jump(self, kind: str, target: Target, span: Span) -> None:
+        self.builder.tally_computed("control", span)
         if kind == "continue":
             target.continues += 1
         else:
@@ -311,6 +317,7 @@ class _Lowering(Expressions):
         before = builder.versions()
         outer = builder.here
         header = builder.here = builder.region(loop=True)
+        builder.tally_computed("control", (statement.condition or statement).span)
         builder.changed(slot for block in self._assigned(statement) for slot in block.slots)
         condition = self.value(statement.condition)[0] if statement.condition else None
         body = builder.here = builder.region(parent=header)

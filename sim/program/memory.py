@@ -7,7 +7,7 @@ from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from . import ir
-from .access import Access
+from .access import NOWHERE, Access
 from .ir import Builder, Value
 from .points import Tracer
 from .sites import Site, SiteTable
@@ -20,8 +20,9 @@ _NARROW = t.F16  # the only scalar of two bytes
 class Memory:
     """Reads and writes `View`s. Part of the lowering: see `Expressions`."""
 
-    def __init__(self, checks: bool, builder: Builder, trace: str | None) -> None:
+    def __init__(self, checks: bool, builder: Builder, trace: str | None, policy: str) -> None:
         self.builder = builder
+        self.policy = policy
         self.tracer = Tracer(builder, trace)
         self.checks = checks
         self._checked: set[tuple[Value, Span, ir.Region]] = set()
@@ -72,18 +73,22 @@ class Memory:
         if not view.steps:
             return [self.builder.get(slot) for slot in block.slots[view.offset : view.offset + width]]
         kinds = [t.KIND[s] for s in t.flatten(view.type)]
-        index = self._slot_index(view)
+        index, inside = self._slot_index(view), self._inside(view)
         picked = [self.builder.pick(block, self._plus(index, i)) for i in range(width)]
+        if inside is not None:
+            picked = [self._either(inside, value, self.builder.const("u32", 0)) for value in picked]
         return [self.builder.reinterpret(kind, value) for kind, value in zip(kinds, picked, strict=True)]
 
     def _store_slots(self, view: View, values: list[Value], span: Span) -> None:
         block, builder = view.block, self.builder
         assert block is not None
         start = self._slot_index(view) if view.steps else builder.const("u32", view.offset)
+        inside = self._inside(view)
         places = [self._plus(start, i) for i in range(len(values))]
         for i, (place, value) in enumerate(zip(places, values, strict=True)):
             if view.steps:
-                builder.put(block, place, value)
+                kept = value if inside is None else self._either(inside, value, builder.pick(block, place))
+                builder.put(block, place, builder.reinterpret(value.kind, kept))
             else:
                 builder.set(block.slots[view.offset + i], value)
         self.tracer.wrote(view.variable, values, places, span)
@@ -92,20 +97,37 @@ class Memory:
         total = Sum()
         total.constant = view.offset
         for step in view.steps:
-            total.add(self._clamped(step, None, view.variable), step.stride)
+            total.add(self._kept(step, view), step.stride)
         return self._plus(total.value(self.builder) or self.builder.const("u32", 0), total.constant)
 
     def _plus(self, value: Value, offset: int) -> Value:
         return self.builder.op("add_u32", value, self.builder.const("u32", offset))
 
-    def _clamped(self, step: Step, length: Value | None, variable: Variable) -> Value:
-        """An index that stays in bounds. Spec: "Robustness", the view expression's index is clamped."""
+    def _kept(self, step: Step, view: View) -> Value:
+        """An index that stays in bounds, at the place where the policy puts it."""
         builder = self.builder
         index = builder.reinterpret("u32", step.index)
-        self._check(step, index, variable)
-        last = builder.const("u32", step.count - 1) if step.count is not None else length
-        assert last is not None
+        self._check(step, index, view.variable)
+        last = self._last_index(view, step)
+        if self.policy == "wrap":
+            return builder.op("rem_u32", index, builder.op("add_u32", last, builder.const("u32", 1)))
         return builder.op("min_u32", index, last)
+
+    def _inside(self, view: View) -> Value | None:
+        """Whether the access happens at all; None where it always does. Of several indices none may be past its end."""
+        if self.policy != "zero" or not view.steps:
+            return None
+        builder = self.builder
+        inside = builder.const("bool", True)
+        for step in view.steps:
+            index = builder.reinterpret("u32", step.index)
+            inside = builder.op("and_bool", inside, builder.op("le_u32", index, self._last_index(view, step)))
+        return inside
+
+    def _either(self, condition: Value, value: Value, other: Value) -> Value:
+        """The bits of one of two values."""
+        builder = self.builder
+        return builder.op("select_u32", builder.reinterpret("u32", other), builder.reinterpret("u32", value), condition)
 
     def _check(self, step: Step, index: Value, variable: Variable) -> None:
         """Have an index looked at; once for each place, although a composite is many accesses."""
@@ -124,8 +146,7 @@ class Memory:
         total = Sum()
         one = view.steps[0] if len(view.steps) == 1 else None
         for step in view.steps:
-            index = step.index if one else self._clamped(step, self._last_index(view, step), view.variable)
-            total.add(index, step.stride // unit)
+            total.add(step.index if one else self._kept(step, view), step.stride // unit)
         access = Access(
             view.variable,
             view.variable.space or "",
@@ -136,6 +157,7 @@ class Memory:
             one.count if one else 1,
             _tail(view.variable),
             writes,
+            one.of if one else "",
         )
         number = self.access(access)
         dynamic = total.value(self.builder)
@@ -143,11 +165,15 @@ class Memory:
         if constant:
             base = self.builder.const("u32", constant)
             dynamic = base if dynamic is None else self.builder.op("add_u32", dynamic, base)
+        inside = None if one else self._inside(view)  # what one index alone does is known when it runs
+        if inside is not None:
+            at = self.builder.const("u32", 0) if dynamic is None else dynamic
+            dynamic = self._either(inside, at, self.builder.const("u32", NOWHERE))
         return number, dynamic
 
-    def _last_index(self, view: View, step: Step) -> Value | None:
+    def _last_index(self, view: View, step: Step) -> Value:
         if step.count is not None:
-            return None
+            return self.builder.const("u32", step.count - 1)
         return self.builder.op("sub_u32", self.length(view), self.builder.const("u32", 1))
 
     def length(self, view: View) -> Value:
@@ -155,11 +181,13 @@ class Memory:
         access = Access(view.variable, view.variable.space or "", 4, 1, 0, 0, None, _tail(view.variable))
         return self.builder.length(self.access(access))
 
-    def site(self, kind: str, view: View, leaf: t.Scalar | t.Vec, span: Span, part: int) -> int:
+    def site(
+        self, kind: str, view: View, leaf: t.Scalar | t.Vec, span: Span, part: int, name: str | None = None
+    ) -> int:
         unit = 2 if t.element_of(leaf) == _NARROW else 4
         bytes_per_lane = unit * t.components(leaf)
         number = self.sites.number(
-            Site(kind, span, view.variable.space, view.variable.name, bytes_per_lane=bytes_per_lane, part=part)
+            Site(kind, span, view.variable.space, view.variable.name, bytes_per_lane, part, name=name)
         )
         self.builder.tally(number)
         return number

@@ -17,7 +17,7 @@ from .sites import Site
 
 @dataclass(frozen=True)
 class MemoryProbe:
-    """`kind` is banks, sectors, bounds, writers or watch; `site` and `access` by number."""
+    """`kind` is banks, sectors, bounds, writers, touched or watch; `site` and `access` by number."""
 
     kind: str
     site: int
@@ -36,7 +36,8 @@ class Inspected:
 @dataclass(frozen=True)
 class Program:
     """`code` is int32[n, 8] (see `machine.opcodes`); `rows` registers of which the first are filled before the run:
-    `inputs` by name, `constants` with their bits in every lane. `runs[i]` are the sites that count number i counts."""
+    `inputs` by name, `constants` with their bits in every lane. `runs[i]` are the sites that count number i counts, and
+    `computed[i]` how many instructions of which class at which place."""
 
     code: NDArray[np.int32]
     rows: int
@@ -45,6 +46,7 @@ class Program:
     accesses: list[Access]
     sites: list[Site]
     runs: list[list[int]]
+    computed: list[dict[tuple[str, Span], int]]
     probes: list[MemoryProbe]
     watched: list[MemoryProbe]
     inspected: list[Inspected]

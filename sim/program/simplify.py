@@ -46,7 +46,7 @@ def simplify(builder: Maker, name: str, args: tuple[Value, ...]) -> Value | None
     if kind not in ("i32", "u32", "bool") or len(args) != 2:
         return None
     left, right = args
-    if left.op == "const" and name in _COMMUTATIVE:
+    if left.op == "const" != right.op and name in _COMMUTATIVE:
         return builder.op(name, right, left)
     if right.op != "const":
         return None

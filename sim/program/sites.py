@@ -27,7 +27,7 @@ class Site:
     bytes_per_lane: int = 0
     part: int = 0
     flops: int = 0
-    name: str | None = None  # of the operation
+    name: str | None = None  # of the operation, atomic ones too
 
     @property
     def line(self) -> int:
@@ -38,6 +38,13 @@ class Site:
         """Whether an invocation that comes here does something for the result: reads or writes what others can see."""
         return self.kind in ("load", "store", "atomic") and self.space in ("storage", "workgroup", "texture")
 
+    @property
+    def takes_turns(self) -> bool:
+        """Whether lanes that meet on a word are served one after the other: atomic operations that read and write."""
+        return self.kind == "atomic" and self.name not in _PLAIN_ATOMICS
+
+
+_PLAIN_ATOMICS = ("atomicLoad", "atomicStore", "workgroupUniformLoad")  # cost what other loads and stores do
 
 NO_SITE = Site("none", Span(Source(""), 0, 0))
 

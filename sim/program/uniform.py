@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from . import ir
 from .access import Access
 from .ir import Region, Slot, Value
+from .passes import ALL, Passes
 
 _SHARED_INPUTS = frozenset(("grid_x", "grid_y", "grid_z", "subgroup_size", "subgroup_count"))
 _GROUP_INPUTS = frozenset(("group_x", "group_y", "group_z"))
@@ -31,13 +32,16 @@ class Uniformity:
     skipping: set[int] = field(default_factory=set)
 
 
-def analyse(body: Region, accesses: list[Access], slots: list[Slot], *, alone: bool) -> Uniformity:
+def analyse(
+    body: Region, accesses: list[Access], slots: list[Slot], *, alone: bool, passes: Passes = ALL
+) -> Uniformity:
     """Mark `uniform` on values and slots. `alone`: a batch is one workgroup, so workgroup_id is uniform."""
+    looked_for = "uniform" in passes
     for slot in slots:
-        slot.uniform = True
+        slot.uniform = looked_for
     parted: set[int] = set()
     while True:
-        walk = _Walk(accesses, alone, parted)
+        walk = _Walk(accesses, alone, parted, looked_for)
         walk.region(body)
         if not walk.changed:
             return walk.found
@@ -46,11 +50,12 @@ def analyse(body: Region, accesses: list[Access], slots: list[Slot], *, alone: b
 class _Walk:
     """One pass under the present assumptions; `changed` where one had to be withdrawn."""
 
-    def __init__(self, accesses: list[Access], alone: bool, parted: set[int]) -> None:
+    def __init__(self, accesses: list[Access], alone: bool, parted: set[int], looked_for: bool) -> None:
         self.found = Uniformity(parted)
         self.changed = False
         self._accesses = accesses
         self._alone = alone
+        self._looked_for = looked_for
         self._strand = self._strands = 0
         self._declared: dict[Slot, int] = {}
         self._bodies: dict[int, int] = {}  # Loop or Scope -> strand of its body
@@ -65,7 +70,7 @@ class _Walk:
     def _item(self, item: ir.Item) -> set[Leavable]:
         match item:
             case Value():
-                item.uniform = self._value(item)
+                item.uniform = self._looked_for and self._value(item)
             case ir.Set(slot=slot, value=value):
                 self._write(item, [slot], value.uniform)
             case ir.Put(block=block):
@@ -75,7 +80,7 @@ class _Walk:
                 result.uniform = False
             case ir.Load(results=results):
                 for result in results:
-                    result.uniform = self._loads_alike(item)
+                    result.uniform = self._looked_for and self._loads_alike(item)
             case ir.If():
                 return self._if(item)
             case ir.Loop():

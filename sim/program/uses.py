@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from . import ir
 from .ir import Region, Slot, Value
+from .passes import ALL, Passes
 from .uniform import Uniformity
 
 FREE = frozenset(("const", "input", "length"))  # values that no instruction computes where they stand
@@ -29,8 +30,10 @@ class Address:
     constant: int
 
 
-def split(address: Value | None) -> Address:
+def split(address: Value | None, passes: Passes = ALL) -> Address:
     """The form in which memory instructions take an address."""
+    if "address" not in passes:
+        return Address(address, None, 0)
     constant = 0
     while address is not None and address.op == "add_u32" and address.args[1].op == "const":
         constant += address.args[1].imm
@@ -52,8 +55,10 @@ def split(address: Value | None) -> Address:
 @dataclass
 class Uses:
     """`count`: uses of each value that is needed. `wide`: needed in all lanes. `copies`: reads of a variable that
-    outlive the value read. `addresses`: used as the lanes' part of an address in a loop that does not change them."""
+    outlive the value read. `addresses`: used as the lanes' part of an address in a loop that does not change them.
+    `passes`: those that are on."""
 
+    passes: Passes = ALL
     count: Counter[Value] = field(default_factory=Counter)
     wide: set[Value] = field(default_factory=set)
     slots: set[Slot] = field(default_factory=set)
@@ -71,7 +76,7 @@ def _written(item: ir.Memory | ir.Note) -> list[Value]:
             return item.values
 
 
-def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, bool]]:
+def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Iterator[tuple[Value, bool]]:
     """The values an item takes, and whether it takes them in all lanes."""
     match item:
         case Value(args=args):
@@ -85,7 +90,7 @@ def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, boo
             yield index, True
             yield value, True
         case ir.Load() | ir.Store() | ir.Atomic() | ir.Check() | ir.Note():
-            parts = split(item.address)
+            parts = split(item.address, passes)
             if parts.lane is not None:
                 yield parts.lane, True
             if parts.shared is not None:
@@ -104,9 +109,9 @@ def operands(item: ir.Item, uniformity: Uniformity) -> Iterator[tuple[Value, boo
             pass
 
 
-def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True) -> Uses:
+def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
     """Count the uses of everything that some effect depends on; `notes`: what is traced counts as one."""
-    uses = Uses()
+    uses = Uses(passes)
     # A variable nobody reads is not written either; what was written may be the only reader of another.
     while True:
         before = len(uses.slots)
@@ -133,8 +138,12 @@ class _Marker:
 
     def _item(self, item: ir.Item) -> None:
         match item:
-            case Value() | ir.Pick():
+            case Value() | ir.Pick() if "dead" in self._uses.passes:
                 return  # needed only where something needs it
+            case Value():
+                return self.need(item, not item.uniform)
+            case ir.Pick(result=result):
+                return self.need(result, True)
             case ir.Note() if not self._notes:
                 return
             case ir.Set(slot=slot) if slot not in self._uses.slots:
@@ -154,7 +163,7 @@ class _Marker:
                 self.region(body)
             case _:
                 pass
-        for value, wide in operands(item, self._uniformity):
+        for value, wide in operands(item, self._uniformity, self._uses.passes):
             self.need(value, wide)
 
     def need(self, value: Value, wide: bool) -> None:
@@ -200,6 +209,8 @@ class _Order:
         self._region(body)
         for value, read in self._reads.items():
             last = self._last.get(value, read)
+            if "copies" not in self._uses.passes:
+                self._uses.copies.add(value)
             for start, end in self._loops:
                 if read < start <= last <= end:
                     last = end
@@ -214,11 +225,11 @@ class _Order:
                     continue
                 if item.op == "get":
                     self._reads[item] = self._clock
-            for value, _ in operands(item, self._uniformity):
+            for value, _ in operands(item, self._uniformity, self._uses.passes):
                 self._touch(value)
             if isinstance(item, ir.Memory):
-                lane = split(item.address).lane
-                if lane is not None and _from_outside(base(lane), region):
+                lane = split(item.address, self._uses.passes).lane
+                if "learn" in self._uses.passes and lane is not None and _from_outside(base(lane), region):
                     self._uses.addresses.add(base(lane))
             match item:
                 case ir.Set(slot=slot):

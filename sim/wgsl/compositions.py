@@ -95,7 +95,7 @@ def _dot(ops: Ops, kind: str, a: list[Handle], b: list[Handle]) -> Handle:
 
 
 def _length(ops: Ops, kind: str, v: list[Handle]) -> Handle:
-    return ops(f"abs_{kind}", v[0]) if len(v) == 1 else ops(f"sqrt_{kind}", _dot(ops, kind, v, v))
+    return ops(f"length_{kind}", v[0]) if len(v) == 1 else ops(f"sqrt_{kind}", _dot(ops, kind, v, v))
 
 
 def _dot_product(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]:

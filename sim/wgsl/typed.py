@@ -415,6 +415,7 @@ class Module:
     requires: set[str] = field(default_factory=set)
     diagnostics: dict[str, str] = field(default_factory=dict)  # module-wide rule -> severity
     warnings: list[Diagnostic] = field(default_factory=list)
+    _pipelines: dict[str, Pipeline] = field(default_factory=dict, repr=False)
 
     @property
     def entry_points(self) -> list[Function]:
@@ -426,10 +427,16 @@ class Module:
         overrides: Mapping[str | int, Any] | None = None,
         limits: Mapping[str, int] | None = None,
     ) -> Pipeline:
-        """Choose an entry point and fix every override; see `pipeline.create_pipeline`. Raises `WgslError`."""
+        """Choose an entry point and fix every override; see `pipeline.create_pipeline`. Raises `WgslError`.
+
+        What was made before is not made again: a pipeline is not changed once it is there.
+        """
         from .pipeline import create_pipeline
 
-        return create_pipeline(self, entry, overrides or {}, limits)
+        asked = repr((entry, sorted((overrides or {}).items(), key=repr), limits))
+        if asked not in self._pipelines:
+            self._pipelines[asked] = create_pipeline(self, entry, overrides or {}, limits)
+        return self._pipelines[asked]
 
 
 @dataclass(eq=False)

@@ -3,7 +3,8 @@
 Tables of shared memory have the columns access, bytes_per_lane, wavefronts and lane_word_addresses (32 words, `-` for
 an inactive lane), and may have bank_conflicts. `h200_partial_masks.csv` is ours; others are read from the folder
 `hardware` beside the conformance data, where there is one. `h200_accesses.csv` has shared and global memory, in byte
-addresses, as `measure_accesses.py` says.
+addresses, as `measure_accesses.py` says, and so has `h200_scattered_atomics.csv`: atomic operations on the words of one
+line, of which one lane goes to another line.
 """
 
 import csv
@@ -87,3 +88,45 @@ def test_loads_and_stores_cost_what_the_gpu_counted(memory, access, width):
             wrong.append((cost, row))
     assert len(rows) >= 90
     assert not wrong
+
+
+# ---- atomic operations -------------------------------------------------------------------------------
+
+SCATTERED = list(csv.DictReader(Path(__file__).with_name("h200_scattered_atomics.csv").open()))
+LINE = 128
+
+
+def same_word_of_another_line(addresses, active):
+    """Whether two active lanes ask for one word of different lines."""
+    asked = {address for address, on in zip(addresses, active, strict=True) if on}
+    return len({address % LINE for address in asked}) < len(asked)
+
+
+def test_shared_atomics_cost_what_the_gpu_counted():
+    rows = [row for row in ACCESSES if (row["memory"], row["access"]) == ("shared", "atomic")]
+    assert len(rows) == 205
+    assert [row for row in rows if NVIDIA.shared_atomic_wavefronts(*lanes(row)) != int(row["wavefronts"])] == []
+
+
+def test_global_atomics_cost_what_the_gpu_counted_where_no_lanes_share_a_word_of_different_lines():
+    rows = [row for row in ACCESSES if (row["memory"], row["access"]) == ("global", "atomic")]
+    more = {True: [], False: []}
+    for row in rows:
+        addresses, active = lanes(row)
+        over = int(row["sectors"]) - NVIDIA.global_atomic_sectors(addresses, active)
+        more[same_word_of_another_line(addresses, active)].append(over)
+    assert len(more[False]) > 100
+    assert set(more[False]) == {0}
+    assert sorted(over for over in more[True] if over) == [1] * 6 + [2]  # a hash of where the buffer lies parts these
+
+
+def test_a_lane_elsewhere_makes_the_gpu_pass_one_sector_more_at_times_and_only_before_the_lane_that_it_meets():
+    parted = 0
+    for row in SCATTERED:
+        addresses, active = lanes(row)
+        over = int(row["sectors"]) - NVIDIA.global_atomic_sectors(addresses, active)
+        away = addresses.index(max(addresses))
+        met = [lane for lane in range(away + 1, 32) if addresses[lane] == addresses[away] % LINE]
+        assert over in ((0, 1) if met else (0,))
+        parted += over
+    assert (parted, len(SCATTERED)) == (19, 155)

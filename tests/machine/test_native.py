@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -78,3 +80,22 @@ def test_a_part_that_a_process_cannot_load_alone_is_noticed(copy):
 def test_arrays_of_other_types_are_refused():
     with pytest.raises(TypeError, match="other arrays"):
         native.machine_for(set())(np.zeros(3, np.float32))
+
+
+def test_threads_load_one_after_the_other(monkeypatch):
+    """LLVM's engine crashes where two threads add to it at once."""
+
+    class Slow:
+        inside, most, run = 0, 0, None
+
+        def load(self, opcodes):
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+            time.sleep(0.02)
+            self.inside -= 1
+
+    slow = Slow()
+    monkeypatch.setattr(native, "_machine", lambda: slow)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(native.machine_for, [set()] * 4))
+    assert slow.most == 1

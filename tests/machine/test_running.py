@@ -88,6 +88,19 @@ def test_compare_and_exchange():
     assert run(source, size=9).outputs["y"].tolist() == [*expected, cell]
 
 
+def test_the_operands_of_an_atomic_are_evaluated_in_order():
+    """Spec: "Order of Execution": the arguments from left to right, an index within the first among them."""
+    source = """
+    var<private> calls: u32;
+    fn next() -> u32 { calls += 1u; return calls; }
+    @group(0) @binding(1) var<storage, read_write> cells: array<atomic<u32>, 4>;
+    """
+    cells = np.zeros(4, np.uint32)
+    body = "let old = atomicExchange(&cells[next()], 10u * next()); y[i] = old;"
+    done = run(source + entry(body, 1), size=1, bindings={"y": np.zeros(1, np.uint32), "cells": cells})
+    assert done.outputs["cells"].tolist() == [0, 20, 0, 0]
+
+
 @pytest.mark.parametrize(("policy", "after"), [("clamp", [1, 3]), ("zero", [1, 1]), ("wrap", [2, 2])])
 def test_atomics_past_the_end(policy, after):
     source = "@group(0) @binding(1) var<storage, read_write> cells: array<atomic<u32>, 2>;" + entry(

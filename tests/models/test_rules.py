@@ -242,3 +242,48 @@ def test_the_compiled_form_agrees(compiled, access, before, after):
         device.global_lines(addresses, width, active),
         sum(active) * width // 4,
     )
+
+
+# ---- atomic operations -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "wavefronts", "sectors", "turns"),
+    [
+        ([0] * 32, 32, 32, 32),  # all on one word: 32-way
+        (LANES, 1, 4, 1),
+        ([2 * lane for lane in LANES], 2, 8, 1),
+        ([lane // 2 for lane in LANES], 2, 4, 2),  # two lanes a word: each sector passed twice
+        ([32 * lane for lane in LANES], 32, 32, 1),  # one bank; as many sectors as words
+        ([0] * 4 + [1] * 2 + [8], 4, 5, 4),  # the busiest word of each sector: 4 and 1
+        ([lane % 2 * 32 for lane in LANES], 32, 32, 16),  # two words of one bank
+    ],
+)
+def test_lanes_take_turns_at_a_word(words, wavefronts, sectors, turns):
+    at = [4 * word for word in words]
+    assert NVIDIA.shared_atomic_wavefronts(at) == wavefronts
+    assert NVIDIA.global_atomic_sectors(at) == sectors
+    assert NVIDIA.atomic_turns(at) == turns
+    assert NVIDIA.ideal_shared_atomic_wavefronts(at) == 1
+
+
+def test_wide_subgroups_go_to_the_banks_in_groups():
+    assert AMD_CDNA.shared_atomic_wavefronts([4 * lane for lane in range(64)]) == 2
+    assert AMD_CDNA.ideal_shared_atomic_wavefronts([0] * 64) == 2
+    assert AMD_CDNA.shared_atomic_wavefronts([0] * 64) == 64
+
+
+@given(st.lists(st.integers(0, 70), min_size=32, max_size=32), st.lists(st.booleans(), min_size=32, max_size=32))
+@settings(deadline=None)
+def test_atomics_by_a_second_statement_of_the_rule(words, active):
+    on = [word for word, here in zip(words, active, strict=True) if here]
+    lanes_of = {word: on.count(word) for word in on}
+    busiest = defaultdict(int)
+    for word, count in lanes_of.items():
+        busiest[word // 8] = max(busiest[word // 8], count)
+    banks = [word % 32 for word in on]
+    at = [4 * word for word in words]
+    assert NVIDIA.shared_atomic_wavefronts(at, active) == max(map(banks.count, banks), default=0)
+    assert NVIDIA.ideal_shared_atomic_wavefronts(at, active) == bool(on)
+    assert NVIDIA.global_atomic_sectors(at, active) == sum(busiest.values())
+    assert NVIDIA.atomic_turns(at, active) == max(lanes_of.values(), default=0)

@@ -10,7 +10,8 @@ from tests.conftest import ROOT
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install 'bankshot[notebooks]'")
 
-from oracle.reports.figures import Drawing, slot_epochs
+from oracle.probing.timeline import sizes_of, timeline
+from oracle.reports.figures import Drawing
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 DOCUMENTS = ["000", "001", "002", "003", "004"]
@@ -78,9 +79,11 @@ def counts(trace, variable, kind):
 
 def test_two_slots_are_never_written_and_read_between_the_same_barriers():
     double, single = names_of("000")["double"], names_of("000")["single"]
+    line = timeline(double.requests, sizes_of(double.run.pipeline))
+    assert line.regions == {"a_tile": 2, "b_tile": 2}
     for array in ("a_tile", "b_tile"):
         for slot in range(2):
-            written, read = (set(slot_epochs(double, array, kind, slot, 2)) for kind in ("store", "load"))
+            written, read = ({each.epoch for each in line.of(array, slot, kind)} for kind in ("write", "read"))
             assert written
             assert read
             assert not written & read

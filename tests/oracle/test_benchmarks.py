@@ -1,38 +1,76 @@
-"""The benchmark's arithmetic, and that its command runs."""
+"""The benchmark's arithmetic, that its command runs, and that the peers compute what the kernels do."""
 
 import pytest
 from click.testing import CliRunner
 
 from benchmarks import __main__ as bench
+from benchmarks.figures import Spread, rates, ratios
+from benchmarks.growth import Growth
+from benchmarks.page import Document, write
+from benchmarks.peers import HERE, PEERS, peers, way
+from benchmarks.ways import Way
 
 
-def test_figures_are_medians_and_ratios():
-    seconds = {
-        "simulator, plain": [1, 2, 9],
-        "simulator, all counters": [3, 3, 2],
-        "simulator, all probes": [4, 4, 4],
-        "wgpu": [6, 6, 7],
-        "BLAS": [0.5],
-    }
-    figures = bench._figures(seconds, 4e9)
-    assert figures["seconds"]["simulator, plain"] == {"min": 1, "median": 2, "max": 9, "gflops": 2.0}
-    assert figures["speed_ratios"] == {
-        "simulator, plain / wgpu": 3.0,
-        "simulator, all counters / wgpu": 2.0,
-        "simulator, all probes / wgpu": 1.5,
-        "simulator, plain / simulator, all counters": 1.5,
-        "simulator, plain / simulator, all probes": 2.0,
-        "BLAS / simulator, plain": 4.0,
-    }
+def test_rates_are_of_the_work_that_each_way_did():
+    """A peer that does a hundredth of the work in the same time is a hundred times as slow."""
+    seconds = {"simulator, races": [1.0, 2.0, 4.0], "Oclgrind, races": [2.0, 2.0, 2.0]}
+    per_second = rates(seconds, {"simulator, races": 4e9, "Oclgrind, races": 4e7})
+    assert per_second == {"simulator, races": [4e9, 2e9, 1e9], "Oclgrind, races": [2e7, 2e7, 2e7]}
+    assert ratios(per_second) == {("simulator, races", "Oclgrind, races"): Spread(50, 100, 200)}
 
 
-@pytest.mark.usefixtures("adapter")
+def test_ratios_are_taken_round_by_round():
+    """Rounds that are slow for both leave the ratio alone."""
+    (ratio,) = ratios({"simulator, plain": [8.0, 2.0, 4.0], "wgpu": [4.0, 1.0, 2.0]}).values()
+    assert ratio == Spread(2, 2, 2)
+
+
+def test_cost_per_workgroup():
+    spreads = tuple(Spread(s, s, s) for s in (1.0, 1.8, 4.8))
+    assert Growth((10, 20, 40), {"plain": spreads}).unevenness("plain") == pytest.approx(0.12 / 0.09)
+
+
+@pytest.mark.usefixtures("lavapipe")  # what it compares with, unless told otherwise
 def test_the_command_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "OUTPUT", tmp_path)
-    cases = [f"{bench.ROOT}/shaders/{each}" for each in ("matmul.toml:matmul:M=64,K=16,N=64", "swiglu.toml::M=1,K=4")]
-    result = CliRunner().invoke(bench.main, [*cases, "--rounds", "1"])
+    kernels = ["shaders/matmul.toml:matmul:M=128,K=16,N=64", "shaders/swiglu.toml::M=4,K=64"]
+    page = tmp_path / "page.md"
+    result = CliRunner().invoke(bench.main, [*kernels, "--rounds", "1", "--page", str(page)])
     assert result.exit_code == 0, result.output
-    assert "speed ratios" in result.stdout
-    assert "BLAS" in (tmp_path / "matmul_64x16x64.json").read_text()
-    assert "BLAS" not in (tmp_path / "swiglu_1x4.json").read_text()
-    assert CliRunner().invoke(bench.main, [f"{cases[0]},K=x"]).exit_code == 2
+    assert "times as fast" in result.stdout
+    assert (tmp_path / "matmul_128x16x64.json").exists()
+    assert "BLAS / simulator, plain" in page.read_text()
+    assert "From 1 to 2 workgroups" in page.read_text()
+    for wrong in (["shaders/matmul.toml:matmul:M=x"], ["--page", "none/page.md"]):
+        assert CliRunner().invoke(bench.main, wrong).exit_code == 2
+
+
+def test_the_page_shows_medians_with_extremes(tmp_path):
+    way = Way("simulator, plain", 2e9, lambda: 1.0, "outputs only")
+    spread = Spread(0.5, 1.0, 2000.0)
+    machine = {"cores": 2, "processor": "abacus", "python": "3.11"}
+    document = Document("k", "N=1", machine, 3, (way,), {way.name: spread}, {way.name: Spread(1e9, 2e9, 4e9)},
+                        {("simulator, plain", "wgpu"): spread}, ("Oclgrind: no",))  # fmt: skip
+    write(tmp_path / "p.md", document, Growth((1, 2), {"plain": (Spread(1, 1, 1), Spread(2, 2, 2))}))
+    text = (tmp_path / "p.md").read_text()
+    assert "| simulator, plain | 1 (0.5 to 2,000) | 2,000 (1,000 to 4,000) | outputs only |" in text
+    assert "| simulator, plain / wgpu | 1 (0.5 to 2,000) |" in text
+    assert "- Oclgrind: no" in text
+    assert "plain: 1000.00 ms a workgroup" in (tmp_path / "p.svg").read_text()
+
+
+@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
+def test_a_peer_computes_what_the_kernel_does(peer):
+    """What it computes is held against the reference on the way."""
+    why = peer.missing()
+    if why is not None:
+        pytest.skip(why)
+    case = bench._case("shaders/matmul.toml:matmul")
+    # Two workgroups of 64 x 64, as many fused multiply-adds for each unit of depth.
+    assert way(peer, case, HERE / f"matmul{peer.suffix}").flops == 2 * 2 * 64 * 64 * (peer.depths[1] - peer.depths[0])
+
+
+def test_a_kernel_that_nobody_transliterated_has_no_such_peers():
+    found, absent = peers(bench._case("shaders/swiglu.toml"))
+    assert [why for why in absent if why.startswith("Oclgrind:")] == ["Oclgrind: nobody has written swiglu.cl"]
+    assert not any("Oclgrind" in way.name for way in found)

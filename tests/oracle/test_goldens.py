@@ -21,7 +21,7 @@ def golden(y=Y, arrays=False, **given):
         "adapter": None, "counters": {"flops": 12, "barriers": 1, "thread_utilization": 1 / 3},
         "lines": (Line("k.wgsl", 3, "let é = x[i];", {"flops": 12}),),
     }  # fmt: skip
-    outputs = {"y": goldens._digest(y)}
+    outputs = {"y": goldens.digest(y)}
     return goldens.Golden(**facts | given, outputs=outputs, arrays={"y": y} if arrays else {})
 
 

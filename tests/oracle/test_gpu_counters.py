@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import replace
+from math import prod
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,12 +11,16 @@ from click.testing import CliRunner
 
 import sim
 from oracle.cli import main
-from oracle.errors import UsageError
+from oracle.errors import Lacking, UsageError
 from oracle.kernels import cases
+from oracle.kernels.toml import is_manifest
 from oracle.probing import counters as gpu_counters
 from oracle.probing.counters import diff_counters
 from oracle.probing.instrument import instrument
 from sim.counters import SiteCounters
+
+SHADERS = Path(__file__).parents[2] / "shaders"
+MANIFESTS = sorted(path for path in SHADERS.rglob("*.toml") if is_manifest(path))
 
 # Every way in which control can part, and every kind of access: subgroups issue the same things at the same time only
 # where the path to them is the same.
@@ -140,6 +146,19 @@ def test_a_grid_whose_log_would_be_too_long_is_cut(adapter, branchy, monkeypatch
     assert diff.cut
     assert diff.grid == (1, 2, 1)  # 3 x 2 workgroups have some 23,000 rows; the longest axis is halved until they fit
     assert told(diff) == []
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
+def test_the_first_kernel_of_every_manifest_is_counted_alike(any_adapter, path):
+    """`bankshot diff --counters shaders` does so for all of them, at their default sizes."""
+    plan, *_ = cases.plans([path], cases.Request(quick=True))
+    case = plan.case(min(plan.shapes, key=lambda shape: prod(shape.dims.values())))
+    try:
+        diff = diff_counters(case, any_adapter.profile or "nvidia", any_adapter.name)
+    except Lacking as error:
+        pytest.skip(str(error))
+    assert told(diff) == []
+    assert diff.outputs_equal
 
 
 PAD = """\

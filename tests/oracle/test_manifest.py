@@ -82,7 +82,7 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ("source =", "sauce =", "k.toml:1: [kernel] lacks `source`; is `sauce` meant to be it?"),
         ('"k.wgsl"', '"x.wgsl"', "x.wgsl does not exist"),
         ("M = 6", "M = -6", "k.toml:4: `M` is to be a whole number above 0, not -6"),
-        ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` uses Q, which [kernel] dims does not have"),
+        ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` is no dimension; [kernel] dims has M"),
         ('"ceil(N / 3)"', '"ceil(N /"', "k.toml:5: `ceil(N /` is not arithmetic"),
         (
             'dtype = "f32"',

@@ -101,6 +101,41 @@ def test_a_hostile_shader_is_text(tmp_path):
     assert "race" in "".join(Page(text).words)
 
 
+WRONG = """\
+@group(0) @binding(0) var<storage, read> X: array<f32>;
+@group(0) @binding(1) var<storage, read_write> Y: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x > 8u && id.x < arrayLength(&Y) { Y[id.x] = -X[id.x] / (1.0 + exp(-X[id.x])); }
+}
+"""
+MANIFEST = """\
+[kernel]
+source = "wrong.wgsl"
+reference = "silu"
+dims = { N = 100 }
+dispatch = ["ceil(N / 64)"]
+bind = 0
+"""
+
+
+def test_a_differing_output_is_drawn_with_its_likely_cause(tmp_path):
+    """Nobody writes the first nine elements, the others have the wrong sign."""
+    (tmp_path / "wrong.wgsl").write_text(WRONG)
+    arrays = "".join(
+        f'[bind.{name}]\ndtype = "f32"\nshape = ["N"]\ninit = "{init}"\n'
+        for name, init in (("X", "normal"), ("Y", "unwritten"))
+    )
+    (tmp_path / "wrong.toml").write_text(MANIFEST.replace("bind = 0\n", arrays))
+    page = tmp_path / "page.html"
+    assert audit(tmp_path, page=page).exit_code == 1
+    words = " ".join(" ".join(Page(page.read_text(encoding="utf-8")).words).split())
+    assert "likely wrong sign: the 100 elements that differ are minus what reference silu gives" in words
+    assert "a patch is 1 \u00d7 2 elements. Its worst element, times the bound: from" in words
+    assert "rows 0 to 0, columns 8 to 9: 2 of 2 differ, the worst not a number, or infinite" in words
+    assert "nobody" in words
+
+
 def test_a_page_that_cannot_be_written_is_said_so(tmp_path):
     result = audit(SHADERS / "ffn" / "silu.toml", page=tmp_path / "none" / "page.html")
     assert result.exit_code == 2

@@ -13,6 +13,7 @@ import sim
 from oracle import audit, diff, gpu  # all before one is patched, which others import from
 from oracle.audit import EVERYTHING
 from oracle.cli import main
+from oracle.diagnosis.mismatch import Diagnosis
 from oracle.errors import NoAdapter, TooLarge
 from oracle.references import Expected, registry
 from oracle.reports.listing import ADDED, against_ideal, compact, listing
@@ -78,7 +79,9 @@ class Run:
     )
     pipeline: SimpleNamespace | None = None
     loose: frozenset = frozenset()
-    coverage: Coverage = Coverage("all", 2, 2)
+    coverage: Coverage = field(default_factory=lambda: Coverage("all", 2, 2))
+    instructions: tuple = ()
+    traffic: tuple = ()
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"
@@ -107,6 +110,8 @@ def world(monkeypatch, tmp_path):
     """A folder with one kernel, a simulator and a GPU that double numbers, and knobs to make them fail."""
     knobs = SimpleNamespace(folder=tmp_path, findings=[], gpu_error=0.0, sim_error=0.0, devices=[], no_adapter=False)
     knobs.workgroup_bytes = 0
+    # A run that is made up cannot be made once more.
+    monkeypatch.setattr(audit, "diagnose", lambda mismatch: Diagnosis("fma contraction", "with fma fused, all agree"))
     (tmp_path / "twice.wgsl").write_text(WGSL)
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
@@ -148,6 +153,7 @@ def world(monkeypatch, tmp_path):
 
     monkeypatch.setattr(sim, "simulate", simulate)
     monkeypatch.setattr(audit, "check_module", lambda kernel: None)
+    monkeypatch.setattr(audit, "fit", lambda case, module: None)
     monkeypatch.setattr(audit, "run_on_gpu", run_on_gpu)
     monkeypatch.setattr(diff, "run_on_gpu", run_on_gpu)
     monkeypatch.setattr(gpu, "require_adapter", require_adapter)
@@ -212,7 +218,24 @@ def test_a_gpu_that_disagrees(world):
     assert result.exit_code == 1
     assert "1 of 64 elements (1.56%), rule exact, up to " in result.stdout
     assert re.search(r"\[0\] .* 0x[0-9a-f]{8} +0x[0-9a-f]{8} .* workgroup \(0, 0, 0\) lane 0", result.stdout)
+    assert "likely fma contraction: with fma fused, all agree" in result.stdout
     assert "audit: 0 of 1 cases clean" in result.stdout
+
+
+def test_a_likely_cause_is_in_every_report(world):
+    world.sim_error = 1.0
+    cause = "likely fma contraction: with fma fused, all agree"
+    page = world.folder / "page.html"
+    told = bankshot("audit", world.folder, "--set", "N=64", "--format", "github", "--html", page).stdout
+    assert [line for line in told.splitlines() if line.startswith("::error") and cause in line]
+    assert cause in page.read_text()
+    (case,) = json.loads(bankshot("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
+    assert case["likely"] == ["fma contraction"]
+    assert case["outputs"][0]["likely"] == {"class": "fma contraction", "evidence": "with fma fused, all agree"}
+    assert bankshot("audit", world.folder, "--set", "N=64").stdout.count(cause) == 2  # reference, GPU
+    world.sim_error = 0.0
+    (case,) = json.loads(bankshot("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
+    assert (case["likely"], case["outputs"][0]["likely"]) == ([], None)
 
 
 def test_free_outputs_of_a_gpu_are_held_against_the_reference(world):
@@ -475,5 +498,5 @@ def test_outputs_and_counters_have_their_places(world):
     }
     (output,) = [r["message"]["text"] for r in results if r["ruleId"] == "output"]
     assert output.startswith("y against wgpu on llvmpipe (LLVM 15): 1 of 64 elements (1.56%), rule exact, up to ")
-    assert re.search(r"; worst \[0\]: \S+ for \S+, written by workgroup \(0, 0, 0\) lane 0$", output)
+    assert re.search(r"; worst \[0\]: \S+ for \S+, written by workgroup \(0, 0, 0\) lane 0; likely .*$", output)
     assert places == {"output": ("twice.wgsl", None), "counter": ("twice.toml", 22)}

@@ -123,7 +123,7 @@ def test_idle_lanes_are_reported_by_cause(shader):
     """Of 2 x 64 invocations 40 of each workgroup pass: 24 of the 64 lanes that issue are behind the guard."""
     shader.write_text(STRIDED.replace("workgroupBarrier();", "if i >= 40u { return; }"))
     out = bankshot("audit", shader, "nvidia", "--listing", "none").stdout
-    assert re.search(r"idle lanes, of those issued +[0-9.]+% behind a guard *\n", out)
+    assert re.search(r"idle lanes, of those issued +([0-9.]+%): \1 behind a guard *\n", out)
     (case,) = json.loads(bankshot("audit", shader, "nvidia", "--json").stdout)["cases"]
     store = next(s for s in case["sites"] if (s["kind"], s["name"]) == ("store", "y"))
     assert [store[name] for name in ("active_lanes", "idle_guard", "idle_overhang")] == [80, 48, 0]

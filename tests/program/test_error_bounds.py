@@ -203,6 +203,13 @@ def test_subnormal_numbers_may_be_flushed():
     assert halves.bounds["y"].min() >= 2.0**-10
 
 
+def test_the_length_of_a_scalar_may_be_the_root_of_its_square():
+    a = np.full(64, f32(1e-30))
+    assert run("y[i] = length(a);", a).bounds["y"].min() >= float(a[0])
+    assert run("y[i] = distance(a, 0.0);", a).bounds["y"].min() >= float(a[0])
+    assert run("y[i] = length(a);", a * f32(-1e30)).bounds["y"].max() < 1e-6
+
+
 def test_overflow_leaves_nothing_to_say():
     assert unbounded(run("y[i] = a * 3e38;", [1.0] * 32 + [1.2] * 32)) == list(range(32, 64))
     assert unbounded(run("y[i] = a * 2.0h;", [32000.0] * 32 + [33000.0] * 32, kind="f16")) == list(range(32, 64))
@@ -307,6 +314,22 @@ def test_integers_made_of_floats_have_a_bound_of_nothing_or_everything():
     x = np.array([1.0, 2.0, 1.5, 100 / 1.1], f32)
     done = sim.simulate(source, grid=1, bindings={"x": x, "n": np.zeros(2, np.uint32)})
     assert done.bounds["n"].tolist() == [0.0, np.inf]
+
+
+def test_integers_beside_floats_too():
+    source = """
+        struct S { n: vec2i, f: f32, m: array<u32, 3> }
+        @group(0) @binding(0) var<storage, read_write> s: array<S>;
+        @compute @workgroup_size(2) fn main(@builtin(local_invocation_index) i: u32) {
+            s[i].f = s[i].f * 0.1;
+            s[i].n.y = bitcast<i32>(s[i].f);
+            s[i].m[1]++;
+        }
+    """
+    given = np.tile(np.array([0, 0, np.array(3, f32).view(np.uint32), 7, 7, 7], np.uint32), (2, 1))
+    for row in sim.simulate(source, grid=1, bindings={"s": given}, probes="none").bounds["s"]:
+        assert (row == np.inf).tolist() == [False, True, False, False, False, False]
+        assert 0 < row[2] < 1e-7
 
 
 def test_bytes_and_structured_arrays_have_a_bound_for_each_word():

@@ -1,7 +1,10 @@
 """An index that WGSL keeps inside is told of, wherever it is; one that is inside is not."""
 
+import numpy as np
 import pytest
 from dispatch import run
+
+import sim
 
 NESTED = "struct Row { cells: array<u32, 2> } var<workgroup> rows: array<Row, 3>;"
 
@@ -15,7 +18,7 @@ NESTED = "struct Row { cells: array<u32, 2> } var<workgroup> rows: array<Row, 3>
         ("", "y[i] = array(1u, 2u, 3u)[i];", "index 3 of array(1u, 2u, 3u), which has 3 elements", 1),
         ("var<private> p: array<u32, 3>;", "y[i] = p[i];", "index 3 of p, which has 3 elements", 1),
         ("", "var a: array<u32, 3>; let q = &a; y[i] = q[i - 1u];", "index -1 of q, which has 3 elements", 1),
-        (NESTED, "rows[0].cells[i] = 1u; y[i] = i;", "store of rows[2], which has 2 elements", 2),
+        (NESTED, "rows[0].cells[i] = 1u; y[i] = i;", "store of rows[0].cells[2], which has 2 elements", 2),
         (NESTED, "rows[i / 2u].cells[i] = 1u; y[i] = i;", "index 2 of rows[i / 2u].cells, which has 2 elements", 2),
         (NESTED, "rows[i].cells[i % 2u] = 1u; y[i] = i;", "index 3 of rows, which has 3 elements", 1),
     ],
@@ -40,3 +43,90 @@ def test_nothing_is_looked_at_without_the_probe():
     assert plain.findings == []
     assert len(plain.program.code) < len(looked.program.code)
     assert {site.site.kind for site in looked.sites} == {"store"}
+
+
+# ---- what becomes of it ------------------------------------------------------------------------------
+
+GRID = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32, 4>;
+@group(0) @binding(1) var<storage, read_write> a: array<vec4<u32>, 2>;
+@group(0) @binding(2) var<storage, read_write> c: array<array<atomic<u32>, 2>, 2>;
+var<private> p: array<u32, 3>;
+@compute @workgroup_size(1) fn main() {
+    let five = 5u + y[0];
+    let one = 1u + y[0];
+    BODY
+}
+"""
+POLICIES = ("clamp", "zero", "wrap")
+
+
+def outputs(body, policy, **more):
+    given = {"y": np.zeros(4, np.uint32), "a": np.arange(1, 9, dtype=np.uint32), "c": np.zeros(4, np.uint32)}
+    return sim.simulate(GRID.replace("BODY", body), grid=1, bindings=given, out_of_bounds=policy, **more)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("y[0] = a[one][five];", (8, 0, 6)),  # past the last component of a vector
+        ("y[0] = a[five][one];", (6, 0, 6)),
+        ("y[0] = a[five][five];", (8, 0, 6)),
+        ("for (var k = 0u; k < 3u; k++) { p[k] = k + 1u; } y[0] = p[five];", (3, 0, 3)),
+        ("p[0] = 7u; p[five] = 9u; y[0] = p[0] * 100u + p[2] * 10u;", (790, 700, 790)),
+        ("p[1] = 4u; p[five - 1u] = 9u; y[0] = p[1] * 10u + p[2];", (49, 40, 90)),
+        ("var v = vec3(1u, 2u, 3u); v[five - 1u] = 9u; y[0] = v.x * 100u + v.y * 10u + v.z;", (129, 123, 193)),
+        ("y[0] = array(5u, 6u)[five];", (6, 0, 6)),
+    ],
+)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_loads_and_variables_past_the_end(body, expected, policy):
+    assert outputs(body, policy).outputs["y"][0] == expected[POLICIES.index(policy)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "a", "c"),
+    [
+        ("clamp", [1, 2, 3, 4, 5, 6, 7, 99], [0, 0, 0, 1]),
+        ("zero", [1, 2, 3, 4, 5, 6, 7, 8], [0, 0, 0, 0]),
+        ("wrap", [1, 2, 3, 4, 5, 99, 7, 8], [0, 0, 0, 1]),
+    ],
+)
+def test_stores_and_atomics_past_the_end(policy, a, c):
+    done = outputs("a[one][five] = 99u; atomicAdd(&c[one][five], 1u);", policy)
+    assert done.outputs["a"].tolist() == a
+    assert done.outputs["c"].tolist() == c
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_is_inside_is_as_it_was_under_every_policy(policy):
+    body = "a[one][one] = 9u; p[one] = a[one - 1u][one]; y[0] = p[one]; atomicAdd(&c[one][one], 2u);"
+    done = outputs(body, policy)
+    assert done.outputs["y"][0] == 2
+    assert done.outputs["a"].tolist() == [1, 2, 3, 4, 5, 9, 7, 8]
+    assert done.outputs["c"].tolist() == [0, 0, 0, 2]
+    assert done.findings == []
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        ("y[0] = a[one][five];", "harmful"),
+        ("a[one][five] = 99u;", "harmful"),
+        ("y[0] = p[five];", "unseen"),  # zeros, wherever
+        ("p[0] = 3u; y[0] = p[five + 1u];", "harmful"),  # wrapped around, it is the first
+    ],
+)
+def test_a_replay_tells_whether_it_matters(body, verdict):
+    (finding,) = outputs(body, "clamp").findings
+    assert (finding.code, finding.verdict) == ("out-of-bounds", verdict)
+
+
+def test_of_one_element_there_are_no_elements():
+    (finding,) = outputs("var one_cell: array<u32, 1>; one_cell[one] = 1u; y[0] = one_cell[0];", "clamp").findings
+    assert finding.message == "index 1 of one_cell, which has 1 element"
+
+
+def test_a_pointer_is_named_with_what_it_leads_into():
+    (finding,) = outputs("let row = &a[1]; (*row)[five] = 1u;", "clamp").findings
+    assert finding.message == "store of (*row)[5] in a, which has 4 elements"

@@ -107,6 +107,7 @@ _FLOAT: tuple[tuple[str, Callable[..., Any], str], ...] = (
     ("sign", lambda a: float(_sign(a)), "T -> T"),
     ("step", lambda edge, x: float(edge <= x), "T T -> T"),
     ("saturate", _saturated, "T -> T"),
+    ("length", _absolute, "T -> T"),
     ("convert_af_f32", np.float32, "af -> f32"),
     ("convert_af_f16", lambda a: round_double_to_f16(np.float64(a)), "af -> f16"),
     ("convert_af_i32", _truncating(*_I32), "af -> i32"),

@@ -54,7 +54,7 @@ def round_double_to_f16(a: np.float64) -> np.float32:
 
 # ---- operations ------------------------------------------------------------------------------------------
 
-_EXACT = "neg abs floor ceil trunc round modf_whole modf_fract sign step saturate frexp_fract frexp_exp"
+_EXACT = "neg abs length floor ceil trunc round modf_whole modf_fract sign step saturate frexp_fract frexp_exp"
 _ROUNDED_UNARY = "sqrt fract"
 _ROUNDED_BINARY = "add sub mul div rem"
 

@@ -52,6 +52,12 @@ def abs_(a: np.float32) -> np.float32:
     return float_of(np.uint32(bits_of(a) & ~_SIGN))
 
 
+@op("T -> T", "f32")
+def length(a: np.float32) -> np.float32:
+    """Of a scalar. Others may compute sqrt(a * a), which overflows, or is zero, where this does not."""
+    return float_of(np.uint32(bits_of(a) & ~_SIGN))
+
+
 @op("T T T -> T", "f32", flops=2)
 def fma(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
     """a * b + c, rounded once.

@@ -137,7 +137,7 @@ _COMPOSED = (
         "length",
         "(T) -> T; T: anyfloat",
         "(vecN<T>) -> T; T: anyfloat",
-        accuracy=inherits("sqrt(dot(x, x))"),
+        accuracy=inherits("sqrt(x * x)"),  # of a vector sqrt(dot(x, x)), as it is composed
     ),
     _compose(
         "mix",

@@ -1,0 +1,43 @@
+"""How the simulator's cost grows with the work: more and more rows of one dispatch's grid, on the same bindings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from oracle import gpu
+from oracle.kernels.manifest import Case
+
+from .figures import Spread
+from .ways import Simulator, Way, measure
+
+PROBES = {"plain": "none", "all probes": "all"}
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """`workgroups` of each dispatch; for each of `PROBES`, the seconds that each took."""
+
+    workgroups: tuple[int, ...]
+    seconds: dict[str, tuple[Spread, ...]]
+
+    def unevenness(self, name: str) -> float:
+        """What a workgroup costs in the dispatch where it is dearest, by what it does where it is cheapest."""
+        costs = [taken.least / count for taken, count in zip(self.seconds[name], self.workgroups, strict=True)]
+        return max(costs) / min(costs)
+
+
+def growth(case: Case, adapter: gpu.AdapterInfo, rounds: int) -> Growth:
+    x, y, z = case.grid
+    cases = [replace(case, grid=(x, rows, z)) for rows in range(1, y + 1)]
+    ways = [_way(each, kind, adapter) for each in cases for kind in PROBES]
+    taken = iter(measure(ways, rounds).values())
+    spreads = [{kind: Spread.of(next(taken)) for kind in PROBES} for _ in cases]
+    return Growth(
+        workgroups=tuple(x * rows * z for rows in range(1, y + 1)),
+        seconds={kind: tuple(each[kind] for each in spreads) for kind in PROBES},
+    )
+
+
+def _way(case: Case, kind: str, adapter: gpu.AdapterInfo) -> Way:
+    simulator = Simulator.of(case, adapter.profile or gpu.FALLBACK)
+    return Way(f"{kind}, grid {case.grid}", 0.0, lambda: simulator.seconds(PROBES[kind]))

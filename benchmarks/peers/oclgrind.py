@@ -1,0 +1,59 @@
+"""Oclgrind, an interpreter of OpenCL C with a race detector: its runner takes a kernel and data as text."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from oracle import gpu
+from oracle.errors import UsageError
+from oracle.kernels.manifest import Case
+from oracle.kernels.reflect import check_module, entry_point
+
+RUNNER = "oclgrind-kernel"
+
+
+def missing() -> str | None:
+    return None if shutil.which(RUNNER) else f"there is no {RUNNER}; on Debian and Ubuntu: apt-get install oclgrind"
+
+
+def plain(case: Case, text: Path) -> tuple[float, np.ndarray]:
+    return _run(case, text)
+
+
+def races(case: Case, text: Path) -> tuple[float, np.ndarray]:
+    return _run(case, text, "--data-races")
+
+
+def _run(case: Case, text: Path, *options: str) -> tuple[float, np.ndarray]:
+    with tempfile.NamedTemporaryFile("w", suffix=".sim") as file:
+        file.write(_script(case, text))
+        file.flush()
+        start = time.perf_counter()
+        done = subprocess.run([RUNNER, *options, file.name], capture_output=True, text=True, check=False)
+        seconds = time.perf_counter() - start
+    if done.returncode or done.stderr.strip():
+        raise UsageError(f"{RUNNER} failed: {(done.stderr or done.stdout).strip()[:500]}")
+    return seconds, np.array(re.findall(r"\] = (\S+)$", done.stdout, re.MULTILINE), np.float32)
+
+
+def _script(case: Case, text: Path) -> str:
+    """What the runner reads: the sizes of the grid, and, for each parameter, bytes, a type and numbers."""
+    entry = entry_point(check_module(case.kernel), case.kernel.entry)
+    size = check_module(case.kernel).pipeline(entry.name, case.kernel.overrides).workgroup_size
+    invocations = (groups * lanes for groups, lanes in zip(case.grid, size, strict=True))
+    lines = [str(text), entry.name, " ".join(map(str, invocations)), " ".join(map(str, size)), ""]
+    for slot in sorted(gpu.slots_of(entry), key=lambda slot: (slot.group, slot.binding)):
+        array = case.bindings[slot.name]
+        if slot.kind == "storage-write":
+            lines.append(f"<size={array.nbytes} float fill=0 dump>")
+            continue
+        kind = "float" if array.dtype.kind == "f" else "uint"
+        lines += [f"<size={array.nbytes} {kind}>", " ".join(repr(n) for n in array.reshape(-1).tolist())]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,110 @@
+"""The classes of mismatches, in the order in which they are looked for: one row, one class and what shows it.
+
+A row is decided by a run, never by what looks likely: the kernel once more with something changed, or the reference
+asked about something else. The first row that explains the mismatch names it. What makes the signs of other rows comes
+before those, and what explains all elements before what explains some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from . import adapters, layouts, reruns, shapes, terms
+from .mismatch import MOST, UNKNOWN, Diagnosis, Mismatch
+
+# What a row needs: elements that are expected, and not only their digest; a reference as well; to be against it.
+DIGEST, ELEMENTS, REFERENCE, TRUTH = range(4)
+ALL = 2.0  # a share that changes cannot reach: all elements must agree
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """`again`: what is run once more. `look` gives what that shows, in words; None where it is not this."""
+
+    name: str
+    again: str
+    look: Callable[[Mismatch], str | None]
+    needs: int = ELEMENTS
+
+
+CLASSES = (
+    Class("unequal barriers", "nothing, it is a finding", reruns.finding("barrier-divergence"), DIGEST),
+    Class("out-of-bounds policy", "other policies", reruns.decides("out-of-bounds", ALL), DIGEST),
+    Class("tail mask", "the kernel, with a dim a multiple of 64 or 256", shapes.tail, TRUTH),
+    Class("race", "other orders of invocations", reruns.decides("race", MOST), DIGEST),
+    Class("uninitialised memory", "NaNs in workgroup memory", reruns.unwritten_memory, DIGEST),
+    Class("race", "the GPU, twice", adapters.unsteady),
+    Class("uninitialised memory", "the GPU, with a text that zeroes workgroup memory", adapters.not_zeroed),
+    Class("missing term", "the kernel, with an input changed", terms.unread, REFERENCE),
+    Class("subgroup size", "subgroups of other sizes", reruns.subgroup_size, DIGEST),
+    Class("fma contraction", "products and sums fused otherwise", reruns.contraction, DIGEST),
+    Class("f16 rounding", "f32 for f16, in text and data", reruns.half_precision, DIGEST),
+    Class("builtin accuracy", "error bounds", reruns.builtin_accuracy),
+    Class("order of operations", "error bounds", reruns.order_of_operations),
+    Class("transposed output", "nothing, the elements lie elsewhere", layouts.transposed),
+    Class("swapped dims", "nothing, the rows lie another dim apart", layouts.wrong_stride),
+    Class("off by one index", "nothing, the elements lie further on", layouts.shifted),
+    Class("wrong sign", "the reference, with an input's sign changed", terms.wrong_sign, TRUTH),
+    Class("off by one index", "the reference, with inputs further on", terms.one_off, TRUTH),
+    Class("swapped dims", "the reference, with rows of inputs another dim apart", terms.other_stride, TRUTH),
+    Class("integer overflow", "the reference, with inputs that repeat", terms.short_index, TRUTH),
+    Class("packed weights", "the reference, with bits of weights exchanged", terms.misread, TRUTH),
+    Class("missing term", "the reference, with parts of inputs 0", terms.left_out, TRUTH),
+    Class("swapped dims", "the kernel, with two dims equal", shapes.equal_dims, TRUTH),
+    Class("wrong kernel", "the other references", terms.wrong_kernel, TRUTH),
+    Class("race", "other orders of invocations", reruns.decides("race", 0), DIGEST),
+    Class("out-of-bounds policy", "other policies", reruns.decides("out-of-bounds", 0), DIGEST),
+    Class("unwritten output", "nothing, it holds what was there before", shapes.unwritten),
+    Class("number out of range", "nothing, it is a finding", reruns.finding("not-finite"), DIGEST),
+)
+
+# The class of a finding that is held against a kernel, by its code; others are a class of their own.
+OF_FINDINGS = {
+    "uninit": "uninitialised memory",
+    "out-of-bounds": "out-of-bounds policy",
+    "barrier-divergence": "unequal barriers",
+    "not-finite": "number out of range",
+    "endless-loop": "endless loop",
+}
+
+
+def diagnose(m: Mismatch) -> Diagnosis:
+    """The likely class of a mismatch."""
+    endless = m.found("endless-loop")
+    if endless is not None:  # and so would be every other run
+        return Diagnosis(OF_FINDINGS["endless-loop"], reruns.place(endless))
+    rows = [row for row in CLASSES if row.needs <= _given(m)]
+    for row in rows:
+        evidence = row.look(m)
+        if evidence is not None:
+            return Diagnosis(row.name, evidence)
+    tried = len({row.name for row in rows})
+    return Diagnosis(UNKNOWN, f"cause unknown: of {tried} classes, each tried by running again, none explains it")
+
+
+def _given(m: Mismatch) -> int:
+    if m.same is not None:
+        return DIGEST
+    return TRUTH if m.truth else ELEMENTS if m.reference is None else REFERENCE
+
+
+# What a change costs, where no output is wrong: the class, and the counters that speak for it, the telling first.
+COSTS: tuple[tuple[str, str, Callable[[Mapping[str, float]], float]], ...] = (
+    ("conflicts", "excess wavefronts", lambda c: c["shared_wavefronts"] - c["shared_ideal_wavefronts"]),
+    ("sectors", "excess sectors", lambda c: c["global_sectors"] - c["global_ideal_sectors"]),
+    ("barriers", "barriers", lambda c: c["barriers"]),
+    ("work", "floating point operations", lambda c: c["flops"]),
+    ("work", "bytes of global memory", lambda c: c["global_bytes"]),
+    ("work", "active lanes", lambda c: c["active_lanes"]),
+    ("workgroup memory", "bytes", lambda c: c["workgroup_memory_bytes"]),
+)
+
+
+def cost(before: Mapping[str, float], after: Mapping[str, float]) -> Diagnosis | None:
+    """The class of a change that did the outputs no harm; None where nothing that people pay for is another."""
+    for name, words, figure in COSTS:
+        was, is_ = int(figure(before)), int(figure(after))
+        if was != is_:
+            return Diagnosis(f"performance: {name}", f"{was:,} -> {is_:,} {words}, and no output is wrong")
+    return None

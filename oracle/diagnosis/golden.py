@@ -1,0 +1,60 @@
+"""Why a run is not as its golden has it: what is wrong with an output, or what the change costs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..goldens import store as goldens
+from ..kernels.manifest import Case
+from ..references import Reference
+from . import terms
+from .classes import cost, diagnose
+from .mismatch import Diagnosis, Mismatch
+
+
+def golden_cause(
+    case: Case, run: Any, reference: Reference | None, wrong: Collection[str], verdict: goldens.Verdict
+) -> Diagnosis | None:
+    """The likely class of a change; None where there is none. `wrong`: outputs of whose faults the audit has told."""
+    old = goldens.read(verdict.path)
+    for m in _mismatches(case, run, reference, old):
+        if m.output not in wrong:
+            return diagnose(m)
+    if wrong:
+        return None
+    return _unread(case, run, reference) or cost(old.counters, run.counters)
+
+
+def _mismatches(case: Case, run: Any, reference: Reference | None, old: goldens.Golden) -> Iterator[Mismatch]:
+    """Every output that has another digest than the golden; it is held against the elements, where those were kept."""
+    for binding in case.kernel.bindings:
+        before, now = old.outputs.get(binding.var), run.outputs.get(binding.var)
+        if before is None or not isinstance(now, np.ndarray) or goldens.digest(now) == before:
+            continue
+        kept = old.arrays.get(binding.var)
+        if kept is not None and kept.shape == now.shape and kept.dtype == now.dtype:
+            yield Mismatch(case, run, binding.name, kept, reference=reference, golden=True)
+        else:
+            same = partial(_has_digest, before)
+            yield Mismatch(case, run, binding.name, now, reference=reference, golden=True, same=same)
+
+
+def _has_digest(digest: str, values: np.ndarray) -> bool:
+    return goldens.digest(values) == digest
+
+
+def _unread(case: Case, run: Any, reference: Reference | None) -> Diagnosis | None:
+    """Of outputs that are right within their bounds: whether an input that hardly matters is no longer read."""
+    for binding in case.kernel.bindings:
+        now = run.outputs.get(binding.var)
+        if reference is None or not isinstance(now, np.ndarray):
+            continue
+        every = Mismatch(case, run, binding.name, now, reference=reference, same=lambda values: False)
+        evidence = terms.unread(every)
+        if evidence is not None:
+            return Diagnosis("missing term", evidence)
+    return None

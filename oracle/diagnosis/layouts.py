@@ -1,0 +1,69 @@
+"""Reasons that the output itself shows: it is what was expected, at other places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .mismatch import MOST, Mismatch
+
+Mapped = tuple[str, list[np.ndarray]]  # words, and for each element the flat places it may come from; -1: none
+
+
+def transposed(m: Mismatch) -> str | None:
+    rows, columns = m.matrix
+    at = np.arange(m.ours.size)
+    if min(rows, columns) == 1:
+        return None
+    return _first(m, iter([(f"the transpose of the {rows} x {columns} matrix", [at % rows * columns + at // rows])]))
+
+
+def wrong_stride(m: Mismatch) -> str | None:
+    """Rows are stored another dim apart."""
+    return _first(m, _strides(m))
+
+
+def _strides(m: Mismatch) -> Iterator[Mapped]:
+    rows, columns = m.matrix
+    at = np.arange(m.ours.size)
+    for name, stride in m.case.shape.dims.items():
+        if stride == columns or rows == 1:
+            continue
+        sources = []
+        for back in range(-(-columns // stride)):  # rows overlap where they are stored too close
+            row, column = at // stride - back, at % stride + back * stride
+            inside = (row >= 0) & (row < rows) & (column < columns)
+            sources.append(np.where(inside, row * columns + column, -1))
+        yield f"what is expected, in rows that are {name} = {stride} apart instead of {columns}", sources
+
+
+def shifted(m: Mismatch) -> str | None:
+    """All is stored a few elements, or a row, further on or further back."""
+    return _first(m, _shifts(m))
+
+
+def _shifts(m: Mismatch) -> Iterator[Mapped]:
+    rows, columns = m.matrix
+    at = np.arange(m.ours.size)
+    row = {columns: "a row", -columns: "a row"} if rows > 1 else {}
+    for by, words in {**{by: "" for n in (1, 2, 3, 4) for by in (n, -n)}, **row}.items():
+        source = at - by
+        inside = (source >= 0) & (source < m.ours.size)
+        how = words or ("an element" if abs(by) == 1 else f"{abs(by)} elements")
+        yield f"what is expected {how} {'before' if by > 0 else 'after'}", [np.where(inside, source, -1)]
+
+
+def _first(m: Mismatch, mapped: Iterator[Mapped]) -> str | None:
+    """The first mapping by which most of the wrong elements are those of another place."""
+    wrong = m.wrong.reshape(-1)
+    count = np.count_nonzero(wrong)
+    for words, sources in mapped:
+        right, known = np.zeros(wrong.shape, bool), np.zeros(wrong.shape, bool)
+        for source in sources:
+            known |= source >= 0
+            right |= (source >= 0) & m.equal_to(source)
+        covered = np.count_nonzero(known & wrong)
+        if 2 * covered >= count and np.count_nonzero(right & wrong) >= MOST * covered > 0:
+            return f"{np.count_nonzero(right & wrong):,} of {m.those} are {words}"
+    return None

@@ -1,0 +1,172 @@
+"""An output that is not what it is to be, and what it takes to look for the reason: the case can be run once more, here
+or on a GPU, and the reference asked once more, with one thing changed.
+
+Two questions are asked of what comes out. `agrees`: is this what was expected, all of it? Then what was changed is the
+reason. `explained`: is this what the kernel left in the elements that are wrong? Then it did what was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..compare import DERIVED, EXACT, Rule, bits_of, rejected
+from ..errors import UsageError
+from ..kernels.manifest import Case
+from ..references import Expected, Reference
+
+BUDGET = 1 << 24  # backward jumps of a batch of workgroups: a change may make a loop endless
+MOST = 0.9  # share of the wrong elements that an explanation is to cover: others may be wrong for what comes of it
+WATCHED = ("races", "uninit", "bounds", "nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The class of a mismatch and what shows it, in words; `UNKNOWN` where nothing that was tried explains it."""
+
+    name: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return self.evidence if self.name == UNKNOWN else f"likely {self.name}: {self.evidence}"
+
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Mismatch:
+    """Output `output` (the manifest's name) of `run`, and what it is held against.
+
+    `expected` has the shape of the output; `bound` goes with `rule`. `truth`: it is what the reference gives; `golden`:
+    another text made it. `same`: where only a digest is left of it, whether an output has that; `expected` is then the
+    output itself. `on_gpu`: where it is a GPU's, the output of a text of WGSL there, or of the case's own.
+    """
+
+    case: Case
+    run: Any  # sim.Run
+    output: str
+    expected: np.ndarray
+    rule: Rule = EXACT
+    bound: np.ndarray | None = None
+    reference: Reference | None = None
+    truth: bool = False
+    golden: bool = False
+    same: Callable[[np.ndarray], bool] | None = None
+    on_gpu: Callable[[str | None], np.ndarray] | None = None
+
+    @property
+    def var(self) -> str:
+        return next(b.var for b in self.case.kernel.bindings if b.name == self.output)
+
+    @cached_property
+    def ours(self) -> np.ndarray:
+        return self.run.outputs[self.var].reshape(self.expected.shape)
+
+    @cached_property
+    def wrong(self) -> np.ndarray:
+        """True for the elements that the rule rejects; nobody knows which have another digest."""
+        if self.same is not None:
+            return np.ones(self.ours.shape, bool)
+        return rejected(self.ours, self.expected, self.rule, self.bound)
+
+    @cached_property
+    def matrix(self) -> tuple[int, int]:
+        """The output as a matrix, whose columns are its last axis."""
+        columns = self.expected.shape[-1] if self.expected.ndim else 1
+        return self.expected.size // max(columns, 1), columns
+
+    @cached_property
+    def findings(self) -> list[Any]:
+        """Those of the run; of one that was not watched, those of another."""
+        return self.run.findings or self.again(probes=WATCHED, replay=True).findings
+
+    def found(self, code: str) -> Any | None:
+        return next((f for f in self.findings if f.code == code), None)
+
+    @cached_property
+    def kept(self) -> bool:
+        """Whether the wrong elements hold what they held before the run."""
+        before = self.case.arrays[self.output]
+        if not isinstance(before, np.ndarray) or before.nbytes != self.ours.nbytes:
+            return False
+        return bool((bits_of(before).reshape(self.ours.shape) == bits_of(self.ours))[self.wrong].all())
+
+    # ---- running again ----
+
+    def again(self, case: Case | None = None, module: Any = None, **options: Any) -> Any:
+        """The run once more, without probes, on another case or another text, or with other options of `sim.simulate`.
+        Raises `WgslError`."""
+        import sim
+
+        usual = {"probes": "none", "replay": False, "device": self.run.device, "budget": BUDGET}
+        launch = (case or self.case).launch
+        return sim.simulate(module or self.run.pipeline.module, **{**launch, **usual, **options})
+
+    def values(self, **changes: Any) -> np.ndarray:
+        """The output of another run, see `again`."""
+        return self.again(**changes).outputs[self.var].reshape(self.expected.shape)
+
+    def agrees(self, values: np.ndarray) -> bool:
+        if self.same is not None:
+            return self.same(values)
+        return not rejected(values, self.expected, self.rule, self.bound).any()
+
+    def moved(self, values: np.ndarray) -> int:
+        """How many of the wrong elements have other bits in `values`."""
+        return int(np.count_nonzero(rejected(values, self.ours, EXACT) & self.wrong))
+
+    @property
+    def all_agree(self) -> str:
+        return "the only element agrees" if self.expected.size == 1 else f"all {self.expected.size:,} elements agree"
+
+    @property
+    def those(self) -> str:
+        count = int(np.count_nonzero(self.wrong))
+        return "the element that differs" if count == 1 else f"the {count:,} elements that differ"
+
+    # ---- asking again ----
+
+    def asked(self, arrays: Mapping[str, Any], case: Case | None = None) -> Expected | None:
+        """What the reference gives for some other arrays; None where it has nothing to say."""
+        if self.reference is None:
+            return None
+        case = case or self.case
+        try:
+            with np.errstate(all="ignore"):
+                return self.reference({**case.arrays, **arrays}, case.shape.dims).get(self.output)
+        except UsageError:  # one of the user's own, for which such arrays were too much
+            return None
+
+    def explained(self, value: np.ndarray, bound: np.ndarray | None = None) -> bool:
+        """Whether the wrong elements hold `value`, within the bound that comes with it, or by the rule."""
+        bound = self.bound if bound is None or self.rule == DERIVED else bound
+        if value.shape != self.ours.shape:
+            return False
+        right = self.wrong & ~rejected(self.ours, value, self.rule, bound)
+        return bool(np.count_nonzero(right) >= MOST * np.count_nonzero(self.wrong))
+
+    def equal_to(self, source: np.ndarray) -> np.ndarray:
+        """Flat: whether each element is, by the rule, what is expected at the flat place `source`; -1 is the last."""
+        bound = None if self.bound is None else self.bound.reshape(-1)[source]
+        return ~rejected(self.ours.reshape(-1), self.expected.reshape(-1)[source], self.rule, bound)
+
+    def right_at(self, dims: Mapping[str, int]) -> bool:
+        """Whether the kernel gives what the reference does in another shape."""
+        from sim.wgsl.diagnostics import WgslError
+
+        try:
+            case = self.case.kernel.case(self.case.kernel.shape(dims))
+            expected = self.asked({}, case)
+            run = self.again(case=case)
+        except (UsageError, WgslError):
+            return False
+        if expected is None:
+            return False
+        value, bound = expected.value, run.bounds[self.var] if self.rule == DERIVED else expected.bound
+        bound = None if bound is None else bound.reshape(value.shape)
+        return not rejected(run.outputs[self.var].reshape(value.shape), value, self.rule, bound).any()

@@ -1,0 +1,49 @@
+"""Whether the bindings of a manifest are those of its shader, in the words of who wrote the manifest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sim.models.device import near_miss
+from sim.wgsl import types as t
+from sim.wgsl.diagnostics import Crash
+
+from ..errors import UsageError
+from .manifest import Binding, Case
+from .reflect import SCALARS, entry_point
+
+
+def fit(case: Case, module: Any) -> None:
+    """Raises `UsageError` where the manifest binds what the shader lacks, lacks what it needs, or in another type."""
+    kernel = case.kernel
+    if not kernel.bindings:  # no manifest; what the command line gives is checked by name
+        return
+    declared = {v.name: v for v in module.globals if v.binding is not None}
+    for binding in kernel.bindings:
+        if binding.var not in declared:
+            raise UsageError(f"{kernel.path}: {_stray(binding, list(declared))}")
+        _fit_type(case, binding, declared[binding.var].type)
+    bound = {binding.var for binding in kernel.bindings}
+    for variable in entry_point(module, kernel.entry).globals:
+        if variable.binding is not None and variable.name not in bound:
+            what = f"{variable.name}, a {variable.type}"
+            raise UsageError(f"{kernel.path}: nothing is bound to {what}; the manifest needs a [bind.{variable.name}]")
+
+
+def _stray(binding: Binding, declared: list[str]) -> str:
+    """Of a binding that the shader lacks."""
+    close = near_miss(binding.var, declared)
+    hint = close or f"; it has {', '.join(declared) or 'none'}"
+    renamed = ", and `var` says what it calls a binding" if binding.var == binding.name and not close else ""
+    return f"[bind.{binding.name}]: the shader has no binding {binding.var}{hint}{renamed}"
+
+
+def _fit_type(case: Case, binding: Binding, type_: t.Type) -> None:
+    """Of what consists of one scalar type; a struct may hold any, and of a texture the format decides."""
+    try:
+        holds = str(t.element_of(type_))
+    except Crash:
+        return
+    if binding.dtype in SCALARS and not isinstance(type_, t.Texture) and binding.dtype != holds:
+        what = f"is {binding.dtype}, and {binding.var} is {type_}"
+        raise UsageError(f'{case.kernel.path}: [bind.{binding.name}] {what}; it takes `dtype = "{holds}"`')

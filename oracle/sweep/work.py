@@ -1,0 +1,201 @@
+"""What a sweep is to run: a kernel in one of its shapes, charged as one device, is a case and becomes a row.
+
+A case has a key, made of everything that decides its row: the text of the shader, the manifest, the data, the sizes,
+the device's figures and the sources of Bankshot itself. Who finds a row of that key need not run the case.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sim
+from sim.models import get
+from sim.wgsl.diagnostics import WgslError
+
+from ..devices import parse_devices, same_lanes
+from ..errors import UsageError
+from ..kernels.cases import Plan, Request, plans
+from ..kernels.manifest import Kernel, Shape
+from ..kernels.reflect import check_module
+
+# What of a kernel does not decide a row: where it lies, what else it could run, and what is held against a GPU.
+_ASIDE = frozenset(("path", "source", "shapes", "gpu_rules", "include_dirs", "preprocess"))
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCase:
+    """One row to be. `key` is a digest of what decides it."""
+
+    plan: Plan
+    shape: Shape
+    device: str
+    key: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.plan.kernel.name} {self.shape} {self.device}".replace("  ", " ")
+
+
+def cases(
+    paths: Sequence[str | Path],
+    *,
+    dims: Mapping[str, Sequence[int]] | None = None,
+    devices: Sequence[str] = ("nvidia",),
+    kernels: Sequence[str] = (),
+    request: Request | None = None,
+) -> list[SweepCase]:
+    """Every combination: the kernels that `paths` name (or those of them called as in `kernels`), the sizes of `dims`
+    (left out: the shapes of the manifests, those that `request` wants), the devices. Raises `UsageError`."""
+    asked, names = request or Request(), parse_devices(",".join(devices))
+    found = [
+        plan
+        for kernel in kernels or (asked.kernel,)
+        for plan in plans([Path(path) for path in paths], replace(asked, kernel=kernel))
+    ]
+    return [case for plan in found for case in _cases(plan, dims or {}, names)]
+
+
+def _cases(plan: Plan, dims: Mapping[str, Sequence[int]], devices: Sequence[str]) -> Iterator[SweepCase]:
+    digest = _digest(plan)
+    for shape in _shapes(plan, dims):
+        for device in devices:
+            yield SweepCase(plan, shape, device, _key(digest, shape, device))
+
+
+def _shapes(plan: Plan, dims: Mapping[str, Sequence[int]]) -> Iterator[Shape]:
+    if not dims:
+        yield from plan.shapes
+        return
+    if not plan.kernel.dims:
+        raise UsageError(f"{plan.kernel.path}: {plan.kernel.name} has no dims to give sizes to")
+    for sizes in itertools.product(*dims.values()):
+        yield plan.kernel.shape({**plan.request.dims, **dict(zip(dims, sizes, strict=True))})
+
+
+def key_now(case: SweepCase) -> str:
+    """The key that the case has by what lies on disk at this moment, and in this process."""
+    return _key(_digest(case.plan), case.shape, case.device)
+
+
+# ---- together ----------------------------------------------------------------------------------------
+
+
+def together(cases: Sequence[SweepCase]) -> list[tuple[SweepCase, ...]]:
+    """The cases, each once, in groups that one simulated run serves: they differ in the device alone, and on all of
+    these the same lanes do the same things."""
+    groups: dict[tuple[int, str], list[list[SweepCase]]] = {}
+    for case in {case.key: case for case in cases}.values():
+        alike = groups.setdefault((id(case.plan), str(case.shape)), [])
+        fitting = (group for group in alike if same_lanes(get(group[0].device), get(case.device)))
+        group = next(fitting, None)
+        if group is None:
+            alike.append([case])
+        else:
+            group.append(case)
+    return [tuple(group) for alike in groups.values() for group in alike]
+
+
+# ---- keys --------------------------------------------------------------------------------------------
+
+
+def _key(digest: str, shape: Shape, device: str) -> str:
+    return _sha256(digest, str(shape), repr(get(device)), version())[:24]
+
+
+def _digest(plan: Plan) -> str:
+    """Of all that a kernel's cases have in common."""
+    kernel, request = plan.kernel, plan.request
+    facts = {f.name: getattr(kernel, f.name) for f in fields(kernel) if f.name not in _ASIDE}
+    files = [file.read_bytes() for file in _files(kernel) if file.is_file()]
+    given = {name: _contents(data) for name, data in request.arrays.items()}
+    return _sha256(_text(plan), _plain(facts), *files, _plain(given), repr(request.grid))
+
+
+def _files(kernel: Kernel) -> Iterator[Path]:
+    """What a kernel needs beside its shader: data, and a reference of one's own."""
+    yield from (binding.file for binding in kernel.bindings if binding.file)
+    file, own, _ = (kernel.reference or "").rpartition(":")
+    if own:
+        yield kernel.path.parent / file
+
+
+def _text(plan: Plan) -> str:
+    """The shader as the front end reads it, every include put in; of one that it refuses, why."""
+    try:
+        return check_module(plan.kernel).source.text
+    except (WgslError, UsageError) as error:
+        return str(error)
+
+
+def _plain(value: Any) -> str:
+    """A text that is the same for equal values, whatever the order of their sets and mappings."""
+    if isinstance(value, Mapping):
+        return f"{{{','.join(sorted(f'{_plain(k)}:{_plain(v)}' for k, v in value.items()))}}}"
+    if isinstance(value, frozenset):
+        return f"{{{','.join(sorted(map(_plain, value)))}}}"
+    return repr(value)
+
+
+def _contents(data: Any) -> str:
+    """Of what is bound: an array, a list of them, or the fields of a sampler."""
+    if isinstance(data, np.ndarray):
+        return f"{data.dtype}{data.shape}{_sha256(data.tobytes())}"
+    return str(list(map(_contents, data))) if isinstance(data, list) else _plain(data)
+
+
+def _sha256(*parts: str | bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
+
+
+@cache
+def version() -> str:
+    """Of Bankshot, as `0.1.0+1f2e3d4c`, with a digest of its sources."""
+    sources = sorted(path for room in ("sim", "oracle") for path in (ROOT / room).rglob("*.py"))
+    parts = ((path.relative_to(ROOT).as_posix(), path.read_bytes()) for path in sources)
+    return f"{sim.__version__}+{_sha256(*itertools.chain.from_iterable(parts))[:8]}"
+
+
+# ---- what people type --------------------------------------------------------------------------------
+
+
+def parse_dims(text: str) -> dict[str, tuple[int, ...]]:
+    """Sizes by name: numbers and ranges with both ends meant. A part without a name belongs to the name before it.
+
+    >>> parse_dims("M=64:256:64,N=768,K=1,4")
+    {'M': (64, 128, 192, 256), 'N': (768,), 'K': (1, 4)}
+    """
+    sizes: dict[str, tuple[int, ...]] = {}
+    name = ""
+    for part in text.split(","):
+        head, equals, tail = part.rpartition("=")
+        name = head.strip() if equals else name
+        if not name:
+            raise UsageError(f"--dims {text}: `{part}` is to follow a name, as in N={tail}")
+        if equals and name in sizes:
+            raise UsageError(f"--dims {text}: {name} is given twice")
+        sizes[name] = (*sizes.get(name, ()), *_range(text, tail))
+    return sizes
+
+
+def _range(text: str, part: str) -> range:
+    found = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", part.strip(), re.ASCII)
+    if found is None:
+        raise UsageError(f"--dims {text}: `{part}` is no size; write N=768, N=64,128 or N=64:512:64")
+    first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+    if not 1 <= first <= last or step < 1:
+        raise UsageError(f"--dims {text}: `{part}` is to go up from 1 or more, by 1 or more")
+    return range(first, last + 1, step)

@@ -1,0 +1,48 @@
+"""Tuples of arrays, lent by address: as an argument of a call an array is seven words or more, a record of arrays a
+hundred, which the caller puts on the stack each time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from .lanes import generated
+
+
+@generated
+def lend(typingctx, value):  # type: ignore[no-untyped-def]
+    """The address of a copy of a tuple, which stays until the function that lends it returns."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(cgutils.alloca_once_value(builder, args[0]), ir.IntType(64))
+
+    return types.int64(value), codegen
+
+
+def borrower(kind: Any) -> Any:
+    """A function that gives the tuple of this type at an address."""
+
+    @generated
+    def borrowed(typingctx, address):  # type: ignore[no-untyped-def]
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointer = builder.inttoptr(args[0], context.get_value_type(kind).as_pointer())
+            return _loaded(builder, pointer)
+
+        return kind(types.int64), codegen
+
+    return borrowed
+
+
+def _loaded(builder: Any, pointer: Any) -> Any:
+    """What a pointer points to, each number loaded alone, so that nothing is loaded that is not used."""
+    kind = pointer.type.pointee
+    if not isinstance(kind, ir.LiteralStructType | ir.ArrayType):
+        return builder.load(pointer)
+    value = ir.Constant(kind, ir.Undefined)
+    for i in range(len(kind)):
+        part = builder.gep(pointer, [ir.IntType(32)(0), ir.IntType(32)(i)])
+        value = builder.insert_value(value, _loaded(builder, part), i)
+    return value

@@ -1,0 +1,58 @@
+"""Copies that are not needed: `t = a * b + s; s = t; u = c * d + t` is `s = a * b + s; u = c * d + s`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..machine import opcodes as op
+from .code import Code, Ins, Reg
+from .runs import rewrite_runs, uses_of, written
+
+
+def drop_copies(code: Code) -> None:
+    """Let what computes a value write the register that the value is copied to, where nobody can tell."""
+    uses = uses_of(code)
+
+    def without(run: list[Ins]) -> list[Ins]:
+        for copy in [ins for ins in run if ins.op == op.COPY]:
+            if _is_needless(run, copy, uses):
+                run = _renamed(run, copy, uses)
+        return run
+
+    rewrite_runs(code, without)
+
+
+def _is_needless(run: list[Ins], copy: Ins, uses: Counter[Reg]) -> bool:
+    """Whether a copied value lives in this run alone, and its new register is free from its making to its last use."""
+    old, new = copy.a, copy.d
+    if not isinstance(old, Reg) or not isinstance(new, Reg) or old.fixed or old.of is not None:
+        return False
+    places = [i for i, ins in enumerate(run) if old in ins.registers()]
+    users = [run[i] for i in places]
+    first, here = users[0], run.index(copy)
+    if len(places) != uses[old] or first.d is not old or any(ins.d is old for ins in users[1:]):
+        return False
+    if first.op < op.SCALAR or (first.m == 1) != (copy.m == 1):
+        return False
+    if any(ins.op < op.SCALAR and ins.op != op.COPY for ins in users):
+        return False
+    whole = new.of or new
+    before, after = run[places[0] + 1 : here], run[here + 1 : places[-1]]
+    return not any(whole in ins.registers() for ins in before) and not any(whole in written(ins) for ins in after)
+
+
+def _renamed(run: list[Ins], copy: Ins, uses: Counter[Reg]) -> list[Ins]:
+    """The run without the copy."""
+    old, new = copy.a, copy.d
+    assert isinstance(old, Reg)
+    assert isinstance(new, Reg)
+    whole = new.of or new
+    left = [ins for ins in run if ins is not copy]
+    uses[whole] -= sum(whole in ins.registers() for ins in run)
+    for ins in left:
+        for name in "dabcemx":
+            if getattr(ins, name) is old:
+                setattr(ins, name, new)
+    uses[whole] += sum(whole in ins.registers() for ins in left)
+    del uses[old]
+    return left

@@ -1,0 +1,63 @@
+"""Classes of instructions, as profilers group them: which class an operation of the source belongs to.
+
+What is classed is the shader as it is written, not what becomes of it here or in a GPU's compiler: an operation on
+vectors is one instruction for each component, an access to memory one for each scalar, vector or texel, and what is
+known before the shader runs is none.
+"""
+
+from __future__ import annotations
+
+from .sites import Site
+
+# By name: what is in it.
+CLASSES = {
+    "fp32": "arithmetic and comparison of f32",
+    "fp16": "arithmetic and comparison of f16",
+    "special": "roots, exponentials, logarithms, trigonometry",
+    "integer": "arithmetic, comparison and bits of i32 and u32, and truth values",
+    "conversion": "from one type to another, packing and unpacking",
+    "control": "conditions, turns of loops, jumps",
+    "workgroup_load": "loads of workgroup memory",
+    "workgroup_store": "stores to workgroup memory",
+    "storage_load": "loads of storage buffers",
+    "storage_store": "stores to storage buffers",
+    "uniform_load": "loads of uniform buffers",
+    "immediate_load": "loads of immediates",
+    "texture_load": "loads and samples of textures",
+    "texture_store": "stores to textures",
+    "atomic": "atomic operations, of workgroup memory and storage",
+    "barrier": "barriers",
+    "subgroup": "exchange within subgroups and quads",
+}
+_SPECIAL = frozenset(
+    [
+        *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"),
+        *("exp", "exp2", "log", "log2", "pow", "inverseSqrt", "sqrt"),
+    ]
+)
+_CONVERSIONS = ("convert", "pack", "unpack", "quantizeToF16")
+_BY_KIND = {"f32": "fp32", "f16": "fp16", "i32": "integer", "u32": "integer", "bool": "integer"}
+
+
+def class_of(op: str) -> str | None:
+    """The class of a scalar operation, by its name; None for a bitcast, which is no instruction.
+
+    >>> [class_of(op) for op in ("add_f32", "exp_f16", "lt_u32", "convert_i32_f32", "bitcast_f32_u32")]
+    ['fp32', 'special', 'integer', 'conversion', None]
+    """
+    stem, _, kind = op.rpartition("_")
+    if stem.startswith("bitcast"):
+        return None
+    if stem.startswith(_CONVERSIONS):
+        return "conversion"
+    return "special" if stem in _SPECIAL else _BY_KIND[kind]
+
+
+def class_of_site(site: Site) -> str | None:
+    """The class of a place that is counted; None where it has operations of its own to be counted by."""
+    match site.kind:
+        case "load" | "store":
+            return f"{site.space}_{site.kind}"
+        case "atomic" | "barrier" | "subgroup":
+            return site.kind
+    return None

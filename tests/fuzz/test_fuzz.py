@@ -1,0 +1,101 @@
+"""Generated programs: valid, without findings, and the same on the adapter. Some here, many by `make fuzz`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import sim
+from oracle import gpu
+from oracle.errors import NoAdapter
+from tests.fuzz.judging import Judge
+from tests.fuzz.known import FAULTS, Fault, answer_for, mended
+from tests.fuzz.opinions import Opinion, Question
+from tests.fuzz.programs import Program, programs
+from tests.fuzz.reducing import reduce
+from tests.fuzz.searching import program_of
+
+SLOW = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+
+
+def asked(profile: str) -> Iterator[Judge]:
+    try:
+        gpu.require_adapter(profile)
+    except NoAdapter as error:
+        pytest.skip(str(error))
+    with Opinion(profile) as opinion:
+        yield Judge(opinion)
+
+
+@pytest.fixture(scope="module")
+def lavapipe() -> Iterator[Judge]:
+    yield from asked("lavapipe")
+
+
+@pytest.fixture(scope="module")
+def swiftshader() -> Iterator[Judge]:
+    yield from asked("swiftshader")
+
+
+def test_calls_are_mended_from_the_inside() -> None:
+    text = "fn f(x: f32) -> f32 { return mix(1.0, x, mix(x, 2.0, 0.5)); }"
+    assert "mix" not in mended(Program(text), {"mix": "({0} - {R}(1)) * {1} + {2}"}).text
+    assert mended(Program(text), {"max": "0"}).text == text
+
+
+@SLOW
+@given(programs())
+def test_every_program_is_valid_wgsl(program: Program) -> None:
+    sim.check(program.text).pipeline("main", program.overrides)
+
+
+def test_a_program_is_the_same_again_and_after_a_file() -> None:
+    assert program_of(7) == program_of(7) != program_of(8)
+    assert Program.read(program_of(7).file()) == program_of(7)
+
+
+def test_programs_agree(lavapipe: Judge) -> None:
+    verdicts = {number: lavapipe.judge(program_of(number), count=number == 3) for number in range(30)}
+    assert {n: v for n, v in verdicts.items() if not v.agreed and not answer_for(lavapipe, program_of(n), v)} == {}
+    assert sum(v.word == "equal" for v in verdicts.values()) > 20
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_known_fault_is_still_there(fault: Fault, request: pytest.FixtureRequest) -> None:
+    judge = request.getfixturevalue(fault.adapter)
+    verdict = judge.judge(fault.smallest)
+    assert fault.explains(verdict), f"no longer so, take it out of known.toml: {verdict}"
+    assert not fault.mend or fault.is_evident(judge, fault.smallest, verdict)
+
+
+WRONG = """
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+fn f(x: u32) -> u32 { var y = x; for (var k = 0u; k < 3u; k++) { y += k; } return y; }
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
+    let unused = f(i);
+    if i < 2u { out[i] = f(i) * 2u + subgroupAdd(0u); } else { out[i] = 7u; }
+}
+"""
+
+
+def test_a_program_is_reduced_to_what_matters() -> None:
+    program = Program(WRONG.replace(" + subgroupAdd(0u)", ""), grid=(2, 2, 1))
+    smaller = reduce(program, lambda p: "* 2u" in p.text and "out[i]" in p.text, seconds=60.0)
+    assert smaller.grid == (1, 1, 1)
+    assert len(smaller.text.splitlines()) < 7
+    assert "fn f" not in smaller.text
+    sim.check(smaller.text)
+
+
+def test_after_a_death_another_process_answers(lavapipe: Judge) -> None:
+    program = FAULTS[0].smallest
+    opinion = Opinion("lavapipe")
+    opinion.ask(Question(program, {}))
+    opinion._process.kill()
+    assert opinion.answer().word == "died"
+    opinion.ask(Question(FAULTS[-1].smallest, {"out": np.zeros(32, np.uint8)}))
+    assert opinion.answer().word == "ran"
+    opinion.close()

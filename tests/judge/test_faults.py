@@ -1,0 +1,51 @@
+"""Faults seeded into the kernels of shaders/: every one is caught, by what was to catch it, and its class is named."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from oracle.audit import Audit, Options, audit
+from oracle.kernels.cases import Request, plans
+
+SHADERS = Path(__file__).parents[2] / "shaders"
+FAULTS = tomllib.loads((Path(__file__).parent / "faults.toml").read_text(encoding="utf-8"))["fault"]
+
+
+def run(folder: Path, fault: dict, update: bool) -> Audit:
+    (plan,) = plans([folder], Request(kernel=fault["kernel"], dims=fault.get("shape", {}), sweep=False))
+    case = plan.kernel.case(replace(plan.shapes[0], golden="outputs"))
+    return audit(case, Options(device=fault.get("device", "nvidia"), gpu=False, update=update))
+
+
+def caught(result: Audit) -> str | None:
+    """The first that has something against the run."""
+    if not all(check.ok for check in result.outputs):
+        return "reference"
+    if not all(check.ok for check in result.findings):
+        return "findings"
+    return None if result.golden is None or result.golden.ok else "golden"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault["name"] for fault in FAULTS])
+def test_a_fault_is_caught_and_named(fault: dict, tmp_path: Path) -> None:
+    folder = shutil.copytree(SHADERS, tmp_path / "shaders")
+    clean = run(folder, fault, update=True)
+    assert (clean.ok, clean.likely) == (True, ())
+    file = folder / fault["file"]
+    text = file.read_text(encoding="utf-8")
+    assert text.count(fault["old"]) == 1
+    file.write_text(text.replace(fault["old"], fault["new"]), encoding="utf-8")
+    result = run(folder, fault, update=False)
+    assert caught(result) == fault["catcher"]
+    assert result.likely[0] == fault.get("named", fault["class"])
+
+
+def test_nearly_all_are_named() -> None:
+    assert len(FAULTS) >= 20
+    assert sum("named" not in fault for fault in FAULTS) >= 0.8 * len(FAULTS)
+    assert all("because" in fault for fault in FAULTS if "named" in fault)

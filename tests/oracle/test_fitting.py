@@ -1,0 +1,71 @@
+"""Bindings of a manifest that are not those of its shader: one sentence that names the manifest, and what to change."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from oracle.cli import main
+
+WGSL = """\
+struct Params { rows: u32, columns: u32 }
+@group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> params: Params;
+@group(0) @binding(3) var<storage, read> other: array<f32>; // of another entry point
+@compute @workgroup_size(8)
+fn main(@builtin(local_invocation_index) i: u32) { y[i] = x[0][i % params.columns]; }
+"""
+MANIFEST = """\
+[kernel]
+source = "k.wgsl"
+dispatch = [1]
+[bind.x]
+dtype = "f32"
+shape = [4]
+init = "normal"
+[bind.y]
+dtype = "f32"
+shape = [8]
+init = "unwritten"
+[bind.params]
+struct = { rows = 1, columns = 4 }
+[expect]
+flops = 0
+"""
+
+
+def audit(folder: Path, old: str = "", new: str = ""):
+    (folder / "k.wgsl").write_text(WGSL)
+    (folder / "k.toml").write_text(MANIFEST.replace(old, new, 1))
+    return CliRunner().invoke(main, ["audit", str(folder / "k.toml"), "--no-gpu"])
+
+
+def test_what_fits_runs(tmp_path):
+    assert audit(tmp_path).exit_code == 0
+    assert audit(tmp_path, "[bind.x]", '[bind.X]\nvar = "x"').exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[bind.x]", "[bind.xs]", "[bind.xs]: the shader has no binding xs, did you mean 'x'?"),
+        (
+            "[bind.x]",
+            "[bind.weights]",
+            "[bind.weights]: the shader has no binding weights; it has x, y, params, other, "
+            "and `var` says what it calls a binding",
+        ),
+        (
+            "[bind.params]\nstruct = { rows = 1, columns = 4 }",
+            "",
+            "nothing is bound to params, a Params; the manifest needs a [bind.params]",
+        ),
+        ('"f32"', '"f16"', '[bind.x] is f16, and x is array<vec4<f32>>; it takes `dtype = "f32"`'),
+        ("flops", "flop", "[expect] names flop, which is no output and no counter, did you mean 'flops'?"),
+    ],
+)
+def test_what_does_not_fit_is_said_of_the_manifest(tmp_path, old, new, message):
+    result = audit(tmp_path, old, new)
+    assert result.exit_code == 2
+    assert f"error: {tmp_path / 'k.toml'}: {message}\n" in result.output

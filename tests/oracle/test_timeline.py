@@ -1,0 +1,157 @@
+"""Timelines of kernels that are known by hand, and the file in Chrome's trace format that they make."""
+
+import json
+from collections import defaultdict
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from oracle.audit import simulate
+from oracle.cli import main
+from oracle.errors import UsageError
+from oracle.kernels.cases import Request, plans
+from oracle.probing import timeline as room
+from oracle.probing.timeline import Barrier, Slice, record_timeline
+from oracle.reports import chrome
+
+# Half of `tile` is stored to while the other is loaded, in mirrored lanes.
+DOUBLE = """\
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+var<workgroup> tile: array<f32, 128>;
+var<workgroup> sum: array<atomic<u32>, 2>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
+    tile[lane] = 1.0;
+    workgroupBarrier();
+    for (var k = 0u; k < 3u; k++) {
+        if k < 2u { tile[(k + 1u) % 2u * 64u + lane] = f32(k); }
+        y[group.x * 64u + lane] = tile[k % 2u * 64u + 63u - lane];
+        workgroupBarrier();
+    }
+    if lane < 40u { atomicAdd(&sum[group.x], 1u); }
+    storageBarrier();
+    y[group.x * 64u + lane] += f32(atomicLoad(&sum[group.x]));
+}
+"""
+
+
+def case_of(tmp_path, source=DOUBLE, grid=(2, 1, 1)):
+    file = tmp_path / "known.wgsl"
+    file.write_text(source)
+    (plan,) = plans([file], Request(grid=grid, arrays={"y": np.zeros(128, np.float32)}))
+    return plan.case(plan.shapes[0])
+
+
+@pytest.fixture
+def known(tmp_path):
+    case = case_of(tmp_path)
+    return case, simulate(case, "nvidia", "all")
+
+
+def test_who_writes_and_who_reads_which_slot_between_which_barriers(known):
+    line = record_timeline(*known, (1, 0, 0))
+    assert (line.regions, line.epochs, line.cut) == ({"tile": 2, "sum": 1}, 6, False)
+    write, read = ("known.wgsl:6",), ("known.wgsl:10",)
+    assert line.of("tile", 0) == [
+        Slice("tile", 0, "write", 0, 64, write, 2),
+        Slice("tile", 0, "read", 1, 64, read, 2),
+        Slice("tile", 0, "write", 2, 64, ("known.wgsl:9",), 2),
+        Slice("tile", 0, "read", 3, 64, read, 2),
+    ]
+    assert [(each.kind, each.epoch) for each in line.of("tile", 1)] == [("write", 1), ("read", 2)]
+    assert line.of("sum", 0, "update") == [
+        Slice("sum", 0, "update", 4, 40, ("known.wgsl:13",), 2),
+        Slice("sum", 0, "update", 5, 64, ("known.wgsl:15",), 2),
+    ]
+    inner = [Barrier(epoch, "workgroupBarrier", "known.wgsl:11") for epoch in (1, 2, 3)]
+    assert list(line.barriers) == [
+        Barrier(0, "workgroupBarrier", "known.wgsl:7"),
+        *inner,
+        Barrier(4, "storageBarrier", "known.wgsl:14"),
+    ]
+
+
+def test_an_array_that_one_epoch_reads_across_is_one_region(tmp_path):
+    case = case_of(tmp_path, DOUBLE.replace("k % 2u * 64u + 63u - lane", "127u - lane * 2u"))
+    assert record_timeline(case, simulate(case, "nvidia", "all")).regions == {"tile": 1, "sum": 1}
+
+
+def test_a_long_run_is_cut_after_its_last_whole_epoch(known, monkeypatch):
+    monkeypatch.setattr(room, "MOST_ROWS", 300)  # 64 stores and 64 barriers; then 128 accesses, and part of 64 barriers
+    line = record_timeline(*known)
+    assert (line.cut, line.epochs) == (True, 1)
+    assert {each.epoch for each in line.slices} == {0}
+
+
+def test_a_workgroup_that_is_not_there_is_wrong_use(known):
+    with pytest.raises(UsageError, match=r"there is no workgroup \(2, 0, 0\) in a grid of \(2, 1, 1\)"):
+        record_timeline(*known, (2, 0, 0))
+
+
+# ---- the file ----------------------------------------------------------------------------------------
+
+
+def run(tmp_path, *more):
+    arguments = ["run", str(tmp_path / "known.wgsl"), "--grid", "2", "--bind", "y=zeros:f32:128", *map(str, more)]
+    return CliRunner().invoke(main, arguments)
+
+
+def written(tmp_path, *more):
+    file = tmp_path / "line.json"
+    out = run(tmp_path, "--timeline", file, *more)
+    assert out.exit_code == 0, out.output
+    return json.loads(file.read_text())
+
+
+def test_the_file_keeps_to_the_trace_event_format(known, tmp_path):
+    """The rules of the format's document: required fields by phase, times as numbers, nesting on a thread."""
+    trace = written(tmp_path, "--workgroup", "1")
+    assert trace["displayTimeUnit"] in ("ms", "ns")
+    threads = defaultdict(list)
+    named = set()
+    for event in trace["traceEvents"]:
+        assert {"ph", "name", "pid", "tid"} <= event.keys()
+        assert isinstance(event["pid"], int)
+        assert isinstance(event["tid"], int)
+        match event["ph"]:
+            case "M":
+                assert event["name"] in ("process_name", "thread_name")
+                assert isinstance(event["args"]["name"], str)
+                named.add((event["name"], event["pid"], event["tid"] if event["name"] == "thread_name" else 0))
+            case "X":
+                assert event["ts"] >= 0
+                assert event["dur"] > 0
+                threads[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+            case "i":
+                assert event["ts"] >= 0
+                assert event["s"] in ("g", "p", "t")
+            case other:
+                pytest.fail(f"no such phase is written: {other}")
+    for (pid, tid), slices in threads.items():
+        assert ("process_name", pid, 0) in named
+        assert ("thread_name", pid, tid) in named
+        ordered = sorted(slices)
+        assert all(end <= start for (_, end), (start, _) in pairwise(ordered))
+    assert len(threads) == 3  # two slots of the one array, and the other
+
+
+def test_the_file_says_what_the_timeline_does(known, tmp_path):
+    trace = written(tmp_path)
+    events = trace["traceEvents"]
+    names = [e["args"]["name"] for e in events if e["ph"] == "M"]
+    assert names == ["tile", "slot 0", "slot 1", "sum", "whole"]
+    slices = [(e["pid"], e["tid"], e["name"], e["ts"] // chrome.EPOCH) for e in events if e["ph"] == "X"]
+    assert [s for s in slices if s[:2] == (1, 2)] == [(1, 2, "write", 1), (1, 2, "read", 2)]
+    (first, *_) = (e for e in events if e["ph"] == "X")
+    assert first["args"] == {"lanes": 64, "places": ["known.wgsl:6"], "requests": 2, "epoch": 0}
+    assert [e["ts"] for e in events if e["ph"] == "i"] == [chrome.EPOCH * n for n in range(1, 6)]
+    assert trace["otherData"]["workgroup"] == [0, 0, 0]
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_run(known, tmp_path):
+    out = run(tmp_path, "--timeline", tmp_path / "none" / "line.json")
+    assert out.exit_code == 2
+    assert "--timeline" in out.output
+    assert "there is no folder" in out.output

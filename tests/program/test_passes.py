@@ -1,0 +1,234 @@
+"""The passes of the optimizer: whichever are on, outputs, counters and findings are the same.
+
+Programs are verified after each pass as well, as in all tests (see `tests/conftest.py`).
+"""
+
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import random_programs as integers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_floats import Maker, Renderer
+
+import sim
+from oracle.kernels.cases import Request, plans
+from oracle.kernels.reflect import check_module
+from sim import running
+from sim.counters import Counters
+from sim.launch.launch import How
+from sim.machine import opcodes as op
+from sim.program import ir
+from sim.program.passes import ALL, PASSES
+from sim.program.verify import verify
+from sim.wgsl.diagnostics import Crash
+
+SHADERS = Path(__file__).parents[2] / "shaders"
+COUNTERS = [field.name for field in fields(Counters)]
+DEVICES = ("lavapipe", "nvidia")  # one that rounds products and sums apart, and one that contracts them
+CHOSEN = st.sets(st.sampled_from(sorted(PASSES))).map(frozenset)
+SETTINGS = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def simulate(passes, module, **given):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "How", partial(How, passes=passes))
+        return sim.simulate(module, **given)
+
+
+def told(done):
+    """All that people see of a run. A place that nothing came to may be unknown to a program that left it out."""
+    outputs = {name: np.asarray(value).tobytes() for name, value in done.outputs.items()}
+    sites = [(s.site, [getattr(s, name) for name in COUNTERS]) for s in done.sites if s.executions]
+    return outputs, done.counters, sites, done.findings
+
+
+def assert_alike(module, several, **given):
+    expected = told(simulate(ALL, module, **given))
+    for passes in several:
+        assert told(simulate(passes, module, **given)) == expected, sorted(ALL - passes)
+
+
+def without_each():
+    return [ALL - {name} for name in PASSES]
+
+
+def integer_program(seed):
+    size, groups = 8, 2
+    data = np.random.default_rng(seed).integers(0, 9, size * groups).astype(np.uint32)
+    out = np.zeros(size * groups * integers.LOGGED, np.uint32)
+    bindings = {"out": out, "given": data, "same": np.uint32(seed % 4)}
+    return sim.check(integers.render(integers.Maker(seed).program(), size)), {"grid": groups, "bindings": bindings}
+
+
+def float_program(seed):
+    x = np.random.default_rng(seed).integers(-20, 20, 64).astype(np.float32) * np.float32(0.1)
+    bindings = {"x": x, "y": np.zeros(64 + 256, np.float32), "tenth": np.float32(0.1)}
+    return sim.check(Renderer(False).source(Maker(seed).program())), {"grid": 2, "bindings": bindings}
+
+
+@pytest.mark.parametrize("make", [integer_program, float_program])
+@pytest.mark.parametrize("seed", range(3))
+def test_each_pass_may_be_off(make, seed):
+    module, given = make(seed)
+    assert_alike(module, [*without_each(), frozenset()], device="lavapipe", **given)
+
+
+@pytest.mark.parametrize("make", [integer_program, float_program])
+@given(seed=st.integers(10, 10_000), passes=CHOSEN, device=st.sampled_from(DEVICES))
+@SETTINGS
+def test_any_of_them_may_be_on(make, seed, passes, device):
+    module, given = make(seed)
+    assert_alike(module, [passes], device=device, **given)
+
+
+KERNELS = {f"{plan.kernel.path.stem}-{plan.kernel.name}": plan for plan in plans([SHADERS], Request())}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_do_not_depend_on_them(name):
+    plan = KERNELS[name]
+    case = plan.case(min(plan.shapes, key=lambda shape: np.prod(list(shape.dims.values()))))
+    module, kernel = check_module(case.kernel), case.kernel
+    given = {"entry": kernel.entry, "grid": case.grid, "bindings": case.bindings, "overrides": kernel.overrides}
+    turn = list(KERNELS).index(name) % len(PASSES)
+    assert_alike(module, [without_each()[turn], frozenset()], device="lavapipe", **given)
+
+
+# ---- what each is good for ---------------------------------------------------------------------------
+
+HEAD = """
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<uniform> n: u32;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+"""
+LOOP = "var s = 0.0; for (var k = 0u; k < n; k++) { s += x[i + k * 64u] * x[i * 3u]; } y[i] = s;"
+
+# What a pass makes shorter, and what is counted: instructions, rows of registers, or those of one kind.
+SHORTER = {
+    "fold": ("let a = 2u; y[i + a * 3u] = 1.0;", "instructions"),
+    "simplify": ("y[(i / 8u) * 1u] = 1.0;", "instructions"),
+    "number": ("y[i * n + 1u] = x[i * n];", "instructions"),
+    "forward": ("var a = 2u; y[i + a * 3u] = 1.0;", "instructions"),
+    "place": (LOOP, "in loops"),
+    "combine": (LOOP, "instructions"),
+    "uniform": ("if n > 3u { y[i] = 1.0; }", "masks"),
+    "dead": ("let a = f32(i) * 3.0; y[i] = 1.0;", "instructions"),
+    "address": ("y[i * 2u + n * 4u + 8u] = 1.0;", "instructions"),
+    "copies": (LOOP, "instructions"),
+    "rows": ("let a = f32(i) * 3.0; let b = a + 1.0; let c = b * b; y[i] = c - 1.0;", "rows"),
+}
+
+
+def size(program, what):
+    code = program.code[:, 0]
+    match what:
+        case "rows":
+            return program.rows
+        case "masks":
+            return int(np.sum(code == op.JUMP_NONE))
+        case "in loops":
+            last = int(np.flatnonzero(code == op.JUMP)[-1])
+            return last - int(program.code[last, 2])
+    return len(code)
+
+
+@pytest.mark.parametrize("name", SHORTER)
+def test_a_pass_makes_programs_shorter(name):
+    body, what = SHORTER[name]
+    given = {"grid": 1, "bindings": {"y": np.zeros(640, np.float32), "x": np.ones(640, np.float32), "n": np.uint32(4)}}
+    with_it, without = (
+        simulate(passes, HEAD + body + "}", device="lavapipe", probes="none", **given).program
+        for passes in (ALL, ALL - {name})
+    )
+    assert size(with_it, what) < size(without, what)
+
+
+# ---- the verifier ------------------------------------------------------------------------------------
+
+
+def started():
+    """A program that adds two numbers and keeps the sum."""
+    builder = ir.Builder()
+    one = builder.input("local_index")
+    total = builder.op("add_u32", one, builder.const("u32", 7))
+    block = builder.block(["u32"], "v")
+    builder.set(block.slots[0], total)
+    return builder, total, block.slots[0]
+
+
+def test_a_sound_program_is_verified():
+    builder, _, slot = started()
+    builder.get(slot)
+    verify(builder.root)
+
+
+def used_before_it_is_made(builder, total, slot):
+    builder.root.items.remove(total)
+    builder.root.items.append(total)
+
+
+def made_in_a_branch(builder, total, slot):
+    inner, orelse = builder.region(), builder.region()
+    builder.here = inner
+    hidden = builder.op("mul_u32", total, builder.input("local_x"))
+    builder.here = builder.root
+    builder.append(ir.If(builder.const("bool", True), inner, orelse))
+    builder.append(ir.Set(slot, hidden))
+
+
+def of_another_kind(builder, total, slot):
+    builder.append(ir.Set(slot, builder.op("convert_u32_f32", total)))
+
+
+def with_too_few_operands(builder, total, slot):
+    total.args = total.args[:1]
+
+
+def made_twice(builder, total, slot):
+    builder.append(total)
+
+
+def read_before_it_is_written(builder, total, slot):
+    other = builder.block(["u32"], "w").slots[0]
+    builder.changed([other])
+    builder.get(other)
+
+
+def jumping_to_where_it_is_not(builder, total, slot):
+    builder.append(ir.Jump("exit", ir.Target(ir.Scope(builder.region()))))
+
+
+def past_what_a_turn_may_skip(builder, total, slot):
+    header, body, target = builder.region(loop=True), builder.region(), ir.Target()
+    continuing = builder.region()
+    body.items += [ir.Jump("continue", target)]
+    late = ir.Value("mul_u32", (total, total), "u32", body, None, 99)
+    body.items.append(late)
+    continuing.items.append(ir.Set(slot, late))
+    target.node = ir.Loop(header, None, body, continuing, None)
+    builder.append(target.node)
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (used_before_it_is_made, "may not have been computed"),
+        (made_in_a_branch, "may not have been computed"),
+        (of_another_kind, "of kind f32, as u32"),
+        (with_too_few_operands, "does not have 2 operands"),
+        (made_twice, "is computed twice"),
+        (read_before_it_is_written, "may not have been written"),
+        (jumping_to_where_it_is_not, "does not lead out"),
+        (past_what_a_turn_may_skip, "may not have been computed"),
+    ],
+)
+def test_a_broken_program_is_refused(broken, message):
+    builder, total, slot = started()
+    broken(builder, total, slot)
+    with pytest.raises(Crash, match=message):
+        verify(builder.root)

@@ -1,0 +1,155 @@
+"""Instructions that are taken several at once: the same bits, counters and findings as one by one."""
+
+import numpy as np
+import pytest
+from random_products import WORDS, Maker
+
+import sim
+from sim.machine import opcodes as op
+from sim.program import passes
+from sim.program.build import SHORTER
+
+COUNTERS = ("lanes", "banks", "sectors", "barriers", "flops", "bounds")
+GROUPS = 3
+ALONE = passes.ALL - SHORTER.keys()  # every instruction on its own
+
+
+def simulated(wgsl, size, device="lavapipe", probes="none", **options):
+    random = np.random.default_rng(5)
+    x = random.standard_normal(WORDS).astype(np.float32)
+    x[::97] = random.choice(np.array([np.inf, -np.inf, np.nan, -0.0, 1e-40, 3e38], np.float32), len(x[::97]))
+    bindings = {
+        "x": x,
+        "v": x[::-1].copy(),
+        "y": np.zeros(GROUPS * size * 64, np.float32),
+        "same": np.array([1.5, 2, -3, 0.125], np.float32),
+        "turns": np.uint32(7),
+    }
+    return sim.simulate(wgsl, grid=GROUPS, bindings=bindings, device=device, probes=probes, **options)
+
+
+def tiles(program):
+    return int((program.code[:, op.OP] == op.TILE).sum())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_changes(seed):
+    maker = Maker(seed)
+    wgsl = maker.program()
+    device, probes = ("lavapipe", "nvidia")[seed % 2], ("none", COUNTERS)[seed // 2 % 2]
+    together = simulated(wgsl, maker.size, device, probes)
+    launch, outcome = together._dispatch.run(frozenset(() if probes == "none" else probes), passes=ALONE)
+    assert tiles(launch.program) == 0
+    for name, values in launch.outputs().items():
+        assert together.outputs[name].tobytes() == values.tobytes(), wgsl
+    if probes != "none":
+        again = together._dispatch.run(frozenset(probes))[1]
+        for one, other in zip(
+            (again.blocks, again.tallies, again.bounds), (outcome.blocks, outcome.tallies, outcome.bounds), strict=True
+        ):
+            assert one.tolist() == other.tolist(), wgsl
+
+
+HEAD = """
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> turns: u32;
+"""
+BODY = "@compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {"
+FOUR = "var s0 = 0.0; var s1 = 1.0; var s2 = 2.0; var s3 = 3.0;"
+STEP = "let a = x[i + k]; let b = x[i * 2u + k]; let c = x[k]; let d = x[k + 9u];"
+SUMS = "s0 += a * c; s1 += a * d; s2 += b * c; s3 += b * d;"
+OUT = "y[i * 4u] = s0; y[i * 4u + 1u] = s1; y[i * 4u + 2u] = s2; y[i * 4u + 3u] = s3;"
+LOOP = "for (var k = 0u; k < turns; k++) {"
+# body, the tiles that it has: rows, columns and whether they wait for each other's sums
+CASES = {
+    "a loop": (f"{FOUR} {LOOP} {STEP} {SUMS} }} {OUT}", [(2, 2, 1)]),
+    "two steps a turn": (
+        f"{FOUR} {LOOP} {{ {STEP} {SUMS} }} {{ {STEP.replace('+ k', '+ k * 3u')} {SUMS} }} }} {OUT}",
+        [(2, 2, 1), (2, 2, 1)],
+    ),
+    "two shapes": (
+        f"""{FOUR} {LOOP}
+        {{ let a = x[i + k]; s0 += a * x[k]; s1 += a * x[k + 1u]; s2 += a * x[k + 2u]; s3 += a * x[k + 9u]; }}
+        {{ let b = x[k + 5u]; s0 += x[i + k] * b; s1 += x[i * 3u] * b; s2 += x[i * 5u] * b; s3 += x[i ^ k] * b; }}
+        }} {OUT}""",
+        [(1, 4, 0), (4, 1, 0)],
+    ),
+    "seen in the loop": (f"{FOUR} {LOOP} {STEP} {SUMS} s1 *= 0.5; }} {OUT}", [(2, 2, 0)]),
+    "left early": (f"{FOUR} {LOOP} {STEP} {SUMS} if k == 3u {{ break; }} }} {OUT}", [(2, 2, 1)]),
+    "returned from": (f"{FOUR} {LOOP} {STEP} {SUMS} if x[k] > 9.0 {{ return; }} }} {OUT}", [(2, 2, 0)]),
+    "one sum": (f"var s = 0.0; {LOOP} s += x[i + k] * x[i * 2u + k]; }} y[i] = s;", [(1, 1, 1)]),
+    "copied factors": (
+        f"""{FOUR} {LOOP} let a = x[i + k] + 1.0; let b = x[i * 2u + k] - 2.0; let c = a * 3.0; let d = b * b;
+        {SUMS} }} {OUT}""",
+        [(2, 2, 1)],
+    ),
+    "not worth a copy": (f"var s = 0.0; {LOOP} s += (x[i + k] + 1.0) * x[k]; }} y[i] = s;", []),
+    "a square": (f"var s = 0.0; {LOOP} let a = x[i + k]; s += a * a; }} y[i] = s;", []),
+    "some lanes": (f"{FOUR} {LOOP} if i > k {{ {STEP} {SUMS} }} }} {OUT}", []),
+    "a sum is a factor": (f"var s = 0.5; var r = 1.0; {LOOP} s += x[k] * r; r += x[i] * s; }} y[i] = s + r;", []),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_becomes_a_tile(name):
+    body, expected = CASES[name]
+    random = np.random.default_rng(1)
+    x = random.standard_normal(256).astype(np.float32)
+    bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
+    run = sim.simulate(f"{HEAD} {BODY} {body} }}", grid=1, bindings=bindings, device="lavapipe", probes="none")
+    rows = run.program.code[run.program.code[:, op.OP] == op.TILE]
+    assert [(int(r[op.A]), int(r[op.B]), int(r[op.E])) for r in rows] == expected
+    alone = run._dispatch.run(frozenset(), passes=ALONE)[0].outputs()["y"]
+    assert run.outputs["y"].tobytes() == alone.tobytes()
+
+
+def test_a_tile_is_what_numpy_computes():
+    x = np.random.default_rng(2).standard_normal(256).astype(np.float32)
+    bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
+    source = f"{HEAD} {BODY} {CASES['a loop'][0]} }}"
+    run = sim.simulate(source, grid=1, bindings=bindings, device="lavapipe", probes="none")
+    i, sums = np.arange(32), np.tile(np.arange(4, dtype=np.float32)[:, None], (1, 32))
+    for k in range(6):
+        for n, (a, b) in enumerate(((i + k, k), (i + k, k + 9), (i * 2 + k, k), (i * 2 + k, k + 9))):
+            sums[n] += x[a] * x[b]
+    assert run.outputs["y"].tolist() == sums.T.ravel().tolist()
+
+
+@pytest.mark.parametrize("policy", ["clamp", "zero", "wrap"])
+def test_tiles_past_the_end(policy):
+    """Where an access that is out of bounds is not simply clamped, the rows do it one by one."""
+    x = np.random.default_rng(2).standard_normal(40).astype(np.float32)
+    bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
+    source = f"{HEAD} {BODY} {CASES['a loop'][0]} }}"
+    run = sim.simulate(source, grid=1, bindings=bindings, device="nvidia", probes="none", out_of_bounds=policy)
+    alone = run._dispatch.run(frozenset(), passes=ALONE)[0].outputs()["y"]
+    assert run.outputs["y"].tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize("schedule", ["subgroup-serial", "reversed", "random(3)"])
+def test_tiles_in_other_orders(schedule):
+    maker = Maker(4)
+    wgsl = maker.program()
+    run = simulated(wgsl, maker.size)
+    assert tiles(run.program)
+    other = simulated(wgsl, maker.size, schedule=schedule)
+    assert other.outputs["y"].tobytes() == run.outputs["y"].tobytes()
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16", "u32"])
+@pytest.mark.parametrize("size", [1, 20, 64])
+def test_four_units_at_once(kind, size):
+    """Loads of whole vectors, some past the end, which are clamped."""
+    dtype = {"f32": np.float32, "f16": np.float16, "u32": np.uint32}[kind]
+    x = np.arange(4 * 50).astype(dtype).reshape(50, 4)
+    source = f"""{"enable f16;" if kind == "f16" else ""}
+        @group(0) @binding(0) var<storage, read> x: array<vec4<{kind}>>;
+        @group(0) @binding(1) var<storage, read_write> y: array<vec4<{kind}>>;
+        @compute @workgroup_size({size})
+        fn main(@builtin(global_invocation_id) g: vec3u) {{ y[g.x] = x[(g.x * 7u) % 64u].wzyx; }}
+        """
+    run = sim.simulate(source, grid=2, bindings={"x": x, "y": np.zeros((2 * size, 4), dtype)}, probes="none")
+    assert (run.program.code[:, op.M][run.program.code[:, op.OP] == op.LOAD] == op.FOUR).any()
+    places = np.minimum(np.arange(2 * size) * 7 % 64, 49)
+    assert run.outputs["y"].tolist() == x[places][:, ::-1].tolist()
