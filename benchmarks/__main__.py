@@ -73,12 +73,13 @@ def _benchmark(case: Case, info: gpu.AdapterInfo, rounds: int, with_peers: bool)
     if with_peers:
         others, absent = peers(case)
         timed += others
+    machine = _machine()
     seconds = measure(timed, rounds)
     per_second = rates(seconds, {way.name: way.flops for way in timed})
     document = pages.Document(
         kernel=case.kernel.name,
         shape=str(case.shape),
-        machine=_machine(),
+        machine=machine,
         rounds=rounds,
         ways=tuple(timed),
         seconds={name: Spread.of(taken) for name, taken in seconds.items()},
@@ -105,7 +106,12 @@ def _show(document: pages.Document) -> None:
 
 
 def _machine() -> dict[str, Any]:
-    return {"cores": os.cpu_count(), "processor": _processor(), "python": platform.python_version()}
+    return {
+        "cores": os.cpu_count(),
+        "processor": _processor(),
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,  # of the minute before
+    }
 
 
 def _processor() -> str:

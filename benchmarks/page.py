@@ -32,12 +32,14 @@ class Document:
 HEAD = """\
 # How fast it is
 
-Written by `make bench`: {kernel} {shape}, on {cores} cores of {processor}, Python {python}. In each of
-{rounds} rounds every way has its turn, one after the other, after a first round that is not counted. Figures are the
-median, with the least and the most in brackets. A ratio is taken within each round.
+Written by `make bench`: {kernel} {shape}, on {cores} cores of {processor}, Python {python}, where the load was {load}
+the minute before. In each of {rounds} rounds every way has its turn, one after the other, after a first round that is
+not counted. Figures are the median, with the least and the most in brackets. A ratio is taken within each round.
 
 {what}
 """
+
+RULES = dict.fromkeys(("seconds", "MFLOP/s", "ratio"), "---:")  # of columns
 
 SCALED = """\
 Where a peer is too slow for the whole product, it does one of fewer of the same tiles, at two depths. Its rate is the
@@ -75,7 +77,8 @@ def _sections(document: Document, grown: Growth, plot: str) -> Iterable[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    """Figures to the right, words to the left."""
+    lines = [head, [RULES.get(name, "---") for name in head], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .models.limits import DEFAULT_LIMITS
 from .wgsl.diagnostics import Diagnostic, fail
+from .wgsl.source import Source
 from .wgsl.typed import Module
 
 
@@ -27,6 +28,20 @@ def check(
     Raises `WgslError`.
     """
     from .wgsl.check import check as check_source
+
+    source = read(wgsl, name=name, defines=defines, include_dirs=include_dirs, preprocess=preprocess)
+    return check_source(source, uniformity=uniformity)
+
+
+def read(
+    wgsl: str | Path,
+    *,
+    name: str | None = None,
+    defines: Mapping[str, str | int | float | bool] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    preprocess: str | None = None,
+) -> Source:
+    """What `check` checks: plain WGSL, and where each line of it comes from. Raises `WgslError`."""
     from .wgsl.preprocess import preprocess as preprocessed
 
     text, called, folder = wgsl, name or "shader.wgsl", None
@@ -40,8 +55,7 @@ def check(
         text, called = filtered(
             text, called, preprocess, defines=defines or {}, include_dirs=folders, folder=folder or Path()
         )
-    source = preprocessed(text, called, defines=defines, include_dirs=folders, base_dir=folder)
-    return check_source(source, uniformity=uniformity)
+    return preprocessed(text, called, defines=defines, include_dirs=folders, base_dir=folder)
 
 
 def portability(module: Module) -> list[Diagnostic]:

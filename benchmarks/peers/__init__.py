@@ -42,7 +42,7 @@ class Peer:
 PEERS = (
     Peer("Oclgrind", "outputs only", ".cl", (16, 144), oclgrind.missing, oclgrind.plain),
     Peer("Oclgrind, races", "--data-races", ".cl", (16, 144), oclgrind.missing, oclgrind.races),
-    Peer("Numba's CUDA simulator", "outputs only", "_cuda.py", (16, 32), numba_cuda.missing, numba_cuda.run),
+    Peer("Numba's CUDA simulator", "outputs only", "_cuda.py", (16, 64), numba_cuda.missing, numba_cuda.run),
 )
 SMALL = {"M": 64, "N": 128}  # of the products that these get: two workgroups
 

@@ -17,14 +17,13 @@ from sim.wgsl import typed
 from sim.wgsl import types as t
 from sim.wgsl.texels import is_depth
 
+from ..diagnosis.adapters import RERUNS, zeroing
+from ..diagnosis.reruns import ORDERS, place
 from ..errors import GpuError
 from ..kernels.reflect import builtin_names, has_float_arithmetic, inexact_builtins
 from . import invented
 from .difference import Difference
 from .invented import HALF, SINGLE, STEP, Recipe
-
-ORDERS = ("reversed", "subgroup-serial", "random(1)")  # schedules, beside the usual one
-RERUNS = 2  # on wgpu, to see whether it agrees with itself
 
 # Largest error / largest magnitude in the binding (of normalized formats: steps) that is put down to rounding. WGSL
 # lets implementations reassociate and fuse any arithmetic; its builtins may be as far off as it allows `sin` and `cos`.
@@ -72,11 +71,6 @@ class Tried(Protocol):
     def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]: ...
 
     def differences(self, recipe: Recipe, ours: Any, theirs: Any) -> list[Difference]: ...
-
-
-def place(finding: Any) -> str:
-    line = f"line {finding.span.line}: " if finding.span else ""
-    return f"{finding.code}, {line}{finding.message}"
 
 
 Outputs = dict[str, np.ndarray]
@@ -155,32 +149,16 @@ def _absent_lanes(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str
 
 def _not_zeroed(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
     """wgpu agrees once the shader zeroes its workgroup memory itself, as WGSL says an implementation does."""
-    shared = {v: type_ for v, type_ in entry.pipeline.store_types.items() if v.space == "workgroup"}
-    body = entry.function.body
-    if not shared or body is None:
+    text = zeroing(entry.text, entry.pipeline)
+    if text is None:
         return None
-    zeroing = " ".join(_zero(v.name, type_) for v, type_ in shared.items())
-    at = body.span.start + 1
     try:
-        mended = entry.on_wgpu(ours.given, f"{entry.text[:at]} {zeroing} workgroupBarrier(); {entry.text[at:]}")
+        mended = entry.on_wgpu(ours.given, text)
     except GpuError:
         return None
     if entry.differences(ours.recipe, ours.result.outputs, mended):
         return None
     return "wgpu left workgroup memory as it was; it agrees where the shader zeroes it"
-
-
-def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
-    """A statement that zeroes a variable."""
-    match type_:
-        case t.Atomic():
-            return f"atomicStore(&{path}, 0);"
-        case t.Struct() if t.contains_atomic(type_):
-            return " ".join(_zero(f"{path}.{m.name}", m.type, depth) for m in type_.members)
-        case t.Array(elem=elem, count=count) if t.contains_atomic(type_):
-            i = f"zeroed_{depth}"
-            return f"for (var {i} = 0u; {i} < {count}u; {i}++) {{ {_zero(f'{path}[{i}]', elem, depth + 1)} }}"
-    return f"{path} = {type_}();"
 
 
 def _reciprocal(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:

@@ -21,11 +21,12 @@ from sim.wgsl.diagnostics import Crash, WgslError
 from sim.wgsl.typed import Module
 
 from .. import gpu
+from ..diagnosis.reruns import place
 from ..errors import GpuError, UsageError
 from . import invented
 from .difference import Difference, differences, texels
 from .embedded import Shader
-from .evidence import EVIDENCE, Run, place
+from .evidence import EVIDENCE, Run
 from .invented import RECIPES, Recipe
 
 BUDGET = 1 << 18  # backward jumps of a batch of workgroups
@@ -254,6 +255,7 @@ class _Entry:
                 overrides=self.overrides,
                 device=gpu.require_adapter(self.owner.adapter).profile or "lavapipe",
                 budget=BUDGET,
+                replay=False,  # nobody asks whether a finding matters
                 **{"probes": ("bounds",), **options},
             )
 

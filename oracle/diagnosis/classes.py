@@ -29,7 +29,6 @@ class Class:
 
 
 CLASSES = (
-    Class("unequal barriers", "nothing, it is a finding", reruns.finding("barrier-divergence"), DIGEST),
     Class("out-of-bounds policy", "other policies", reruns.decides("out-of-bounds", ALL), DIGEST),
     Class("tail mask", "the kernel, with a dim a multiple of 64 or 256", shapes.tail, TRUTH),
     Class("race", "other orders of invocations", reruns.decides("race", MOST), DIGEST),
@@ -52,6 +51,7 @@ CLASSES = (
     Class("packed weights", "the reference, with bits of weights exchanged", terms.misread, TRUTH),
     Class("missing term", "the reference, with parts of inputs 0", terms.left_out, TRUTH),
     Class("swapped dims", "the kernel, with two dims equal", shapes.equal_dims, TRUTH),
+    Class("wrong factor", "nothing, the elements are proportional", layouts.wrong_factor),
     Class("wrong kernel", "the other references", terms.wrong_kernel, TRUTH),
     Class("race", "other orders of invocations", reruns.decides("race", 0), DIGEST),
     Class("out-of-bounds policy", "other policies", reruns.decides("out-of-bounds", 0), DIGEST),
@@ -63,7 +63,6 @@ CLASSES = (
 OF_FINDINGS = {
     "uninit": "uninitialised memory",
     "out-of-bounds": "out-of-bounds policy",
-    "barrier-divergence": "unequal barriers",
     "not-finite": "number out of range",
     "endless-loop": "endless loop",
 }

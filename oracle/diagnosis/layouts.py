@@ -1,4 +1,4 @@
-"""Reasons that the output itself shows: it is what was expected, at other places."""
+"""Reasons that the output itself shows: it is what was expected, at other places, or times a number."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from .mismatch import MOST, Mismatch
+
+NEARLY = 2.0**-10  # of the largest element of a row: a factor is one where nothing is further off
+FEW = 4  # elements that say nothing of a factor, as any would do
 
 Mapped = tuple[str, list[np.ndarray]]  # words, and for each element the flat places it may come from; -1: none
 
@@ -67,3 +70,31 @@ def _first(m: Mismatch, mapped: Iterator[Mapped]) -> str | None:
         if 2 * covered >= count and np.count_nonzero(right & wrong) >= MOST * covered > 0:
             return f"{np.count_nonzero(right & wrong):,} of {m.those} are {words}"
     return None
+
+
+def wrong_factor(m: Mismatch) -> str | None:
+    """All elements, or those of each row or column, are what is expected times one number."""
+    ours, expected = (array.reshape(m.matrix).astype(np.float64) for array in (m.ours, m.expected))
+    if not (np.isfinite(ours).all() and np.isfinite(expected).all()):
+        return None
+    for what, shape in (("all", (1, -1)), ("each row", m.matrix), ("each column", m.matrix[::-1])):
+        turned = what == "each column"
+        groups = [(array.T if turned else array).reshape(shape) for array in (ours, expected)]
+        factors = _factors(*groups)
+        if factors is not None:
+            one = "one number" if what == "all" else "a number of its own"
+            return f"{what} is what is expected times {one}, {factors[0]:.6g} for the first element"
+    return None
+
+
+def _factors(ours: np.ndarray, expected: np.ndarray) -> np.ndarray | None:
+    """Of each row, what it is to be multiplied with; None where there is no such number, or none but 1."""
+    if ours.shape[1] <= FEW:
+        return None
+    largest = np.abs(expected).argmax(axis=1)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = np.take_along_axis(ours, largest, axis=1) / np.take_along_axis(expected, largest, axis=1)
+        off = np.abs(ours - factors * expected) > NEARLY * np.abs(ours).max(axis=1, keepdims=True)
+    if not np.isfinite(factors).all() or off.any() or (np.abs(factors - 1) <= NEARLY).all():
+        return None
+    return factors[:, 0]

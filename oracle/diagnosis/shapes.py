@@ -3,7 +3,7 @@ dims differ."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import permutations
 
 import numpy as np
 
@@ -44,10 +44,9 @@ def _whole_tiles(m: Mismatch) -> str | None:
 def equal_dims(m: Mismatch) -> str | None:
     """Nothing is wrong where two dims are equal."""
     dims = m.case.shape.dims
-    for a, b in combinations(dims, 2):
-        for name, size in ((a, dims[b]), (b, dims[a])):
-            if dims[a] != dims[b] and m.right_at({**dims, name: size}):
-                return f"with {name} = {size}, like {b if name == a else a}, all elements agree"
+    for small, large in permutations(dims, 2):  # a smaller shape would hide other faults
+        if dims[small] < dims[large] and m.right_at({**dims, small: dims[large]}):
+            return f"with {small} = {dims[large]}, like {large}, instead of {dims[small]}, all elements agree"
     return None
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sim.bindings.textures import level_shape
+from sim.checking import read
 from sim.wgsl import typed
 from sim.wgsl import types as t
 
@@ -22,12 +24,21 @@ SCALARS = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint
 
 
 def check_module(kernel: Kernel) -> Any:
-    """The kernel's WGSL, checked. Raises `WgslError`."""
-    import sim
+    """The kernel's WGSL, checked. Raises `WgslError`.
 
-    return sim.check(
-        kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess
-    )
+    Its files are read each time. As long as they come to the same text, it is the same module, whose programs the
+    simulator keeps: nobody is to change it.
+    """
+    source = read(kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess)
+    return _checked(source.text, source.name, None if source.origin is None else tuple(source.origin))
+
+
+@lru_cache(maxsize=16)
+def _checked(text: str, name: str, origin: tuple[tuple[str, int], ...] | None) -> typed.Module:
+    from sim.wgsl.check import check
+    from sim.wgsl.source import Source
+
+    return check(Source(text, name, None if origin is None else list(origin)))
 
 
 def entry_point(module: Any, name: str | None) -> Any:

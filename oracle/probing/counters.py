@@ -39,6 +39,7 @@ from .instrument import (
 ROWS_PER_PASS = 1 << 22  # 64 MiB, half of what WebGPU lets a storage buffer bind by default
 ROWS_PLANNED = ROWS_PER_PASS // 2  # workgroups are not all alike
 ROWS_IN_ALL = 1 << 24
+SITES_PER_PASS = MOST_PROBES // 4  # a store to a swizzle is one site, and a probe for each component
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 
 # What records of active lanes tell: of idle ones they do not say why.
@@ -101,7 +102,7 @@ def _lanes(run: Any) -> int:
 def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
     """The case and its simulated run, on a part of the grid whose log is not too long: both sides run the same part.
 
-    The longest axis is halved until that is so, taking all workgroups for alike.
+    The longest axis is halved until that is so, taking all workgroups for alike; one is counted however long it takes.
     """
     from ..audit import simulate
 
@@ -114,11 +115,8 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
         if _lanes(run) > MOST_LANES:
             raise UsageError(f"{case.kernel.name}: workgroups over {MOST_LANES} invocations cannot be recorded")
         workgroups = math.prod(run.grid)
-        if rows <= ROWS_IN_ALL:
+        if rows <= ROWS_IN_ALL or workgroups == 1:
             return case, run, cut
-        if workgroups == 1:
-            title = f"{case.kernel.name} {case.shape}"
-            raise UsageError(f"{title}: one workgroup alone makes {rows:,} rows; choose a smaller shape")
         case, cut = replace(case, grid=halved(run.grid, workgroups * ROWS_IN_ALL // rows)), True
 
 
@@ -126,13 +124,13 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
 
 
 def _parts(run: Any) -> list[list[int]]:
-    """Sites in as few parts as can be, so that in each the log of one workgroup fits a pass."""
+    """Sites in as few parts as can be, so that in each the log of one workgroup fits, and probes can be numbered."""
     workgroups = math.prod(run.grid)
     parts: list[list[int]] = [[]]
     filled = 0
     for number, row in enumerate(run.sites):
         rows = -(-row.active_lanes // workgroups)
-        if parts[-1] and filled + rows > ROWS_PLANNED:
+        if parts[-1] and (filled + rows > ROWS_PLANNED or len(parts[-1]) == SITES_PER_PASS):
             parts.append([])
             filled = 0
         parts[-1].append(number)

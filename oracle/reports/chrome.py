@@ -8,14 +8,15 @@ metadata (`M`) events; times are in microseconds.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
 from ..kernels.manifest import Case
-from ..probing.timeline import Timeline
+from ..probing.timeline import Slice, Timeline
 
 EPOCH = 1000  # microseconds
 SHARE = 0.9  # of an epoch that its slices take, so that one can tell it from the next
@@ -40,12 +41,14 @@ def write(path: Path, timeline: Timeline, case: Case, workgroup: tuple[int, int,
 
 def events(timeline: Timeline) -> Iterator[dict[str, Any]]:
     """The events of a trace: names, then slices, then barriers."""
+    threads = itertools.count(1)  # some readers take a thread's number to be its own among those of all processes
     for pid, (array, regions) in enumerate(timeline.regions.items(), 1):
         yield _name("process_name", pid, 0, array)
-        for region in range(regions):
-            yield _name("thread_name", pid, region + 1, f"slot {region}" if regions > 1 else "whole")
+        for region, tid in zip(range(regions), threads, strict=False):
+            yield _name("thread_name", pid, tid, f"slot {region}" if regions > 1 else "whole")
             for epoch in range(timeline.epochs):
-                yield from _slices(timeline, pid, array, region, epoch)
+                here = [each for each in timeline.of(array, region) if each.epoch == epoch]
+                yield from _slices(here, pid, tid)
     for barrier in timeline.barriers:
         yield {
             "ph": "i",
@@ -63,18 +66,17 @@ def _name(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _slices(timeline: Timeline, pid: int, array: str, region: int, epoch: int) -> Iterator[dict[str, Any]]:
+def _slices(here: Sequence[Slice], pid: int, tid: int) -> Iterator[dict[str, Any]]:
     """The slices of one region in one epoch, side by side."""
-    here = [each for each in timeline.of(array, region) if each.epoch == epoch]
     for number, each in enumerate(here):
         width = SHARE * EPOCH / len(here)
         yield {
             "ph": "X",
             "name": each.kind,
             "cat": "memory",
-            "ts": EPOCH * epoch + number * width,
+            "ts": EPOCH * each.epoch + number * width,
             "dur": width,
             "pid": pid,
-            "tid": region + 1,
-            "args": {"lanes": each.lanes, "places": list(each.places), "requests": each.requests, "epoch": epoch},
+            "tid": tid,
+            "args": {"lanes": each.lanes, "places": list(each.places), "requests": each.requests, "epoch": each.epoch},
         }

@@ -26,7 +26,7 @@ from ..probing.timeline import Timeline, record_timeline
 from ..spread import Patch
 from .json import SITE
 from .listing import Line, against_ideal, compact, listings
-from .tables import idle_words, tables
+from .tables import idle_words, tables, useful
 from .text import CHARGES, TOTALS, comparison_words
 
 # From which share of a run's excess on a line is as hot as 1, 2, 3, 4.
@@ -105,7 +105,7 @@ class Page:
         schedule = _schedule(audit)
         sources, found = _sources(audit, anchor, full)
         held = sum(not item.ok for item in audit.findings)
-        totals, likely = with_derived(audit.run.counters), ", ".join(audit.likely)
+        totals, likely = {**with_derived(audit.run.counters), **useful(audit.run)}, ", ".join(audit.likely)
         summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, totals, held, likely)
         self.cases.append(summary)
         parts = {"audit": audit, "case": summary, "full": full, "sources": sources, "found": found}

@@ -50,6 +50,7 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "counters": dict(audit.run.counters),
         "sites": [site_entry(site) for site in audit.run.sites],
         "instructions": _instructions_entry(audit.run),
+        "padding_flops": audit.run.padding_flops,
         "traffic": [_traffic_entry(each) for each in audit.run.traffic],
         "findings": [_finding_entry(item.finding, item.allowed) for item in audit.findings],
         "silenced": [_finding_entry(f, allowed=True) for f in audit.run.silenced],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sim.instructions import by_class
@@ -50,9 +51,15 @@ def idle_letters(counters: Mapping[str, float], issued: float) -> str:
     return " ".join(f"{share:.0f}{letter}" if share >= 0.5 else f"<1{letter}" for share, letter in found)
 
 
+def useful(run: Any) -> dict[str, float]:
+    """The share of a run's FLOPs that may be for something (see `sim.program.padding`), where there are any."""
+    flops = run.counters["flops"]
+    return {"useful_flops": 1 - run.padding_flops / flops} if flops else {}
+
+
 def tables(run: Any) -> list[Table]:
     """The tables of a run; those with nothing in them are left out."""
-    return [table for table in (instruction_table(run), traffic_table(run)) if table.rows]
+    return [table for table in (instruction_table(run), atomic_table(run), traffic_table(run)) if table.rows]
 
 
 def instruction_table(run: Any) -> Table:
@@ -64,6 +71,17 @@ def instruction_table(run: Any) -> Table:
         for kind, (issued, lanes) in counts.items()
     ]
     return Table("instructions, as written", ("class", "by subgroups", "by lanes", "share"), tuple(rows))
+
+
+def atomic_table(run: Any) -> Table:
+    """A row for each place whose lanes take turns: how many, on the busiest word of a request, on average."""
+    rows = [
+        (f"{Path(site.span.place.file).name}:{site.line} {site.name}", f"{site.executions:,}", f"{site.atomics:,}",
+         f"{site.turns_per_request:.3g}-way")
+        for site in run.sites
+        if site.atomic_turns
+    ]  # fmt: skip
+    return Table("atomic operations", ("place", "by subgroups", "by lanes", "on one word"), tuple(rows))
 
 
 def traffic_table(run: Any) -> Table:

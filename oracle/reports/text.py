@@ -16,7 +16,7 @@ from sim.wgsl.lexer import KEYWORDS
 
 from ..audit import with_derived
 from .listing import Line, against_ideal, compact, listings
-from .tables import IDLE, Table, idle_letters, idle_words, tables
+from .tables import IDLE, Table, idle_letters, idle_words, tables, useful
 
 if TYPE_CHECKING:
     from ..audit import Audit, CounterCheck, OutputCheck
@@ -51,6 +51,7 @@ TOTALS = (
     ("simt_efficiency", "SIMT efficiency", "%"),
     ("barriers", "barriers, summed over workgroups", ""),
     ("flops", "floating point operations (fma = 2)", ""),
+    ("useful_flops", "of them that a store can get", "%"),
     ("global_bytes", "bytes asked of global memory", ""),
     ("intensity", "FLOP per byte asked", "ratio"),
     ("atomics", "atomic operations", ""),
@@ -101,7 +102,7 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
     if audit.adapter:
         _say(out, f"  GPU: {audit.adapter}")
     out.print()
-    out.print(_totals(audit.run.counters))
+    out.print(_totals({**audit.run.counters, **useful(audit.run)}))
     _say(out, f"  {audit.run.coverage}", "dim")
     for table in tables(audit.run):
         _table(out, table)

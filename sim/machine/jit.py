@@ -17,7 +17,6 @@ from pathlib import Path
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
 from typing import Any
-from zlib import crc32
 
 from llvmlite.binding import add_symbol
 from numba import njit, types
@@ -69,9 +68,10 @@ class Part:
 
     def row(self, folder: Path) -> dict[str, Any]:
         """What `native` has to know of it, and of its file in the folder."""
-        code = native.file_of(folder, self.symbol).read_bytes()
+        file = native.find(folder, self.symbol)
+        assert file is not None
         arguments = list(_arrays(self.signature.args))
-        return {"symbol": self.symbol, "opcodes": self.opcodes, "arguments": arguments, "crc32": crc32(code)}
+        return {"symbol": self.symbol, "opcodes": self.opcodes, "arguments": arguments, "file": file.name}
 
     def _caller(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """What Numba asks for the type and the code of a call, with the parameters of `function`."""
@@ -148,10 +148,9 @@ def compile_parts(folder: str | Path, step: int) -> None:
     for each in PARTS:
         add_symbol(each.symbol, addressof(_NOWHERE))
     for each in PARTS[::step]:
-        file = native.file_of(folder, each.symbol)
-        if not file.exists():
+        if native.find(Path(folder), each.symbol) is None:
             name, code = each.compile()
-            native.write(file, name.encode() + b"\n" + code)
+            native.keep(Path(folder), each.symbol, name.encode() + b"\n" + code)
 
 
 @cache

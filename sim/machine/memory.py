@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, inlined
-from .lanes import address_of_first, gather, gather_four, repeat, splat, transfer
+from .lanes import address_of_first, blend, copy, gather, gather_four, repeat, splat, transfer
 from .layout import (
     BASE,
     BLOCKS,
@@ -191,9 +191,21 @@ def store_known(regs, memory, d, a, b, c, row, offsets, mask, known, lanes):
         store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes)
 
 
+@inlined
+def all_alike(row, lanes):
+    """Whether a row holds one number in all lanes."""
+    differs = np.uint32(0)
+    for lane in range(lanes):
+        differs = np.uint32(differs | (row[lane] ^ row[0]))
+    return differs == 0
+
+
 @compiled
 def pick(regs, d, a, b, c, lanes):
     """D = row (A + row B), lane by lane, clamped to C rows."""
+    if all_alike(regs[b], lanes):
+        copy(regs, d, np.int32(a + np.int32(min(regs[b, 0], np.uint32(c - 1)))), lanes)
+        return
     for lane in range(lanes):
         at = min(regs[b, lane], np.uint32(c - 1))
         regs[d, lane] = regs[a + np.int64(at), lane]
@@ -202,6 +214,13 @@ def pick(regs, d, a, b, c, lanes):
 @compiled
 def put(regs, d, a, b, c, mask, lanes):
     """Row (A + row B) = D in the lanes of the mask."""
+    if all_alike(regs[b], lanes):
+        row = np.int32(a + np.int32(min(regs[b, 0], np.uint32(c - 1))))
+        if mask < 0:
+            copy(regs, row, d, lanes)
+        else:
+            blend(regs, row, d, mask, lanes)
+        return
     for lane in range(lanes):
         if mask < 0 or regs[mask, lane] != 0:
             at = min(regs[b, lane], np.uint32(c - 1))

@@ -1,8 +1,8 @@
 """The machine as native code: compiled by Numba once per install, then loaded from disk without it.
 
 A folder, named after a digest of everything the code depends on, holds an object file for each unit (see `jit.Part`):
-the name of its function, a line feed, the object code. `index.json` lists the units. It is written last, after a fresh
-process could load them, so where it is, all is well.
+the name of its function, a line feed, the object code. The file's name ends with a checksum. `index.json` lists the
+units. It is written last, after a fresh process could load them, so where it is, all is well.
 """
 
 from __future__ import annotations
@@ -46,9 +46,19 @@ def cache_folder() -> Path:
     return Path(home) / "bankshot" / f"machine-{digest.hexdigest()[:16]}"
 
 
-def file_of(folder: str | Path, symbol: str) -> Path:
-    """The object file of a unit."""
-    return Path(folder, f"{symbol}.o")
+def keep(folder: Path, symbol: str, content: bytes) -> None:
+    """Write the object file of a unit. Its name has its checksum: of two processes that compile, none changes what the
+    other has listed."""
+    write(folder / f"{symbol}.{crc32(content):08x}.o", content)
+
+
+def find(folder: Path, symbol: str) -> Path | None:
+    """The object file of a unit; None where there is none, or it is damaged."""
+    return next((file for file in sorted(folder.glob(f"{symbol}.*.o")) if _is_intact(file)), None)
+
+
+def _is_intact(file: Path) -> bool:
+    return file.exists() and f"{crc32(file.read_bytes()):08x}" == file.name.split(".")[-2]
 
 
 def write(file: Path, content: bytes) -> None:
@@ -92,7 +102,7 @@ class Machine:
 
     def _load(self, unit: dict[str, Any]) -> int:
         """The address of a unit's function."""
-        function, _, code = file_of(self._folder, unit["symbol"]).read_bytes().partition(b"\n")
+        function, _, code = (self._folder / unit["file"]).read_bytes().partition(b"\n")
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
         return self._engine.get_function_address(function.decode())
@@ -151,14 +161,8 @@ def _index(folder: Path) -> dict[str, Any]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether all that the index lists is there. A damaged file is removed."""
-    if not (folder / INDEX).exists():
-        return False
-    files = [(file_of(folder, unit["symbol"]), unit["crc32"]) for unit in _index(folder)["units"]]
-    damaged = [file for file, crc in files if not file.exists() or crc32(file.read_bytes()) != crc]
-    for file in damaged:
-        file.unlink(missing_ok=True)
-    return not damaged
+    """Whether all that the index lists is there as it was."""
+    return (folder / INDEX).exists() and all(_is_intact(folder / unit["file"]) for unit in _index(folder)["units"])
 
 
 def load_all(folder: str, index: str) -> None:

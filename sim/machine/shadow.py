@@ -98,18 +98,15 @@ def read_grain(w, s, place, me, group, since, started):
 
 
 @inlined
-def write_grain(w, s, place, me, group, since, started, old, new):
-    """A store to one grain. `old`: what it held."""
-    before, group_before = s.stamps[WRITER, place], s.words[WRITER, place]
-    different = np.int64(old != new)
-    if races_with(before, group_before, me, group, since):
-        note_race(w, before, np.int64(group_before), me, group, place, started, old, new, different)
-    if races_with(s.stamps[READER, place], s.words[READER, place], me, group, since):
-        group_before = np.int64(s.words[READER, place])
-        note_race(w, s.stamps[READER, place], group_before, me, group, place, started, old, new, different)
-    if races_with(s.stamps[OTHER, place], s.words[OTHER, place], me, group, since):
-        group_before = np.int64(s.words[OTHER, place])
-        note_race(w, s.stamps[OTHER, place], group_before, me, group, place, started, old, new, different)
+def write_grain(w, s, place, me, group, since, started, old, new, own):
+    """A store to one grain. `old`: what it held; `own`: it is of a memory that workgroups do not share."""
+    newest = max(max(s.stamps[WRITER, place], s.stamps[READER, place]), s.stamps[OTHER, place])
+    if not own or newest >= since:
+        for who in range(WRITER, VALUE):
+            before, group_before = s.stamps[who, place], s.words[who, place]
+            if races_with(before, group_before, me, group, since):
+                different = np.int64(old != new)
+                note_race(w, before, np.int64(group_before), me, group, place, started, old, new, different)
     s.stamps[WRITER, place], s.words[WRITER, place], s.words[VALUE, place] = me, group, np.uint32(new)
 
 
@@ -194,7 +191,7 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
                     bit = (first + i) * bits
                     old = (np.int64(memory[bit >> 5]) >> (bit & 31)) & kept
                 new = (word >> (i * bits)) & kept
-                write_grain(w, s, place, stamp | lane, group, since, clocks[at.START], old, new)
+                write_grain(w, s, place, stamp | lane, group, since, clocks[at.START], old, new, own)
 
 
 @compiled

@@ -20,6 +20,7 @@ from ..machine.scalar import OPS
 from ..wgsl.source import Span
 from .bits import from_bits, to_bits
 from .passes import ALL, Passes
+from .ranges import within
 from .simplify import simplify
 
 
@@ -323,6 +324,8 @@ class Builder:
                 bits = to_bits(row.result, row.fn(*operands))
             return self._bits(row.result, bits)
         simpler = simplify(self, name, args) if "simplify" in self._passes else None
+        if simpler is None and "ranges" in self._passes:
+            simpler = within(name, args)
         return self.computed(name, *args) if simpler is None else simpler
 
     def computed(self, name: str, *args: Value) -> Value:

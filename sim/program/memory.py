@@ -107,11 +107,14 @@ class Memory:
         """An index that stays in bounds, at the place where the policy puts it."""
         builder = self.builder
         index = builder.reinterpret("u32", step.index)
-        self._check(step, index, view.variable)
         last = self._last_index(view, step)
         if self.policy == "wrap":
-            return builder.op("rem_u32", index, builder.op("add_u32", last, builder.const("u32", 1)))
-        return builder.op("min_u32", index, last)
+            kept = builder.op("rem_u32", index, builder.op("add_u32", last, builder.const("u32", 1)))
+        else:
+            kept = builder.op("min_u32", index, last)
+        if kept is not index:  # else it cannot be outside, and there is nothing to look at
+            self._check(step, index, view.variable)
+        return kept
 
     def _inside(self, view: View) -> Value | None:
         """Whether the access happens at all; None where it always does. Of several indices none may be past its end."""

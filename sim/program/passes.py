@@ -12,6 +12,7 @@ Passes = frozenset[str]  # those that are on
 PASSES = {
     "fold": "operations on constants are done at once",
     "simplify": "operations with a constant that leave their operand, or have a cheaper equal, are that",
+    "ranges": "what cannot be beyond a limit is not held below it",
     "number": "the same operation on the same values is made once",
     "forward": "a variable that has just been written is not read",
     "place": "what a loop does not change is computed before it",
@@ -29,4 +30,4 @@ PASSES = {
 ALL: Passes = frozenset(PASSES)
 
 # What models of compilers look at (`contract`, `merging`) is the program as these leave it.
-MODELLED: Passes = frozenset(("fold", "simplify", "number", "forward", "place", "dead"))
+MODELLED: Passes = frozenset(("fold", "simplify", "ranges", "number", "forward", "place", "dead"))

@@ -61,7 +61,9 @@ class _Verifier:
                 scope.values.add(result)
             case ir.Put(block=block, index=index, value=value):
                 self._use(index, "u32", item, scope)
-                self._use(value, block.slots[0].kind, item, scope)
+                self._use(value, value.kind, item, scope)
+                kinds = {slot.kind for slot in block.slots}  # of a structure several
+                self._expect(value.kind in kinds, item, f"uses %{value.id}, of kind {value.kind}, which no slot has")
             case ir.Load() | ir.Store() | ir.Atomic() | ir.Check() | ir.Note():
                 self._memory(item, scope)
             case ir.Collective(args=args, results=results):

@@ -275,12 +275,23 @@ def _bitcast(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]
     if t.ABSTRACT_INT in (src, dst):
         return componentwise(ops, "convert_ai_u32", args)
     if src == t.F16:
-        words = [ops("pack2x16float_f32", *args[0][i : i + 2]) for i in range(0, len(args[0]), 2)]
+        halves = [ops("f16_to_bits_f16", half) for half in args[0]]
+        words = [_joined(ops, *halves[i : i + 2]) for i in range(0, len(halves), 2)]
         return [_word(ops, word, t.U32, dst) for word in words]
     if dst == t.F16:
         words = [_word(ops, handle, src, t.U32) for handle in args[0]]
-        return [ops("unpack2x16float_u32", word, ops.const("u32", i)) for word in words for i in (0, 1)]
+        return [ops("f16_from_bits_u32", half) for word in words for half in _halves(ops, word)]
     return [_word(ops, handle, src, dst) for handle in args[0]]
+
+
+def _joined(ops: Ops, low: Handle, high: Handle) -> Handle:
+    """Two numbers of 16 bits as one word."""
+    return ops("or_u32", low, ops("shl_u32", high, ops.const("u32", 16)))
+
+
+def _halves(ops: Ops, word: Handle) -> tuple[Handle, Handle]:
+    """The low and the high 16 bits of a word."""
+    return ops("and_u32", word, ops.const("u32", 0xFFFF)), ops("shr_u32", word, ops.const("u32", 16))
 
 
 def _word(ops: Ops, handle: Handle, src: t.Scalar, dst: t.Scalar) -> Handle:

@@ -1,9 +1,9 @@
 """`python -m tests.fuzz N` runs N generated programs in the simulator and on an adapter, and wants them to agree.
 
 Outputs are held against each other bit by bit, where they differ within the bounds that are derived for the run, and
-of some programs the counters, too. A program on which there is no agreement, and for which no known fault of a driver is
-the reason, is made as small as can be and written into `--into`; then the exit status is 1. Program number i is always
-the same: `--only i` runs it alone, `--file F` one that was written.
+of some programs the counters, too. A program on which there is no agreement, and for which no known fault of a driver
+is the reason, is made as small as can be and written into `--into`; then the exit status is 1. Program number i is
+always the same: `--only i` runs it alone, `--file F` one that was written.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ def main() -> None:
     args = parser.parse_args()
     with Opinion(args.adapter) as opinion:
         judge = Judge(opinion)
-        if args.only is not None or args.file is not None:
-            program = Program.read(args.file.read_text()) if args.file else program_of(args.only)
-            sys.exit(not _one(judge, program))
+        if args.only is not None:
+            sys.exit(not _one(judge, program_of(args.only)))
+        if args.file is not None:
+            sys.exit(not _one(judge, Program.read(args.file.read_text(encoding="utf-8"))))
         sys.exit(not _many(judge, range(args.first, args.first + args.count), args.into, args.most))
 
 

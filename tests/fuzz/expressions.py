@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sim.wgsl import types as t
 
-from .forms import FORMS, Form
+from .forms import FORMS, Form, is_half
 from .scopes import Root, Scope, routes, swizzles
 
 T = TypeVar("T")
@@ -81,17 +81,13 @@ class Function:
 
 
 @cache
-def _forms(result: t.Type, half: bool, free: bool) -> tuple[tuple[Form, ...], ...]:
-    """Forms that make a type, a tuple for each operation: with f16 or without, with transcendental ones or without."""
+def _operations(result: t.Type, half: bool, free: bool) -> list[list[Form]]:
+    """Forms that make a type, a list for each operation: with f16 or without, with transcendental ones or without."""
     kept = (
-        tuple(f for f in forms if (free or not f.free) and (half or not any(map(_is_half, f.params))))
+        [f for f in forms if (free or not f.free) and (half or not any(map(is_half, f.params)))]
         for forms in FORMS.get(result, {}).values()
     )
-    return tuple(filter(None, kept))
-
-
-def _is_half(type_: t.Type) -> bool:
-    return isinstance(type_, t.Scalar | t.Vec | t.Mat) and t.element_of(type_) == t.F16
+    return list(filter(None, kept))
 
 
 class Expressions:
@@ -143,13 +139,13 @@ class Expressions:
                 size = choice.between(2, 4)
                 base = self.expression(t.Vec(size, type_.elem), depth - 1)
                 return Text(f"{base.text}.{choice.of(swizzles(size, type_.size))}", base.constant)
-            if forms := _forms(type_, self.half, self.free):
-                return self._apply(choice.of(choice.of(forms)), depth)
+            if operations := _operations(type_, self.half, self.free):
+                return self._apply(choice.of(choice.of(operations)), depth)
         return self.leaf(type_)
 
     def _apply(self, form: Form, depth: int) -> Text:
-        below = depth - 1 if len(form.params) <= 3 else 0
-        args = [self.expression(param, below) for param in form.params]
+        args = [self.expression(param, depth - 1) for param in form.params[:3]]
+        args += [self.expression(param, 0) for param in form.params[3:]]
         for number in form.limited:
             if args[number].constant:
                 args[number] = Text(f"{form.params[number]}({4 * number + self.choice.below(4)})", True)

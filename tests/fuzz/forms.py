@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sim.program.bounds import is_loose
 from sim.wgsl import types as t
@@ -81,18 +81,19 @@ def _shapes(row: Builtin) -> Iterator[tuple[t.Type, Form]]:
         if signature.open_variables:
             continue
         for candidate in signature.candidates(()):
-            types = (*candidate.templates, *candidate.params, candidate.result)
-            if not all(t.is_concrete(each) for each in types) or (row.name in _HALF_LEFT_OUT and _is_half(types)):
+            result, params = candidate.result, candidate.params
+            if result is None or not all(map(t.is_concrete, (*candidate.templates, *params, result))):
                 continue
-            params, text = candidate.params, _text(row, candidate)
+            if row.name in _HALF_LEFT_OUT and any(map(is_half, (*params, result))):
+                continue
+            whole = all(t.element_of(p) in t.INTEGERS for p in params)
             free = is_loose(f"{row.op}_f32") or row.name in ("pow", "tanh")
-            whole = all(isinstance(p, t.Mat) or t.element_of(p) in t.INTEGERS for p in params)
-            limited = LIMITED.get(row.name, ()) if whole else ()
-            if isinstance(candidate.result, t.Struct):
-                for member in candidate.result.members:
-                    yield member.type, Form(f"{text}.{member.name}", params, limited, free)
+            form = Form(_text(row, candidate), params, LIMITED.get(row.name, ()) if whole else (), free)
+            if isinstance(result, t.Struct):
+                for member in result.members:
+                    yield member.type, replace(form, text=f"{form.text}.{member.name}")
             else:
-                yield candidate.result, Form(text, params, limited, free)
+                yield result, form
 
 
 def _text(row: Builtin, candidate: Candidate) -> str:
@@ -112,8 +113,9 @@ def _text(row: Builtin, candidate: Candidate) -> str:
     return f"{row.name}{templates}({', '.join(holes)})"
 
 
-def _is_half(types: tuple[t.Type | None, ...]) -> bool:
-    return any(isinstance(each, t.Scalar | t.Vec) and t.element_of(each) == t.F16 for each in types)
+def is_half(type_: t.Type) -> bool:
+    """Whether a type is f16, or of f16."""
+    return isinstance(type_, t.Scalar | t.Vec | t.Mat) and t.element_of(type_) == t.F16
 
 
 def _guard(name: str, first: t.Type | None, result: t.Type | None) -> str | None:

@@ -29,9 +29,9 @@ AGREED = ("equal", "within", "open", "lacking")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`word`: equal; within the bounds; open, as some of what differs has none; lacking, as the adapter has no f16 or the
-    like; or what is not agreed: differs, counters, refused, died, hung (the adapter); rejected, crashed, finding (the
-    simulator)."""
+    """`word`: equal; within the bounds; open, as nothing is known of some that differs; lacking, as the adapter has not
+    what the program enables; or what is not agreed: differs, counters, refused, died, hung (the adapter); rejected,
+    crashed, finding (the simulator)."""
 
     word: str
     why: str = ""
@@ -51,7 +51,7 @@ class Judge:
         """`count`: hold the counters against the adapter's own, too."""
         try:
             module = sim.check(program.text)
-            pipeline = module.pipeline("main", program.overrides)
+            pipeline = module.pipeline("main", {**program.overrides})
         except sim.WgslError as error:
             return Verdict("rejected", error.diagnostics[0].render())
         given = buffers(program, pipeline)
@@ -83,7 +83,7 @@ class Judge:
             grid=program.grid,
             bindings=data,
             entry="main",
-            overrides=program.overrides,
+            overrides={**program.overrides},
             device=self.opinion.profile,
             probes=("lanes", "bounds", "races", "uninit"),
             replay=False,

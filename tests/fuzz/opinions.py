@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from .programs import Program
 
-SECONDS = 60.0  # to wait for an answer
+SECONDS = 300.0  # to wait for an answer, of a process that may only just have been started
 PROFILES = ("lavapipe", "swiftshader")  # device profiles with which their adapters can be held to every bit
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`word` is ran, lacking (the adapter has not what the program enables), refused, died or hung; `why` in wgpu's words. `outputs` by name, as bytes. `counters`: those that
-    differ from the simulator's, where they were asked for."""
+    """`word` is ran, lacking (the adapter has not what the program enables), refused, died or hung; `why` in wgpu's
+    words. `outputs` by name, as bytes. `counters`: those that differ from the simulator's, where they were asked
+    for."""
 
     word: str
     why: str = ""

@@ -84,6 +84,7 @@ class _Maker(Statements):
         self.size = choice.of(SIZES)
         self.lanes = prod(self.size)
         self.shared: list[Shared] = []
+        self.uniform: str | None = None
         self.head: Lines = ["enable f16;"] if self.half else []
         # Lavapipe lets no subgroup go on into the next row of a workgroup, which WGSL leaves open.
         self.subgroups = self.size[0] % _LARGEST_SUBGROUP == 0 and choice.chance(20)
@@ -120,7 +121,10 @@ class _Maker(Statements):
         roots = []
         for _ in range(self.choice.below(3)):
             type_, name = self.type(), self.fresh("c")
-            self.head.append(f"const {name} = {type_}({self.literal(type_)});")
+            value = f"{type_}({self.literal(type_)})"
+            self.head.append(f"const {name} = {value};")
+            if isinstance(type_, t.Scalar):
+                self.head.append(f"const_assert {name} == {value};")
             roots.append(Root(name, type_, constant=True))
         return roots
 
@@ -135,8 +139,9 @@ class _Maker(Statements):
         """What is given, and what comes out: an element of `out` for each invocation."""
         choice = self.choice
         given = self._struct("Given", [self.type() for _ in range(choice.between(1, 3))])
-        element = self._struct("Element", [self._stored() for _ in range(choice.between(1, 3))])
-        self.out = self._struct("Out", [self._stored() for _ in range(choice.between(1, 3))])
+        nested = [self._struct("Inner", [self._stored(), self.type()])] if choice.chance(20) else []
+        element = self._struct("Element", [*nested, *(self._stored() for _ in range(choice.between(1, 3)))])
+        self.out = self._struct("Out", [*(self._stored() for _ in range(choice.between(1, 3))), *nested])
         kind = choice.of((t.U32, t.I32))
         self.head += [
             "@group(0) @binding(0) var<storage, read_write> out: array<Out>;",
@@ -173,6 +178,9 @@ class _Maker(Statements):
             self.shared.append(Shared(load, load, Counters(name, kind)))
             start.append(f"if i == 0u {{ for (var k = 0u; k < {len(ATOMICS)}u; k++) {{")
             start += [f"atomicStore(&{name}[k], {kind}(k));", "} }", "workgroupBarrier();"]
+        if self.choice.chance(30):
+            self.uniform = self.fresh("w")
+            self.head.append(f"var<workgroup> {self.uniform}: u32;")
         return start
 
     # ---- the entry point ----
@@ -210,13 +218,15 @@ class _Maker(Statements):
         """Statements where control flow is uniform."""
         lines: Lines = []
         for _ in range(self.choice.between(1, 4)):
-            match self.choice.below(6):
+            match self.choice.below(7):
                 case 4 if self.shared:
                     lines += self._barrier(self.choice.of(self.shared))
                 case 5 if self.shared and depth > 0:
-                    lines += self._uniform_loop(depth)
+                    lines += self._uniform_loop(depth, self.choice.of(("2u", "(groups.x & 3u)", "(group.x + 1u)")))
                 case 3 if self.subgroups:
                     lines += self._subgroup()
+                case 6 if self.uniform:
+                    lines += self._uniform_load(depth)
                 case _:
                     self.counters = [self.counts, *(s.counters for s in self.shared if s.counters and not s.reading)]
                     lines += self.statement(2, Flow())
@@ -228,7 +238,15 @@ class _Maker(Statements):
             each.reading = not each.reading
         return ["workgroupBarrier();"]
 
-    def _uniform_loop(self, depth: int) -> Lines:
+    def _uniform_load(self, depth: int) -> Lines:
+        """A value of the first invocation for all of them, and a loop of so many turns."""
+        name = self.fresh("s")
+        lines = [f"if i == 0u {{ {self.uniform} = {self.value(t.U32, 2)}; }}"]
+        lines.append(f"let {name} = workgroupUniformLoad(&{self.uniform});")
+        self.scope.add(Root(name, t.U32))
+        return [*lines, *self._uniform_loop(depth, f"({name} & 3u)")] if depth > 0 and self.shared else lines
+
+    def _uniform_loop(self, depth: int, limit: str) -> Lines:
         """A loop with barriers, after which all shared variables are as they were."""
         k, before = self.fresh("k"), [each.reading for each in self.shared]
         self.scope.push()
@@ -237,7 +255,6 @@ class _Maker(Statements):
         back = [each for each, was in zip(self.shared, before, strict=True) if each.reading != was]
         body += self._barrier(*back) if back else []
         self.scope.pop()
-        limit = self.choice.of(("2u", "(groups.x & 3u)", "(group.x + 1u)"))
         return [f"for (var {k} = 0u; {k} < {limit}; {k}++) {{", *body, "}"]
 
     def _subgroup(self) -> Lines:

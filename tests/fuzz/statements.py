@@ -204,7 +204,7 @@ class Statements(Expressions):
 
     def function(self, alone: bool, outside: list[Root]) -> Lines:
         """A function that may call those before it, to be called by those after it. `outside`: what it can name."""
-        choice, name, result = self.choice, self.fresh("f"), self.type()
+        choice, name, result = self.choice, self.fresh("fun"), self.type()
         params = (t.U32, *(self.type() for _ in range(choice.between(0, 3))))
         spaces = (None, "function", "private") if alone else (None,)
         pointers = (None, *(choice.of(spaces) for _ in params[1:]))

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 import sim
 from oracle import gpu
 from oracle.errors import NoAdapter
-from tests.fuzz.judging import Judge
+from tests.fuzz.contents import buffers
+from tests.fuzz.judging import Judge, compare
 from tests.fuzz.known import FAULTS, Fault, answer_for, mended
-from tests.fuzz.opinions import Opinion, Question
+from tests.fuzz.opinions import Answer, Opinion, Question
 from tests.fuzz.programs import Program, programs
 from tests.fuzz.reducing import reduce
 from tests.fuzz.searching import program_of
@@ -49,7 +50,7 @@ def test_calls_are_mended_from_the_inside() -> None:
 @SLOW
 @given(programs())
 def test_every_program_is_valid_wgsl(program: Program) -> None:
-    sim.check(program.text).pipeline("main", program.overrides)
+    sim.check(program.text).pipeline("main", {**program.overrides})
 
 
 def test_a_program_is_the_same_again_and_after_a_file() -> None:
@@ -88,6 +89,39 @@ def test_a_program_is_reduced_to_what_matters() -> None:
     assert len(smaller.text.splitlines()) < 7
     assert "fn f" not in smaller.text
     sim.check(smaller.text)
+
+
+COMPARED = """
+struct Out { f: vec3<f32>, n: i32, open: f32 }
+@group(0) @binding(0) var<storage, read_write> out: array<Out>;
+@compute @workgroup_size(1) fn main(@builtin(num_workgroups) n: vec3<u32>) {
+    let one = f32(n.x);
+    out[0] = Out(vec3<f32>(exp(one * 1.5f), 0f, 2f), 7, one * 1e38f * exp(one * 9f));
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "theirs", "verdict"),
+    [
+        (0, 4.4816890, "equal"),
+        (0, 4.4816895, "within"),
+        (0, 4.49, "differs"),
+        (1, -0.0, "equal"),
+        (2, 2.0000002, "differs"),
+        (3, 8, "differs"),
+        (4, 5.0, "open"),  # an overflow
+        (5, 9.0, "equal"),  # padding
+    ],
+)
+def test_what_may_differ(word: int, theirs: float, verdict: str) -> None:
+    program = Program(COMPARED)
+    given = buffers(program, sim.check(program.text).pipeline("main", {}))
+    data = {name: buffer.data for name, buffer in given.items()}
+    run = sim.simulate(program.text, grid=1, bindings=data, device="lavapipe", probes="none")
+    other = run.outputs["out"].copy()
+    other.view(np.int32 if word == 3 else np.float32)[word] = theirs
+    assert compare(run, Answer("ran", outputs={"out": other}), given).word == verdict
 
 
 def test_after_a_death_another_process_answers(lavapipe: Judge) -> None:

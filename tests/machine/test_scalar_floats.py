@@ -65,6 +65,7 @@ IN_DOUBLE = {
     "rem": np.fmod,
     "neg": lambda a: -a,
     "abs": np.abs,
+    "length": np.abs,
     "sqrt": np.sqrt,
     "floor": np.floor,
     "ceil": np.ceil,

@@ -48,7 +48,7 @@ def test_the_command_runs(monkeypatch, tmp_path):
 def test_the_page_shows_medians_with_extremes(tmp_path):
     way = Way("simulator, plain", 2e9, lambda: 1.0, "outputs only")
     spread = Spread(0.5, 1.0, 2000.0)
-    machine = {"cores": 2, "processor": "abacus", "python": "3.11"}
+    machine = {"cores": 2, "processor": "abacus", "python": "3.11", "load": 0.5}
     document = Document("k", "N=1", machine, 3, (way,), {way.name: spread}, {way.name: Spread(1e9, 2e9, 4e9)},
                         {("simulator, plain", "wgpu"): spread}, ("Oclgrind: no",))  # fmt: skip
     write(tmp_path / "p.md", document, Growth((1, 2), {"plain": (Spread(1, 1, 1), Spread(2, 2, 2))}))
@@ -56,6 +56,7 @@ def test_the_page_shows_medians_with_extremes(tmp_path):
     assert "| simulator, plain | 1 (0.5 to 2,000) | 2,000 (1,000 to 4,000) | outputs only |" in text
     assert "| simulator, plain / wgpu | 1 (0.5 to 2,000) |" in text
     assert "- Oclgrind: no" in text
+    assert "the load was 0.5" in text
     assert "plain: 1000.00 ms a workgroup" in (tmp_path / "p.svg").read_text()
 
 

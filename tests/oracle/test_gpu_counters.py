@@ -140,11 +140,21 @@ def test_many_passes_count_what_one_does(adapter, branchy, monkeypatch, planned,
     assert told(diff) == []
 
 
-def test_a_grid_whose_log_would_be_too_long_is_cut(adapter, branchy, monkeypatch):
-    monkeypatch.setattr(gpu_counters, "ROWS_IN_ALL", 12_000)
+@pytest.mark.parametrize(("rows", "grid"), [(12_000, (1, 2, 1)), (1, (1, 1, 1))])
+def test_a_grid_whose_log_would_be_too_long_is_cut(adapter, branchy, monkeypatch, rows, grid):
+    """3 x 2 workgroups have some 23,000 rows; the longest axis is halved until they fit, or one is left."""
+    monkeypatch.setattr(gpu_counters, "ROWS_IN_ALL", rows)
     diff = diff_counters(branchy, "nvidia", None)
     assert diff.cut
-    assert diff.grid == (1, 2, 1)  # 3 x 2 workgroups have some 23,000 rows; the longest axis is halved until they fit
+    assert diff.grid == grid
+    assert told(diff) == []
+
+
+def test_a_shader_with_more_places_than_numbers_is_counted_in_parts(adapter, branchy, monkeypatch):
+    monkeypatch.setattr(gpu_counters, "SITES_PER_PASS", 10)
+    diff = diff_counters(branchy, "nvidia", None)
+    places = diff.compared // len(gpu_counters.RECORDED)
+    assert diff.passes == -(-places // 10) > 1
     assert told(diff) == []
 
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from oracle.errors import UsageError
-from oracle.kernels.reflect import dtype_of, entry_point
+from oracle.kernels import manifest
+from oracle.kernels.reflect import check_module, dtype_of, entry_point
 from sim.wgsl import types as t
+from sim.wgsl.diagnostics import WgslError
 
 
 def struct(**members):
@@ -51,3 +53,25 @@ def test_an_entry_point_is_found_or_asked_for(names, wanted, message):
         entry_point(module, wanted)
     if names:
         assert entry_point(module, "b").name == "b"
+
+
+def test_a_module_is_checked_again_where_its_text_is_another(tmp_path):
+    """An include changes, and comes back; a definition; the name that messages call the file."""
+    (tmp_path / "k.wgsl").write_text('#include "n.wgsl"\n@compute @workgroup_size(N) fn main() {}\n')
+    (tmp_path / "k.toml").write_text('[kernel]\nsource = "k.wgsl"\ndispatch = [1]\n')
+    include = tmp_path / "n.wgsl"
+    include.write_text("const N = 4;\n")
+    kernel = manifest.load(tmp_path / "k.toml")
+    first = check_module(kernel)
+    assert check_module(kernel) is first
+    include.write_text("const N = 8;\n")
+    second = check_module(kernel)
+    assert second.pipeline().workgroup_size == (8, 1, 1)
+    include.write_text("const N = 4;\n")
+    assert check_module(kernel) is first
+    include.write_text("// bankshot\nconst N = 4;\n")
+    assert check_module(kernel).entry_points[0].span.line == first.entry_points[0].span.line
+    assert check_module(kernel) is not first
+    (tmp_path / "n.wgsl").rename(tmp_path / "m.wgsl")
+    with pytest.raises(WgslError):
+        check_module(kernel)

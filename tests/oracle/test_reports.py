@@ -82,6 +82,7 @@ class Run:
     coverage: Coverage = field(default_factory=lambda: Coverage("all", 2, 2))
     instructions: tuple = ()
     traffic: tuple = ()
+    padding_flops: int = 0
 
     def writer(self, name, element):
         return f"workgroup ({element // 32}, 0, 0) lane {element % 32}"

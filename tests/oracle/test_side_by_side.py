@@ -128,3 +128,14 @@ def test_idle_lanes_are_reported_by_cause(shader):
     store = next(s for s in case["sites"] if (s["kind"], s["name"]) == ("store", "y"))
     assert [store[name] for name in ("active_lanes", "idle_guard", "idle_overhang")] == [80, 48, 0]
     assert [store[name] for name in ("idle_divergence", "idle_skipped")] == [0, 0]
+
+
+def test_lanes_on_one_word_are_reported_by_place(shader):
+    """32 lanes of a subgroup add to one word: 32-way; 2 x 2 subgroups of 2 workgroups issue it."""
+    shader.write_text(
+        STRIDED.replace("workgroupBarrier();", "atomicAdd(&total, i);").replace(
+            "@compute", "var<workgroup> total: atomic<u32>;\n@compute", 1
+        )
+    )
+    out = bankshot("audit", shader, "nvidia", "--listing", "none").stdout
+    assert re.search(r"strided\.wgsl:\d+ total +4 +128 +32-way", out)

@@ -134,7 +134,7 @@ def test_the_file_keeps_to_the_trace_event_format(known, tmp_path):
         assert ("thread_name", pid, tid) in named
         ordered = sorted(slices)
         assert all(end <= start for (_, end), (start, _) in pairwise(ordered))
-    assert len(threads) == 3  # two slots of the one array, and the other
+    assert sorted(tid for _, tid in threads) == [1, 2, 3]  # two slots of the one array, and the other
 
 
 def test_the_file_says_what_the_timeline_does(known, tmp_path):

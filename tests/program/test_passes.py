@@ -112,6 +112,7 @@ LOOP = "var s = 0.0; for (var k = 0u; k < n; k++) { s += x[i + k * 64u] * x[i * 
 SHORTER = {
     "fold": ("let a = 2u; y[i + a * 3u] = 1.0;", "instructions"),
     "simplify": ("y[(i / 8u) * 1u] = 1.0;", "instructions"),
+    "ranges": ("var a = array(1.0, 2.0, 3.0, 4.0); y[i] = a[i % 4u];", "instructions"),
     "number": ("y[i * n + 1u] = x[i * n];", "instructions"),
     "forward": ("var a = 2u; y[i + a * 3u] = 1.0;", "instructions"),
     "place": (LOOP, "in loops"),
@@ -232,3 +233,18 @@ def test_a_broken_program_is_refused(broken, message):
     broken(builder, total, slot)
     with pytest.raises(Crash, match=message):
         verify(builder.root)
+
+
+def test_bits_of_f16_are_of_its_kind_all_the_way():
+    """Pairs in words and back, with a sum in between that wants f16."""
+    source = """
+        enable f16;
+        @group(0) @binding(0) var<storage, read_write> words: array<u32, 4>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) {
+            words[i] = bitcast<u32>(bitcast<vec2<f16>>(words[i]) + vec2<f16>(1h, 0h));
+        }
+    """
+    words = np.array([[0, 1], [-2, 0.5], [1e-7, -0.0], [65504, 3]], np.float16)
+    given = words.reshape(-1).view(np.uint32)
+    after = sim.simulate(source, grid=1, bindings={"words": given}).outputs["words"]
+    assert after.tolist() == (words + np.array([1, 0], np.float16)).reshape(-1).view(np.uint32).tolist()

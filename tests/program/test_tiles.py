@@ -11,7 +11,7 @@ from sim.program.build import SHORTER
 
 COUNTERS = ("lanes", "banks", "sectors", "barriers", "flops", "bounds")
 GROUPS = 3
-ALONE = passes.ALL - SHORTER.keys()  # every instruction on its own
+ALONE = passes.ALL - frozenset(SHORTER)  # every instruction on its own
 
 
 def simulated(wgsl, size, device="lavapipe", probes="none", **options):

@@ -1,0 +1,166 @@
+"""Classes that no fault in shaders/ shows: one small kernel each, and the words of what decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sim
+from oracle.audit import Audit, Options, audit, simulate
+from oracle.diagnosis.adapters import zeroing
+from oracle.diagnosis.classes import CLASSES, OF_FINDINGS, cost, diagnose
+from oracle.diagnosis.mismatch import UNKNOWN, Mismatch
+from oracle.kernels.manifest import Case, load
+from oracle.kernels.reflect import check_module
+
+BINDINGS = """\
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+var<workgroup> w: array<f32, 32>;
+@compute @workgroup_size(32)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+"""
+MANIFEST = """\
+[kernel]
+source = "k.wgsl"
+reference = "k.py:doubled"
+dims = { N = 256 }
+dispatch = ["N / 32"]
+[bind.x]
+dtype = "f32"
+shape = ["N"]
+init = "normal"
+[bind.y]
+dtype = "f32"
+shape = ["N"]
+init = "unwritten"
+[expect]
+y = { rule = "ulp", max = 4 }
+"""
+REFERENCE = "def doubled(arrays, dims):\n    return {'y': 2.0 * arrays['x'].astype('f8')}\n"
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Callable[..., Case]:
+    """The case of a body that is to double x."""
+
+    def make(body: str, reference: str = REFERENCE, manifest: str = MANIFEST) -> Case:
+        (tmp_path / "k.wgsl").write_text(f"{BINDINGS}{body}\n}}\n")
+        (tmp_path / "k.py").write_text(reference)
+        (tmp_path / "k.toml").write_text(manifest)
+        kernel = load(tmp_path / "k.toml")
+        return kernel.case(kernel.shapes[0])
+
+    return make
+
+
+def judged(case: Case) -> Audit:
+    return audit(case, Options(gpu=False))
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "evidence"),
+    [
+        (
+            "let at = select(id.x, 4096u, id.x == 7u); y[id.x] = 2.0 * x[id.x]; if id.x == 7u { y[at] = 9.0; }",
+            "out-of-bounds policy",
+            "with what is out of bounds left out, all 256 elements agree; out-of-bounds, line 6: "
+            "store of y[4096], which has 256 elements",
+        ),
+        ("if id.x % 2u == 0u { y[id.x] = 2.0 * x[id.x]; }", "unwritten output",
+         "the 128 elements that differ hold what they held before the run"),
+        ("y[id.x] = 2.0 * x[id.x] / (x[id.x] - x[id.x]);", "number out of range", None),
+        ("y[id.x] = 3.0 * x[id.x];", "wrong factor",
+         "all is what is expected times one number, 1.5 for the first element"),
+        ("y[id.x] = x[id.x] * x[id.x];", UNKNOWN, None),
+    ],
+)  # fmt: skip
+def test_a_class_is_decided(case, body: str, name: str, evidence: str | None) -> None:
+    (check,) = judged(case(body)).outputs
+    assert check.likely is not None
+    assert check.likely.name == name
+    assert evidence in (None, check.likely.evidence)
+
+
+def test_nothing_is_run_again_after_an_endless_loop(case) -> None:
+    made = case("y[id.x] = x[id.x]; loop { y[id.x] += 1.0; if y[id.x] == 1e30 { break; } }")
+    run = sim.simulate(check_module(made.kernel), **made.launch, budget=1000)
+    m = Mismatch(made, run, "y", made.arrays["x"])
+    assert diagnose(m).name == "endless loop"
+
+
+def test_another_reference_is_a_wrong_kernel(case) -> None:
+    manifest = MANIFEST.replace("bind.x", "bind.X").replace("bind.y", "bind.Y").replace("y = {", "Y = {")
+    manifest = manifest.replace('init = "normal"', 'init = "normal"\nvar = "x"')
+    manifest = manifest.replace('init = "unwritten"', 'init = "unwritten"\nvar = "y"')
+    reference = "def doubled(arrays, dims):\n    return {'Y': 2.0 * arrays['X'].astype('f8')}\n"
+    (check,) = judged(case("y[id.x] = x[id.x] / (1.0 + exp(-x[id.x]));", reference, manifest)).outputs
+    assert str(check.likely) == "likely wrong kernel: the 256 elements that differ are what reference silu gives"
+
+
+# ---- against a GPU, which is made up here ---------------------------------------------------------------
+
+
+def against(case: Case, gpu: Callable[[str | None], np.ndarray]) -> Mismatch:
+    return Mismatch(case, simulate(case, "nvidia", "none"), "y", gpu(None), on_gpu=gpu)
+
+
+def test_a_gpu_that_does_not_agree_with_itself_races(case) -> None:
+    made = case("y[id.x] = x[id.x];")
+    times = iter(range(9))
+    found = diagnose(against(made, lambda text: made.arrays["x"] + np.float32(next(times) + 1)))
+    assert str(found) == "likely race: wgpu does not agree with itself from run to run: 256 elements differ"
+
+
+def test_a_gpu_that_leaves_workgroup_memory_as_it_was(case) -> None:
+    made = case("y[id.x] = w[i];")
+    found = diagnose(against(made, lambda text: np.zeros(256, np.float32) if text else np.full(256, 7, np.float32)))
+    assert found.name == "uninitialised memory"
+    pipeline = simulate(made, "nvidia", "none").pipeline
+    text = zeroing(pipeline.module.source.text, pipeline)
+    assert text is not None
+    assert "w = array<f32, 32>(); workgroupBarrier();" in text
+
+
+# ---- against a golden -----------------------------------------------------------------------------------
+
+
+def test_a_digest_is_enough_to_tell_of_fusing(case) -> None:
+    def made(body: str) -> Case:
+        one = case(body, manifest=MANIFEST.replace("[expect]", "[expect]\ngolden = true"))
+        return replace(one, kernel=replace(one.kernel, reference=None))
+
+    options = Options(device="amd", gpu=False)
+    audit(made("y[id.x] = x[id.x] * x[id.x] + x[id.x];"), replace(options, update=True))
+    result = audit(made("y[id.x] = fma(x[id.x], x[id.x], x[id.x]);"), options)
+    assert result.golden is not None
+    assert str(result.golden.likely) == (
+        "likely fma contraction: with fma separate instead of fused, all 256 elements agree"
+    )
+    assert result.likely == ("fma contraction",)
+
+
+def test_costs_are_told_by_what_people_pay_for() -> None:
+    names = ["shared_wavefronts", "shared_ideal_wavefronts", "global_sectors", "global_ideal_sectors", "barriers",
+             "flops", "global_bytes", "active_lanes", "workgroup_memory_bytes"]  # fmt: skip
+    before = dict.fromkeys(names, 10.0)
+    assert cost(before, before) is None
+    for name, words in [
+        ("shared_wavefronts", "performance: conflicts"),
+        ("global_sectors", "performance: sectors"),
+        ("barriers", "performance: barriers"),
+        ("flops", "performance: work"),
+        ("workgroup_memory_bytes", "performance: workgroup memory"),
+    ]:
+        found = cost(before, {**before, name: 12.0})
+        assert found is not None
+        assert found.name == words
+
+
+def test_every_class_says_what_is_run() -> None:
+    assert all(row.again for row in CLASSES)
+    assert set(OF_FINDINGS.values()) <= {row.name for row in CLASSES} | {"endless loop"}

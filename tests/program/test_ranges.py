@@ -1,0 +1,70 @@
+"""How large a value can be: never too small, and as small as clamps need it."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.machine.scalar import OPS
+from sim.program.ir import Builder
+from sim.program.passes import ALL
+from sim.program.ranges import most
+
+NAMES = ("and", "or", "xor", "add", "mul", "shl", "shr", "div", "rem", "min", "max", "sub")
+SPECIAL = ("select_u32", "extractBits_u32", "unpack4xU8_u32", "convert_bool_u32", "lt_u32")
+
+
+def grown(seed):
+    """A builder that decides nothing, and values of random operations, with what each is for two random inputs."""
+    rng = random.Random(seed)
+    builder = Builder(passes=ALL - {"fold", "simplify", "ranges"})
+    numbers = [rng.choice((rng.randrange(2**32), rng.randrange(300))) for _ in range(2)]
+    values = {"u32": [(builder.input(f"in{i}"), n) for i, n in enumerate(numbers)], "bool": []}
+    values["u32"] += [(builder.const("u32", n), n) for n in (0, 1, 3, 4, 8, 31, 255, 0x0F0F0F0F, 2**32 - 1)]
+    values["bool"].append((builder.const("bool", True), 1))
+    for _ in range(30):
+        name = rng.choice((*(f"{stem}_u32" for stem in NAMES), *SPECIAL))
+        row = OPS[name]
+        operands = [rng.choice(values[kind]) for kind in row.args]
+        types = {"u32": np.uint32, "bool": np.bool_}
+        with np.errstate(all="ignore"):
+            result = int(row.fn(*(types[kind](n) for kind, (_, n) in zip(row.args, operands, strict=True))))
+        values[row.result].append((builder.op(name, *(value for value, _ in operands)), result))
+    return values["u32"]
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_no_value_is_larger_than_it_can_be(seed):
+    for value, number in grown(seed):
+        assert number <= most(value)
+
+
+X = "x"
+
+
+@pytest.mark.parametrize(
+    ("operation", "largest"),
+    [
+        (("rem_u32", X, 10), 9),
+        (("and_u32", X, 12), 12),
+        (("shr_u32", ("and_u32", X, 0x0F0F0F0F), 28), 0),
+        (("unpack4xU8_u32", ("and_u32", X, 0x0F0F0F0F), 2), 15),
+        (("add_u32", ("rem_u32", X, 4), 6), 9),
+        (("add_u32", X, 1), 2**32 - 1),
+        (("extractBits_u32", X, 3, 4), 15),
+        (("min_u32", ("mul_u32", ("and_u32", X, 3), 5), 100), 15),
+        (("div_u32", X, 0), 2**32 - 1),
+    ],
+)
+def test_the_largest_result(operation, largest):
+    builder = Builder(passes=ALL - {"fold", "simplify", "ranges"})
+
+    def made(tree):
+        if tree == X:
+            return builder.input("local_index")
+        return builder.const("u32", tree) if isinstance(tree, int) else builder.op(tree[0], *map(made, tree[1:]))
+
+    assert most(made(operation)) == largest
