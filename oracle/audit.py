@@ -21,6 +21,7 @@ from sim.models.device import near_miss
 
 from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
+from .cutting import cut, words
 from .devices import Charged, charge
 from .diagnosis.classes import OF_FINDINGS, diagnose
 from .diagnosis.golden import golden_cause
@@ -45,6 +46,7 @@ class Options:
     """`gpu`: compare with wgpu as well; `adapter`: which one; `device`: the profile that is charged for; `also`: more
     of them, to set beside it.
 
+    `workgroups`: which of them run, as `sim.simulate` takes it; of a sample neither outputs nor counters are judged.
     `golden`: hold the run against its golden, where the manifest wants one; `update`: write it; `how`: how people ask
     for that.
     """
@@ -54,6 +56,7 @@ class Options:
     gpu: bool = True
     adapter: str | None = None
     require_gpu: bool = field(default_factory=lambda: os.environ.get("BANKSHOT_REQUIRE_GPU") == "1")
+    workgroups: str | int = "classes"
     golden: bool = True
     update: bool = False
     how: str = "bankshot audit --update-golden"
@@ -158,9 +161,13 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     notes: list[str] = []
     if case.kernel.reference is not None:
         _reference(case)  # before the run, which may be long
-    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say))
+    how = {"workgroups": options.workgroups}
+    run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say, **how))
     checks, truth = [], {}
-    if case.kernel.reference is not None:
+    if not run.coverage.exact:
+        notes.append("of a sample neither outputs nor expected counters are judged")
+        options = replace(options, gpu=False, golden=False)
+    elif case.kernel.reference is not None:
         say("computing the reference")
         truth = timed(seconds, "reference", lambda: expected_outputs(case))
         checks += [_against_reference(case, truth, name, run, run, "") for name in truth]
@@ -172,13 +179,13 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         checks += more
     devices = ()
     if options.also:
-        devices = timed(seconds, "other devices", lambda: side_by_side(case, run, options.also, say))
+        devices = timed(seconds, "other devices", lambda: side_by_side(case, run, options.also, say, **how))
     verdict = Audit(
         case=case,
         device=options.device,
         run=run,
         outputs=tuple(checks),
-        counters=_counter_checks(case, run.counters),
+        counters=_counter_checks(case, run.counters) if run.coverage.exact else (),
         limits=_limit_checks(case, run.pipeline, run.device),
         findings=tuple(FindingCheck(f, f.code in case.kernel.allow) for f in run.findings),
         adapter=adapter,
@@ -190,7 +197,12 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
 
 
 def simulate(
-    case: Case, device: str, probes: str | Sequence[str], say: Say = lambda stage: None, trace: Any = None
+    case: Case,
+    device: str,
+    probes: str | Sequence[str],
+    say: Say = lambda stage: None,
+    trace: Any = None,
+    workgroups: str | int = "all",
 ) -> Any:
     """`sim.simulate` on a case. Tells how far it is in words such as `simulating as nvidia, 40%`."""
     import sim
@@ -205,13 +217,16 @@ def simulate(
         device=device,
         probes=probes,
         trace=trace,
+        workgroups=workgroups,
         progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
 
 
-def side_by_side(case: Case, run: Any, others: tuple[str, ...], say: Say) -> tuple[Charged, ...]:
+def side_by_side(
+    case: Case, run: Any, others: tuple[str, ...], say: Say, workgroups: str | int = "all"
+) -> tuple[Charged, ...]:
     """What a run with all probes was charged, and what it would be on other devices."""
-    return charge(run, others, lambda device, probes: simulate(case, device, probes, say))
+    return charge(run, others, lambda device, probes: simulate(case, device, probes, say, workgroups=workgroups))
 
 
 def _tenths(tell: Callable[[int], None]) -> Callable[[int, int], None]:
@@ -342,16 +357,19 @@ def _against_gpu(
             f"no device profile is known to round as {adapter.name} does; bits are compared under {options.device}"
         )
     profile = adapter.profile or options.device
+    part = cut(case, run, adapter)
+    if part is not case:
+        notes.append(words(case, part, adapter))
     say(f"running on {adapter.name}")
     try:
-        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(case, options.adapter))
+        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(part, options.adapter))
     except (Lacking, TooLarge) as error:
         notes.append(f"not compared with wgpu: {error}")
         return adapter, []
     seconds.update(on_gpu.clocked)
-    if profile != options.device:
-        run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
-    return adapter, gpu_checks(case, run, on_gpu, truth, adapter=options.adapter)
+    if profile != options.device or part is not case:
+        run = timed(seconds, f"simulator as {profile}", lambda: simulate(part, profile, "none", say))
+    return adapter, gpu_checks(part, run, on_gpu, truth, adapter=options.adapter)
 
 
 def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:

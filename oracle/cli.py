@@ -87,6 +87,25 @@ ADAPTERS = click.option(
 )
 
 
+def _workgroups(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--sample and --check-classes, which make `workgroups` of `sim.simulate`."""
+    sample = click.option(
+        "--sample", type=click.IntRange(1), metavar="N", help="Run N workgroups, spread evenly, only."
+    )
+    check = click.option(
+        "--check-classes",
+        is_flag=True,
+        help="Run all workgroups too, and hold the counters of those that stand for others against it.",
+    )
+    return sample(check(command))
+
+
+def _which(sample: int | None, check_classes: bool) -> str | int:
+    if sample is not None and check_classes:
+        raise UsageError("--check-classes runs all workgroups, and --sample only some: give one of them")
+    return sample or ("check" if check_classes else "classes")
+
+
 def _preprocessing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """-D, -I and --preprocess, named as the parameters of `sim.check`."""
     options = (
@@ -203,7 +222,8 @@ def check(files: tuple[Path, ...], as_json: bool, defines: Sequence[str], **give
 @click.option(
     "--device", default="nvidia", show_default=True, help="Device profile; more after commas are set beside it."
 )
-@click.option("--probes", default="all", show_default=True, help="all, none, or names with commas between.")
+@click.option("--probes", default="all", show_default=True, help="all, counters, none, or names with commas between.")
+@_workgroups
 @click.option("--save", "saves", multiple=True, metavar="NAME=FILE.npy", help="Write what a binding holds afterwards.")
 @click.option("--trace", metavar="VAR", help="Show the values of a variable as they change.")
 @click.option("--workgroup", default="0", show_default=True, metavar="X,Y,Z", help="The workgroup that is traced.")
@@ -218,13 +238,15 @@ def check(files: tuple[Path, ...], as_json: bool, defines: Sequence[str], **give
 )
 @JSON
 def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], trace: str | None, workgroup: str,
-        timeline: Path | None, lanes: str, as_json: bool, **given: Any) -> None:  # fmt: skip
+        timeline: Path | None, lanes: str, as_json: bool, sample: int | None, check_classes: bool,
+        **given: Any) -> None:  # fmt: skip
     """Simulate kernels at their default sizes; show outputs, totals and findings."""
     from . import run as room
     from .reports.json import run_entry
     from .reports.text import show_run
 
     devices = parse_devices(device)
+    chosen = _which(sample, check_classes)
     watched = None if trace is None else _trace(trace, workgroup, lanes)
     timed = None if timeline is None else room.Timed(timeline, inputs.parse_place(workgroup))
     targets = _once("--save", [(name, Path(value)) for name, value in map(_pair("--save"), saves)])
@@ -236,7 +258,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
         "run",
         work,
         as_json,
-        compute=lambda case, plan, say: [room.run(case, devices, probes, targets, say, watched, timed)],
+        compute=lambda case, plan, say: [room.run(case, devices, probes, targets, say, watched, timed, chosen)],
         show=show_run,
         entry=run_entry,
     )
@@ -254,6 +276,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
 @ADAPTER
 @click.option("--gpu/--no-gpu", default=True, show_default=True, help="Compare with wgpu, bit for bit.")
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, those that it calls heavy too.")
+@_workgroups
 @click.option(
     "--listing",
     type=click.Choice(["auto", "full", "counted", "none"]),
@@ -274,7 +297,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
 @JSON
 def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, sweep: bool, listing: str,
           update_golden: bool, form: str, sarif: Path | None, html: Path | None,
-          as_json: bool, **given: Any) -> None:  # fmt: skip
+          sample: int | None, check_classes: bool, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
     from . import audit as room
     from .goldens import files as golden_files
@@ -287,7 +310,10 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
     if update_golden:
         golden_files.may_write("--update-golden")
     request = _request(**given, quick=not sweep)
-    options = room.Options(first, gpu, adapter, also=tuple(also), golden=request.as_in_manifest, update=update_golden)
+    golden, chosen = request.as_in_manifest, _which(sample, check_classes)
+    options = room.Options(
+        first, gpu, adapter, also=tuple(also), workgroups=chosen, golden=golden, update=update_golden
+    )
     as_json = as_json or form == "json"
     listed: set[str] = set()
     entries = []

@@ -52,11 +52,12 @@ def run(
     say: Say = lambda stage: None,
     trace: Any = None,
     timeline: Timed | None = None,
+    workgroups: str | int = "classes",
 ) -> RunResult:
     """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between.
 
     `devices`: the profile to run as, and others that it is charged for as well, which takes all probes. `timeline`: the
-    workgroup whose timeline is written, and where.
+    workgroup whose timeline is written, and where. `workgroups`: which of them run, as `sim.simulate` takes it.
     """
     device, *others = devices
     if others and probes != "all":
@@ -64,7 +65,8 @@ def run(
     _check_saves(case, saves)
     if timeline is not None:
         chrome.check_place(timeline.path)
-    result = simulate(case, device, probes if probes in ("all", "none") else probes.split(","), say, trace)
+    names = probes if probes in ("all", "none") else probes.split(",")
+    result = simulate(case, device, names, say, trace, workgroups)
     for name, path in saves.items():
         _save(name, path, result.outputs[name])
     if timeline is not None:
@@ -73,7 +75,7 @@ def run(
         chrome.write(timeline.path, recorded, case, timeline.workgroup)
     before = case.bindings
     changed = {n: summary(after) for n, after in result.outputs.items() if before[n].tobytes() != after.tobytes()}
-    return RunResult(case, device, result, changed, trace, side_by_side(case, result, tuple(others), say))
+    return RunResult(case, device, result, changed, trace, side_by_side(case, result, tuple(others), say, workgroups))
 
 
 def _check_saves(case: Case, saves: Mapping[str, Path]) -> None:

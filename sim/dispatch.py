@@ -12,9 +12,10 @@ import numpy as np
 
 from .bindings.bound import Bound
 from .bindings.buffers import hide, words
+from .launch.classes import Classes, run_classes
 from .launch.launch import How, Launch, Outcome
 from .models import Device
-from .program.build import build, build_with_bounds, build_with_padding, build_with_sites
+from .program.build import build, build_with_bounds, build_with_padding, build_with_sites, draft
 from .program.padding import PADDING
 from .program.program import Program
 from .program.rounding import Rounding
@@ -92,6 +93,13 @@ class Dispatch:
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome
+
+    def classes(self, probes: frozenset[str]) -> Classes:
+        """Run one workgroup of each class. Raises `Unproven`."""
+        if self.device.merge_adjacent and probes & {"banks", "sectors"}:
+            probes |= {"merged"}
+        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes | {"reach"}, policy=self.how.policy)
+        return run_classes(looked_at, self.bound, self.grid, self.device, self.how)
 
     @property
     def _how_built(self) -> dict[str, Any]:

@@ -10,22 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .bindings.buffers import Key, bind
 from .checking import check
 from .counters import SiteCounters, site_counters, totals
+from .coverage import Coverage
 from .dispatch import Dispatch
 from .findings.allow import silence
-from .findings.barriers import find_redundant
 from .findings.explain import explain
 from .findings.finding import Finding
-from .findings.replay import Judge
 from .instructions import Instructions, count_instructions
 from .launch import schedules
-from .launch.launch import POLICIES, How, Launch, Outcome
+from .launch.launch import POLICIES, How, Launch
 from .launch.tracing import Trace, TraceRow
 from .launch.tracing import rows as trace_rows
 from .machine.opcodes import opcode_names
+from .measuring import measure
 from .models import Device, check_dispatch, get
 from .program.program import Program
 from .traffic import Traffic, traffic
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "redundant")
 _ASKED_FOR = frozenset(("redundant",))  # not in "all": they take more runs
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
+_COUNTERS = frozenset(("lanes", "banks", "sectors", "barriers", "flops"))  # "counters": what finds nothing
 BUDGET = 1 << 32
 _MOST_INVOCATIONS = 1 << 32  # global_invocation_index counts them in a u32
 
@@ -61,15 +63,13 @@ class Writer:
 class Run:
     """What a dispatch left, and what it did.
 
-    `outputs`: every writable binding as it was given (same dtype and shape), keyed as it was given. `counters`: totals
-    by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`, `simt_efficiency`,
-    `thread_utilization`. `sites`: counters of each place in the source; `instructions`: those executed, by class and
-    place. `silenced`: findings that comments in
-    the shader answer for, see `allow`. `finished`: workgroups that ran to their end. `trace`: the changes of the
-    variable that was traced; `trace_missed`: values that came after the trace's limit.
+    `counters`: totals by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`,
+    `simt_efficiency`, `thread_utilization`. `sites`: counters of each place in the source; `instructions`: those
+    executed, by class and place. `silenced`: findings that comments in the shader answer for, see `allow`. `finished`:
+    workgroups that ran to their end. `trace`: the changes of the variable that was traced; `trace_missed`: values that
+    came after the trace's limit. `coverage`: which workgroups ran for the counters.
     """
 
-    outputs: dict[Key, Any]
     counters: dict[str, float]
     sites: list[SiteCounters]
     instructions: list[Instructions]
@@ -79,7 +79,16 @@ class Run:
     finished: int
     trace: list[TraceRow]
     trace_missed: int
+    coverage: Coverage
     _dispatch: Dispatch
+    _left: Launch | None
+
+    @cached_property
+    def outputs(self) -> dict[Key, Any]:
+        """Every writable binding as it was given (same dtype and shape), keyed as it was given. Of a run by classes
+        that looked at no data the first use runs all workgroups; of a sample they hold what its workgroups stored."""
+        launch = self._left or self._dispatch.run(frozenset())[0]
+        return launch.outputs()
 
     @property
     def device(self) -> Device:
@@ -154,6 +163,7 @@ def simulate(
     out_of_bounds: str = "clamp",
     budget: int = BUDGET,
     trace: Trace | None = None,
+    workgroups: str | int = "all",
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
     """Run `grid` workgroups of a compute entry point.
@@ -161,13 +171,17 @@ def simulate(
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
     Textures are arrays (`sim.bindings.textures` says which axes and dtypes) or lists of their levels, samplers a
     `sim.Sampler`.
-    `probes`: "all", "none", or names of `PROBES` ("all" is without "redundant", which runs once more for each barrier).
+    `probes`: "all", "none", or names of `PROBES` ("all" is without "redundant", which runs once more for each barrier;
+    "counters": those that find nothing).
     `schedule`: see `schedules`; outputs are those of this order, counters and findings always those of lockstep.
     `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.
     `out_of_bounds`: what an access past the end of an array does: clamp, zero, wrap. A texel that is not there is the
     device's affair (`Device.texel_outside`).
     `budget`: backward jumps that a batch of workgroups may take. `trace`: a variable whose values are noted in one more
     run, see `Trace`. `progress(done, of)` is told of workgroups.
+    `workgroups`: "all"; "classes": one of each class that provably does the same, which gives the same counters and
+    findings sooner (all, where there is no proof, see `Run.coverage`); "check": both, and whether they are the same; or
+    how many to run as a sample.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
@@ -177,13 +191,14 @@ def simulate(
     pipeline = module.pipeline(entry, dict(overrides or {}))
     profile = sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
-    how = How(policy=out_of_bounds, budget=budget)
+    how = How(policy=out_of_bounds, budget=budget, chosen=_chosen(workgroups, size))
     dispatch = Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
     rows, missed = _traced(dispatch, trace, order)
-    launch, outcome = dispatch.run(names, progress)
-    findings = _findings(dispatch, launch, outcome, names, replay)
+    which = workgroups if isinstance(workgroups, str) else "all"
+    measured = measure(dispatch, names, which, replay=replay, progress=progress)
+    launch, outcome, findings = measured.launch, measured.outcome, measured.findings
     sites = site_counters(launch.program, outcome.blocks, outcome.tallies, dispatch.lanes, profile.subgroup_size)
-    last, finished = launch, outcome.finished
+    last, finished = measured.left, outcome.finished
     if order != schedules.LOCKSTEP:
         last, again = dispatch.run(frozenset(), schedule=order)
         finished = again.finished
@@ -191,7 +206,6 @@ def simulate(
         findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
     findings, silenced = silence(findings, module.source, names)
     return Run(
-        last.outputs(),
         _totals(sites, dispatch, outcome.worked, names),
         sites,
         count_instructions(launch.program, outcome.blocks),
@@ -201,7 +215,9 @@ def simulate(
         finished,
         rows,
         missed,
+        measured.coverage,
         dispatch,
+        last,
     )
 
 
@@ -214,23 +230,10 @@ def _traced(dispatch: Dispatch, trace: Trace | None, order: schedules.Schedule) 
     for lane in trace.lanes or ():
         if not 0 <= lane < dispatch.lanes:
             raise fail("trace", f"there is no lane {lane} to be traced: a workgroup has {dispatch.lanes}", None)
-    launch, outcome = dispatch.run(frozenset(), schedule=order, trace=trace)
+    launch, outcome = dispatch.run(frozenset(), schedule=order, trace=trace, chosen=None)
     program, count = launch.program, int(outcome.trace[0, 0])
     kept = outcome.trace[1 : 1 + count]
     return trace_rows(kept, program.points, program.accesses, dispatch.pipeline, trace), count - len(kept)
-
-
-def _findings(
-    dispatch: Dispatch, launch: Launch, outcome: Outcome, probes: frozenset[str], replay: bool
-) -> list[Finding]:
-    """What was found, and, of a run that came to its end, whether it matters."""
-    findings = explain(launch, outcome)
-    whole = outcome.finished == int(np.prod(dispatch.grid))
-    if replay and whole:
-        findings = Judge(dispatch.run, launch, outcome).judge(findings)
-    if "redundant" in probes and whole:
-        findings += find_redundant(dispatch.run, launch)
-    return findings
 
 
 def _device(device: str | Device) -> Device:
@@ -257,8 +260,10 @@ def sized(device: Device, pipeline: Pipeline) -> Device:
 def _probes(probes: str | Sequence[str]) -> frozenset[str]:
     names = [probes] if isinstance(probes, str) else list(probes)
     for name in names:
-        _known("probes", name, ("all", "none", *PROBES))
+        _known("probes", name, ("all", "none", "counters", *PROBES))
     chosen = frozenset(names) & frozenset(PROBES)
+    if "counters" in names:
+        chosen |= _COUNTERS
     if "all" in names:
         chosen |= frozenset(PROBES) - _ASKED_FOR
     return chosen | {"lanes"} if chosen & _COUNTED else chosen
@@ -267,6 +272,17 @@ def _probes(probes: str | Sequence[str]) -> frozenset[str]:
 def _known(what: str, name: str, names: tuple[str, ...]) -> None:
     if name not in names:
         raise fail("unknown-option", f"{what} cannot be {name!r}; it is one of {', '.join(names)}", None)
+
+
+def _chosen(workgroups: str | int, grid: tuple[int, int, int]) -> NDArray[np.int64] | None:
+    """The workgroups of a sample, by their numbers: from the first to the last, as evenly as can be."""
+    if isinstance(workgroups, str):
+        _known("workgroups", workgroups, ("all", "classes", "check"))
+        return None
+    if not isinstance(workgroups, int | np.integer) or workgroups < 1:
+        raise fail("unknown-option", f"a sample is of at least one workgroup, not {workgroups!r}", None)
+    count = prod(grid)
+    return np.unique(np.linspace(0, count - 1, min(workgroups, count)).round().astype(np.int64))
 
 
 def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]:
@@ -286,7 +302,8 @@ def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]
 
 def _totals(sites: list[SiteCounters], dispatch: Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
     counters: dict[str, float] = dict(totals(sites))
-    counters["workgroups"] = int(np.prod(dispatch.grid))
+    chosen = dispatch.how.chosen
+    counters["workgroups"] = prod(dispatch.grid) if chosen is None else len(chosen)
     counters["invocations"] = counters["workgroups"] * dispatch.lanes
     counters["workgroup_memory_bytes"] = dispatch.pipeline.workgroup_bytes
     if "lanes" in probes and counters["invocations"]:

@@ -21,6 +21,7 @@ from sim.program.sites import Site
 
 from .. import gpu
 from ..audit import Say
+from ..cutting import halved
 from ..errors import UsageError
 from ..kernels.manifest import Case
 from ..kernels.reflect import check_module
@@ -116,16 +117,7 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
         workgroups = math.prod(run.grid)
         if rows <= ROWS_IN_ALL or workgroups == 1:
             return case, run, cut
-        case, cut = replace(case, grid=_halved(run.grid, workgroups * ROWS_IN_ALL // rows)), True
-
-
-def _halved(grid: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """A grid of at most so many workgroups, or one: the longest axis halved again and again, at least once."""
-    while True:
-        longest = max(range(3), key=lambda axis: grid[axis])
-        grid = tuple(-(-n // 2) if axis == longest else n for axis, n in enumerate(grid))
-        if math.prod(grid) <= max(1, most):
-            return grid
+        case, cut = replace(case, grid=halved(run.grid, workgroups * ROWS_IN_ALL // rows)), True
 
 
 # ---- recording ---------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from .registry import Expected
 F32_ROUNDOFF = 2.0**-24  # largest relative error of one float32 rounding
 F32_SMALLEST_NORMAL = 2.0**-126
 F64_ROUNDOFF = 2.0**-53
+_BLOCK = 1 << 22  # elements of a matrix that are converted at once
 
 
 def gamma(n: int, roundoff: float = F32_ROUNDOFF) -> float:
@@ -27,14 +28,19 @@ def sum_of_products(
     A sum of n terms, added in whatever order, fused or not, rounds each term at most n times: |error| <= gamma(n) times
     the sum of the terms' magnitudes, Higham section 3.5. The truth rounds too: gamma(n) of float64 on top.
     """
-    x, y = a.astype(np.float64), b.astype(np.float64)
+    x = a.astype(np.float64)
     extra = np.zeros(()) if addend is None else addend.astype(np.float64)
     terms = x.shape[1] + (addend is not None)
     relative = gamma(terms) + gamma(terms, F64_ROUNDOFF)
-    bound = relative * (np.abs(x) @ np.abs(y) + np.abs(extra))
-    if a_error is not None:
-        bound += (1 + relative) * (a_error @ np.abs(y))
-    return Expected(x @ y + extra, bound)
+    value, bound = (np.empty((x.shape[0], b.shape[1])) for _ in range(2))
+    magnitudes = relative * np.abs(x) if a_error is None else relative * np.abs(x) + (1 + relative) * a_error
+    step = max(1, _BLOCK // b.shape[0])
+    for start in range(0, b.shape[1], step):  # so that what float64 takes stays small beside the arrays themselves
+        columns = slice(start, start + step)
+        y = b[:, columns].astype(np.float64)
+        value[:, columns] = x @ y
+        bound[:, columns] = magnitudes @ np.abs(y, out=y)
+    return Expected(value + extra, bound + relative * np.abs(extra))
 
 
 def silu_times(gate: np.ndarray, up: np.ndarray) -> Expected:

@@ -46,6 +46,7 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "outputs": [output_entry(check) for check in audit.outputs],
         "expected_counters": [_counter_entry(check) for check in audit.counters],
         "limits": [_limit_entry(check) for check in audit.limits],
+        "coverage": _coverage_entry(audit.run.coverage),
         "counters": dict(audit.run.counters),
         "sites": [site_entry(site) for site in audit.run.sites],
         "instructions": _instructions_entry(audit.run),
@@ -60,6 +61,12 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "notes": list(audit.notes),
         "seconds": audit.seconds,
     }
+
+
+def _coverage_entry(coverage: Any) -> dict[str, Any]:
+    """Which workgroups the counters are of, and how many each of those that ran stands for."""
+    classes = [{"workgroup": list(place), "stands_for": size} for place, size in coverage.classes]
+    return {**dataclasses.asdict(coverage), "classes": classes}
 
 
 def _golden_entry(verdict: Verdict) -> dict[str, Any]:
@@ -118,6 +125,7 @@ def run_entry(result: RunResult) -> dict[str, Any]:
         "device": result.device,
         "ok": result.ok,
         "outputs": result.changed,
+        "coverage": _coverage_entry(result.run.coverage),
         "counters": dict(result.run.counters),
         "sites": [site_entry(site) for site in result.run.sites],
         "instructions": _instructions_entry(result.run),

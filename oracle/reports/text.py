@@ -103,6 +103,7 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
         _say(out, f"  GPU: {audit.adapter}")
     out.print()
     out.print(_totals({**audit.run.counters, **useful(audit.run)}))
+    _say(out, f"  {audit.run.coverage}", "dim")
     for table in tables(audit.run):
         _table(out, table)
     _side_by_side(out, audit.devices)
@@ -162,6 +163,7 @@ def show_run(out: Console, result: RunResult) -> None:
     if result.trace is not None:
         _trace(out, result)
     out.print(_totals(result.run.counters))
+    _say(out, f"  {result.run.coverage}", "dim")
     _side_by_side(out, result.devices)
     for finding in result.run.findings:
         _say(out, counted(finding))

@@ -46,6 +46,8 @@ class Outcome:
     blocks: NDArray[np.int64]
     tallies: NDArray[np.int64]
     bounds: NDArray[np.int64]
+    reached: NDArray[np.int64]  # of one piece, as are the margins
+    margins: NDArray[np.int64]
     events: NDArray[np.int64]
     races: NDArray[np.int64]
     unwritten: NDArray[np.int64]
@@ -62,7 +64,8 @@ class How:
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
     a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
-    whose values are noted. `passes`: by which the program is made shorter; nothing depends on them.
+    whose values are noted. `passes`: by which the program is made shorter; nothing depends on them. `chosen`: the
+    workgroups that run, by their numbers in the grid (None: all).
     """
 
     policy: str = "clamp"
@@ -73,13 +76,28 @@ class How:
     threads: int | None = None
     trace: Trace | None = None
     passes: Passes = ALL
+    chosen: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Arena:
+    """All bindings side by side in one array: where each starts in bytes, and the words."""
+
+    places: dict[str, int]
+    words: NDArray[np.uint32]
 
 
 class Launch:
-    """A program with its memory. `run` may be called once."""
+    """A program with its memory, `arena` or one of its own. `run` may be called once."""
 
     def __init__(
-        self, program: Program, bound: list[Bound], grid: tuple[int, int, int], device: Device, how: How
+        self,
+        program: Program,
+        bound: list[Bound],
+        grid: tuple[int, int, int],
+        device: Device,
+        how: How,
+        arena: Arena | None = None,
     ) -> None:
         self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
         self.program = self._with_widths(program)
@@ -87,14 +105,18 @@ class Launch:
         self.device = device
         self._bound = bound
         self.how = how
-        self._places, self.storage = _arena(bound)
+        arena = arena or make_arena(bound)
+        self._places, self.storage = arena.places, arena.words
         watched = any(probe.kind in ("writers", "touched") for probe in program.probes)
         self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
         self._lanes = int(np.prod(program.workgroup_size))
         self._strand = self._strand_lanes()
         lanes = program.together * self._strand
         self._width = -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES
-        self._order = how.schedule.order(int(np.prod(grid)))
+        self.count = int(np.prod(grid)) if how.chosen is None else len(how.chosen)
+        self._order = how.schedule.order(self.count)
+        if how.chosen is not None:
+            self._order = how.chosen[self._order] if self._order.size else how.chosen
         self.watching = Watching(program, self._places, len(self.storage))
 
     def output(self, bound: Bound) -> Any:
@@ -104,7 +126,10 @@ class Launch:
     def writer(self, bound: Bound, byte: int) -> int | None:
         """The invocation, counted through the grid, that stored to this byte last."""
         number = int(self.writers[(self._places[bound.variable.name] + byte) // 4])
-        return number - 1 if number else None
+        if not number:
+            return None
+        place, lane = divmod(number - 1, self._lanes)
+        return self.number(place) * self._lanes + lane
 
     def touched_bytes(self, bound: Bound) -> int:
         """Bytes of a buffer that were accessed, in whole words; of a launch with the probe `touched`."""
@@ -113,14 +138,19 @@ class Launch:
 
     @property
     def invocations(self) -> int:
-        return int(np.prod(self.grid)) * self._lanes
+        return self.count * self._lanes
 
     def outputs(self) -> dict[Key, Any]:
         """Every writable binding as it is now, by the key it was given by."""
         return {b.key: self.output(b) for b in self._bound if b.writable}
 
-    def workgroup(self, index: int) -> tuple[int, int, int]:
-        """The workgroup_id of a workgroup by its number in the grid."""
+    def number(self, place: int) -> int:
+        """The number in the grid of the workgroup that runs at this place."""
+        return int(self._order[place]) if self._order.size else place
+
+    def workgroup(self, place: int) -> tuple[int, int, int]:
+        """The workgroup_id of the workgroup that runs at this place."""
+        index = self.number(place)
         x, y, _ = self.grid
         return index % x, index // x % y, index // (x * y)
 
@@ -130,8 +160,14 @@ class Launch:
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
+        return total(self._outcomes(_pieces(self.count, self._threads(), self.program.together), progress))
+
+    def run_each(self) -> list[Outcome]:
+        """The same, and what came of each workgroup alone."""
+        return self._outcomes([(place, place + 1) for place in range(self.count)], None)
+
+    def _outcomes(self, pieces: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
         threads = self._threads()
-        pieces = _pieces(int(np.prod(self.grid)), threads, self.program.together)
         access = self._access_table()
         shadows = self.watching.shadows(threads)
         run = machine_for(set(self.program.code[:, 0].tolist()))
@@ -139,16 +175,15 @@ class Launch:
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:
             return self._piece(run, access, first, last, shadow)
 
-        outcome = _sum(_in_threads(piece, pieces, threads, shadows, progress))
-        self.met = threads > 1 and (overlap(shadows) or self._stores_outside(outcome))
-        return self._in_texels(outcome)
+        outcomes = _in_threads(piece, pieces, threads, shadows, progress)
+        self.met = threads > 1 and (overlap(shadows) or any(map(self._stores_outside, outcomes)))
+        return [self._in_texels(outcome) for outcome in outcomes]
 
     def _threads(self) -> int:
         """How many threads may work on it: one where workgroups see each other, or go in an order that counts."""
         if self.how.schedule != LOCKSTEP or not self._independent():
             return 1
-        most = min(self.how.threads or processors(), self.watching.threads)
-        return max(1, min(most, int(np.prod(self.grid))))
+        return max(1, min(self.how.threads or processors(), self.watching.threads, self.count))
 
     def _stores_outside(self, outcome: Outcome) -> bool:
         """Whether stores out of bounds have gone to places that others store to as well."""
@@ -216,7 +251,8 @@ class Launch:
         events, places, probes, watch = arguments[6], arguments[8], *arguments[-3:-1]
         finished = run(*arguments)
         return Outcome(
-            *(probes.blocks, probes.tallies, probes.bounds, events, watch.races, watch.unwritten, probes.checks),
+            *(probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins),
+            *(events, watch.races, watch.unwritten, probes.checks),
             *(int(probes.worked[1]), int(finished), int(places[:, at.MOST].max()), probes.notes),
         )
 
@@ -305,6 +341,10 @@ class Launch:
         offset, stride = access.tail
         return (sizes[access.variable.name] - offset) // stride
 
+    def limits(self) -> list[int]:
+        """The highest address of each access that is in bounds."""
+        return self._access_table()[::UNITS_PER_ACCESS, at.LIMIT].tolist()
+
     def elements(self, access: Access) -> int:
         """How many elements the array has that an access indexes."""
         return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
@@ -313,7 +353,7 @@ class Launch:
         program = self.program
         limit = 0 if self.how.trace is None else self.how.trace.limit
         counts = (len(program.probes), self._width, len(program.runs), len(program.inspected))
-        probes = make_probes(*counts, self.writers, self._watched(), limit)
+        probes = make_probes(*counts, self.writers, self._watched(), limit, program.margins)
         for slot, probe in enumerate(program.probes):
             self._rule(probe, probes.rules[slot], probes.orders[slot])
         return probes
@@ -337,10 +377,17 @@ class Launch:
         row[at.ORDERED] = len(rule.order)
         row[at.TURNS_TAKEN] = self.program.sites[probe.site].takes_turns
         order[: len(rule.order)] = rule.order
-        # As many texels as the format packs into a sector or a line, which take more room here.
+        row[at.SECTOR] = self._units(self.device.sector_bytes, access)
+        row[at.LINE] = self.line(access)
+
+    def line(self, access: Access) -> int:
+        """How many units of an access a line of memory holds."""
+        return self._units(self.device.line_bytes, access)
+
+    def _units(self, size: int, access: Access) -> int:
+        """Of textures as many texels as the format packs into `size` bytes, which take more room here."""
         room = handles.TEXEL_BYTES // self._texel_bytes.get(access.variable.name, handles.TEXEL_BYTES)
-        row[at.SECTOR] = self.device.sector_bytes * room // access.unit
-        row[at.LINE] = self.device.line_bytes * room // access.unit
+        return size * room // access.unit
 
 
 def processors() -> int:
@@ -360,8 +407,8 @@ def _zeros(*shape: int) -> NDArray[np.uint32]:
     return room[first : first + count].reshape(shape)
 
 
-def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
-    """All bindings side by side in one array: where each starts in bytes, and the words."""
+def make_arena(bound: list[Bound]) -> Arena:
+    """Room for all bindings, and what they hold."""
     places: dict[str, int] = {}
     size = 0
     for each in bound:
@@ -371,7 +418,7 @@ def _arena(bound: list[Bound]) -> tuple[dict[str, int], NDArray[np.uint32]]:
     for each in bound:
         start = places[each.variable.name]
         storage.view(np.uint8)[start : start + len(each.data)] = each.data
-    return places, storage
+    return Arena(places, storage)
 
 
 def _in_threads(
@@ -411,7 +458,18 @@ def _pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:
     return [(first, min(first + size, count)) for first in range(0, count, size)]
 
 
-def _sum(outcomes: list[Outcome]) -> Outcome:
+def times(outcome: Outcome, count: int) -> Outcome:
+    """What `count` workgroups leave that all do what one of them did."""
+    for table, column in (
+        *((outcome.blocks, slice(None)), (outcome.tallies, slice(None)), (outcome.bounds, at.OUTSIDE)),
+        *((outcome.events[1:], at.TIMES), (outcome.unwritten, at.OUTSIDE), (outcome.checks, at.CHECK_TIMES)),
+    ):
+        table[:, column] *= count
+    return replace(outcome, worked=outcome.worked * count, finished=outcome.finished * count)
+
+
+def total(outcomes: list[Outcome]) -> Outcome:
+    """What several pieces of a run, in its order, have left together."""
     first = outcomes[0]
     for each in outcomes[1:]:
         first.blocks += each.blocks

@@ -69,6 +69,17 @@ BLOCK_SIZE = 5
 OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
 BOUNDS_SIZE = 4
 
+# reach: one row per memory probe: lowest and highest address that active lanes asked for, before the policy
+LOW, HIGH = 0, 1
+REACH_SIZE = 2
+UNREACHED = 0xFFFFFFFF, -1  # of an access that no lane has made
+
+# margins: one row per comparison A < B, or A <= B, that is watched: lowest and highest A, the same of B, and of B - A
+# the least where the comparison held, the most where it did not
+A_LOW, A_HIGH, B_LOW, B_HIGH, HELD_BY, FAILED_BY = range(6)
+MARGIN_SIZE = 6
+NO_MARGIN = 1 << 40, -1 << 40, 1 << 40, -1 << 40, 1 << 40, -1 << 40
+
 # notes: one row per value that was traced; row 0 holds how many there were, which may be more than there is room for
 POINT, TRACED_LANE, NOTED_AT, NOTED = range(4)
 NOTE_SIZE = 4

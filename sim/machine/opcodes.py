@@ -65,6 +65,8 @@ MACHINE_OPS = (
     ("watch_write", "races of the store of unit D"),
     ("watch_order", "what is unordered without the barrier that is ignored; D is 1 for a store"),
     ("check", "kind E: operands A, B, C and result D, in the lanes of mask M; X is the place"),
+    ("reach", "how low and how high the addresses of the access go"),
+    ("margin", "how far row A < row B (E is 1) or A <= B (E is 0) is from being otherwise; C is 1 for i32"),
     ("trace", "point X: row D, at place A + B + C (an address of access E, which is -1 for other variables)"),
 )
 NAMES = tuple(name for name, _ in MACHINE_OPS)
@@ -74,8 +76,8 @@ LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, TILE, ADD_UP, FIRST_ATOMIC 
 TILES = (TILE, ADD_UP)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
-COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, TRACE = range(
-    FIRST_PROBE, FIRST_PROBE + 10
+COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, MARGIN, TRACE = range(
+    FIRST_PROBE, FIRST_PROBE + 12
 )
 WATCHES = (WATCH_READ, WATCH_WRITE, WATCH_ORDER)
 SCALAR = 64  # scalar operations are numbered from here

@@ -20,6 +20,7 @@ from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD
 from .lending import borrower
 from .memory import highest_of, shared_part
 from .ordering import watch_order
+from .reach import margin, reach
 from .records import make_probes
 from .shadow import read_again, watch_read, watch_write
 from .tracing import trace
@@ -30,7 +31,7 @@ _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
 _atomic_wavefronts, _atomic_sectors = compiled(rules.atomic_wavefronts), compiled(rules.atomic_sectors)
 
 
-PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0))
+PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0, 0))
 _borrowed = borrower(PROBES)
 
 
@@ -260,6 +261,10 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
         watch_write(regs, row, config, memory, workgroup, together, lent_watch)
     elif row[0] == op.WATCH_ORDER:
         watch_order(regs, row, config, workgroup, lent_watch)
+    elif row[0] == op.REACH:
+        reach(regs, row, config, together, p.reached[row[7]])
+    elif row[0] == op.MARGIN:
+        margin(regs, row, config, together, p.margins[row[7]])
     elif row[0] == op.CHECK:
         if row[5] != at.BORN or not all_finite(regs[row[1]], together * config[at.LANES]):
             check(regs, row, config, workgroup, together, p.checks[row[7]])

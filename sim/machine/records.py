@@ -33,6 +33,8 @@ class Probes(NamedTuple):
     orders: NDArray[np.int64]  # [n, lanes of a subgroup] order in which lanes are served
     tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
     bounds: NDArray[np.int64]  # [n, 4]
+    reached: NDArray[np.int64]  # [n, REACH_SIZE]
+    margins: NDArray[np.int64]  # [comparisons, MARGIN_SIZE]
     known: NDArray[
         np.int64
     ]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
@@ -56,9 +58,10 @@ def make_probes(
     writers: NDArray[np.int64],
     watched: NDArray[np.int64],
     notes: int,
+    margins: int,
 ) -> Probes:
-    """Room for this many memory probes, lanes of a register row, straight runs, checks and traced values, with nothing
-    counted."""
+    """Room for this many memory probes, lanes of a register row, straight runs, checks, traced values and comparisons,
+    with nothing counted."""
 
     def numbers(*shape: int) -> NDArray[np.int64]:
         return np.zeros(shape, np.int64)
@@ -75,6 +78,8 @@ def make_probes(
         orders=numbers(count, rules.MAX_LANES),
         tallies=numbers(count, at.TALLY_SIZE),
         bounds=numbers(count, at.BOUNDS_SIZE),
+        reached=np.tile(np.array(at.UNREACHED, np.int64), (count, 1)),
+        margins=np.tile(np.array(at.NO_MARGIN, np.int64), (max(1, margins), 1)),
         known=numbers(count, 2),
         addresses=lanes_of(count),
         masks=lanes_of(count),

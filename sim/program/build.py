@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +15,15 @@ from .code import allocate
 from .contract import combine, contract
 from .copies import drop_copies
 from .emit import Emitter
+from .ir import Margin, Value
+from .likeness import Comparison
 from .lower import Lowered, lower
 from .padding import count_padding
 from .passes import ALL, MODELLED, Passes
 from .program import Program
 from .rounding import Rounding
 from .shadows import Shadow, mark_stores
+from .tabulate import tabulate
 from .tiles import tile
 from .uniform import Uniformity, analyse
 from .uses import Uses, find_uses
@@ -47,6 +52,52 @@ def build(
     `policy`: of indices past their end, see `lower`; `passes`: those that are on."""
     if rounding.contracts or "merged" in probes:
         passes |= MODELLED
+    lowered = _probed(pipeline, rounding, probes, together, trace, policy, passes)
+    return _finish(pipeline, lowered, probes, together, [], passes)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A pipeline before it is a program of one workgroup at a time: what can be analysed, and what it is made of."""
+
+    pipeline: Pipeline
+    lowered: Lowered
+    probes: frozenset[str]
+    passes: Passes
+
+    def watch(self, comparisons: Sequence[Comparison]) -> None:
+        """Have these comparisons looked at wherever they are made."""
+        for place, each in enumerate(comparisons):
+            items = each.value.region.items
+            margin = Margin(each.one, each.other, each.least, each.signed, place)
+            items.insert(items.index(each.value) + 1, margin)
+
+    def program(self) -> Program:
+        return _finish(self.pipeline, self.lowered, self.probes, 1, [], self.passes)
+
+    def tabulated(self, values: list[Value], step: int, room: int) -> Program:
+        """A program that only computes `values`, see `tabulate`."""
+        lanes = prod(self.pipeline.workgroup_size)
+        return _finish(self.pipeline, tabulate(self.lowered, values, lanes, step, room), frozenset(), 1, [])
+
+
+def draft(
+    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], policy: str, passes: Passes = ALL
+) -> Draft:
+    if rounding.contracts or "merged" in probes:
+        passes |= MODELLED
+    return Draft(pipeline, _probed(pipeline, rounding, probes, 1, None, policy, passes), probes, passes)
+
+
+def _probed(
+    pipeline: Pipeline,
+    rounding: Rounding,
+    probes: frozenset[str],
+    together: int,
+    trace: str | None,
+    policy: str,
+    passes: Passes,
+) -> Lowered:
     looks = {"checks": "bounds" in probes, "inspects": "nan" in probes}
     lowered = _lowered(pipeline, rounding, together, trace=trace, policy=policy, passes=passes, **looks)
     if "nan" in probes:
@@ -56,7 +107,7 @@ def build(
     elif "combine" in passes and not rounding.contracts:
         combine(lowered.body, _analysed(lowered, together, passes)[1])
         checked(lowered)
-    return _finish(pipeline, lowered, probes, together, [], passes)
+    return lowered
 
 
 def build_with_bounds(
@@ -152,6 +203,7 @@ def _finish(
         offsets,
         dict(pipeline.store_types),
         lowered.points,
+        emitter.margins,
     )
 
 

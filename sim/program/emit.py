@@ -65,6 +65,7 @@ class Emitter:
     watched: list[MemoryProbe] = field(default_factory=list)
     inspected: list[Inspected] = field(default_factory=list)
     loops: list[Span] = field(default_factory=list)
+    margins: int = 0
 
     def __post_init__(self) -> None:
         self._mask: Reg | None = None
@@ -248,6 +249,8 @@ class Emitter:
                 self._collective(item)
             case ir.Note():
                 self._note(item)
+            case ir.Margin():
+                self._margin(item)
             case _:
                 pass
 
@@ -336,7 +339,7 @@ class Emitter:
         access = self.accesses[item.access]
         kinds = []
         if access.stride:
-            kinds.append("bounds")
+            kinds += ["bounds", "reach"]
         if access.space == "workgroup":
             kinds.append("banks")
         elif access.space == "storage":
@@ -366,8 +369,9 @@ class Emitter:
         """Watch an access (or one unit of it), where the memory is shared and somebody writes to it."""
         access = self.accesses[item.access]
         shared = access.memory in ORDERS and access.variable in self._written
-        own = access.space == "workgroup" and "uninit" in self.probes
-        if (shared and self.probes & {"races", "order"}) or own:
+        own = access.space == "workgroup"
+        asked = self.probes & {"races", "order"} or ("across" in self.probes and not own)
+        if (shared and asked) or (own and "uninit" in self.probes):
             ins = self._memory(opcode, item, unit)
             ins.d, ins.m, ins.x = d, self._mask_field(), len(self.watched)
             self._add(ins)
@@ -391,6 +395,12 @@ class Emitter:
         self._add(Ins(op.CHECK, d=self._lanes(result), a=a, b=b, c=c, e=item.kind, m=self._mask_field(),
                       x=len(self.inspected), site=item.site))  # fmt: skip
         self.inspected.append(Inspected(item.kind, result.op, item.site))
+
+    def _margin(self, item: ir.Margin) -> None:
+        one, other = self._lanes(item.one), self._lanes(item.other)
+        signed, mask = int(item.signed), self._mask_field()
+        self._add(Ins(op.MARGIN, a=one, b=other, c=signed, e=item.least, m=mask, x=item.place))
+        self.margins += 1
 
     def _load(self, load: ir.Load) -> None:
         self._probe(load)
@@ -581,7 +591,10 @@ class Emitter:
 # What each barrier orders, and the memory that it is of.
 ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
 _CHARGED = ("banks", "sectors")
-_PROBES = {"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "writers": op.WRITERS, "touched": op.WRITERS}
+_PROBES = {
+    **{"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "reach": op.REACH},
+    **{"writers": op.WRITERS, "touched": op.WRITERS},
+}
 
 
 def _signed(value: int) -> int:

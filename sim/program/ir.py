@@ -196,6 +196,17 @@ class Inspect:
 
 
 @dataclass(eq=False, slots=True)
+class Margin:
+    """Looks how far `one` < `other` (`least` 1), or <= (0), is from being otherwise; `place` in the table of these."""
+
+    one: Value
+    other: Value
+    least: int
+    signed: bool
+    place: int
+
+
+@dataclass(eq=False, slots=True)
 class If:
     condition: Value
     then: Region
@@ -239,7 +250,8 @@ class Target:
 
 
 Memory = Load | Store | Atomic | Check
-Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Note | Inspect | If | Loop | Scope | Jump
+Look = Note | Inspect | Margin
+Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Look | If | Loop | Scope | Jump
 
 
 def regions(item: Item) -> tuple[Region, ...]:

@@ -59,3 +59,4 @@ class Program:
     shared_offsets: dict[str, int]
     types: dict[Variable, t.Type]  # store types, with what overrides decide
     points: list[Point]  # what is traced
+    margins: int  # comparisons that are watched

@@ -100,6 +100,9 @@ def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Iterator[
             yield from ((a, True) for a in args)
         case ir.Inspect(result=result, active=True):
             yield from ((v, True) for v in (result, *result.args))
+        case ir.Margin(one=one, other=other):
+            yield one, True
+            yield other, True
         case ir.If(condition=condition):
             yield condition, id(item) in uniformity.parted
         case _:

@@ -17,6 +17,7 @@ from oracle.diagnosis.mismatch import Diagnosis
 from oracle.errors import NoAdapter, TooLarge
 from oracle.references import Expected, registry
 from oracle.reports.listing import ADDED, against_ideal, compact, listing
+from sim.coverage import Coverage
 from sim.wgsl.diagnostics import Crash
 from sim.wgsl.source import Source, Span
 
@@ -78,6 +79,7 @@ class Run:
     )
     pipeline: SimpleNamespace | None = None
     loose: frozenset = frozenset()
+    coverage: Coverage = field(default_factory=lambda: Coverage("all", 2, 2))
     instructions: tuple = ()
     traffic: tuple = ()
     padding_flops: int = 0
@@ -114,7 +116,7 @@ def world(monkeypatch, tmp_path):
     (tmp_path / "twice.wgsl").write_text(WGSL)
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
-    def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, progress):
+    def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, workgroups, progress):
         knobs.devices.append((device, probes))
         y = bindings["x"] * np.float32(2)
         y[-1] += np.float32(knobs.sim_error)

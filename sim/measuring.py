@@ -1,0 +1,112 @@
+"""Running a dispatch for its counters and findings: every workgroup, one of each class, or a sample.
+
+By classes, counters and all findings that hang on control flow and addresses come from one workgroup of each class
+(`launch.classes` has the proof). What hangs on data, and what workgroups do to each other, is looked for in a run of
+all of them, which counts nothing: numbers that are not finite, races in storage. So the result is that of a run of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from .counters import SiteCounters, site_counters
+from .coverage import Coverage
+from .dispatch import Dispatch
+from .findings.barriers import find_redundant
+from .findings.explain import explain
+from .findings.finding import Finding
+from .findings.replay import Judge
+from .instructions import Instructions, count_instructions
+from .launch.classes import Classes
+from .launch.launch import Launch, Outcome
+from .program.likeness import Unproven
+from .wgsl.diagnostics import Crash
+
+Progress = Callable[[int, int], None] | None
+
+PROOF = "no branch and no address depends on what they store, and in a class addresses are whole lines of memory apart"
+_OF_DATA = frozenset(("not-finite", "division-by-zero", "shift-count", "conversion"))
+_SEEN_BY_ALL = frozenset(("race", "uninit", "endless-loop"))  # what they say hangs on all workgroups
+
+
+@dataclass(frozen=True)
+class Measured:
+    """`launch` and `outcome` hold the counters, `left` what a run of all workgroups has left, where there was one."""
+
+    launch: Launch
+    outcome: Outcome
+    findings: list[Finding]
+    coverage: Coverage
+    left: Launch | None
+
+
+def measure(
+    dispatch: Dispatch, probes: frozenset[str], workgroups: str, *, replay: bool, progress: Progress
+) -> Measured:
+    """Run the workgroups that the dispatch has chosen: "all", or one of each of their "classes" where there is a proof;
+    "check" does both. Raises `Crash` where these differ."""
+    if workgroups == "all" or not probes:
+        return _of_all(dispatch, probes, replay, progress)
+    try:
+        found = _by_classes(dispatch, probes, replay, progress)
+    except Unproven as reason:
+        return _of_all(dispatch, probes, replay, progress, str(reason))
+    return _checked(dispatch, found, _of_all(dispatch, probes, replay, progress)) if workgroups == "check" else found
+
+
+def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress, why: str = "") -> Measured:
+    launch, outcome = dispatch.run(probes, progress)
+    findings = explain(launch, outcome)
+    if outcome.finished == launch.count:
+        if replay and findings:
+            findings = Judge(dispatch.run, launch, outcome).judge(findings)
+        if "redundant" in probes:
+            findings += find_redundant(dispatch.run, launch)
+    count = int(np.prod(dispatch.grid))
+    how = "all" if launch.count == count else "sample"
+    return Measured(launch, outcome, findings, Coverage(how, count, launch.count, why), launch)
+
+
+def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
+    found = dispatch.classes(probes - {"redundant"})
+    findings = [f for f in explain(found.launch, found.outcome) if f.code not in _OF_DATA]
+    if found.met or any(f.code in _SEEN_BY_ALL for f in findings):
+        raise Unproven("what was found hangs on all of them")
+    rest = (probes & {"nan"}) | ({"across"} if "races" in probes else set())
+    left = after = None
+    if rest or (replay and findings):
+        left, after = dispatch.run(rest, progress)
+        of_all = explain(left, after)
+        if any(f.code in _SEEN_BY_ALL for f in of_all):
+            raise Unproven("what was found hangs on all of them")
+        findings = [*(f for f in of_all if f.code in _OF_DATA), *findings]
+        if replay and findings:
+            findings = Judge(dispatch.run, left, after).judge(findings)
+    if "redundant" in probes:
+        findings += find_redundant(partial(dispatch.run, chosen=found.representatives), found.launch)
+    return Measured(found.launch, found.outcome, findings, _coverage(found), left)
+
+
+def _checked(dispatch: Dispatch, found: Measured, whole: Measured) -> Measured:
+    """What was found by classes, if it is what all workgroups together have done."""
+    if found.outcome.worked != whole.outcome.worked or _counted(dispatch, found) != _counted(dispatch, whole):
+        raise Crash("workgroups of one class do not have the same counters")
+    if found.findings != whole.findings:
+        raise Crash("workgroups of one class do not have the same findings")
+    return replace(found, coverage=replace(found.coverage, why=f"{found.coverage.why}; a run of all gives the same"))
+
+
+def _counted(dispatch: Dispatch, measured: Measured) -> tuple[list[SiteCounters], list[Instructions]]:
+    program, outcome = measured.launch.program, measured.outcome
+    sites = site_counters(program, outcome.blocks, outcome.tallies, dispatch.lanes, dispatch.device.subgroup_size)
+    return sites, count_instructions(program, outcome.blocks)
+
+
+def _coverage(found: Classes) -> Coverage:
+    launch, sizes = found.launch, found.sizes.tolist()
+    classes = tuple((launch.workgroup(place), size) for place, size in enumerate(sizes))
+    return Coverage("classes", sum(sizes), len(sizes), PROOF, classes)

@@ -1,0 +1,206 @@
+"""One workgroup of each class stands for the others: what it counts, multiplied, is what all of them count."""
+
+import numpy as np
+import pytest
+
+import sim
+
+HEAD = """
+struct Dims { rows: u32, columns: u32, depth: u32 }
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(1) var<storage, read> a: array<f32>;
+@group(0) @binding(2) var<storage, read> table: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+var<workgroup> tile: array<f32, 64>;
+var<workgroup> chosen: u32;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) wg: vec3u, @builtin(local_invocation_index) lane: u32,
+        @builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) grid: vec3u) {
+"""
+DIMS = (100, 500, 24)
+
+
+def run(body, grid=(64,), workgroups="check", probes="all", size=8192, table=None, **options):
+    """`body` on `grid`, by classes, held against a run of all."""
+    bindings = {
+        "dims": DIMS,
+        "a": np.linspace(-1, 1, size, dtype=np.float32),
+        "table": np.arange(256, dtype=np.uint32) ** 2 % 10007 if table is None else table,
+        "y": np.zeros(size, np.float32),
+    }
+    used = {name: value for name, value in bindings.items() if name in body}
+    return sim.simulate(HEAD + body + "}", grid=grid, bindings=used, probes=probes, workgroups=workgroups, **options)
+
+
+# Body, grid, and how many classes there are: found by thinking, not by running.
+PROVEN = {
+    "all alike": ("y[id.x] = a[id.x] * 2.0;", (64,), 1),
+    "a guard in the last": ("if id.x < 4000u { y[id.x] = a[id.x]; }", (64,), 3),
+    "one workgroup alone": ("if wg.x == 7u { y[id.x] = a[id.x]; }", (64,), 2),
+    "every other one": ("y[lane + 64u * (wg.x ^ 1u)] = a[64u * (wg.x % 8u) + lane] * f32(wg.x & 1u);", (64,), 1),
+    "lines that begin at four places": ("y[id.x] = a[lane + 8u * wg.x];", (64,), 4),
+    "two axes": ("if wg.x < 3u && wg.y < 5u { y[(wg.y * 8u + wg.x) * 64u + lane] = 1.0; }", (8, 8), 4),
+    "three axes": ("if wg.z == 1u { y[((wg.z * 2u + wg.y) * 8u + wg.x) * 64u + lane] = 1.0; }", (8, 2, 4), 2),
+    "a loop as long as an index says": (
+        "var s = 0.0; for (var i = 0u; i < wg.x % 3u; i++) { s += a[i * 64u + lane]; } y[id.x] = s;",
+        (64,),
+        3,
+    ),
+    "a pointer that walks": (
+        "var at = id.x; var s = 0.0; for (var i = 0u; i < 4u; i++) { s += a[at]; at += 32u; } y[id.x] = s;",
+        (64,),
+        1,
+    ),
+    "rows of a matrix": (
+        "var s = 0.0; for (var k = 0u; k < dims.depth; k++) { s += a[(wg.x + k) * 64u + lane]; } y[id.x] = s;",
+        (64,),
+        1,
+    ),
+    "swizzled": ("let s = ((wg.x & 7u) << 3u) | (wg.x >> 3u); y[s * 64u + lane] = a[s * 64u + lane];", (64,), 1),
+    "addresses that wrap around": (
+        "y[(wg.x - 3u) * 64u + 192u + lane] = a[4294967232u * (wg.x + 1u) + 4096u + lane];",
+        (63,),
+        1,
+    ),
+    "workgroup memory": (
+        "tile[lane] = a[id.x]; workgroupBarrier(); y[id.x] = tile[63u - lane] + tile[(lane * 5u) % 64u];",
+        (64,),
+        1,
+    ),
+    "signed": ("let at = i32(id.x) - 64 + 64; if at < 4000 { y[u32(at)] = a[u32(at)]; }", (64,), 3),
+    "a table read by all at one place": ("if table[lane] < 32u { y[id.x] = a[id.x]; }", (64,), 1),
+    "inputs decide": ("if a[id.x] > -0.5 { y[id.x] = 1.0; }", (64,), 2),
+    "a table that says where": ("y[id.x] = a[table[wg.x / 32u] * 64u + lane];", (64,), 2),
+    "a uniform loop bound from memory": (
+        "var s = 0.0; for (var i = 0u; i < table[3]; i++) { s += a[id.x]; } y[id.x] = s;",
+        (64,),
+        1,
+    ),
+    "chosen by one, read by all": (
+        "if lane == 0u { chosen = wg.x % 2u; } workgroupBarrier(); if chosen == 0u { y[id.x] = a[id.x]; }",
+        (64,),
+        2,
+    ),
+    "an array that is indexed": (
+        "var s: array<f32, 4>; for (var i = 0u; i < 4u; i++) { s[i] = a[id.x] + f32(i); } y[id.x] = s[lane % 4u];",
+        (64,),
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "grid", "classes"), PROVEN.values(), ids=PROVEN)
+def test_workgroups_of_a_class_count_alike(body, grid, classes):
+    done = run(body, grid)
+    assert (done.coverage.how, done.coverage.ran) == ("classes", classes), str(done.coverage)
+    assert sum(size for _, size in done.coverage.classes) == int(np.prod(grid))
+
+
+# Twins of the above in which data decides, or workgroups are no two alike.
+UNPROVEN = {
+    "data decides a branch": ("if y[id.x] == 0.0 { y[id.x] = a[id.x]; }", "a branch in line 13 depends on what the"),
+    "data decides a loop": ("while y[id.x] < 3.0 { y[id.x] += 1.0; }", "depends on what the dispatch stores to y"),
+    "data decides an address": ("y[u32(y[id.x])] = a[id.x];", "the address of the store of y in line 13 depends"),
+    "data through workgroup memory": (
+        "tile[lane] = y[id.x]; workgroupBarrier(); if tile[0] == 0.0 { y[id.x] = a[id.x]; }",
+        "depends on what the dispatch stores to y",
+    ),
+    "data through an array": (
+        "var s: array<u32, 4>; s[lane % 4u] = u32(y[id.x]); y[id.x] = a[s[lane % 3u]];",
+        "depends on what the dispatch stores to y",
+    ),
+    "each has other rows": ("y[id.x] = a[table[wg.x * 2u + lane % 2u]];", "of the 64 workgroups differ"),
+    "each goes on for longer": ("for (var i = 0u; i < wg.x; i++) { y[id.x] += 1.0; }", "of the 64 workgroups differ"),
+}
+
+
+@pytest.mark.parametrize(("body", "why"), UNPROVEN.values(), ids=UNPROVEN)
+def test_where_there_is_no_proof_all_run(body, why):
+    done, whole = run(body, workgroups="classes"), run(body, workgroups="all")
+    assert done.coverage.how == "all"
+    assert why in str(done.coverage)
+    assert done.counters == whole.counters
+    assert [site.counts() for site in done.sites] == [site.counts() for site in whole.sites]
+
+
+def test_who_goes_out_of_bounds_is_of_another_class():
+    done = run("y[id.x] = a[id.x + 64u * 3u];", size=64 * 62)
+    assert done.coverage.how == "classes"
+    counts = {finding.message.split("[")[0]: finding.count for finding in done.findings}
+    assert counts == {"load of a": 64 * 5, "store of y": 64 * 2}
+
+
+def test_findings_of_data_are_those_of_all_workgroups():
+    body = "y[id.x] = 1.0 / (a[id.x] - a[5000]);"
+    done, whole = run(body, (128,), "classes"), run(body, (128,), "all")
+    assert done.coverage.how == "classes"
+    (ours,), (theirs,) = done.findings, whole.findings
+    assert (ours.code, ours.count, ours.workgroup) == ("not-finite", 1, (78, 0, 0))
+    assert (theirs.code, theirs.count, theirs.workgroup) == ("not-finite", 1, (78, 0, 0))
+
+
+def test_workgroups_that_race_all_run():
+    done = run("y[lane + 64u * (wg.x % 32u)] = f32(wg.x);", workgroups="classes")
+    assert done.coverage.how == "all"
+    assert [finding.code for finding in done.findings] == ["race"]
+
+
+def test_a_barrier_that_nobody_needs_is_found_by_classes():
+    done = run("y[id.x] = a[id.x]; workgroupBarrier();", probes=("all", "redundant"))
+    assert done.coverage.how == "classes"
+    assert [finding.code for finding in done.findings] == ["redundant-barrier"]
+
+
+def test_outputs_are_those_of_all_workgroups():
+    body = "y[id.x] = a[id.x] * 3.0;"
+    done, whole = (run(body, workgroups=which, probes="counters") for which in ("classes", "all"))
+    assert done.coverage.ran == 1
+    assert np.array_equal(done.outputs["y"], whole.outputs["y"])
+    assert done.counters == whole.counters
+
+
+def test_lines_of_other_devices():
+    body = "y[id.x] = a[lane + 16u * wg.x];"
+    for device in ("nvidia", "amd", "apple", "intel", "lavapipe"):
+        assert run(body, device=device).coverage.how == "classes"
+
+
+# ---- samples -----------------------------------------------------------------------------------------
+
+
+def test_a_sample_is_spread_and_says_so():
+    done = run("y[id.x] = 1.0;", workgroups=3)
+    assert (done.coverage.how, done.coverage.ran, done.coverage.exact) == ("sample", 3, False)
+    assert str(done.coverage).startswith("a sample: 3 of 64 workgroups ran")
+    stored = np.flatnonzero(done.outputs["y"]) // 64
+    assert sorted(set(stored.tolist())) == [0, 32, 63]
+    assert (done.counters["workgroups"], done.counters["invocations"]) == (3, 192)
+
+
+def test_findings_of_a_sample_name_its_workgroups():
+    done = run("y[id.x] = 1.0;", workgroups=2, size=64 * 63)
+    (finding,) = done.findings
+    assert (finding.workgroup, finding.count) == ((63, 0, 0), 64)
+
+
+def test_a_sample_of_more_than_there_are_is_all():
+    assert run("y[id.x] = 1.0;", workgroups=100).coverage.how == "all"
+
+
+@pytest.mark.parametrize("workgroups", ["some", 0, -1, 2.5])
+def test_what_workgroups_cannot_be(workgroups):
+    with pytest.raises(sim.WgslError, match=r"workgroups cannot be|a sample is of at least one"):
+        run("y[id.x] = 1.0;", workgroups=workgroups)
+
+
+# ---- the check ---------------------------------------------------------------------------------------
+
+
+def test_the_check_runs_all_and_notices(monkeypatch):
+    from sim.launch import classes
+
+    assert "a run of all gives the same" in str(run("y[id.x] = 1.0;").coverage)
+    monkeypatch.setattr(classes, "times", lambda outcome, count: outcome)
+    with pytest.raises(sim.Crash, match="do not have the same counters"):
+        run("y[id.x] = 1.0;")
