@@ -39,7 +39,7 @@ not counted. Figures are the median, with the least and the most in brackets. A 
 {what}
 """
 
-RULES = dict.fromkeys(("seconds", "MFLOP/s", "ratio"), "---:")  # of columns
+RULES: dict[str, str] = dict.fromkeys(("seconds", "MFLOP/s", "ratio"), "---:")  # of columns
 
 SCALED = """\
 Where a peer is too slow for the whole product, it does one of fewer of the same tiles, at two depths. Its rate is the

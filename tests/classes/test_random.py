@@ -124,7 +124,7 @@ def quick_cases():
         yield max(quick, key=lambda case: np.prod(case.grid))
 
 
-@pytest.mark.parametrize("case", quick_cases(), ids=lambda case: case.kernel.name)
+@pytest.mark.parametrize("case", list(quick_cases()), ids=lambda case: case.kernel.name)
 def test_kernels_count_alike_by_classes(case):
     kernel = case.kernel
     done = sim.simulate(
