@@ -266,6 +266,20 @@ def test_indices_that_a_rounding_decides():
     assert unbounded(run(local, NEAR, np.full(64, 1.1))) == [5]
 
 
+def test_an_array_has_exact_elements_beside_one_that_is_not():
+    done = run("var t = array<f32, 4>(a, a * 0.3, 2.0, b); y[i] = t[i % 4u];", np.full(64, 1.5))
+    assert (done.bounds["y"] > 0).tolist() == [False, True, False, False] * 16
+    assert done.bounds["y"].max() < 1e-7
+
+
+def test_constants_that_an_inexact_index_picks_are_exact():
+    before = "const T = array<f32, 4>(3.0, 5.0, 7.0, 0.5);"
+    picked = f"let sum = a * b; y[i] = T[u32(sum > {LIMIT})] + T[u32(sum > 0.5) + 1];"
+    done = run(picked, NEAR, np.full(64, 1.1), before=before)
+    assert unbounded(done) == [5]
+    assert np.delete(done.bounds["y"], 5).max() < 1e-5
+
+
 # ---- memory --------------------------------------------------------------------------------------------------
 
 
