@@ -218,3 +218,13 @@ def test_a_manifest_that_the_shader_does_not_fit(folder):
     result = bankshot("run", folder)
     assert result.exit_code == 2
     assert "binding params has no member facter; it has n, factor" in result.stderr
+
+
+def test_counters_alone_tell_nothing_of_outputs(folder):
+    (folder / "scale.toml").write_text(MANIFEST)
+    both, alone = (
+        json.loads(bankshot("run", folder, "--json", *more).stdout)["cases"][0]
+        for more in ((), ("--probes", "counters"))
+    )
+    assert (list(both["outputs"]), list(alone["outputs"])) == (["y"], [])
+    assert alone["counters"]["flops"] == both["counters"]["flops"] == 40
