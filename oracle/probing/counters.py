@@ -207,7 +207,7 @@ def _grouped(numbers: NDArray[np.uint32]) -> list[tuple[int, NDArray[np.int64]]]
     """Each number that occurs, with the places where it does."""
     order = np.argsort(numbers, kind="stable")
     found, starts = np.unique(numbers[order], return_index=True)
-    return list(zip(map(int, found), np.split(order, starts[1:]), strict=True))
+    return list(zip(map(int, found), np.split(order, starts)[1:], strict=True))
 
 
 def _add(

@@ -30,8 +30,8 @@ AGREED = ("equal", "within", "open", "lacking")
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`word`: equal; within the bounds; open, as nothing is known of some that differs; lacking, as the adapter has not
-    what the program enables; or what is not agreed: differs, counters, refused, died, hung (the adapter); rejected,
-    crashed, finding (the simulator)."""
+    what the program enables; or what is not agreed: differs, counters, refused, lost, died, hung (the adapter);
+    rejected, crashed, finding (the simulator)."""
 
     word: str
     why: str = ""

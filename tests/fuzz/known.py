@@ -18,7 +18,7 @@ from .programs import Program
 @dataclass(frozen=True, slots=True)
 class Fault:
     """`program` is the smallest text that shows it on `adapter`: the verdict on it is `word`, with `words` in it (a
-    pattern). `mend`: builtins, and what they are written as to get around it."""
+    pattern). `mend`: builtins, and what they are written as to get around it; `var`: the value of variables without."""
 
     name: str
     whose: str
@@ -33,14 +33,14 @@ class Fault:
         return verdict.word == self.word and re.search(self.words, verdict.why) is not None
 
     def is_evident(self, judge: Judge, program: Program, verdict: Verdict) -> bool:
-        """Whether it is why there is no agreement: by the adapter's own words or, where outputs differ, as there is
-        agreement on the program once it is mended."""
-        if judge.opinion.profile != self.adapter or verdict.word != self.word:
+        """Whether it is why there is no agreement: by the adapter's own words or, where outputs or counters differ, as
+        there is agreement on the program once it is mended."""
+        if judge.opinion.profile != self.adapter:
             return False
-        if verdict.word != "differs":
+        if verdict.word not in ("differs", "counters"):
             return self.explains(verdict)
         around = mended(program, self.mend)
-        return around != program and judge.judge(around).agreed
+        return around != program and judge.judge(around, verdict.word == "counters").agreed
 
     @property
     def smallest(self) -> Program:
@@ -59,8 +59,11 @@ def answer_for(judge: Judge, program: Program, verdict: Verdict) -> Fault | None
 
 def mended(program: Program, mend: Mapping[str, str]) -> Program:
     """The program with calls of builtins written as `mend` has it: `{0}`, `{1}`, … are arguments, `{R}` the result's
-    type."""
+    type. `var` is the value of each variable of a function that has none of its own, of type `{R}`."""
     text = program.text
+    for declared in reversed(_without_value(sim.check(text))) if "var" in mend else ():
+        value = mend["var"].replace("{R}", str(declared.var.type))
+        text = f"{text[: declared.span.end]} = {value}{text[declared.span.end :]}"
     while (call := _innermost(sim.check(text), mend)) is not None:
         args = [f"({arg.span.text})" for arg in call.args]
         made = mend[call.builtin.name].replace("{R}", str(call.type)).format(*args)
@@ -72,3 +75,10 @@ def _innermost(module: typed.Module, mend: Mapping[str, str]) -> typed.BuiltinCa
     """A call of one of these builtins with no such call in it."""
     expressions = (e for f in module.functions.values() for e in typed.every_expression(f))  # operands come first
     return next((e for e in expressions if isinstance(e, typed.BuiltinCall) and e.builtin.name in mend), None)
+
+
+def _without_value(module: typed.Module) -> list[typed.VarDecl]:
+    """In the order of the text."""
+    blocks = [f.body for f in module.functions.values() if f.body is not None]
+    every = [stmt for block in blocks for stmt in typed.statements(block)]
+    return sorted((s for s in every if isinstance(s, typed.VarDecl) and s.init is None), key=lambda s: s.span.start)

@@ -1,7 +1,8 @@
 """Other implementations' opinions of programs: wgpu in a process of its own, which a shader may take down or hang.
 
 `Opinion("…")` starts a process on one adapter. `ask` sends it a program, `answer` waits for what it says: an `Answer`,
-also where the process died or did not come back; then the next question goes to a new process.
+also where the process died or did not come back; then the next question goes to a new process. A device that is lost
+is lost to all later programs, whichever lost it: a new process is asked again, once.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from numpy.typing import NDArray
 from .programs import Program
 
 SECONDS = 300.0  # to wait for an answer, of a process that may only just have been started
+LOST = "device is lost"  # in wgpu's words
 PROFILES = ("lavapipe", "swiftshader")  # device profiles with which their adapters can be held to every bit
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`word` is ran, lacking (the adapter has not what the program enables), refused, died or hung; `why` in wgpu's
-    words. `outputs` by name, as bytes. `counters`: those that differ from the simulator's, where they were asked
-    for."""
+    """`word` is ran, lacking (the adapter has not what the program enables), refused, lost (its device, and in a new
+    process again), died or hung; `why` in wgpu's words. `outputs` by name, as bytes. `counters`: those that differ from
+    the simulator's, where they were asked for."""
 
     word: str
     why: str = ""
@@ -53,10 +55,21 @@ class Opinion:
     def ask(self, question: Question) -> None:
         if self._process is None:
             self._start()
+        self._asked = question
         self._there.send(question)
 
     def answer(self) -> Answer:
         """To the question that was asked last."""
+        answer = self._answer()
+        if answer.word == "lost":
+            self.close()
+            self.ask(self._asked)
+            answer = self._answer()
+        if answer.word == "lost":
+            self.close()
+        return answer
+
+    def _answer(self) -> Answer:
         try:
             if self._there.poll(SECONDS):
                 answer: Answer = self._there.recv()
@@ -116,7 +129,7 @@ def _answer(question: Question, profile: str) -> Answer:
     except Lacking as error:
         return Answer("lacking", str(error))
     except GpuError as error:
-        return Answer("refused", str(error))
+        return Answer("lost" if LOST in str(error) else "refused", str(error))
     return Answer("ran", "", run.outputs, counters)
 
 

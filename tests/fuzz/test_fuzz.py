@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 
 import sim
 from oracle import gpu
-from oracle.errors import NoAdapter
+from oracle.errors import GpuError, NoAdapter
+from tests.fuzz import opinions
 from tests.fuzz.contents import buffers
 from tests.fuzz.judging import Judge, compare
 from tests.fuzz.known import FAULTS, Fault, answer_for, mended
@@ -45,6 +47,12 @@ def test_calls_are_mended_from_the_inside() -> None:
     text = "fn f(x: f32) -> f32 { return mix(1.0, x, mix(x, 2.0, 0.5)); }"
     assert "mix" not in mended(Program(text), {"mix": "({0} - {R}(1)) * {1} + {2}"}).text
     assert mended(Program(text), {"max": "0"}).text == text
+
+
+def test_variables_without_a_value_are_mended() -> None:
+    text = "fn f() { var a: u32; var b = 1; loop { var c: array<f32, 2>; break; } }"
+    made = "fn f() { var a: u32 = u32(); var b = 1; loop { var c: array<f32, 2> = array<f32, 2>(); break; } }"
+    assert mended(Program(text), {"var": "{R}()"}).text == made
 
 
 @SLOW
@@ -122,6 +130,37 @@ def test_what_may_differ(word: int, theirs: float, verdict: str) -> None:
     other = run.outputs["out"].copy()
     other.view(np.int32 if word == 3 else np.float32)[word] = theirs
     assert compare(run, Answer("ran", outputs={"out": other}), given).word == verdict
+
+
+class Losing(Opinion):
+    """Whose processes answer so, one after another."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__("lavapipe")
+        self.words, self.started = list(words), 0
+
+    def _start(self) -> None:
+        self.started += 1
+        self._process = Mock()
+        self._there = Mock(recv=lambda: Answer(self.words.pop(0)))
+
+
+@pytest.mark.parametrize(("words", "word"), [(["lost", "ran"], "ran"), (["lost", "lost"], "lost")])
+def test_after_the_loss_of_the_device_another_process_is_asked_once(words: list[str], word: str) -> None:
+    opinion = Losing(*words, "ran")
+    opinion.ask(Question(FAULTS[0].smallest, {}))
+    assert opinion.answer().word == word
+    assert opinion.started == 2
+    opinion.ask(Question(FAULTS[0].smallest, {}))
+    assert opinion.answer().word == "ran"
+    assert opinion.started == (2 if word == "ran" else 3)
+
+
+def test_the_loss_of_the_device_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = Question(FAULTS[-1].smallest, {})
+    for message, word in (("Parent device is lost", "lost"), ("no such type", "refused")):
+        monkeypatch.setattr(gpu, "run", Mock(side_effect=GpuError(message)))
+        assert opinions._answer(question, "lavapipe").word == word
 
 
 def test_after_a_death_another_process_answers(lavapipe: Judge) -> None:

@@ -18,6 +18,7 @@ from oracle.probing import counters as gpu_counters
 from oracle.probing.counters import diff_counters
 from oracle.probing.instrument import instrument
 from sim.counters import SiteCounters
+from sim.models import devices
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 MANIFESTS = sorted(path for path in SHADERS.rglob("*.toml") if is_manifest(path))
@@ -184,6 +185,12 @@ fn main(in: Where) {
     for (var row = at.y; row < 32u; row += 8u) { y[row * 32u + at.x] = tile[at.x * PAD + row]; }
 }
 """
+
+
+def test_a_pass_that_nobody_recorded_anything_in_charges_nothing():
+    counted = []
+    gpu_counters.charge(counted, (), np.zeros((0, 5), np.uint32), devices.get("lavapipe"), 64)
+    assert counted == []
 
 
 def test_a_schedule_that_is_not_the_simulated_one_shows(adapter, tmp_path):

@@ -266,6 +266,30 @@ def test_indices_that_a_rounding_decides():
     assert unbounded(run(local, NEAR, np.full(64, 1.1))) == [5]
 
 
+def test_an_array_has_exact_elements_beside_one_that_is_not():
+    source = """
+        @group(0) @binding(0) var<storage, read_write> y: array<f32, 2>;
+        @group(0) @binding(1) var<storage, read_write> x: array<f32, 2>;
+        @group(0) @binding(2) var<storage, read_write> n: array<u32, 2>;
+        @compute @workgroup_size(1) fn main() {
+            var t = array<f32, 2>(x[0], x[0] * 1.3);
+            y[0] = t[n[0]];
+            y[1] = t[n[1]];
+        }
+    """
+    given = {"x": np.array([0.7, 0.3], f32), "n": np.array([0, 1], np.uint32), "y": np.zeros(2, f32)}
+    exact, rounded = sim.simulate(source, grid=1, bindings=given, probes="none").bounds["y"]
+    assert exact == 0 < rounded < 1e-6
+
+
+def test_constants_that_an_inexact_index_picks_are_exact():
+    before = "const T = array<f32, 4>(3.0, 5.0, 7.0, 0.5);"
+    picked = f"let sum = a * b; y[i] = T[u32(sum > {LIMIT})] + T[u32(sum > 0.5) + 1];"
+    done = run(picked, NEAR, np.full(64, 1.1), before=before)
+    assert unbounded(done) == [5]
+    assert np.delete(done.bounds["y"], 5).max() < 1e-5
+
+
 # ---- memory --------------------------------------------------------------------------------------------------
 
 

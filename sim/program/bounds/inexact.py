@@ -65,6 +65,11 @@ def is_known_in(region: Region, address: Value | None) -> bool:
     return True
 
 
+def _beside(slot: Slot) -> list[Slot]:
+    """What an index that may pick this variable may pick as well."""
+    return slot.block.slots if slot.block is not None and slot.block.indexed else [slot]
+
+
 class _Walk:
     """One pass, which adds to `found`."""
 
@@ -90,7 +95,7 @@ class _Walk:
                     found.values.add(item)
             case ir.Set(slot=slot, value=value):
                 if astray or self._off(value):
-                    found.slots.add(slot)
+                    found.slots.update(_beside(slot))
             case ir.Put(block=block, index=index, value=value):
                 if astray or self._off(index, value):
                     found.slots.update(block.slots)

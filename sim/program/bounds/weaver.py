@@ -173,6 +173,8 @@ class _Weaver:
             writer.append(ir.Set(slot, (Real(writer, writer.get(slot)) + wild).value))
 
     def _pick(self, block: Block, index: Value) -> Real:
+        if not self._found.slots.intersection(block.slots):  # the index alone may be another
+            return self._number(0.0)
         result = Value("pick", (), "f32", self._writer.here)
         result.imm = ir.Pick(result, self._block(block), index)
         self._writer.append(result.imm)
