@@ -75,8 +75,7 @@ class Dispatch:
     ) -> tuple[Launch, Outcome]:
         """Run it as it is to be run, or with some `changes` to `how`."""
         how = replace(self.how, **changes)
-        if self.device.merge_adjacent and probes & {"banks", "sectors"}:
-            probes |= {"merged"}
+        probes = self._charged(probes)
         name = None if how.trace is None else how.trace.variable
         program = _built(
             self.pipeline,
@@ -96,10 +95,13 @@ class Dispatch:
 
     def classes(self, probes: frozenset[str]) -> Classes:
         """Run one workgroup of each class. Raises `Unproven`."""
-        if self.device.merge_adjacent and probes & {"banks", "sectors"}:
-            probes |= {"merged"}
-        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes | {"reach"}, policy=self.how.policy)
+        probes = self._charged(probes) | {"reach"}
+        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, policy=self.how.policy)
         return run_classes(looked_at, self.bound, self.grid, self.device, self.how)
+
+    def _charged(self, probes: frozenset[str]) -> frozenset[str]:
+        """The probes, charging as the device does."""
+        return probes | {"merged"} if self.device.merge_adjacent and probes & {"banks", "sectors"} else probes
 
     @property
     def _how_built(self) -> dict[str, Any]:

@@ -50,8 +50,7 @@ def build(
 ) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
     `policy`: of indices past their end, see `lower`; `passes`: those that are on."""
-    if rounding.contracts or "merged" in probes:
-        passes |= MODELLED
+    passes = _needed(passes, rounding, probes)
     lowered = _probed(pipeline, rounding, probes, together, trace, policy, passes)
     return _finish(pipeline, lowered, probes, together, [], passes)
 
@@ -84,9 +83,13 @@ class Draft:
 def draft(
     pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], policy: str, passes: Passes = ALL
 ) -> Draft:
-    if rounding.contracts or "merged" in probes:
-        passes |= MODELLED
+    passes = _needed(passes, rounding, probes)
     return Draft(pipeline, _probed(pipeline, rounding, probes, 1, None, policy, passes), probes, passes)
+
+
+def _needed(passes: Passes, rounding: Rounding, probes: frozenset[str]) -> Passes:
+    """The passes that are on, and those that the models of compilers rest on, where one looks."""
+    return passes | MODELLED if rounding.contracts or "merged" in probes else passes
 
 
 def _probed(
