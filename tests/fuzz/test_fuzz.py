@@ -49,6 +49,20 @@ def test_calls_are_mended_from_the_inside() -> None:
     assert mended(Program(text), {"max": "0"}).text == text
 
 
+def test_a_call_is_mended_by_the_same_call_once() -> None:
+    text = "fn f(m: mat2x3<f32>) -> mat2x3<f32> { return transpose(transpose(m)); }"
+    around = "(transpose(((transpose((m)) + mat3x2<f32>()))) + mat2x3<f32>())"
+    made = text.replace("transpose(transpose(m))", around)
+    assert mended(Program(text), {"transpose": "transpose({0}) + {R}()"}).text == made
+
+
+def test_overrides_are_mended_into_variables() -> None:
+    text = "@id(7) override a: i32;\noverride b = 3u;\n@compute @workgroup_size(1) fn main() { _ = a + i32(b); }"
+    made = mended(Program(text, overrides={"7": -2}), {"override": "var<private> {name}: {R} = {R}({value})"})
+    assert made.text.splitlines()[:2] == ["var<private> a: i32 = i32(-2);", "var<private> b: u32 = u32(3);"]
+    assert made.overrides == {}
+
+
 def test_variables_without_a_value_are_mended() -> None:
     text = "fn f() { var a: u32; var b = 1; loop { var c: array<f32, 2>; break; } }"
     made = "fn f() { var a: u32 = u32(); var b = 1; loop { var c: array<f32, 2> = array<f32, 2>(); break; } }"
