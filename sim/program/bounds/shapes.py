@@ -105,7 +105,8 @@ def without_sign(value: Value) -> Value:
 
 def terms_of_fma(args: Sequence[Value]) -> list[int]:
     """Which operands are terms: the last, and before it one that only gets a sign by being multiplied."""
-    return [i for i in (0, 1) if _is_unit(args[1 - i])][:1] + [2]
+    signed = [i for i in (0, 1) if _is_unit(args[1 - i])]
+    return [*signed[:1], 2]
 
 
 def _is_unit(value: Value) -> bool:
