@@ -20,8 +20,8 @@ THEIRS = ("differs", "counters", "refused", "lost", "died", "hung")  # verdicts 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`program` is the smallest text that shows it on `adapter`: the verdict on it is `word`, with `words` in it (a
-    pattern). `mend`: how programs are written to get around it, see `mended`."""
+    """`program` is the smallest text that shows it on `adapter`, if it is of naga on all: the verdict on it is `word`,
+    with `words` in it (a pattern). `mend`: how programs are written to get around it, see `mended`."""
 
     name: str
     whose: str
@@ -38,8 +38,8 @@ class Fault:
     def is_evident(self, judge: Judge, program: Program, verdict: Verdict) -> bool:
         """Whether it is why there is no agreement: as there is agreement on the program once it is mended, where it can
         be, and as these are the adapter's own words, where it has words."""
-        said = self.explains(verdict)
-        if judge.opinion.profile != self.adapter or verdict.word not in THEIRS:
+        said, here = self.explains(verdict), self.whose == "naga" or judge.opinion.profile == self.adapter
+        if not here or verdict.word not in THEIRS:
             return False
         if not self.mend or (verdict.word == "refused" and not said):
             return said and verdict.word == "refused"
