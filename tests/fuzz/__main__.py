@@ -41,9 +41,10 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=10, help="disagreements to stop after")
     parser.add_argument("--reduce", type=float, default=120.0, metavar="SECONDS", help="for making a program small")
     args = parser.parse_args()
-    if args.only is not None or args.file is not None:
-        program = Program.read(args.file.read_text(encoding="utf-8")) if args.file else program_of(args.only)
-        sys.exit(not _one(args.adapter, program))
+    if args.only is not None:
+        sys.exit(not _one(args.adapter, program_of(args.only)))
+    if args.file is not None:
+        sys.exit(not _one(args.adapter, Program.read(args.file.read_text(encoding="utf-8"))))
     found = _many(args)
     with Opinion(args.adapter) as opinion:
         for result in found if args.reduce else ():
