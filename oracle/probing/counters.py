@@ -104,12 +104,13 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
     """The case and its simulated run, on a part of the grid whose log is not too long: both sides run the same part.
 
     The longest axis is halved until that is so, taking all workgroups for alike; one is counted however long it takes.
+    Of what is compared every workgroup has run here; to see how long a log is, one of each class is enough.
     """
     from ..audit import simulate
 
     cut = False
     while True:
-        run = simulate(case, device, PROBES, say)
+        run = simulate(case, device, PROBES, say, workgroups="classes")
         if run.device.merge_adjacent:
             raise UsageError(f"--counters: accesses are recorded as written, and {device} merges adjacent ones")
         rows = sum(row.active_lanes for row in run.sites)
@@ -117,7 +118,7 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
             raise UsageError(f"{case.kernel.name}: workgroups over {MOST_LANES} invocations cannot be recorded")
         workgroups = math.prod(run.grid)
         if rows <= ROWS_IN_ALL or workgroups == 1:
-            return case, run, cut
+            return case, run if run.coverage.how == "all" else simulate(case, device, PROBES, say), cut
         case, cut = replace(case, grid=halved(run.grid, workgroups * ROWS_IN_ALL // rows)), True
 
 
