@@ -273,7 +273,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     show_default=True,
     help="Device profile that is charged for and judged; more after commas are set beside it.",
 )
-@ADAPTER
+@ADAPTERS
 @click.option("--gpu/--no-gpu", default=True, show_default=True, help="Compare with wgpu, bit for bit.")
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, those that it calls heavy too.")
 @_workgroups

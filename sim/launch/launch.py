@@ -443,14 +443,16 @@ def _in_threads(
             pools[i % len(pools)].submit(piece, first, last, shadows[i % len(pools)])
             for i, (first, last) in enumerate(pieces)
         ]
-        for (_, last), job in zip(pieces, jobs, strict=True):
-            outcomes.append(job.result())
-            if progress:
-                progress(last, pieces[-1][1])
-            if outcomes[-1].races[0, at.NEEDED]:
-                for other in jobs:
-                    other.cancel()
-                break
+        try:
+            for (_, last), job in zip(pieces, jobs, strict=True):
+                outcomes.append(job.result())
+                if progress:
+                    progress(last, pieces[-1][1])
+                if outcomes[-1].races[0, at.NEEDED]:
+                    break
+        finally:  # whoever is told of progress may have had enough, too
+            for job in jobs:
+                job.cancel()
     return outcomes
 
 

@@ -1,12 +1,16 @@
 """What a software adapter is spared, and that the report says so."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from oracle import audit as room
 from oracle.cutting import MOST_INSTRUCTIONS, cut, halved, words
 from oracle.gpu import AdapterInfo
+from oracle.kernels.cases import Request, plans
 from sim.instructions import Instructions
 from sim.wgsl.source import Source, Span
 
@@ -14,14 +18,15 @@ SLOW = AdapterInfo("llvmpipe", "CPU", "Vulkan", "llvmpipe", "", "")
 FAST = replace(SLOW, name="H200", kind="DiscreteGPU")
 
 
+def case_of(kernel, **dims):
+    manifest = Path(__file__).parents[2] / "shaders" / "matmul.toml"
+    (plan,) = plans([manifest], Request(kernel=kernel, dims=dims, sweep=False))
+    return plan.case(plan.shapes[0])
+
+
 @pytest.fixture
 def case():
-    from pathlib import Path
-
-    from oracle.kernels.cases import Request, plans
-
-    (plan,) = plans([Path(__file__).parents[2] / "shaders" / "matmul.toml"], Request(kernel="matmul", dims={"M": 512}))
-    return plan.case(plan.shapes[0])
+    return case_of("matmul", M=512)
 
 
 def run(case, instructions):
@@ -45,8 +50,28 @@ def test_a_long_case_is_cut_for_a_software_adapter(case):
     assert words(case, part, SLOW).startswith("llvmpipe ran 24 of 96 workgroups, held against the same ones here")
 
 
-def test_short_cases_gpus_and_free_outputs_are_not_cut(case):
+def test_short_cases_and_gpus_are_not_cut(case):
     assert cut(case, run(case, MOST_INSTRUCTIONS), SLOW) is case
     assert cut(case, run(case, 3 * MOST_INSTRUCTIONS), FAST) is case
-    free = replace(case, kernel=replace(case.kernel, free=("Y",)))
-    assert cut(free, run(case, 3 * MOST_INSTRUCTIONS), SLOW) is free
+
+
+def test_what_is_free_is_held_within_derived_bounds_where_a_part_has_run(monkeypatch):
+    """A GPU that is far off in one element of the part is told."""
+    case = case_of("matmul_residual_swiglu_a", M=128, K=32, N=64)
+    monkeypatch.setattr("oracle.cutting.MOST_INSTRUCTIONS", 1 << 14)
+    monkeypatch.setattr(room.gpu, "require_adapter", lambda name: SLOW)
+    for wrong in (0.0, 1e-3):
+
+        def as_gpu(part, adapter, text=None, wrong=wrong):
+            done = room.simulate(part, "lavapipe", "none")
+            assert np.prod(part.grid) < np.prod(case.grid)
+            outputs = {key: array.copy() for key, array in done.outputs.items()}
+            outputs["Y"].reshape(-1)[0] *= 1 + wrong
+            return SimpleNamespace(adapter=SLOW, outputs=outputs, clocked={})
+
+        monkeypatch.setattr(room, "run_on_gpu", as_gpu)
+        result = room.audit(case, room.Options())
+        assert any("held against the same ones here" in note for note in result.notes)
+        (check,) = [check for check in result.outputs if check.against.startswith("wgpu")]
+        assert (check.output, check.comparison.rule.name, check.ok) == ("Y", "derived", wrong == 0.0)
+        assert check.comparison.unbounded == 0
