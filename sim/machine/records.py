@@ -16,6 +16,7 @@ from . import opcodes as op
 
 LANE_BITS, SLOT_BITS = 14, 18  # of a stamp: barriers passed, place in the table, lane
 LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
+PLACES = 64  # executions that each memory probe remembers the count of
 _NOTES = 4096  # loads that are noted down before they are worked off
 _SEEN = 256  # loads at different distances that each place remembers
 _RACES = 256
@@ -35,12 +36,10 @@ class Probes(NamedTuple):
     bounds: NDArray[np.int64]  # [n, 4]
     reached: NDArray[np.int64]  # [n, REACH_SIZE]
     margins: NDArray[np.int64]  # [comparisons, MARGIN_SIZE]
-    known: NDArray[
-        np.int64
-    ]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
+    known: NDArray[np.int64]  # [n, KNOWN_SIZE] of the execution whose addresses and mask are kept
     addresses: NDArray[np.uint32]  # [n, w]
     masks: NDArray[np.uint32]  # [n, w]
-    last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
+    last: NDArray[np.int64]  # [n, PLACES, LAST_SIZE] what others have counted, moved from it
     writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that accessed it last, workgroup by workgroup
     checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
     watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
@@ -80,10 +79,10 @@ def make_probes(
         bounds=numbers(count, at.BOUNDS_SIZE),
         reached=np.tile(np.array(at.UNREACHED, np.int64), (count, 1)),
         margins=np.tile(np.array(at.NO_MARGIN, np.int64), (max(1, margins), 1)),
-        known=numbers(count, 2),
+        known=numbers(count, at.KNOWN_SIZE),
         addresses=lanes_of(count),
         masks=lanes_of(count),
-        last=numbers(count, at.TALLY_SIZE),
+        last=numbers(count, PLACES, at.LAST_SIZE),
         writers=writers,
         checks=numbers(max(1, checks), at.CHECK_SIZE),
         watched=watched,
