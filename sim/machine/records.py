@@ -139,7 +139,7 @@ def make_watch(
         rows=np.zeros((count, lanes), np.uint32),
         patterns=np.full((count, 4), -1, np.int64),
         notes=np.zeros((_NOTES, 2), np.int64),
-        state=np.zeros(4, np.int64),
+        state=np.zeros(5, np.int64),
     )
 
 
