@@ -21,6 +21,7 @@ _NOTES = 4096  # loads that are noted down before they are worked off
 _SEEN = 256  # loads at different distances that each place remembers
 _RACES = 256
 _QUEUE_STATE, _LEAST_QUEUE = 7, 4096  # words: half of the nearest cache
+_LEAST_STEP = 2 * at.VECTOR_LANES  # words of the queue that a step takes: two factors
 WRITER, READER, OTHER, VALUE = range(4)  # of `Shadow`
 
 
@@ -152,15 +153,23 @@ class Queue(NamedTuple):
     """Factors of sums of products that wait to be added, see `tiles`."""
 
     words: NDArray[np.uint32]
+    kept: NDArray[np.uint32]  # the sums, before they are added to
+    begins: NDArray[np.int64]  # for each step that waits, in which row of the program its sums begin
     state: NDArray[np.int64]  # what is in it
 
 
-def make_queue(words: NDArray[np.uint32]) -> Queue:
+def make_queue(words: NDArray[np.uint32], kept: NDArray[np.uint32]) -> Queue:
     """An empty one, with this much room."""
-    return Queue(words, np.zeros(_QUEUE_STATE, np.int64))
+    return Queue(words, kept, np.zeros(1 + len(words) // _LEAST_STEP, np.int64), np.zeros(_QUEUE_STATE, np.int64))
 
 
 def queue_words(code: NDArray[np.int32], lanes: int) -> int:
     """Room that a program's tiles need for one step, with rows of so many lanes; for several where they are small."""
     tiles = code[code[:, op.OP] == op.TILE]
     return max(_LEAST_QUEUE, int((tiles[:, op.A] + tiles[:, op.B]).max(initial=0)) * lanes)
+
+
+def kept_words(code: NDArray[np.int32], lanes: int) -> int:
+    """Room that the sums of a program's tiles need that are to be checked."""
+    tiles = code[code[:, op.OP] == op.TILE]
+    return int((tiles[:, op.A] * tiles[:, op.B]).max(initial=0)) * lanes if op.CHECKED in code[:, op.OP] else 1
