@@ -304,7 +304,7 @@ def look_back(steps, width, lent):
 @part(LONG, LONG, opcodes=op.TILES)
 def add_up(width, lent):
     """Add the products of what is queued, and empty the queue."""
-    regs, code, _, _, _, _, queue, _, size, _, together = _borrowed(lent)
+    regs, code, _, _, _, _, queue, _, lanes, _, together = _borrowed(lent)
     state = queue.state
     steps, first, m, n = state[_STEPS], state[_FIRST], state[_ROWS], state[_COLUMNS]
     if steps == 0:
@@ -331,7 +331,7 @@ def add_up(width, lent):
             )  # fmt: skip
             j += columns
         i += rows
-    if checked and not sums_stay_finite(regs, code, first, m * n, together * size):
+    if checked and not sums_stay_finite(regs, code, first, m * n, together * lanes):
         look_back(steps, width, lent)
 
 
