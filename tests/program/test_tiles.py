@@ -38,6 +38,11 @@ def tiles(program):
     return int((program.code[:, op.OP] == op.TILE).sum())
 
 
+def bits(values):
+    """Bits of f32, of which a NaN is one: which of two NaNs their sum is, the processor decides."""
+    return np.where(np.isnan(values), np.float32(np.nan), values).tobytes()
+
+
 @pytest.mark.parametrize("seed", range(120))
 def test_nothing_changes(seed):
     maker = Maker(seed)
@@ -47,7 +52,7 @@ def test_nothing_changes(seed):
     launch, outcome = together._dispatch.run(frozenset(probes), passes=ALONE)
     assert tiles(launch.program) == 0
     for name, values in launch.outputs().items():
-        assert together.outputs[name].tobytes() == values.tobytes(), wgsl
+        assert bits(together.outputs[name]) == bits(values), wgsl
     again = together._dispatch.run(frozenset(probes))[1]
     for table in TABLES:
         assert getattr(again, table).tolist() == getattr(outcome, table).tolist(), (table, wgsl)
