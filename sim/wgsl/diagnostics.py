@@ -64,6 +64,10 @@ class WgslError(Exception):
         self.diagnostics = diagnostics
         super().__init__("\n\n".join(d.render() for d in diagnostics))
 
+    def __reduce__(self) -> tuple[type[WgslError], tuple[Diagnostic, ...]]:
+        """So that it gets from one process to another."""
+        return type(self), self.diagnostics
+
 
 class Crash(Exception):
     """Bankshot is wrong: an internal error that asks for a report."""

@@ -92,12 +92,15 @@ class Judge:
 
 
 def compare(run: Any, answer: Answer, given: Mapping[str, Buffer]) -> Verdict:
-    """A run of the simulator against what an adapter left, also while it counted."""
+    """A run of the simulator against what an adapter left, also while it counted. Nothing is known of counters where a
+    rounding decides a branch."""
     verdict = _held(run, {name: answer.outputs[name] for name in run.outputs}, given)
     if not verdict.agreed:
         return verdict
     probed = _held(run, answer.probed, given)
     wrong = answer.counters if probed.agreed else (f"the probes change {probed.why}", *answer.counters)
+    if wrong and probed.agreed and run.bounds.findings:
+        return Verdict("open", run.bounds.findings[0].render())
     return Verdict("counters", "; ".join(wrong[:4])) if wrong else verdict
 
 

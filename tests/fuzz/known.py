@@ -38,14 +38,19 @@ class Fault:
 
     def is_evident(self, judge: Judge, program: Program, verdict: Verdict) -> bool:
         """Whether it is why there is no agreement: as there is agreement on the program once it is mended, where it can
-        be, and as these are the adapter's own words, where it has words."""
+        be, and as these are the adapter's own words, where it has words. Counters of which nothing is known agree on
+        nothing."""
         said, here = self.explains(verdict), self.whose == "naga" or judge.opinion.profile == self.adapter
         if not here or verdict.word not in THEIRS:
             return False
         if not self.mend or (verdict.word == "refused" and not said):
             return said and verdict.word == "refused"
-        around = mended(program, self.mend)
-        return around != program and judge.judge(around, verdict.word == "counters").agreed
+        try:
+            around = mended(program, self.mend)
+        except sim.WgslError:  # it makes constants of what must not be one, say
+            return False
+        then = judge.judge(around, verdict.word == "counters")
+        return around != program and then.agreed and (verdict.word, then.word) != ("counters", "open")
 
     @property
     def smallest(self) -> Program:
@@ -64,7 +69,7 @@ def answer_for(judge: Judge, program: Program, verdict: Verdict) -> Fault | None
 
 def mended(program: Program, mend: Mapping[str, str]) -> Program:
     """The program with calls of builtins written as `mend` has it: `{0}`, `{1}`, … are arguments, `{R}` the result's
-    type. So `+=` and the like: `{0}` is what is assigned to, a float or a vector of them. `var` is the value of each
+    type. So `+=` and the like of floats: `{0}` is what is assigned to, `{R}` its element type. `var` is the value of a
     variable of a function that has none of its own. `override` is what overrides are declared as: `{name}` of type
     `{R}`, with the `{value}` that they get."""
     if "override" in mend:
@@ -74,9 +79,10 @@ def mended(program: Program, mend: Mapping[str, str]) -> Program:
         value = mend["var"].replace("{R}", str(declared.var.type))
         text = f"{text[: declared.span.end]} = {value}{text[declared.span.end :]}"
     for stmt in reversed(_updates(sim.check(text), mend)):
-        target, value = stmt.target.span, stmt.value.span
-        made = mend[f"{stmt.builtin.name}="].replace("{R}", str(stmt.result)).format(target.text, f"({value.text})")
-        text = f"{text[: target.start]}{made}{text[value.end :]}"
+        name, elem = f"{stmt.builtin.name}=", str(t.element_of(stmt.result))
+        target, _, value = stmt.span.text.rstrip("; ").partition(name)  # spans of expressions lack outer parentheses
+        made = mend[name].replace("{R}", elem).format(target.strip(), f"({value.strip()})")
+        text = f"{text[: stmt.span.start]}{made}{text[stmt.span.start + len(stmt.span.text.rstrip('; ')) :]}"
     return replace(program, text=_rewritten(text, 0, len(text), _calls(sim.check(text), mend), mend))
 
 
@@ -116,7 +122,7 @@ def _without_value(module: typed.Module) -> list[typed.VarDecl]:
 
 def _updates(module: typed.Module, mend: Mapping[str, str]) -> list[typed.CompoundAssign]:
     every = [s for s in _statements(module) if isinstance(s, typed.CompoundAssign) and f"{s.builtin.name}=" in mend]
-    return [s for s in every if not isinstance(s.result, t.Mat) and t.is_float(t.element_of(s.result))]
+    return [s for s in every if t.is_float(t.element_of(s.result))]
 
 
 def _statements(module: typed.Module) -> list[typed.Stmt]:
