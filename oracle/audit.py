@@ -170,6 +170,8 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     how = {"workgroups": options.workgroups}
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say, **how))
     checks, truth = [], {}
+    if case.unset:
+        notes.append(f"0, as the manifest gives no value: {', '.join(case.unset)}")
     if not run.coverage.exact:
         notes.append("of a sample neither outputs nor expected counters are judged")
         options = replace(options, gpu=False, golden=False)
@@ -252,14 +254,14 @@ def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | No
     """The case's text, as the front end preprocessed it, through wgpu; or another `text` with the same bindings."""
     module = check_module(case.kernel)
     kernel = case.kernel
-    pipeline = module.pipeline(kernel.entry, kernel.overrides)
+    pipeline = module.pipeline(kernel.entry, case.overrides)
     return gpu.run(
         text or module.source.text,
         pipeline.entry.name,
         case.grid,
         case.bindings,
         slots=gpu.slots_of(pipeline.entry),
-        overrides=kernel.overrides,
+        overrides=case.overrides,
         adapter=adapter,
         repeats=repeats,
     )
