@@ -574,6 +574,8 @@ def _each(
                                 entries.append(entry(result))
                             else:
                                 show(console(), result)
+                        del result
+                    del case  # arrays may be large: they go before those of the next case are made
     except (UsageError, WgslError, MemoryError) as error:
         if as_json:
             click.echo(document(verb, entries, False, str(error)))

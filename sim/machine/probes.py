@@ -1,8 +1,8 @@
 """Probes: instructions that count, and change nothing that a program can see.
 
-A memory probe stands before the access it is about and has its operands. It remembers the addresses of its last
-execution: where all lanes have moved by one distance that leaves the pattern as it was (any number of words for banks,
-whole lines for sectors), and the same lanes are active, the last count stands.
+A memory probe stands before the access it is about and has its operands. It remembers the addresses of an execution,
+and what others have counted that had the same lanes active and all addresses moved by one distance: that hangs only on
+where in a column of banks, or in a line of storage, the first address lies.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from . import layout as at
 from . import opcodes as op
 from .checks import all_finite, check
 from .jit import compiled, inlined, part
-from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORD
 from .lending import borrower
-from .memory import highest_of, shared_part
+from .memory import highest_of, inside, shared_part
 from .ordering import watch_order
 from .reach import margin, reach
-from .records import make_probes
+from .records import PLACES, make_probes
 from .shadow import read_again, watch_read, watch_write
 from .tracing import trace
 
@@ -31,7 +31,8 @@ _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
 _atomic_wavefronts, _atomic_sectors = compiled(rules.atomic_wavefronts), compiled(rules.atomic_sectors)
 
 
-PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0, 0))
+_NONE = np.zeros(1, np.int64)
+PROBES = typeof(make_probes(1, 1, 1, 1, _NONE, np.zeros(1, np.uint8), _NONE, 0, 0))
 _borrowed = borrower(PROBES)
 
 
@@ -42,21 +43,39 @@ def count(regs, row, config, together, p, lent):
     B: the lanes that guards have let through; X: it touches memory.
     """
     if row[6] < 0:
-        size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
-        tally[at.EXECUTIONS] += together * ((size + subgroup - 1) // subgroup)
-        for column in range(at.ACTIVE, at.BLOCK_SIZE):
-            tally[column] += together * size
-        p.worked[0] |= row[7] == 1
+        count_all(row, config, together, p)
     else:
         count_some(regs, row, config, together, lent)
 
 
+@inlined
+def count_all(row, config, together, p):
+    """The same, of all lanes."""
+    size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
+    tally[at.EXECUTIONS] += together * ((size + subgroup - 1) // subgroup)
+    for column in range(at.ACTIVE, at.BLOCK_SIZE):
+        tally[column] += together * size
+    p.worked[0] |= row[7] == 1
+
+
+@inlined
+def all_ones(mask, lanes):
+    """Whether every lane is active."""
+    active = np.uint32(1)
+    for lane in range(lanes):
+        active &= mask[lane]
+    return active == 1
+
+
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG)
 def count_some(regs, row, config, together, lent):
-    """The same under a mask."""
+    """The same under a mask, which most workgroups pass whole."""
     p = _borrowed(lent)
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
     mask, through = regs[row[6]], p.ones if row[3] < 0 else regs[row[3]]
+    if all_ones(mask, together * size) and all_ones(through, together * size):
+        count_all(row, config, together, p)
+        return
     if row[7] == 1 and p.worked[0] == 0:
         for lane in range(together * size):
             p.working[lane] |= mask[lane]
@@ -104,30 +123,30 @@ def addresses_of(regs, row, entry, into, lanes):
 
 @compiled
 def moved_together(current, before, mask, mask_before, lanes):
-    """The distance that every lane has moved, and whether it is one distance under one mask."""
+    """Whether every lane has moved by one distance, under one mask."""
     distance = np.uint32(current[0] - before[0])
     differs = np.uint32(0)
     for lane in range(lanes):
         moved = np.uint32(current[lane] - before[lane]) ^ distance
         differs = np.uint32(differs | moved | (mask[lane] ^ mask_before[lane]))
-    return distance, differs == 0
+    return differs == 0
 
 
 @compiled
-def take_turns(row, rule, mask, start, end, ideal, p):
+def take_turns(row, rule, mask, start, end, ideal, p, last):
     """What an atomic operation of one subgroup costs instead, and the least that it could."""
     charged, turns = _atomic_sectors(p.current, mask, start, end, rule[at.SECTOR], p.scratch)
     if row[0] == op.BANKS:
         charged, ideal = _atomic_wavefronts(p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], p.scratch)
-    p.last[row[7], at.TURNS] += turns
+    last[at.TURNS] += turns
     return charged, ideal
 
 
 @compiled
-def charge(row, config, entry, mask, together, p):
+def charge(row, config, entry, mask, together, p, last):
     """Count one access by the device's rule into `last`."""
     slot = row[7]
-    rule, last = p.rules[slot], p.last[slot]
+    rule = p.rules[slot]
     for i in range(at.TALLY_SIZE):
         last[i] = 0
     size, subgroup = config[at.LANES], config[at.SUBGROUP]
@@ -154,7 +173,7 @@ def charge(row, config, entry, mask, together, p):
                 last[at.LINES] += lines
                 last[at.BYTES] += asked * entry[at.UNIT]
             if rule[at.TURNS_TAKEN] != 0:
-                charged, ideal = take_turns(row, rule, mask, start, end, ideal, p)
+                charged, ideal = take_turns(row, rule, mask, start, end, ideal, p, last)
             last[at.REQUESTS] += charged > 0
             last[at.CHARGED] += charged
             last[at.IDEAL] += ideal
@@ -162,54 +181,67 @@ def charge(row, config, entry, mask, together, p):
 
 @inlined
 def memory_probe(regs, row, config, entry, patterns, together, p, lent):
-    """Charge one access, anew only where its pattern is new."""
+    """Charge one access, anew only where nothing like it has been charged."""
     slot = row[7]
-    rule, known = p.rules[slot], p.known[slot]
+    known, rule = p.known[slot], p.rules[slot]
     keep = np.uint32((1 << rule[at.SHIFT]) - 1 if row[0] == op.BANKS else rule[at.LINE] - 1)
     stamp = patterns[row[2], at.STAMP] if row[1] == 1 and row[6] < 0 else np.int64(-1)
-    seen = stamp >= 0 and known[0] == together * config[at.LANES] and known[1] == stamp
-    if not (seen and moved_by_whole(regs, row, entry, keep, patterns, p)):
-        look(regs, row, config, entry, together, keep, lent)
-        known[1] = stamp
-    tally, last = p.tallies[slot], p.last[slot]
+    like = np.int64(0)
+    if stamp >= 0 and known[at.KEPT] == together * config[at.LANES] and known[at.KEPT_STAMP] == stamp:
+        like = like_known(regs, row, entry, keep, patterns, known)
+    if like == 0 or p.last[slot, like % PLACES, at.LIKE] != like:
+        like = look(regs, row, config, entry, together, keep, lent)
+        known[at.KEPT_STAMP] = stamp
+    tally, last = p.tallies[slot], p.last[slot, like % PLACES]
     for i in range(at.TALLY_SIZE):
         tally[i] += last[i]
 
 
 @inlined
-def moved_by_whole(regs, row, entry, keep, patterns, p):
-    """Whether an access of known pattern, in bounds, has moved by a distance that changes nothing."""
-    extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    inside = np.uint64(patterns[row[2], at.HIGHEST]) + np.uint64(extra) <= np.uint64(limit)
+def like_what(known, first, keep):
+    """What executions have in common that count alike: the addresses that are kept, moved by one distance, and where in
+    its line or column the first of them lies. Never 0."""
+    return known[at.VERSION] << 32 | np.int64(first & keep)
+
+
+@inlined
+def like_known(regs, row, entry, keep, patterns, known):
+    """The same of a known pattern that is the one kept; 0 where not all of it is in bounds."""
+    extra = shared_part(regs, row[3], row[4])
     half = np.uint32(row[0] == op.BANKS and entry[at.UNIT] == 2)
     first = (np.uint32(regs[row[2], 0] + extra) + np.uint32(entry[at.BASE])) >> half
-    return inside and np.uint32(first - p.addresses[row[7], 0]) & keep == 0
+    return like_what(known, first, keep) if inside(patterns[row[2]], extra, entry) else np.int64(0)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, LONG)
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, LONG, returns=LONG)
 def look(regs, row, config, entry, together, keep, lent):
-    """Compare the addresses with those of the last execution, and charge them where they are not alike."""
+    """Compare the addresses with those that are kept, and charge the access where nothing like it has been. Returns
+    what it is like."""
     p = _borrowed(lent)
     slot = row[7]
     lanes = together * config[at.LANES]
     mask = p.ones if row[6] < 0 else regs[row[6]]
     addresses_of(regs, row, entry, p.current, lanes)
     before, mask_before, known = p.addresses[slot], p.masks[slot], p.known[slot]
-    distance, alike = moved_together(p.current, before, mask, mask_before, lanes)
-    if known[0] == lanes and alike and distance & keep == 0:
-        return
-    charge(row, config, entry, mask, together, p)
-    for lane in range(lanes):
-        before[lane] = p.current[lane]
-        mask_before[lane] = mask[lane]
-    known[0] = lanes
+    if known[at.KEPT] != lanes or not moved_together(p.current, before, mask, mask_before, lanes):
+        for lane in range(lanes):
+            before[lane] = p.current[lane]
+            mask_before[lane] = mask[lane]
+        known[at.KEPT] = lanes
+        known[at.VERSION] += 1
+    like = like_what(known, p.current[0], keep)
+    last = p.last[slot, like % PLACES]
+    if last[at.LIKE] != like:
+        charge(row, config, entry, mask, together, p, last)
+        last[at.LIKE] = like
+    return like
 
 
 @inlined
 def bounds(regs, row, entry, config, patterns, workgroup, together, p):
     """Active lanes whose address is past the end of what they index."""
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    if row[1] != 1 or np.uint64(patterns[row[2], at.HIGHEST]) + np.uint64(extra) > np.uint64(limit):
+    if row[1] != 1 or not inside(patterns[row[2]], extra, entry):
         outside(regs, row, extra, limit, config, workgroup, together, p.bounds[row[7]])
 
 
@@ -230,7 +262,7 @@ def outside(regs, row, extra, limit, config, workgroup, together, found):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG)
 def note_writers(regs, row, config, entry, workgroup, together, lent):
-    """Remember who accesses what, lane by lane in the order in which they do."""
+    """Remember who stores where, lane by lane in the order in which they do."""
     p = _borrowed(lent)
     size, half, words = config[at.LANES], entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
@@ -242,6 +274,33 @@ def note_writers(regs, row, config, entry, workgroup, together, lent):
                 p.writers[word] = 1 + workgroup * size + lane
 
 
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, TABLE, LONG, LONG)
+def note_touched(regs, row, config, entry, patterns, together, lent):
+    """Remember which words are accessed: of vectors of lanes that are neighbours, or all in one place, at once."""
+    p = _borrowed(lent)
+    addresses, mask = regs[row[2]], p.ones if row[6] < 0 else regs[row[6]]
+    extra, limit, lanes = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT]), together * config[at.LANES]
+    shape = patterns[row[2], at.SHAPE] if row[1] == 1 and inside(patterns[row[2]], extra, entry) else at.SCATTERED
+    if shape in (at.BLOCKS, at.CONSECUTIVE) and lanes % at.VECTOR_LANES == 0 and all_ones(mask, lanes):
+        further = np.uint32(at.VECTOR_LANES - 1 if shape == at.CONSECUTIVE else 0)
+        for start in range(0, lanes, at.VECTOR_LANES):
+            here = np.uint32(addresses[start] + extra)
+            touch(p.touched, entry, here, np.uint32(here + further))
+        return
+    for lane in range(lanes):
+        here = np.uint32(addresses[lane] + extra)
+        if here <= limit and mask[lane] != 0:
+            touch(p.touched, entry, here, here)
+
+
+@inlined
+def touch(touched, entry, low, high):
+    """Mark the words of accesses at these addresses and between."""
+    half, base = entry[at.UNIT] == 2, entry[at.BASE]
+    for word in range((base + low) >> half, ((base + high + entry[at.UNITS] - 1) >> half) + 1):
+        touched[word] = 1
+
+
 @inlined
 def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, p, lent, watch, lent_watch):
     """One probe instruction. `lent`, `lent_watch`: where the records are that stand before them."""
@@ -251,6 +310,8 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
         trace(regs, row, config, access, workgroup, together, p.watched, p.notes)
     elif row[0] == op.WRITERS:
         note_writers(regs, row, config, access[row[5]], workgroup, together, lent)
+    elif row[0] == op.TOUCHED:
+        note_touched(regs, row, config, access[row[5]], patterns, together, lent)
     elif row[0] == op.BOUNDS:
         bounds(regs, row, access[row[5]], config, patterns, workgroup, together, p)
     elif row[0] == op.WATCH_READ:
