@@ -114,6 +114,7 @@ def world(monkeypatch, tmp_path):
     # A run that is made up cannot be made once more.
     monkeypatch.setattr(audit, "diagnose", lambda mismatch: Diagnosis("fma contraction", "with fma fused, all agree"))
     (tmp_path / "twice.wgsl").write_text(WGSL)
+    (function,) = sim.check(tmp_path / "twice.wgsl").entry_points
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
     def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, workgroups, progress):
@@ -135,7 +136,8 @@ def world(monkeypatch, tmp_path):
                  global_sectors=4 * groups, global_ideal_sectors=4 * groups),
         ]  # fmt: skip
         progress(groups, groups)
-        pipeline = SimpleNamespace(globals=[], workgroup_size=(32, 1, 1), workgroup_bytes=knobs.workgroup_bytes)
+        size, memory = (32, 1, 1), knobs.workgroup_bytes
+        pipeline = SimpleNamespace(entry=function, globals=[], workgroup_size=size, workgroup_bytes=memory)
         return Run({"y": y}, counters, sites, knobs.findings, pipeline=pipeline)
 
     def run_on_gpu(case, adapter, repeats=1):
@@ -500,4 +502,4 @@ def test_outputs_and_counters_have_their_places(world):
     (output,) = [r["message"]["text"] for r in results if r["ruleId"] == "output"]
     assert output.startswith("y against wgpu on llvmpipe (LLVM 15): 1 of 64 elements (1.56%), rule exact, up to ")
     assert re.search(r"; worst \[0\]: \S+ for \S+, written by workgroup \(0, 0, 0\) lane 0; likely .*$", output)
-    assert places == {"output": ("twice.wgsl", None), "counter": ("twice.toml", 22)}
+    assert places == {"output": ("twice.wgsl", 4), "counter": ("twice.toml", 22)}
