@@ -74,6 +74,7 @@ class Watching:
         row[at.W_PITCH] = self._program.shared_bytes // grain if what.space == "workgroup" else 0
         row[at.W_VARIABLE] = self._variables[what.variable.name]
         row[at.W_MEMORY] = ORDERS[what.memory]
+        row[at.W_READ] = any(a.variable is what.variable and not a.writes for a in self._program.accesses)
         row[at.W_UNWRITTEN] = what.space == "workgroup" and self._unwritten
 
     def overlap(self, shadows: list[Shadow]) -> bool:

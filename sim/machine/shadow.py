@@ -149,16 +149,18 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, to
 @compiled
 def all_written(w, slot, addresses, extra, config, together):
     """Whether somebody has stored to every word that a load in bounds touches."""
-    row, size, s = w.table[slot], config[at.LANES], w.workgroup
-    missing = False
+    row, size, writers = w.table[slot], config[at.LANES], w.workgroup.stamps[WRITER]
+    factor = row[at.W_FACTOR]
     for g in range(together):
-        fresh = w.clocks[g, at.START] << _CLOCK_SHIFT
+        here, fresh = addresses[g * size :], w.clocks[g, at.START] << _CLOCK_SHIFT
         base = row[at.W_BASE] + g * row[at.W_PITCH]
-        for unit in range(row[at.W_GRAINS]):
-            for lane in range(g * size, (g + 1) * size):
-                place = base + unit + np.int64(np.uint32(addresses[lane] + extra)) * row[at.W_FACTOR]
-                missing |= s.stamps[WRITER, np.uint64(place)] < fresh
-    return not missing
+        for first in range(base, base + row[at.W_GRAINS]):
+            lane = 0  # one by one, for gathering them is slower
+            while lane < size and writers[np.uint64(first + np.int64(np.uint32(here[lane] + extra)) * factor)] >= fresh:
+                lane += 1
+            if lane < size:
+                return False
+    return True
 
 
 @inlined
@@ -475,7 +477,7 @@ def write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, t
     are."""
     row, size = w.table[slot], config[at.LANES]
     own = row[at.W_MEMORY] == at.ORDERED_WORKGROUP
-    unread = own and w.state[_READ_IN] != w.state[_WINDOW]
+    unread = row[at.W_READ] == 0 or (own and w.state[_READ_IN] != w.state[_WINDOW])
     for g in range(together):
         here, base = addresses[g * size :], row[at.W_BASE] + g * row[at.W_PITCH] + unit
         since = w.clocks[g, at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT if own else np.int64(1)
