@@ -156,9 +156,9 @@ def test_stores_of_all_lanes_are_found_as_those_of_some(
     """The same in a workgroup with lanes that never store, whose stores are looked at lane by lane."""
     monkeypatch.setattr(dispatch, "_LANES_PER_BATCH", batch)
     program, found = make_stores(seed), []
-    given = {"out": np.zeros(SIZE * GROUPS, np.uint32)} | (
-        {"t": np.zeros(WORDS, np.uint32)} if memory == "storage" else {}
-    )
+    given = {"out": np.zeros(SIZE * GROUPS, np.uint32)}
+    if memory == "storage":
+        given["t"] = np.zeros(WORDS, np.uint32)
     for idle in (0, 8):
         text = render(program, memory, idle)
         run = sim.simulate(text, grid=GROUPS, bindings=given, probes=["races", "uninit"], replay=False)
