@@ -130,8 +130,9 @@ class Launch:
         self.how = how
         arena = arena or make_arena(bound)
         self._places, self.storage = arena.places, arena.words
-        watched = any(probe.kind in ("writers", "touched") for probe in program.probes)
-        self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
+        kinds, words = {probe.kind for probe in program.probes}, len(self.storage)
+        self._writers = np.zeros(words if "writers" in kinds else 1, np.int64)
+        self._touched = np.zeros(words if "touched" in kinds else 1, np.uint8)
         self._lanes = int(np.prod(program.workgroup_size))
         self._strand = self._strand_lanes()
         lanes = program.together * self._strand
@@ -148,16 +149,21 @@ class Launch:
 
     def writer(self, bound: Bound, byte: int) -> int | None:
         """The invocation, counted through the grid, that stored to this byte last."""
-        number = int(self.writers[(self._places[bound.variable.name] + byte) // 4])
+        number = int(self._writers[(self._places[bound.variable.name] + byte) // 4])
         if not number:
             return None
         place, lane = divmod(number - 1, self._lanes)
         return self.number(place) * self._lanes + lane
 
-    def touched_bytes(self, bound: Bound) -> int:
-        """Bytes of a buffer that were accessed, in whole words; of a launch with the probe `touched`."""
-        first = self._places[bound.variable.name] // 4
-        return 4 * int(np.count_nonzero(self.writers[first : first + -(-len(bound.data) // 4)]))
+    def take_touched(self) -> dict[str, int]:
+        """Bytes of each storage buffer that were accessed, in whole words; of a launch with the probe `touched`, once:
+        what it noted is let go."""
+        noted, self._touched = self._touched, np.zeros(1, np.uint8)
+        return {b.variable.name: self._noted(noted, b) for b in self._bound if b.variable.space == "storage"}
+
+    def _noted(self, noted: NDArray[np.uint8], bound: Bound) -> int:
+        first, size = self._places[bound.variable.name] // 4, len(bound.data)
+        return min(size, 4 * int(np.count_nonzero(noted[first : first + -(-size // 4)])))
 
     @property
     def invocations(self) -> int:
@@ -389,7 +395,7 @@ class Launch:
         program = self.program
         limit = 0 if self.how.trace is None else self.how.trace.limit
         counts = (len(program.probes), self._width, len(program.runs), len(program.inspected))
-        probes = make_probes(*counts, self.writers, self._watched(), limit, program.margins)
+        probes = make_probes(*counts, self._writers, self._touched, self._watched(), limit, program.margins)
         for slot, probe in enumerate(program.probes):
             self._rule(probe, probes.rules[slot], probes.orders[slot])
         return probes
@@ -473,14 +479,16 @@ def _in_threads(
             pools[i % len(pools)].submit(piece, first, last, shadows[i % len(pools)])
             for i, (first, last) in enumerate(pieces)
         ]
-        for (_, last), job in zip(pieces, jobs, strict=True):
-            outcomes.append(job.result())
-            if progress:
-                progress(last, pieces[-1][1])
-            if outcomes[-1].races[0, at.NEEDED]:
-                for other in jobs:
-                    other.cancel()
-                break
+        try:
+            for (_, last), job in zip(pieces, jobs, strict=True):
+                outcomes.append(job.result())
+                if progress:
+                    progress(last, pieces[-1][1])
+                if outcomes[-1].races[0, at.NEEDED]:
+                    break
+        finally:  # whoever is told of progress may have had enough, too
+            for job in jobs:
+                job.cancel()
     return outcomes
 
 
