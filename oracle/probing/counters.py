@@ -167,7 +167,7 @@ def _on_gpu(
 ) -> dict[Any, Any]:
     slots = gpu.slots_of(run.pipeline.entry)
     slots += [gpu.Slot(LOG, log.group, log.binding, "storage-write") for log in logs]
-    entry, overrides = run.pipeline.entry.name, case.kernel.overrides
+    entry, overrides = run.pipeline.entry.name, case.overrides
     bindings = {**case.bindings, **more}
     return gpu.run(text, entry, case.grid, bindings, slots=slots, overrides=overrides, adapter=adapter).outputs
 
