@@ -17,7 +17,17 @@ from ..bindings.bound import Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
 from ..machine.native import machine_for
-from ..machine.records import kept_words, make_probes, make_queue, queue_words
+from ..machine.records import (
+    Probes,
+    Queue,
+    Watch,
+    kept_words,
+    make_probes,
+    make_queue,
+    nothing_counted,
+    nothing_seen,
+    queue_words,
+)
 from ..models import Device
 from ..program import handles
 from ..program.access import NOWHERE, UNITS_PER_ACCESS, Access
@@ -29,7 +39,7 @@ from ..wgsl.diagnostics import fail
 from ..wgsl.typed import Variable
 from .schedules import LOCKSTEP, Schedule
 from .tracing import Trace
-from .watching import Shadow, Watching, merged_races, overlap
+from .watching import Shadow, Watching, merged_races
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 THREADS = "BANKSHOT_THREADS"
@@ -85,6 +95,19 @@ class Arena:
 
     places: dict[str, int]
     words: NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What one thread works in, piece after piece: the machine finds in it what it knows of the patterns of addresses,
+    and clears the rest."""
+
+    registers: NDArray[np.uint32]
+    shared: NDArray[np.uint32]
+    patterns: NDArray[np.int64]
+    probes: Probes
+    watch: Watch
+    queue: Queue
 
 
 class Launch:
@@ -178,11 +201,16 @@ class Launch:
         shadows = self.watching.shadows(threads)
         run = machine_for(set(self.program.code[:, 0].tolist()))
 
+        free: list[_Room] = []
+
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:
-            return self._piece(run, access, first, last, shadow)
+            room = free.pop() if free else self._room(access)
+            outcome = self._piece(run, room, access, first, last, shadow)
+            free.append(room)
+            return outcome
 
         outcomes = _in_threads(piece, pieces, threads, shadows, progress)
-        self.met = threads > 1 and (overlap(shadows) or any(map(self._stores_outside, outcomes)))
+        self.met = threads > 1 and (self.watching.overlap(shadows) or any(map(self._stores_outside, outcomes)))
         return [self._in_texels(outcome) for outcome in outcomes]
 
     def _threads(self) -> int:
@@ -234,28 +262,36 @@ class Launch:
 
     # ---- arrays ----
 
-    def _arguments(self, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> tuple[Any, ...]:
-        """What the machine takes, see `machine.core.run`, for workgroups `first` to `last`."""
+    @property
+    def _strands(self) -> int:
+        return -(-self._lanes // self._strand)
+
+    def _room(self, access: NDArray[np.int64]) -> _Room:
         program = self.program
-        shared = _zeros(max(1, program.shared_bytes // 4 * program.together))
-        events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
-        strands = -(-self._lanes // self._strand)
-        configs = np.stack([self._config(first, last, strand) for strand in range(strands)])
-        registers = _zeros(strands, program.rows, self._width)
-        for strand in range(strands):
+        registers = _zeros(self._strands, program.rows, self._width)
+        for strand in range(self._strands):
             self._fill(registers[strand], strand)
-        patterns = np.zeros((strands, program.rows, at.PATTERN_SIZE), np.int64)
-        places, turns = np.zeros((strands, at.PLACE_SIZE), np.int64), np.zeros(strands, np.int64)
-        return (
-            *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
-            *(self._order, self._probes(), self.watching.watch(access, self._width, shadow)),
+        return _Room(
+            registers,
+            _zeros(max(1, program.shared_bytes // 4 * program.together)),
+            np.zeros((self._strands, program.rows, at.PATTERN_SIZE), np.int64),
+            self._probes(),
+            self.watching.watch(access, self._width),
             make_queue(*(_zeros(words(program.code, self._width)) for words in (queue_words, kept_words))),
         )
 
-    def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
-        arguments = self._arguments(access, first, last, shadow)
-        events, places, probes, watch = arguments[6], arguments[8], *arguments[-3:-1]
-        finished = run(*arguments)
+    def _piece(
+        self, run: Any, room: _Room, access: NDArray[np.int64], first: int, last: int, shadow: Shadow
+    ) -> Outcome:
+        """What comes of workgroups `first` to `last`."""
+        configs = np.stack([self._config(first, last, strand) for strand in range(self._strands)])
+        events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
+        places, turns = np.zeros((self._strands, at.PLACE_SIZE), np.int64), np.zeros(self._strands, np.int64)
+        probes, watch = nothing_counted(room.probes), nothing_seen(room.watch, shadow)
+        finished = run(
+            *(self.program.code, configs, room.registers, room.shared, self.storage, access, events, room.patterns),
+            *(places, turns, self._order, probes, watch, room.queue),
+        )
         return Outcome(
             *(probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins),
             *(events, watch.races, watch.unwritten, probes.checks),

@@ -90,7 +90,7 @@ class Machine:
             else:
                 self._waiting.append((unit, c_void_p(None)))
                 llvm.add_symbol(unit["symbol"], addressof(self._waiting[-1][1]))
-        self._arguments = [tuple(each) for each in index["units"][-1]["arguments"]]
+        self._arguments = [(np.dtype(name), dimensions) for name, dimensions in index["units"][-1]["arguments"]]
         fields = sum(5 + 2 * dimensions for _, dimensions in self._arguments)
         self._run = CFUNCTYPE(c_int32, POINTER(c_int64), POINTER(c_void_p), *[c_int64] * fields)(address)
 
@@ -120,7 +120,7 @@ class Machine:
         """Arrays as Numba passes them: owner and parent, elements, bytes of one, address, lengths, strides."""
         fields: list[int] = []
         arrays = list(_arrays(arguments))
-        if [(a.dtype.name, a.ndim) for a in arrays] != self._arguments or not all(a.flags.c_contiguous for a in arrays):
+        if [(a.dtype, a.ndim) for a in arrays] != self._arguments or not all(a.flags.c_contiguous for a in arrays):
             raise TypeError("the machine is given other arrays than it was compiled for")
         for each in arrays:
             fields += (0, 0, each.size, each.itemsize, each.ctypes.data, *each.shape, *each.strides)

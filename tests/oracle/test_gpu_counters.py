@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from math import prod
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -198,6 +199,34 @@ def test_the_first_kernel_of_every_manifest_is_counted_alike(any_adapter, path):
         pytest.skip(str(error))
     assert told(diff) == []
     assert diff.outputs_equal
+
+
+CANCELS = """\
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) { y[i] = (y[i] - y[i]) - 0.1; }
+"""
+
+
+def test_what_an_adapter_rounds_otherwise_beside_probes_is_no_change(adapter, tmp_path):
+    """Lavapipe computes y - (y + 0.1), and beside probes what is written."""
+    diff = diff_counters(case_of(tmp_path, CANCELS, {"y": np.full(8, 1e6, np.float32)}, (1, 1, 1)), "lavapipe", None)
+    assert diff.outputs_equal
+
+
+@pytest.mark.parametrize(
+    ("left", "changed"),
+    [
+        (np.float32([1, 2]), False),
+        (np.float32([1.25, 99]), False),  # of the second nothing is known
+        (np.float32([1.5, 2]), True),
+        (np.float32([np.nan, 2]), True),
+        (np.uint32([1, 2]), True),
+    ],
+)
+def test_what_the_probes_change(left, changed):
+    run = Mock(bounds={"y": np.array([0.125, np.inf])})
+    plain = np.float32([1, 2]) if left.dtype == np.float32 else np.uint32([1, 3])
+    assert gpu_counters._alike(left, plain, "y", run) != changed
 
 
 PAD = """\
