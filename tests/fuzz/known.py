@@ -10,6 +10,7 @@ from pathlib import Path
 
 import sim
 from sim.wgsl import syntax, typed
+from sim.wgsl import types as t
 from sim.wgsl.parser import parse
 
 from .judging import Judge, Verdict
@@ -63,14 +64,19 @@ def answer_for(judge: Judge, program: Program, verdict: Verdict) -> Fault | None
 
 def mended(program: Program, mend: Mapping[str, str]) -> Program:
     """The program with calls of builtins written as `mend` has it: `{0}`, `{1}`, … are arguments, `{R}` the result's
-    type. `var` is the value of each variable of a function that has none of its own. `override` is what overrides are
-    declared as: `{name}` of type `{R}`, with the `{value}` that they get."""
+    type. So `+=` and the like: `{0}` is what is assigned to, a float or a vector of them. `var` is the value of each
+    variable of a function that has none of its own. `override` is what overrides are declared as: `{name}` of type
+    `{R}`, with the `{value}` that they get."""
     if "override" in mend:
         program = _without_overrides(program, mend["override"])
     text = program.text
     for declared in reversed(_without_value(sim.check(text))) if "var" in mend else ():
         value = mend["var"].replace("{R}", str(declared.var.type))
         text = f"{text[: declared.span.end]} = {value}{text[declared.span.end :]}"
+    for stmt in reversed(_updates(sim.check(text), mend)):
+        target, value = stmt.target.span, stmt.value.span
+        made = mend[f"{stmt.builtin.name}="].replace("{R}", str(stmt.result)).format(target.text, f"({value.text})")
+        text = f"{text[: target.start]}{made}{text[value.end :]}"
     return replace(program, text=_rewritten(text, 0, len(text), _calls(sim.check(text), mend), mend))
 
 
@@ -105,7 +111,15 @@ def _rewritten(text: str, start: int, end: int, calls: list[typed.BuiltinCall], 
 
 
 def _without_value(module: typed.Module) -> list[typed.VarDecl]:
+    return [s for s in _statements(module) if isinstance(s, typed.VarDecl) and s.init is None]
+
+
+def _updates(module: typed.Module, mend: Mapping[str, str]) -> list[typed.CompoundAssign]:
+    every = [s for s in _statements(module) if isinstance(s, typed.CompoundAssign) and f"{s.builtin.name}=" in mend]
+    return [s for s in every if not isinstance(s.result, t.Mat) and t.is_float(t.element_of(s.result))]
+
+
+def _statements(module: typed.Module) -> list[typed.Stmt]:
     """In the order of the text."""
     blocks = [f.body for f in module.functions.values() if f.body is not None]
-    every = [stmt for block in blocks for stmt in typed.statements(block)]
-    return sorted((s for s in every if isinstance(s, typed.VarDecl) and s.init is None), key=lambda s: s.span.start)
+    return sorted((s for block in blocks for s in typed.statements(block)), key=lambda s: s.span.start)

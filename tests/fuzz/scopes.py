@@ -14,7 +14,7 @@ from itertools import product
 
 from sim.wgsl import types as t
 
-_DEEPEST = 4  # struct, array, matrix, vector, scalar
+_DEEPEST = 5  # struct, struct, array, matrix, vector, scalar
 
 
 @dataclass(frozen=True, slots=True)

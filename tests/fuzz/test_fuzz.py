@@ -67,6 +67,12 @@ def test_overrides_are_mended_into_variables() -> None:
     assert made.overrides == {}
 
 
+def test_float_updates_are_mended() -> None:
+    text = "fn f(a: f32) { var v: vec2f; var n = 1; var m: mat2x2f; v.x += a * a; v -= vec2f(a); n += 1; m += m; }"
+    made = "v.x = 2 * v.x + (a * a); v -= vec2f(a); n += 1; m += m; }"
+    assert mended(Program(text), {"+=": "{0} = 2 * {0} + {1}"}).text.endswith(made)
+
+
 def test_variables_without_a_value_are_mended() -> None:
     text = "fn f() { var a: u32; var b = 1; loop { var c: array<f32, 2>; break; } }"
     made = "fn f() { var a: u32 = u32(); var b = 1; loop { var c: array<f32, 2> = array<f32, 2>(); break; } }"
