@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 
 from sim.models import Exceeded, check_dispatch
 from sim.models.device import near_miss
+from sim.wgsl.records import frozen
 
 from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
@@ -41,7 +42,7 @@ EVERYTHING = ("all", "redundant")  # probes
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """`gpu`: compare with wgpu as well; `adapter`: which one; `device`: the profile that is charged for; `also`: more
     of them, to set beside it.
@@ -62,7 +63,7 @@ class Options:
     how: str = "bankshot audit --update-golden"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputCheck:
     """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
     where bounds were derived. `likely`: why it differs, where it does."""
@@ -78,7 +79,7 @@ class OutputCheck:
         return self.comparison.ok
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CounterCheck:
     """One counter against the manifest's figure."""
 
@@ -91,7 +92,7 @@ class CounterCheck:
         return self.actual == self.expected
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindingCheck:
     """A finding of the run, and whether the manifest accepts it. Information is never held against a kernel."""
 
@@ -103,7 +104,7 @@ class FindingCheck:
         return self.allowed or self.finding.severity == "info"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitCheck:
     """A WebGPU limit that the dispatch goes beyond: of the device that is charged for, or only the default one."""
 
@@ -116,7 +117,7 @@ class LimitCheck:
         return not self.device
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Audit:
     """All that is known of one case after running it. `seconds` by what was run. `devices`: several side by side."""
 

@@ -9,11 +9,13 @@ of the specification (`sim.Run.bounds`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from .errors import UsageError
 from .spread import Spread, spread
@@ -24,7 +26,7 @@ CLOSE_DEFAULTS = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64":
 NO_ULP = np.iinfo(np.int64).max  # between a NaN and a number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A row of `RULES` by name, with its limits: `Rule("ulp", {"max": 2})`."""
 
@@ -39,7 +41,7 @@ EXACT = Rule("exact")
 DERIVED = Rule("derived")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """One element that two arrays do not agree on. Bits are hexadecimal. `owner` says who wrote it, where known.
     `bound` is the error that it may have and `used` the error it has, as a share of that, where a bound was derived."""
@@ -55,7 +57,7 @@ class Difference:
     used: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """The verdict. `score` is the rule's own measure, to be held against `limit`; `worst` the worst elements first.
 
@@ -80,7 +82,7 @@ class Comparison:
         return self.mismatches / self.elements if self.elements else 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Pair:
     """What a rule looks at. `bound` is the largest error that each element may have, where one was derived: by a
     reference, or by the simulator."""
@@ -109,7 +111,7 @@ class Pair:
 Judgement = tuple[np.ndarray, float, float]  # rejected elements, score, limit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleRow:
     """`limits` are the names it takes; `measure` says what its score is."""
 

@@ -8,11 +8,12 @@ reason. `explained`: is this what the kernel left in the elements that are wrong
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from ..compare import DERIVED, EXACT, Rule, bits_of, rejected
 from ..errors import UsageError
@@ -24,7 +25,7 @@ MOST = 0.9  # share of the wrong elements that an explanation is to cover: other
 WATCHED = ("races", "uninit", "bounds", "nan")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diagnosis:
     """The class of a mismatch and what shows it, in words; `UNKNOWN` where nothing that was tried explains it."""
 
@@ -38,7 +39,7 @@ class Diagnosis:
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Mismatch:
     """Output `output` (the manifest's name) of `run`, and what it is held against.
 

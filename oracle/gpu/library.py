@@ -10,11 +10,11 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from sim.models.limits import DEFAULT_LIMITS
+from sim.wgsl.records import frozen
 
 from ..errors import NoAdapter, UsageError
 from . import drivers
@@ -49,7 +49,7 @@ FALLBACK = "lavapipe"  # the profile for adapters whose rounding nobody has meas
 KIND_ORDER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "CPU", "Unknown")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdapterInfo:
     """One adapter, in its driver's words. `profile` names the simulator's device that rounds as it does, if known."""
 
@@ -75,7 +75,7 @@ class AdapterInfo:
         return any(wanted.lower() in fact.lower() for fact in facts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offer:
     """What an adapter has. `features`: of those that kernels and Bankshot use; `limits` by WebGPU's names;
     `subgroup_sizes`: the smallest and the largest that it tells of."""

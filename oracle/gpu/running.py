@@ -8,11 +8,11 @@ import re
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from sim.wgsl.portability import FATAL
+from sim.wgsl.records import frozen
 from sim.wgsl.typed import Module
 
 from ..directives import without_directives
@@ -27,7 +27,7 @@ Key = str | tuple[int, int]
 NEEDS = {"f16": "shader-f16", "subgroups": "subgroup"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GpuRun:
     """`outputs` has the keys, dtypes and shapes of the bindings that the shader can write, as they went in.
 

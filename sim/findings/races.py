@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from ..launch.watching import race_rows
 from ..machine import layout as at
 from ..program.sites import Site
 from ..wgsl.diagnostics import Note
+from ..wgsl.records import frozen
 from ..wgsl.types import Scalar
 from .finding import Finding
 from .paths import number, path
@@ -19,7 +20,7 @@ from .paths import number, path
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
 
 
-@dataclass(frozen=True)
+@frozen
 class _Access:
     """One of the two accesses of a race."""
 

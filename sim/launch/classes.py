@@ -9,7 +9,7 @@ the first stay in (or the other way round), or whose branches would be decided o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ..program.ir import Value
 from ..program.likeness import Axes, Form, Likeness, Moving, Unproven, find_likeness
 from ..program.program import Program
 from ..program.tabulate import TABLE
+from ..wgsl.records import frozen
 from .launch import Arena, How, Launch, Outcome, make_arena, times, total
 
 _TABLE_WORDS = 1 << 22  # values that are computed at once
@@ -33,7 +34,7 @@ _DENSE = 1 << 40  # from here on keys of workgroups are numbered anew
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@frozen
 class Classes:
     """What one workgroup of each class did, and what all of the grid do. `representatives` by number in the grid, in
     ascending order; `sizes`: how many workgroups each stands for."""

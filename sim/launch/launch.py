@@ -26,6 +26,7 @@ from ..program.program import MemoryProbe, Program
 from ..program.sites import Site
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
+from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
 from .schedules import LOCKSTEP, Schedule
 from .tracing import Trace
@@ -58,7 +59,7 @@ class Outcome:
     trace: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@frozen
 class How:
     """Everything about a run that WGSL leaves open, or that is changed to see what depends on it.
 
@@ -79,7 +80,7 @@ class How:
     chosen: NDArray[np.int64] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Arena:
     """All bindings side by side in one array: where each starts in bytes, and the words."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..wgsl import types as t
+from ..wgsl.records import frozen
 from ..wgsl.typed import Pipeline
 from .code import allocate
 from .contract import combine, contract
@@ -55,7 +55,7 @@ def build(
     return _finish(pipeline, lowered, probes, together, [], passes)
 
 
-@dataclass(frozen=True)
+@frozen
 class Draft:
     """A pipeline before it is a program of one workgroup at a time: what can be analysed, and what it is made of."""
 

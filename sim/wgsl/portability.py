@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -22,6 +21,7 @@ from . import syntax, typed
 from . import types as t
 from .diagnostics import Diagnostic, Note, WgslError
 from .parser import parse
+from .records import frozen
 from .source import Span
 
 Place = tuple[Span, str]  # and a word for the message
@@ -48,7 +48,7 @@ FEATURES = {"f16": "shader-f16", "subgroups": "subgroups", "subgroup_size_contro
 FATAL = frozenset(("pointer-argument",))  # codes of what does not end in an error, but in the end of the process
 
 
-@dataclass(frozen=True)
+@frozen
 class Subject:
     """A checked module, with what rows look for in it."""
 
@@ -82,7 +82,7 @@ class Subject:
         return made
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """`message` and `hint` may hold `{}`, for the word that `find` gives with each place."""
 
