@@ -258,6 +258,7 @@ def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | No
         overrides=kernel.overrides,
         adapter=adapter,
         repeats=repeats,
+        module=None if text else module,
     )
 
 

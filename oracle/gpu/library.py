@@ -18,6 +18,7 @@ from sim.wgsl.records import frozen
 
 from ..errors import NoAdapter, UsageError
 from . import drivers
+from .declarations import read_once
 
 HOW_TO_INSTALL = "on Debian and Ubuntu: apt-get install mesa-vulkan-drivers libvulkan1"
 
@@ -140,8 +141,9 @@ def library() -> Any:
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
     drivers.offer()
     try:
-        import wgpu
-        from wgpu.backends.wgpu_native import extras
+        with read_once():
+            import wgpu
+            from wgpu.backends.wgpu_native import extras
     except (ImportError, OSError, RuntimeError) as error:
         raise NoAdapter(f"wgpu cannot be imported ({error}); install it with: pip install 'bankshot[gpu]'") from None
     # OpenGL would show every adapter a second time, with fewer features.

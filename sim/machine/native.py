@@ -30,9 +30,15 @@ _LOADING = Lock()
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")  # by which Numba makes other code
 
 
+def cache_home() -> Path:
+    """Where is kept what is made once per install: in `$BANKSHOT_CACHE`, or the user's cache folder."""
+    home = os.environ.get("BANKSHOT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "bankshot"
+
+
 @cache
 def cache_folder() -> Path:
-    """Where this build of the machine is kept: in `$BANKSHOT_CACHE`, or the user's cache folder."""
+    """Where this build of the machine is kept."""
     processor = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
     settings = [os.environ.get(name) for name in _SETTINGS]
     digest = hashlib.sha256(f"{sys.version} {np.__version__} {llvmlite.__version__} {processor} {settings}".encode())
@@ -42,8 +48,7 @@ def cache_folder() -> Path:
     version = Path(numba.origin).with_name("_version.py")
     for path in [version, *sorted([*_HERE.rglob("*.py"), *(_HERE.parent / "models").glob("*.py")])]:
         digest.update(path.read_bytes())
-    home = os.environ.get("BANKSHOT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "bankshot" / f"machine-{digest.hexdigest()[:16]}"
+    return cache_home() / f"machine-{digest.hexdigest()[:16]}"
 
 
 def keep(folder: Path, symbol: str, content: bytes) -> None:
