@@ -38,7 +38,7 @@ from .kernels.reflect import check_module
 Say = Callable[[str], None]
 Truth = dict[str, references.Expected]
 
-EVERYTHING = ("all", "redundant")  # probes
+EVERYTHING = ("all", "touched", "redundant")  # probes
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
 

@@ -240,9 +240,9 @@ def ulp_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _rank(array: np.ndarray) -> np.ndarray:
     """Floats counted from zero in steps of one ULP, negative ones downwards (both zeros are 0)."""
     width = 8 * array.dtype.itemsize
-    bits = bits_of(array).astype(np.int64)
-    magnitude = bits & ((1 << (width - 1)) - 1)
-    return np.where(bits >> (width - 1) & 1, -magnitude, magnitude)
+    rank = bits_of(array).view(f"i{array.dtype.itemsize}").astype(np.int64)
+    # Of a negative float the bits are its magnitude above the least integer.
+    return np.subtract(-(1 << (width - 1)), rank, out=rank, where=rank < 0)
 
 
 def _worst(rejected: np.ndarray, measure: np.ndarray, count: int) -> list[tuple[int, ...]]:

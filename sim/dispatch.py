@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from .bindings.bound import Bound
 from .bindings.buffers import hide, words
+from .coverage import Place
 from .launch.classes import Classes, run_classes
 from .launch.launch import How, Launch, Outcome
 from .models import Device
@@ -129,14 +130,20 @@ class Dispatch:
         mark = max(marks, default=0)
         return launch.program.sites[mark - 1].span if mark else None
 
-    @cached_property
-    def padding_flops(self) -> int:
-        """FLOPs of which no result gets to anybody, of all invocations (see `program.padding`)."""
+    def padding_flops(self, classes: Sequence[tuple[Place, int]]) -> int:
+        """FLOPs of which no result gets to anybody, of all invocations (see `program.padding`). `classes`: a workgroup
+        of each, and how many do as it does; where there are none, all run."""
+        x, y, z = self.grid
+        numbers = [i + x * (j + y * k) for (i, j, k), _ in classes]
+        how = replace(self.how, chosen=np.array(numbers)) if classes else self.how
         program = build_with_padding(self.pipeline, **self._how_built)
-        counts = words(PADDING, np.zeros(int(np.prod(self.grid)) * self.lanes, np.uint32))
-        launch = self.launch(program, [*self.bound, counts])
+        counts = words(PADDING, np.zeros(x * y * z * self.lanes, np.uint32))
+        launch = Launch(program, [*self.bound, counts], self.grid, self.device, how)
         launch.run()
-        return int(launch.output(counts).sum(dtype=np.uint64))
+        of_workgroups = launch.output(counts).reshape(-1, self.lanes).sum(axis=1, dtype=np.uint64)
+        if not classes:
+            return int(of_workgroups.sum())
+        return sum(int(of_workgroups[number]) * size for number, (_, size) in zip(numbers, classes, strict=True))
 
     @cached_property
     def writers(self) -> Launch:
@@ -144,6 +151,6 @@ class Dispatch:
         return self.run(frozenset(("writers",)))[0]
 
     @cached_property
-    def touched(self) -> Launch:
-        """A launch that has noted which words of storage are accessed."""
-        return self.run(frozenset(("touched",)))[0]
+    def touched(self) -> dict[str, int]:
+        """Bytes of each storage buffer that are accessed."""
+        return self.run(frozenset(("touched",)))[0].take_touched()

@@ -2,7 +2,8 @@
 
 By classes, counters and all findings that hang on control flow and addresses come from one workgroup of each class
 (`launch.classes` has the proof). What hangs on data, and what workgroups do to each other, is looked for in a run of
-all of them, which counts nothing: numbers that are not finite, races in storage. So the result is that of a run of all.
+all of them, which counts nothing: numbers that are not finite, races in storage, what is touched. So the result is that of a
+run of all.
 """
 
 from __future__ import annotations
@@ -72,11 +73,11 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
 
 
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
-    found = dispatch.classes(probes - {"redundant"})
+    found = dispatch.classes(probes - {"touched", "redundant"})
     findings = [f for f in explain(found.launch, found.outcome) if f.code not in _OF_DATA]
     if found.met or any(f.code in _SEEN_BY_ALL for f in findings):
         raise Unproven("what was found hangs on all of them")
-    rest = (probes & {"nan"}) | ({"across"} if "races" in probes else set())
+    rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
     left = after = None
     if rest or (replay and findings):
         left, after = dispatch.run(rest, progress)

@@ -37,8 +37,8 @@ from .wgsl.typed import Module, Pipeline
 if TYPE_CHECKING:
     from .error_bounds import Bounds
 
-PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "redundant")
-_ASKED_FOR = frozenset(("redundant",))  # not in "all": they take more runs
+PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "touched", "redundant")
+_ASKED_FOR = frozenset(("touched", "redundant"))  # not in "all": they take more time, and few need them
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
 _COUNTERS = frozenset(("lanes", "banks", "sectors", "barriers", "flops"))  # "counters": what finds nothing
 BUDGET = 1 << 32
@@ -82,6 +82,7 @@ class Run:
     coverage: Coverage
     _dispatch: Dispatch
     _left: Launch | None
+    _touched: dict[str, int] | None
 
     @cached_property
     def outputs(self) -> dict[Key, Any]:
@@ -113,15 +114,15 @@ class Run:
     @cached_property
     def traffic(self) -> list[Traffic]:
         """Of each storage buffer the bytes that are asked for, moved, and touched at all. The first use runs the
-        dispatch again. Nothing is asked for or moved where the probe `sectors` was left out."""
-        return traffic(self._dispatch, self.sites)
+        dispatch again, where the probe `touched` was left out; nothing is asked for or moved without `sectors`."""
+        return traffic(self._dispatch, self.sites, self._touched or self._dispatch.touched)
 
-    @property
+    @cached_property
     def padding_flops(self) -> int:
         """FLOPs that are certain to be for nothing, as of outputs past the edge of a matrix: no result of theirs gets
         to a store, an atomic operation or an exchange that the invocation came to. Zeros that are multiplied are not
-        told from others. The first use runs the dispatch again."""
-        return self._dispatch.padding_flops
+        told from others. The first use runs the dispatch again, or one workgroup of each of the run's classes."""
+        return self._dispatch.padding_flops(self.coverage.classes)
 
     @cached_property
     def loose(self) -> frozenset[str]:
@@ -171,8 +172,9 @@ def simulate(
     `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
     Textures are arrays (`sim.bindings.textures` says which axes and dtypes) or lists of their levels, samplers a
     `sim.Sampler`.
-    `probes`: "all", "none", or names of `PROBES` ("all" is without "redundant", which runs once more for each barrier;
-    "counters": those that find nothing).
+    `probes`: "all", "none", or names of `PROBES` ("all" is without "redundant", which runs once more for each barrier,
+    and "touched", which notes here what `Run.traffic` would look for in a run of its own; "counters": those that find
+    nothing).
     `schedule`: see `schedules`; outputs are those of this order, counters and findings always those of lockstep.
     `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.
     `out_of_bounds`: what an access past the end of an array does: clamp, zero, wrap. A texel that is not there is the
@@ -197,6 +199,7 @@ def simulate(
     which = workgroups if isinstance(workgroups, str) else "all"
     measured = measure(dispatch, names, which, replay=replay, progress=progress)
     launch, outcome, findings = measured.launch, measured.outcome, measured.findings
+    touched = measured.left.take_touched() if measured.left and "touched" in names else None
     sites = site_counters(launch.program, outcome.blocks, outcome.tallies, dispatch.lanes, profile.subgroup_size)
     last, finished = measured.left, outcome.finished
     if order != schedules.LOCKSTEP:
@@ -218,6 +221,7 @@ def simulate(
         measured.coverage,
         dispatch,
         last,
+        touched,
     )
 
 

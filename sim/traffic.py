@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -33,8 +33,8 @@ class Traffic:
         return self.moved / self.distinct if self.distinct else 0.0
 
 
-def traffic(dispatch: Dispatch, sites: Iterable[SiteCounters]) -> list[Traffic]:
-    """The traffic of every storage buffer that is bound, in that order. Runs the dispatch again, the first time."""
+def traffic(dispatch: Dispatch, sites: Iterable[SiteCounters], touched: Mapping[str, int]) -> list[Traffic]:
+    """The traffic of every storage buffer that is bound, in that order. `touched`: bytes of each, by name."""
     rows = list(sites)
     found = []
     for bound in dispatch.bound:
@@ -42,8 +42,8 @@ def traffic(dispatch: Dispatch, sites: Iterable[SiteCounters]) -> list[Traffic]:
             mine = [row for row in rows if row.space == "storage" and row.site.variable == bound.variable.name]
             asked = sum(row.global_bytes for row in mine)
             moved = sum(row.global_sectors for row in mine) * dispatch.device.sector_bytes
-            distinct = min(dispatch.touched.touched_bytes(bound), len(bound.data))
-            found.append(Traffic(bound.variable.name, asked, moved, distinct, len(bound.data)))
+            name = bound.variable.name
+            found.append(Traffic(name, asked, moved, touched[name], len(bound.data)))
     return found
 
 

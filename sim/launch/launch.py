@@ -132,10 +132,15 @@ class Launch:
         place, lane = divmod(number - 1, self._lanes)
         return self.number(place) * self._lanes + lane
 
-    def touched_bytes(self, bound: Bound) -> int:
-        """Bytes of a buffer that were accessed, in whole words; of a launch with the probe `touched`."""
-        first = self._places[bound.variable.name] // 4
-        return 4 * int(np.count_nonzero(self.writers[first : first + -(-len(bound.data) // 4)]))
+    def take_touched(self) -> dict[str, int]:
+        """Bytes of each storage buffer that were accessed, in whole words; of a launch with the probe `touched`, once:
+        what it noted is larger than the buffers, and is let go."""
+        noted, self.writers = self.writers, np.zeros(1, np.int64)
+        return {b.variable.name: self._noted(noted, b) for b in self._bound if b.variable.space == "storage"}
+
+    def _noted(self, noted: NDArray[np.int64], bound: Bound) -> int:
+        first, size = self._places[bound.variable.name] // 4, len(bound.data)
+        return min(size, 4 * int(np.count_nonzero(noted[first : first + -(-size // 4)])))
 
     @property
     def invocations(self) -> int:
