@@ -6,7 +6,6 @@ Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, dat
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections import Counter
@@ -29,11 +28,6 @@ CLEAN, FOUND, WRONG_USE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
 class Guarded(click.Group):
     """Turns every failure into a message and an exit code. BANKSHOT_DEBUG=1 shows the traceback of internal errors."""
-
-    def main(self, *arguments: Any, **given: Any) -> Any:
-        # What a command makes lives to its end; looking for garbage in it was a fifth of a short audit.
-        gc.set_threshold(100_000, 50, 100)
-        return super().main(*arguments, **given)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
