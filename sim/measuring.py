@@ -23,7 +23,8 @@ from .findings.finding import Finding
 from .findings.replay import Judge
 from .instructions import Instructions, count_instructions
 from .launch.classes import Classes
-from .launch.launch import Launch, Outcome
+from .launch.launch import Launch
+from .launch.pieces import Outcome
 from .program.likeness import Unproven
 from .wgsl.diagnostics import Crash
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..launch.launch import POLICIES, Launch, Outcome
+from ..launch.launch import POLICIES, Launch
+from ..launch.pieces import Outcome
 from ..launch.schedules import Schedule, schedule
 from ..wgsl.diagnostics import Note
 from ..wgsl.records import frozen

@@ -24,7 +24,8 @@ from ..program.likeness import Axes, Form, Likeness, Moving, Unproven, find_like
 from ..program.program import Program
 from ..program.tabulate import TABLE
 from ..wgsl.records import frozen
-from .launch import Arena, How, Launch, Outcome, make_arena, times, total
+from .launch import Arena, How, Launch, make_arena
+from .pieces import Outcome, times, total
 
 _TABLE_WORDS = 1 << 22  # values that are computed at once
 _MOST_WORKGROUPS = 1 << 24  # of a grid that is looked at one by one

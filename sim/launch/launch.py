@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -28,9 +26,10 @@ from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
 from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
+from .pieces import Desk, Outcome, in_pieces, in_threads, total
 from .schedules import LOCKSTEP, Schedule
 from .tracing import Trace
-from .watching import Shadow, Watching, merged_races, overlap
+from .watching import Shadow, Watching, overlap
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 THREADS = "BANKSHOT_THREADS"
@@ -38,25 +37,6 @@ _NEVER = NOWHERE - 1  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
 _LINE = 64  # bytes
 _ALIGN = handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two
-
-
-@dataclass
-class Outcome:
-    """What the machine counted: see `layout` for the rows. `finished`: workgroups that ran to their end."""
-
-    blocks: NDArray[np.int64]
-    tallies: NDArray[np.int64]
-    bounds: NDArray[np.int64]
-    reached: NDArray[np.int64]  # of one piece, as are the margins
-    margins: NDArray[np.int64]
-    events: NDArray[np.int64]
-    races: NDArray[np.int64]
-    unwritten: NDArray[np.int64]
-    checks: NDArray[np.int64]
-    worked: int
-    finished: int
-    jumps: int  # backward, the most that a batch took
-    trace: NDArray[np.int64]
 
 
 @frozen
@@ -166,7 +146,7 @@ class Launch:
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
-        return total(self._outcomes(_pieces(self.count, self._threads(), self.program.together), progress))
+        return total(self._outcomes(in_pieces(self.count, self._threads(), self.program.together), progress))
 
     def run_each(self) -> list[Outcome]:
         """The same, and what came of each workgroup alone."""
@@ -176,12 +156,17 @@ class Launch:
         threads = self._threads()
         access = self._access_table()
         shadows = self.watching.shadows(threads)
-        run = machine_for(set(self.program.code[:, 0].tolist()))
+        ready = machine_for(set(self.program.code[:, 0].tolist()))
+        desks: list[Desk] = []  # at which nobody works
 
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:
-            return self._piece(run, access, first, last, shadow)
+            desk = desks.pop() if desks else Desk(ready, self._arguments(access, shadow))
+            outcome = desk.run(first, last)
+            if not self.program.watched:  # what is watched is known from the desk's first piece on
+                desks.append(desk)
+            return outcome
 
-        outcomes = _in_threads(piece, pieces, threads, shadows, progress)
+        outcomes = in_threads(piece, pieces, threads, shadows, progress)
         self.met = threads > 1 and (overlap(shadows) or any(map(self._stores_outside, outcomes)))
         return [self._in_texels(outcome) for outcome in outcomes]
 
@@ -234,13 +219,13 @@ class Launch:
 
     # ---- arrays ----
 
-    def _arguments(self, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> tuple[Any, ...]:
-        """What the machine takes, see `machine.core.run`, for workgroups `first` to `last`."""
+    def _arguments(self, access: NDArray[np.int64], shadow: Shadow) -> tuple[Any, ...]:
+        """What the machine takes, see `machine.core.run`, for no workgroups yet."""
         program = self.program
         shared = _zeros(max(1, program.shared_bytes // 4 * program.together))
         events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
         strands = -(-self._lanes // self._strand)
-        configs = np.stack([self._config(first, last, strand) for strand in range(strands)])
+        configs = np.stack([self._config(strand) for strand in range(strands)])
         registers = _zeros(strands, program.rows, self._width)
         for strand in range(strands):
             self._fill(registers[strand], strand)
@@ -252,24 +237,13 @@ class Launch:
             make_queue(_zeros(queue_words(program.code, self._width))),
         )
 
-    def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
-        arguments = self._arguments(access, first, last, shadow)
-        events, places, probes, watch = arguments[6], arguments[8], *arguments[-3:-1]
-        finished = run(*arguments)
-        return Outcome(
-            *(probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins),
-            *(events, watch.races, watch.unwritten, probes.checks),
-            *(int(probes.worked[1]), int(finished), int(places[:, at.MOST].max()), probes.notes),
-        )
-
-    def _config(self, first: int, last: int, strand: int) -> NDArray[np.int64]:
+    def _config(self, strand: int) -> NDArray[np.int64]:
         config = np.zeros(at.CONFIG_SIZE, np.int64)
         config[at.LANES] = min(self._strand, self._lanes - strand * self._strand)
         config[at.SUBGROUP] = self.device.subgroup_size
         config[at.TOGETHER] = self.program.together
         config[at.SHARED_WORDS] = self.program.shared_bytes // 4
         config[at.GRID_X : at.GRID_Z + 1] = self.grid
-        config[at.FIRST], config[at.LAST] = first, last
         config[at.BUDGET] = self.how.budget
         config[at.WGID_ROW] = self.program.inputs["group_x"]
         config[at.WIDTH] = self._width
@@ -425,78 +399,3 @@ def make_arena(bound: list[Bound]) -> Arena:
         start = places[each.variable.name]
         storage.view(np.uint8)[start : start + len(each.data)] = each.data
     return Arena(places, storage)
-
-
-def _in_threads(
-    piece: Callable[[int, int, Shadow], Outcome],
-    pieces: list[tuple[int, int]],
-    threads: int,
-    shadows: list[Shadow],
-    progress: Callable[[int, int], None] | None,
-) -> list[Outcome]:
-    """The outcomes of all pieces in order, up to the first that ends the run. One thread alone works on a shadow."""
-    outcomes: list[Outcome] = []
-    with ExitStack() as stack:
-        workers = threads if len(shadows) == 1 else 1
-        pools = [stack.enter_context(ThreadPoolExecutor(workers)) for _ in shadows]
-        jobs = [
-            pools[i % len(pools)].submit(piece, first, last, shadows[i % len(pools)])
-            for i, (first, last) in enumerate(pieces)
-        ]
-        for (_, last), job in zip(pieces, jobs, strict=True):
-            outcomes.append(job.result())
-            if progress:
-                progress(last, pieces[-1][1])
-            if outcomes[-1].races[0, at.NEEDED]:
-                for other in jobs:
-                    other.cancel()
-                break
-    return outcomes
-
-
-def _pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:
-    """Ranges of workgroups, several for each thread, none smaller than a batch."""
-    if count == 0:
-        return [(0, 0)]  # an empty grid runs nothing, and counts nothing
-    pieces = min(count, 16 if threads == 1 else threads * 8)
-    size = -(-count // pieces)
-    size = -(-size // together) * together
-    return [(first, min(first + size, count)) for first in range(0, count, size)]
-
-
-def times(outcome: Outcome, count: int) -> Outcome:
-    """What `count` workgroups leave that all do what one of them did."""
-    for table, column in (
-        *((outcome.blocks, slice(None)), (outcome.tallies, slice(None)), (outcome.bounds, at.OUTSIDE)),
-        *((outcome.events[1:], at.TIMES), (outcome.unwritten, at.OUTSIDE), (outcome.checks, at.CHECK_TIMES)),
-    ):
-        table[:, column] *= count
-    return replace(outcome, worked=outcome.worked * count, finished=outcome.finished * count)
-
-
-def total(outcomes: list[Outcome]) -> Outcome:
-    """What several pieces of a run, in its order, have left together."""
-    first = outcomes[0]
-    for each in outcomes[1:]:
-        first.blocks += each.blocks
-        first.tallies += each.tallies
-        _add(first.bounds, each.bounds)
-        kept = [o.events[1 : 1 + int(o.events[0, 0])] for o in (first, each)]
-        first.races = merged_races(first.races, each.races)
-        _add(first.unwritten, each.unwritten)
-        _add(first.checks, each.checks)
-        first.events = np.concatenate([first.events[:1], *kept])
-        first.events[0, 0] = len(first.events) - 1
-        if each.trace[0, 0]:  # one workgroup is traced, in one piece
-            first.trace = each.trace
-        first.worked += each.worked
-        first.finished += each.finished
-        first.jumps = max(first.jumps, each.jumps)
-    return first
-
-
-def _add(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> None:
-    """Add up what rows count first; what they say of the first time is the earlier one's."""
-    fresh = ours[:, 0] == 0
-    ours[fresh, 1:] = theirs[fresh, 1:]
-    ours[:, 0] += theirs[:, 0]

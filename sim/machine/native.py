@@ -95,7 +95,7 @@ class Machine:
             else:
                 self._waiting.append((unit, c_void_p(None)))
                 llvm.add_symbol(unit["symbol"], addressof(self._waiting[-1][1]))
-        self._arguments = [tuple(each) for each in index["units"][-1]["arguments"]]
+        self._arguments = [(np.dtype(name), dimensions) for name, dimensions in index["units"][-1]["arguments"]]
         fields = sum(5 + 2 * dimensions for _, dimensions in self._arguments)
         self._run = CFUNCTYPE(c_int32, POINTER(c_int64), POINTER(c_void_p), *[c_int64] * fields)(address)
 
@@ -112,20 +112,26 @@ class Machine:
         self._engine.finalize_object()
         return self._engine.get_function_address(function.decode())
 
-    def run(self, *arguments: Any) -> int:
-        """`core.run` on arrays and records of arrays, contiguous and of the types that it was compiled for. Other
-        threads may run meanwhile."""
-        result, error = c_int64(), c_void_p()
-        status = self._run(byref(result), byref(error), *self._fields(arguments))
-        if status != 0:
-            raise RuntimeError(f"the machine stopped with status {status}")
-        return result.value
+    def ready(self, *arguments: Any) -> Callable[[], int]:
+        """`core.run` on arrays and records of arrays, contiguous and of the types that it was compiled for. It may be
+        called again and again, and while other threads call theirs."""
+        arrays = list(_arrays(arguments))
+        fields = self._fields(arrays)
 
-    def _fields(self, arguments: tuple[Any, ...]) -> list[int]:
+        def run() -> int:
+            assert arrays  # they live as long as this
+            result, error = c_int64(), c_void_p()
+            status = self._run(byref(result), byref(error), *fields)
+            if status != 0:
+                raise RuntimeError(f"the machine stopped with status {status}")
+            return result.value
+
+        return run
+
+    def _fields(self, arrays: list[Any]) -> list[int]:
         """Arrays as Numba passes them: owner and parent, elements, bytes of one, address, lengths, strides."""
         fields: list[int] = []
-        arrays = list(_arrays(arguments))
-        if [(a.dtype.name, a.ndim) for a in arrays] != self._arguments or not all(a.flags.c_contiguous for a in arrays):
+        if [(a.dtype, a.ndim) for a in arrays] != self._arguments or not all(a.flags.c_contiguous for a in arrays):
             raise TypeError("the machine is given other arrays than it was compiled for")
         for each in arrays:
             fields += (0, 0, each.size, each.itemsize, each.ctypes.data, *each.shape, *each.strides)
@@ -140,15 +146,15 @@ def _arrays(values: tuple[Any, ...]) -> Iterator[Any]:
             yield value
 
 
-def machine_for(opcodes: set[int]) -> Callable[..., int]:
-    """`Machine.run`, ready for programs with these opcodes. The first call of an install compiles, and says so.
+def machine_for(opcodes: set[int]) -> Callable[..., Callable[[], int]]:
+    """`Machine.ready`, for programs with these opcodes. The first call of an install compiles, and says so.
 
     Of several threads that call, one loads at a time: LLVM's engine does not lock.
     """
     with _LOADING:
         machine = _machine()
         machine.load(opcodes)
-    return machine.run
+    return machine.ready
 
 
 @cache
