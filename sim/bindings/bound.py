@@ -45,6 +45,10 @@ class Bound:
         return data.view(DTYPES[kinds.pop()] if len(kinds) == 1 else np.uint8).copy()
 
 
+class Blank(Bound):
+    """A buffer that holds nothing but zeros."""
+
+
 def scalars(type_: t.Type) -> set[t.Scalar]:
     """The scalar types that a type in memory is made of."""
     match type_:

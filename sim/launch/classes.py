@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bindings.bound import Bound
-from ..bindings.buffers import words
+from ..bindings.buffers import blank
 from ..machine import layout as at
 from ..models import Device
 from ..program.build import Draft
@@ -61,7 +61,7 @@ class _Classifier:
         self._device = device
         self._how = how
         self._lanes = int(np.prod(draft.pipeline.workgroup_size))
-        self._bound = [*bound, words(TABLE, np.zeros(_TABLE_WORDS, np.uint32))]
+        self._bound = [*bound, blank(TABLE, _TABLE_WORDS, np.uint32)]
         self._arena = make_arena(self._bound)
         self._bases: dict[Value, NDArray[np.uint32]] = {}  # of each atom, by position: what it is in lane 0
         self._likeness = self._find_likeness()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bindings.bound import Bound, Key
+from ..bindings.bound import Blank, Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
 from ..machine.native import machine_for
@@ -67,6 +67,11 @@ class Arena:
     places: dict[str, int]
     words: NDArray[np.uint32]
 
+    def part(self, bound: Bound) -> NDArray[np.uint8]:
+        """The bytes of a binding."""
+        start = self.places[bound.variable.name]
+        return self.words.view(np.uint8)[start : start + len(bound.data)]
+
 
 class Launch:
     """A program with its memory, `arena` or one of its own. `run` may be called once."""
@@ -90,11 +95,11 @@ class Launch:
         self._places, self.storage = arena.places, arena.words
         watched = any(probe.kind in ("writers", "touched") for probe in program.probes)
         self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
-        self._lanes = int(np.prod(program.workgroup_size))
+        self._lanes = prod(program.workgroup_size)
         self._strand = self._strand_lanes()
         lanes = program.together * self._strand
         self._width = -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES
-        self.count = int(np.prod(grid)) if how.chosen is None else len(how.chosen)
+        self.count = prod(grid) if how.chosen is None else len(how.chosen)
         self._order = how.schedule.order(self.count)
         if how.chosen is not None:
             self._order = how.chosen[self._order] if self._order.size else how.chosen
@@ -206,6 +211,8 @@ class Launch:
     def _with_widths(self, program: Program) -> Program:
         """The program, whose texture sites have the width of the texels that are bound."""
         widths = self._texel_bytes
+        if not widths:
+            return program
         sites = [replace(s, bytes_per_lane=widths[s.variable]) if s.variable in widths else s for s in program.sites]
         return replace(program, sites=sites)
 
@@ -395,7 +402,14 @@ def make_arena(bound: list[Bound]) -> Arena:
         places[each.variable.name] = size
         size += -(-len(each.data) // _ALIGN) * _ALIGN
     storage = _zeros(max(_ALIGN, size) // 4)
+    arena = Arena(places, storage)
     for each in bound:
-        start = places[each.variable.name]
-        storage.view(np.uint8)[start : start + len(each.data)] = each.data
-    return Arena(places, storage)
+        if not isinstance(each, Blank):
+            arena.part(each)[:] = each.data
+    return arena
+
+
+def take(bound: list[Bound]) -> tuple[list[Bound], Arena]:
+    """The bindings as they are at this moment, and an arena that holds them. What no shader writes to is there only."""
+    arena = make_arena(bound)
+    return [replace(each, data=each.data.copy() if each.writable else arena.part(each)) for each in bound], arena

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+import os
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cache, reduce
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -74,22 +77,39 @@ def in_threads(
 ) -> list[Outcome]:
     """The outcomes of all pieces in order, up to the first that ends the run. One thread alone works on a shadow."""
     outcomes: list[Outcome] = []
-    with ExitStack() as stack:
-        workers = threads if len(shadows) == 1 else 1
-        pools = [stack.enter_context(ThreadPoolExecutor(workers)) for _ in shadows]
-        jobs = [
-            pools[i % len(pools)].submit(piece, first, last, shadows[i % len(pools)])
-            for i, (first, last) in enumerate(pieces)
-        ]
-        for (_, last), job in zip(pieces, jobs, strict=True):
-            outcomes.append(job.result())
+    with closing(_outcomes(piece, pieces, threads, shadows)) as found:
+        for (_, last), outcome in zip(pieces, found, strict=False):
+            outcomes.append(outcome)
             if progress:
                 progress(last, pieces[-1][1])
-            if outcomes[-1].races[0, at.NEEDED]:
-                for other in jobs:
-                    other.cancel()
+            if outcome.races[0, at.NEEDED]:
                 break
     return outcomes
+
+
+def _outcomes(
+    piece: Callable[[int, int, Shadow], Outcome], pieces: list[tuple[int, int]], threads: int, shadows: list[Shadow]
+) -> Generator[Outcome]:
+    """What comes of the pieces. Where it is closed before its end, so are those that have not begun."""
+    work = [(*each, shadows[i % len(shadows)]) for i, each in enumerate(pieces)]
+    if min(threads, len(pieces)) == 1:
+        yield from starmap(piece, work)
+        return
+    pools = [_pool(os.getpid(), number, threads // len(shadows)) for number in range(len(shadows))]
+    jobs = [pools[i % len(pools)].submit(piece, *each) for i, each in enumerate(work)]
+    try:
+        yield from (job.result() for job in jobs)
+    finally:
+        for job in jobs:
+            job.cancel()
+        wait(jobs)
+
+
+@cache
+def _pool(process: int, number: int, workers: int) -> ThreadPoolExecutor:
+    """Threads stay from run to run, for to start them takes as long as a small one. A process that is forked off has
+    none of its parent's."""
+    return ThreadPoolExecutor(workers, thread_name_prefix=f"bankshot-{number}")
 
 
 def in_pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:
@@ -115,26 +135,32 @@ def times(outcome: Outcome, count: int) -> Outcome:
 def total(outcomes: list[Outcome]) -> Outcome:
     """What several pieces of a run, in its order, have left together."""
     first = outcomes[0]
-    for each in outcomes[1:]:
-        first.blocks += each.blocks
-        first.tallies += each.tallies
-        _add(first.bounds, each.bounds)
-        kept = [o.events[1 : 1 + int(o.events[0, 0])] for o in (first, each)]
-        first.races = merged_races(first.races, each.races)
-        _add(first.unwritten, each.unwritten)
-        _add(first.checks, each.checks)
-        first.events = np.concatenate([first.events[:1], *kept])
-        first.events[0, 0] = len(first.events) - 1
-        if each.trace[0, 0]:  # one workgroup is traced, in one piece
-            first.trace = each.trace
-        first.worked += each.worked
-        first.finished += each.finished
-        first.jumps = max(first.jumps, each.jumps)
-    return first
+    if len(outcomes) == 1:
+        return first
+    events = np.concatenate([first.events[:1], *(each.events[1 : 1 + int(each.events[0, 0])] for each in outcomes)])
+    events[0, 0] = len(events) - 1
+    return replace(
+        first,
+        blocks=np.sum([each.blocks for each in outcomes], axis=0),
+        tallies=np.sum([each.tallies for each in outcomes], axis=0),
+        bounds=_added([each.bounds for each in outcomes]),
+        events=events,
+        races=reduce(merged_races, [each.races for each in outcomes if each.races[0].any()] or [first.races]),
+        unwritten=_added([each.unwritten for each in outcomes]),
+        checks=_added([each.checks for each in outcomes]),
+        trace=next(
+            (each.trace for each in outcomes if each.trace[0, 0]), first.trace
+        ),  # of one workgroup, in one piece
+        worked=sum(each.worked for each in outcomes),
+        finished=sum(each.finished for each in outcomes),
+        jumps=max(each.jumps for each in outcomes),
+    )
 
 
-def _add(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> None:
-    """Add up what rows count first; what they say of the first time is the earlier one's."""
-    fresh = ours[:, 0] == 0
-    ours[fresh, 1:] = theirs[fresh, 1:]
-    ours[:, 0] += theirs[:, 0]
+def _added(tables: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Add up what rows count first; what they say of the first time is that of the earliest that has one."""
+    every = np.stack(tables)
+    counts = every[:, :, 0]
+    added = every[np.argmax(counts != 0, axis=0), np.arange(counts.shape[1])]
+    added[:, 0] = counts.sum(axis=0)
+    return added

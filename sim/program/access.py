@@ -16,8 +16,8 @@ UNITS_PER_ACCESS = 4  # the machine has a row for each unit of an access: a vec4
 
 @frozen
 class Access:
-    """`space` is workgroup, storage, uniform, immediate, or index: of an index that is only looked at. All numbers are
-    in units of `unit` bytes. Texels are storage, what else is known of textures and samplers is uniform.
+    """`space` is workgroup, storage, uniform, immediate, or index: of an index or a length that is only looked at. All
+    numbers are in units of `unit` bytes. Texels are storage, what else is known of textures and samplers is uniform.
 
     `offset`: of the first unit in the variable, without the index. `stride`, `count`: of the index (stride 0: none;
     count None: the length of a runtime-sized array). `tail`: byte offset and byte stride of the variable's
