@@ -44,8 +44,8 @@ SOON = 1.0  # seconds; who waits longer is told how far it is
 
 @frozen
 class Options:
-    """`gpu`: compare with wgpu as well; `adapter`: which one; `device`: the profile that is charged for; `also`: more
-    of them, to set beside it.
+    """`gpu`: compare with wgpu as well; `adapter`: on which, see `gpu.parse_adapters`; `device`: the profile that is
+    charged for; `also`: more of them, to set beside it.
 
     `workgroups`: which of them run, as `sim.simulate` takes it; of a sample neither outputs nor counters are judged.
     `golden`: hold the run against its golden, where the manifest wants one; `update`: write it; `how`: how people ask
@@ -119,7 +119,8 @@ class LimitCheck:
 
 @frozen
 class Audit:
-    """All that is known of one case after running it. `seconds` by what was run. `devices`: several side by side."""
+    """All that is known of one case after running it. `adapters`: those that wgpu was to run it on. `seconds` by what
+    was run. `devices`: several side by side."""
 
     case: Case
     device: str
@@ -128,7 +129,7 @@ class Audit:
     counters: tuple[CounterCheck, ...]
     limits: tuple[LimitCheck, ...]
     findings: tuple[FindingCheck, ...]
-    adapter: gpu.AdapterInfo | None
+    adapters: tuple[gpu.AdapterInfo, ...]
     notes: tuple[str, ...]
     seconds: dict[str, float]
     devices: tuple[Charged, ...] = ()
@@ -137,6 +138,11 @@ class Audit:
     @property
     def subgroup_size(self) -> int:
         return self.run.device.subgroup_size
+
+    @property
+    def adapter(self) -> gpu.AdapterInfo | None:
+        """The first of them."""
+        return self.adapters[0] if self.adapters else None
 
     @property
     def likely(self) -> tuple[str, ...]:
@@ -174,10 +180,9 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         checks += [_against_reference(case, truth, name, run, run, "") for name in truth]
     else:
         notes.append("no reference to compare with: the manifest names none")
-    adapter = None
-    if options.gpu:
-        adapter, more = _against_gpu(case, run, truth, options, say, seconds, notes)
-        checks += more
+    adapters = _adapters(options, notes) if options.gpu else {}
+    for name in adapters:
+        checks += _against_gpu(case, run, truth, options.device, name, say, seconds, notes)
     devices = ()
     if options.also:
         devices = timed(seconds, "other devices", lambda: side_by_side(case, run, options.also, say, **how))
@@ -189,7 +194,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
         counters=_counter_checks(case, run.counters) if run.coverage.exact else (),
         limits=_limit_checks(case, run.pipeline, run.device),
         findings=tuple(FindingCheck(f, f.code in case.kernel.allow) for f in run.findings),
-        adapter=adapter,
+        adapters=tuple(adapters.values()),
         notes=tuple(notes),
         seconds=seconds,
         devices=devices,
@@ -279,20 +284,21 @@ def _reference(case: Case) -> references.Reference:
 
 
 def gpu_checks(
-    case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth, worst: int = 5, adapter: str | None = None
+    case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth | None, worst: int = 5, adapter: str | None = None
 ) -> list[OutputCheck]:
     """Every output bit for bit or by the manifest's rule. Where the kernel computes what no two implementations compute
-    alike, within derived bounds; and those whose bits are free against the reference, as the simulator's are.
+    alike, within derived bounds; and those whose bits are free against the reference, as the simulator's are, unless
+    there is none of what was run (`truth` is None).
 
     What the simulator says of the writers goes with the differences.
     """
     checks, kernel = [], case.kernel
     for var, theirs in on_gpu.outputs.items():
         name, where = case.name_of(var), f"wgpu on {on_gpu.adapter.name}"
-        if name in kernel.free:
+        if name in kernel.free and truth is not None:
             checks.append(_against_reference(case, truth, name, on_gpu, run, f" by {where}"))
             continue
-        derived = run.loose or kernel.rules.get(name) == DERIVED
+        derived = run.loose or name in kernel.free or kernel.rules.get(name) == DERIVED
         rule = kernel.gpu_rules.get(name, DERIVED if derived else EXACT)
         bound, doubts = (run.bounds[var], run.bounds.findings) if rule == DERIVED else (None, ())
         same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
@@ -344,34 +350,45 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts, likely)
 
 
-def _against_gpu(
-    case: Case, run: Any, truth: Truth, options: Options, say: Say, seconds: dict[str, float], notes: list[str]
-) -> tuple[gpu.AdapterInfo | None, list[OutputCheck]]:
+def _adapters(options: Options, notes: list[str]) -> dict[str | None, gpu.AdapterInfo]:
+    """The adapters to run on, by the names that they are asked for by."""
     try:
-        adapter = gpu.require_adapter(options.adapter)
+        return {name: gpu.require_adapter(name) for name in gpu.parse_adapters(options.adapter)}
     except NoAdapter as error:
         if options.require_gpu or options.adapter:
             raise
         notes.append(f"not compared with wgpu: {error}")
-        return None, []
+        return {}
+
+
+def _against_gpu(
+    case: Case,
+    run: Any,
+    truth: Truth,
+    device: str,
+    name: str | None,
+    say: Say,
+    seconds: dict[str, float],
+    notes: list[str],
+) -> list[OutputCheck]:
+    """A case, whose run as `device` this is, against the adapter of that name."""
+    adapter = gpu.require_adapter(name)
     if adapter.profile is None:
-        notes.append(
-            f"no device profile is known to round as {adapter.name} does; bits are compared under {options.device}"
-        )
-    profile = adapter.profile or options.device
+        notes.append(f"no device profile is known to round as {adapter.name} does; bits are compared under {device}")
+    profile = adapter.profile or device
     part = cut(case, run, adapter)
     if part is not case:
         notes.append(words(case, part, adapter))
     say(f"running on {adapter.name}")
     try:
-        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(part, options.adapter))
+        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(part, name))
     except (Lacking, TooLarge) as error:
         notes.append(f"not compared with wgpu: {error}")
-        return adapter, []
+        return []
     seconds.update(on_gpu.clocked)
-    if profile != options.device or part is not case:
+    if profile != device or part is not case:
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(part, profile, "none", say))
-    return adapter, gpu_checks(part, run, on_gpu, truth, adapter=options.adapter)
+    return gpu_checks(part, run, on_gpu, truth if part is case else None, adapter=name)
 
 
 def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:

@@ -267,7 +267,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     show_default=True,
     help="Device profile that is charged for and judged; more after commas are set beside it.",
 )
-@ADAPTER
+@ADAPTERS
 @click.option("--gpu/--no-gpu", default=True, show_default=True, help="Compare with wgpu, bit for bit.")
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, those that it calls heavy too.")
 @_workgroups
@@ -568,6 +568,8 @@ def _each(
                                 entries.append(entry(result))
                             else:
                                 show(console(), result)
+                        del result
+                    del case  # arrays may be large: they go before those of the next case are made
     except (UsageError, WgslError, MemoryError) as error:
         if as_json:
             click.echo(document(verb, entries, False, str(error)))

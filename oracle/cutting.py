@@ -1,8 +1,9 @@
 """Dispatches that would take a software adapter long are cut to a part of their grid, by a rule, and said to be.
 
-An adapter that is no GPU is given at most `MOST_FLOPS` floating-point operations, as the simulator has counted them:
-the longest axis of the grid is halved until that is so. The simulator runs the same part, and what both leave is
-compared whole. Kernels with outputs whose bits are free are held against a reference of it all, so they are not cut.
+An adapter that is no GPU is given at most `MOST_INSTRUCTIONS`, of all invocations and as the shader is written: the
+simulator has counted them, and they tell better than FLOPs how long such an adapter takes. The longest axis of the grid
+is halved until that is so. The simulator runs the same part, and what both leave is compared whole: outputs whose bits
+are free too, within the bounds that the simulator derives, for a reference is of the whole.
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from sim.instructions import by_class
+
 from .gpu import AdapterInfo
 from .kernels.manifest import Case
 
-MOST_FLOPS = 1 << 30
+MOST_INSTRUCTIONS = 1 << 31
 Grid = tuple[int, ...]
 
 
 def cut(case: Case, run: Any, adapter: AdapterInfo) -> Case:
     """What of a case, whose simulated run this is, an adapter is given."""
-    flops = int(run.counters["flops"])
-    if adapter.kind != "CPU" or flops <= MOST_FLOPS or case.kernel.free or prod(run.grid) == 1:
+    instructions = sum(lanes for _, lanes in by_class(run.instructions).values())
+    if adapter.kind != "CPU" or instructions <= MOST_INSTRUCTIONS or prod(run.grid) == 1:
         return case
-    return replace(case, grid=halved(run.grid, prod(run.grid) * MOST_FLOPS // flops))
+    return replace(case, grid=halved(run.grid, prod(run.grid) * MOST_INSTRUCTIONS // instructions))
 
 
 def words(case: Case, part: Case, adapter: AdapterInfo) -> str:
@@ -31,7 +34,7 @@ def words(case: Case, part: Case, adapter: AdapterInfo) -> str:
     ran, of = (f"{prod(each.grid):,}" for each in (part, case))
     return (
         f"{adapter.name} ran {ran} of {of} workgroups, held against the same ones here: "
-        f"a software adapter is given at most {MOST_FLOPS:,} floating-point operations"
+        f"a software adapter is given at most {MOST_INSTRUCTIONS:,} instructions"
     )
 
 

@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("bankshot", "WGSL kernels")
     for name, words in OPTIONS:
         group.addoption(name, action="store_true", help=words)
-    group.addoption("--bankshot-adapter", metavar="NAME", help="part of the wgpu adapter's name: llvmpipe, nvidia, ...")
+    group.addoption("--bankshot-adapter", metavar="NAME,...", help="parts of adapters' names or kinds; or all")
     group.addoption("--bankshot-device", metavar="NAME", help="profile that is charged for (ini: bankshot_device)")
     group.addoption("--bankshot-sarif", metavar="FILE", help="write what is wrong as SARIF 2.1.0")
     parser.addini("bankshot_device", "device profile that is charged for", default="nvidia")

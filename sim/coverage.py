@@ -30,4 +30,4 @@ class Coverage:
             return f"counters of {self.workgroups:,} workgroups from {self.ran:,} that ran{why}"
         if self.how == "sample":
             return f"a sample: {self.ran:,} of {self.workgroups:,} workgroups ran, of the others nothing is known"
-        return f"all {self.workgroups:,} workgroups ran{why}"
+        return f"all {self.workgroups:,} workgroups ran{why}" if self.workgroups > 1 else "the only workgroup ran"

@@ -2,8 +2,8 @@
 
 By classes, counters and all findings that hang on control flow and addresses come from one workgroup of each class
 (`launch.classes` has the proof). What hangs on data, and what workgroups do to each other, is looked for in a run of
-all of them, which counts nothing: numbers that are not finite, races in storage, what is touched. So the result is that of a
-run of all.
+all of them, which counts nothing: numbers that are not finite, races in storage, what is touched. So the result is that
+of a run of all.
 """
 
 from __future__ import annotations

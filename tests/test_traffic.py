@@ -93,3 +93,70 @@ def test_a_tile_moves_what_it_shares_once_for_each_workgroup():
 def test_without_charges_nothing_is_known_to_be_asked_for():
     _, found = traffic("y[id.x] = x[id.x];", probes="none")
     assert (found["x"].asked, found["x"].moved, found["x"].distinct) == (0, 0, 128)
+
+
+INDICES = {
+    "neighbours": np.arange(64),
+    "one for each vector": np.arange(64) // 16,
+    "backwards": 63 - np.arange(64),
+    "every other": 2 * np.arange(64),
+    "past the end": 230 + np.arange(64),
+    "scattered": np.random.default_rng(3).integers(0, 300, 64),
+}
+
+
+@pytest.mark.parametrize("kind", ["f32", "vec2f", "vec4f", "f16", "vec4h"])
+@pytest.mark.parametrize("pattern", INDICES)
+@pytest.mark.parametrize("active", [64, 21])
+def test_the_words_that_lanes_ask_for_are_those_that_are_touched(kind, pattern, active):
+    size = {"f32": 4, "vec2f": 8, "vec4f": 16, "f16": 2, "vec4h": 8}[kind]
+    source = f"""
+        {"enable f16;" if kind in ("f16", "vec4h") else ""}
+        @group(0) @binding(0) var<storage, read> x: array<{kind}>;
+        @group(0) @binding(1) var<storage, read_write> y: array<{kind}>;
+        @group(0) @binding(2) var<storage, read> at: array<u32>;
+        @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {{
+            if i < {active}u {{ y[i] = x[at[i]]; }}
+        }}"""
+    given = {
+        "x": np.zeros(256 * size, np.uint8),
+        "y": np.zeros(64 * size, np.uint8),
+        "at": INDICES[pattern].astype(np.uint32),
+    }
+    inside = INDICES[pattern][:active]
+    inside = inside[inside < 256]
+    words = {byte // 4 for index in inside.tolist() for byte in range(index * size, (index + 1) * size)}
+    for probes in ("counters", ("all", "touched")):  # in a run of its own, and in the one that looks for races
+        run = sim.simulate(source, grid=1, bindings=given, probes=probes)
+        found = {each.buffer: each.distinct for each in run.traffic}
+        assert found == {"x": 4 * len(words), "y": -(-active * size // 4) * 4, "at": 4 * active}
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "index", "elements"),
+    [
+        ("f32", 4, "64u * k + i", 3 * 64),
+        ("f32", 4, "200u + 64u * k + i", 256 - 200),
+        ("f32", 4, "8u * (i / 16u) + k", 4 * 3),
+        ("vec2f", 8, "8u * (i / 16u) + k", 4 * 3),
+        ("f16", 2, "64u * k + i", 3 * 64),
+        ("f16", 2, "1u + k + 0u * i", 4),  # two halves to a word: elements 0 to 3
+    ],
+)
+@pytest.mark.parametrize("last", [64, 60])
+def test_what_a_loop_touches_again_and_again(kind, size, index, elements, last):
+    source = f"""
+        {"enable f16;" if kind == "f16" else ""}
+        @group(0) @binding(0) var<storage, read> x: array<{kind}>;
+        @group(0) @binding(1) var<storage, read_write> y: array<{kind}>;
+        @group(0) @binding(2) var<uniform> turns: u32;
+        @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {{
+            var sum = {kind}();
+            if i < {last}u {{ for (var k = 0u; k < turns; k++) {{ sum += x[{index}]; }} }}
+            y[i] = sum;
+        }}"""
+    given = {"x": np.zeros(256 * size, np.uint8), "y": np.zeros(64 * size, np.uint8), "turns": np.uint32(3)}
+    run = sim.simulate(source, grid=1, bindings=given, probes=("sectors", "touched"))
+    found = {each.buffer: each.distinct for each in run.traffic}
+    lost = {"64u * k + i": 3 * (64 - last)}.get(index, 0)
+    assert found["x"] == (elements - lost) * size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -43,16 +44,38 @@ _DTYPES = {WHOLE: np.uint32, COUNTER: np.uint32, SINGLE: np.float32, HALF: np.fl
 def differences(binding: str, codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> list[Difference]:
     """Where two outputs differ, one record for each kind of element. Any NaN equals any other; padding is nothing."""
     found = []
+    for code, chosen, a, b, differ in _kinds(codes, ours, theirs):
+        if differ.any():
+            places = 2 * np.flatnonzero(chosen)[:: a.itemsize // 2]
+            found.append(_difference(binding, code, places, a, b, differ))
+    return found
+
+
+def bounds_of(codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray, bound: np.ndarray) -> np.ndarray | None:
+    """The bounds of the elements that differ, `bound` being those of all 32-bit words; None where one is beyond its."""
+    found = []
+    for _, chosen, a, b, differ in _kinds(codes, ours, theirs):
+        most = np.repeat(bound, 2)[chosen][:: a.itemsize // 2]
+        with np.errstate(invalid="ignore"):
+            error = np.abs(a.astype(np.float64) - b.astype(np.float64))
+        if (differ & ~(error <= most) & ~np.isinf(most)).any():
+            return None
+        found.append(most[differ])
+    return np.concatenate(found)
+
+
+Kind = tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _kinds(codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> Iterator[Kind]:
+    """Of each kind of element: its code, which two bytes belong to it, those of both sides, and which differ."""
     for code, dtype in _DTYPES.items():
         chosen = codes == code
         a, b = (x.view(np.uint16)[chosen].view(dtype) for x in (ours, theirs))
         differ = bits_of(a) != bits_of(b)
         if dtype in (np.float32, np.float16):
             differ &= ~(np.isnan(a) & np.isnan(b))
-        if differ.any():
-            places = 2 * np.flatnonzero(chosen)[:: a.itemsize // 2]
-            found.append(_difference(binding, code, places, a, b, differ))
-    return found
+        yield code, chosen, a, b, differ
 
 
 def texels(binding: str, type_: t.Texture, ours: np.ndarray, theirs: np.ndarray) -> list[Difference]:

@@ -22,7 +22,7 @@ from ..diagnosis.reruns import ORDERS, place
 from ..errors import GpuError
 from ..kernels.reflect import builtin_names, has_float_arithmetic, inexact_builtins
 from . import invented
-from .difference import Difference
+from .difference import Difference, bounds_of
 from .invented import HALF, SINGLE, STEP, Recipe
 
 # Largest error / largest magnitude in the binding (of normalized formats: steps) that is put down to rounding. WGSL
@@ -210,6 +210,28 @@ def _nudged(entry: Tried, run: Run) -> dict[str, np.ndarray]:
     return made
 
 
+def _bounded(finite: bool) -> Callable[[Tried, Run, Outputs, Found], str | None]:
+    """All differences are within the bounds that follow from WGSL's accuracy table, which are finite there, or not all
+    of them."""
+
+    def look(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+        types = {v.name: type_ for v, type_ in entry.pipeline.store_types.items()}
+        if any(isinstance(types[d.binding], t.Texture) for d in found):
+            return None
+        bounds = [
+            bounds_of(invented.layout(types[name], ours.recipe), ours.result.outputs[name], theirs[name], bound)
+            for name, bound in ours.result.bounds.items()
+        ]
+        if any(each is None for each in bounds):
+            return None
+        endless = sum(int(np.isinf(each).sum()) for each in bounds if each is not None)
+        if finite:
+            return None if endless else "the error bounds of what it computes allow it"
+        return f"WGSL does not say how far off {endless:,} of the elements that differ may be"
+
+    return look
+
+
 EVIDENCE: tuple[tuple[str, Callable[[Tried, Run, Outputs, Found], str | None]], ...] = (
     ("explained", _finding("out-of-bounds")),
     ("explained", _finding("barrier-divergence")),
@@ -221,4 +243,6 @@ EVIDENCE: tuple[tuple[str, Callable[[Tried, Run, Outputs, Found], str | None]], 
     ("explained", _races),
     ("explained", _order),
     ("explained", _amplified),
+    ("within", _bounded(finite=True)),
+    ("explained", _bounded(finite=False)),
 )

@@ -7,12 +7,13 @@ before those, and what explains all elements before what explains some.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sim.wgsl.records import frozen
 
 from . import adapters, layouts, reruns, shapes, terms
 from .mismatch import MOST, UNKNOWN, Diagnosis, Mismatch
+from .patience import OutOfTime
 
 # What a row needs: elements that are expected, and not only their digest; a reference as well; to be against it.
 DIGEST, ELEMENTS, REFERENCE, TRUTH = range(4)
@@ -29,14 +30,16 @@ class Class:
     needs: int = ELEMENTS
 
 
+UNREAD = Class("missing term", "the kernel, with an input changed", terms.unread, REFERENCE)
 CLASSES = (
+    Class("endless loop", "nothing, it is a finding", reruns.finding("endless-loop"), DIGEST),  # as others would be
     Class("out-of-bounds policy", "other policies", reruns.decides("out-of-bounds", ALL), DIGEST),
     Class("tail mask", "the kernel, with a dim a multiple of 64 or 256", shapes.tail, TRUTH),
     Class("race", "other orders of invocations", reruns.decides("race", MOST), DIGEST),
     Class("uninitialised memory", "NaNs in workgroup memory", reruns.unwritten_memory, DIGEST),
     Class("race", "the GPU, twice", adapters.unsteady),
     Class("uninitialised memory", "the GPU, with a text that zeroes workgroup memory", adapters.not_zeroed),
-    Class("missing term", "the kernel, with an input changed", terms.unread, REFERENCE),
+    UNREAD,
     Class("subgroup size", "subgroups of other sizes", reruns.subgroup_size, DIGEST),
     Class("fma contraction", "products and sums fused otherwise", reruns.contraction, DIGEST),
     Class("f16 rounding", "f32 for f16, in text and data", reruns.half_precision, DIGEST),
@@ -71,16 +74,28 @@ OF_FINDINGS = {
 
 def diagnose(m: Mismatch) -> Diagnosis:
     """The likely class of a mismatch."""
-    endless = m.found("endless-loop")
-    if endless is not None:  # and so would be every other run
-        return Diagnosis(OF_FINDINGS["endless-loop"], reruns.place(endless))
     rows = [row for row in CLASSES if row.needs <= _given(m)]
+    found, late = explain(m, rows)
+    if found is None:
+        tried = len({row.name for row in rows} - set(late))
+        words = f"cause unknown: of {tried} classes, each tried by running again, none explains it"
+        found = Diagnosis(UNKNOWN, words)
+    return found.but(late, m.patience.seconds)
+
+
+def explain(m: Mismatch, rows: Iterable[Class]) -> tuple[Diagnosis | None, tuple[str, ...]]:
+    """What the first row that explains a mismatch says; and the classes, of those before, that there was no time for.
+    Rows that run nothing are looked at all the same."""
+    late: dict[str, None] = {}
     for row in rows:
-        evidence = row.look(m)
+        try:
+            evidence = row.look(m)
+        except OutOfTime:
+            late[row.name] = None
+            continue
         if evidence is not None:
-            return Diagnosis(row.name, evidence)
-    tried = len({row.name for row in rows})
-    return Diagnosis(UNKNOWN, f"cause unknown: of {tried} classes, each tried by running again, none explains it")
+            return Diagnosis(row.name, evidence), tuple(late)
+    return None, tuple(late)
 
 
 def _given(m: Mismatch) -> int:

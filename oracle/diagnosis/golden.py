@@ -11,9 +11,9 @@ import numpy as np
 from ..goldens import store as goldens
 from ..kernels.manifest import Case
 from ..references import Reference
-from . import terms
-from .classes import cost, diagnose
+from .classes import UNREAD, cost, diagnose, explain
 from .mismatch import Diagnosis, Mismatch
+from .patience import Patience
 
 
 def golden_cause(
@@ -26,7 +26,10 @@ def golden_cause(
             return diagnose(m)
     if wrong:
         return None
-    return _unread(case, run, reference) or cost(old.counters, run.counters)
+    patience = Patience()
+    unread, late = _unread(case, run, reference, patience)
+    found = unread or cost(old.counters, run.counters)
+    return found and found.but(late, patience.seconds)
 
 
 def _mismatches(case: Case, run: Any, reference: Reference | None, old: goldens.Golden) -> Iterator[Mismatch]:
@@ -47,14 +50,19 @@ def _has_digest(digest: str, values: np.ndarray) -> bool:
     return goldens.digest(values) == digest
 
 
-def _unread(case: Case, run: Any, reference: Reference | None) -> Diagnosis | None:
-    """Of outputs that are right within their bounds: whether an input that hardly matters is no longer read."""
+def _unread(
+    case: Case, run: Any, reference: Reference | None, patience: Patience
+) -> tuple[Diagnosis | None, tuple[str, ...]]:
+    """Of outputs that are right within their bounds: whether an input that hardly matters is no longer read; or that
+    there was no time to see."""
     for binding in case.kernel.bindings:
         now = run.outputs.get(binding.var)
         if reference is None or not isinstance(now, np.ndarray):
             continue
-        every = Mismatch(case, run, binding.name, now, reference=reference, same=lambda values: False)
-        evidence = terms.unread(every)
-        if evidence is not None:
-            return Diagnosis("missing term", evidence)
-    return None
+        every = Mismatch(
+            case, run, binding.name, now, reference=reference, same=lambda values: False, patience=patience
+        )
+        found, late = explain(every, [UNREAD])
+        if found or late:
+            return found, late
+    return None, ()

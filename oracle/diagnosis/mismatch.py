@@ -7,7 +7,8 @@ reason. `explained`: is this what the kernel left in the elements that are wrong
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..compare import DERIVED, EXACT, Rule, bits_of, rejected
 from ..errors import UsageError
 from ..kernels.manifest import Case
 from ..references import Expected, Reference
+from .patience import Patience
 
 BUDGET = 1 << 24  # backward jumps of a batch of workgroups: a change may make a loop endless
 MOST = 0.9  # share of the wrong elements that an explanation is to cover: others may be wrong for what comes of it
@@ -35,6 +37,11 @@ class Diagnosis:
     def __str__(self) -> str:
         return self.evidence if self.name == UNKNOWN else f"likely {self.name}: {self.evidence}"
 
+    def but(self, late: Collection[str], seconds: float) -> Diagnosis:
+        """The same, with a word of the classes that there was no time for."""
+        words = f"{self.evidence}; not tried within {seconds:g} s: {', '.join(late)}"
+        return Diagnosis(self.name, words) if late else self
+
 
 UNKNOWN = "unknown"
 
@@ -46,6 +53,8 @@ class Mismatch:
     `expected` has the shape of the output; `bound` goes with `rule`. `truth`: it is what the reference gives; `golden`:
     another text made it. `same`: where only a digest is left of it, whether an output has that; `expected` is then the
     output itself. `on_gpu`: where it is a GPU's, the output of a text of WGSL there, or of the case's own.
+
+    All that runs or asks again raises `OutOfTime` when `patience` is at its end.
     """
 
     case: Case
@@ -59,6 +68,7 @@ class Mismatch:
     golden: bool = False
     same: Callable[[np.ndarray], bool] | None = None
     on_gpu: Callable[[str | None], np.ndarray] | None = None
+    patience: Patience = field(default_factory=Patience)
 
     @property
     def var(self) -> str:
@@ -104,13 +114,21 @@ class Mismatch:
         Raises `WgslError`."""
         import sim
 
+        self.patience.check()
         usual = {"probes": "none", "replay": False, "device": self.run.device, "budget": BUDGET}
+        usual["progress"] = self.patience.check
         launch = (case or self.case).launch
         return sim.simulate(module or self.run.pipeline.module, **{**launch, **usual, **options})
 
     def values(self, **changes: Any) -> np.ndarray:
         """The output of another run, see `again`."""
         return self.again(**changes).outputs[self.var].reshape(self.expected.shape)
+
+    def there(self, text: str | None = None) -> np.ndarray:
+        """The output of another run on the GPU, of a text or of the case's own. Raises `GpuError`."""
+        assert self.on_gpu is not None
+        self.patience.check()
+        return self.on_gpu(text).reshape(self.expected.shape)
 
     def agrees(self, values: np.ndarray) -> bool:
         if self.same is not None:
@@ -136,6 +154,7 @@ class Mismatch:
         """What the reference gives for some other arrays; None where it has nothing to say."""
         if self.reference is None:
             return None
+        self.patience.check()
         case = case or self.case
         try:
             with np.errstate(all="ignore"):

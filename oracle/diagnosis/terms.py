@@ -184,6 +184,7 @@ def wrong_kernel(m: Mismatch) -> str | None:
     for name, reference in registered().items():
         if name == m.case.kernel.reference:
             continue
+        m.patience.check()
         truth = _tried(reference, m.case.arrays, m.case.shape.dims).get(m.output)
         if truth is not None and m.explained(truth.value, truth.bound):
             return f"{m.those} are what reference {name} gives"

@@ -76,7 +76,8 @@ class _Buffer:
             raise UsageError(f"binding {slot.name} holds {size} bytes, WebGPU wants a multiple of 4 above 0")
         most = device.limits[f"max-{slot.kind.partition('-')[0]}-buffer-binding-size"]
         if size > most:
-            raise TooLarge(f"binding {slot.name} holds {size:,} bytes, and the adapter binds {most:,} at most")
+            adapter = device.adapter.info["device"]
+            raise TooLarge(f"binding {slot.name} holds {size:,} bytes, and {adapter} binds {most:,} at most")
         self._queue, self._data, self._written = device.queue, data, slot.kind == "storage-write"
         use = "UNIFORM" if slot.kind == "uniform" else "STORAGE"
         self._buffer = device.create_buffer(size=size, usage=f"{use}|COPY_DST|COPY_SRC")

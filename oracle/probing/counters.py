@@ -27,17 +27,18 @@ from ..errors import UsageError
 from ..kernels.manifest import Case
 from ..kernels.reflect import check_module
 from .instrument import (
+    HEADER_WORDS,
     LOG,
     MOST_LANES,
     MOST_PROBES,
-    MOST_WORKGROUPS,
     ROW_WORDS,
     Instrumented,
     Probe,
     instrument,
+    workgroup_shift,
 )
 
-ROWS_PER_PASS = 1 << 22  # 64 MiB, half of what WebGPU lets a storage buffer bind by default
+ROWS_PER_PASS = (1 << 23) - 1  # with their header, what WebGPU lets a storage buffer bind by default: 128 MiB
 ROWS_PLANNED = ROWS_PER_PASS // 2  # workgroups are not all alike
 ROWS_IN_ALL = 1 << 24
 SITES_PER_PASS = MOST_PROBES // 4  # a store to a swizzle is one site, and a probe for each component
@@ -104,12 +105,13 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
     """The case and its simulated run, on a part of the grid whose log is not too long: both sides run the same part.
 
     The longest axis is halved until that is so, taking all workgroups for alike; one is counted however long it takes.
+    Of what is compared every workgroup has run here; to see how long a log is, one of each class is enough.
     """
     from ..audit import simulate
 
     cut = False
     while True:
-        run = simulate(case, device, PROBES, say)
+        run = simulate(case, device, PROBES, say, workgroups="classes")
         if run.device.merge_adjacent:
             raise UsageError(f"--counters: accesses are recorded as written, and {device} merges adjacent ones")
         rows = sum(row.active_lanes for row in run.sites)
@@ -117,7 +119,7 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
             raise UsageError(f"{case.kernel.name}: workgroups over {MOST_LANES} invocations cannot be recorded")
         workgroups = math.prod(run.grid)
         if rows <= ROWS_IN_ALL or workgroups == 1:
-            return case, run, cut
+            return case, run if run.coverage.how == "all" else simulate(case, device, PROBES, say), cut
         case, cut = replace(case, grid=halved(run.grid, workgroups * ROWS_IN_ALL // rows)), True
 
 
@@ -143,13 +145,13 @@ def _record(
     case: Case, run: Any, instrumented: Instrumented, wanted: list[int], adapter: str | None, say: Say
 ) -> Iterator[tuple[NDArray[np.uint32], dict[Any, Any]]]:
     """Rows of some workgroups at a time, `[rows, 5]`: workgroup, then the words of a row; and the outputs."""
-    workgroups = math.prod(run.grid)
+    workgroups, shift = math.prod(run.grid), workgroup_shift(_lanes(run))
     rows = max(1, sum(run.sites[number].active_lanes for number in wanted))
-    each = min(workgroups, MOST_WORKGROUPS, max(1, ROWS_PLANNED * workgroups // rows))
+    each = min(workgroups, 1 << (32 - shift), max(1, ROWS_PLANNED * workgroups // rows))
     for first in range(0, workgroups, each):
         say(f"counting on the GPU, {100 * first // workgroups}%")
         room = min(ROWS_PER_PASS, 4 * rows * each // workgroups + 1024)
-        log = np.zeros(instrumented.rows_offset // 4 + ROW_WORDS * room, np.uint32)
+        log = np.zeros(HEADER_WORDS + ROW_WORDS * room, np.uint32)
         log[1:4] = first, each, room
         outputs = _on_gpu(case, run, instrumented.text, [instrumented], {LOG: log}, adapter)
         log = outputs.pop(LOG)
@@ -157,8 +159,8 @@ def _record(
         if used > room:
             title = f"{case.kernel.name} {case.shape}"
             raise UsageError(f"{title}: the GPU made {used:,} rows where {room:,} fit; choose a smaller shape")
-        body = log[instrumented.rows_offset // 4 :][: used * ROW_WORDS].reshape(used, ROW_WORDS)
-        yield np.column_stack([(body[:, 0] >> 22) + np.uint32(first), body]), outputs
+        body = log[HEADER_WORDS:][: used * ROW_WORDS].reshape(used, ROW_WORDS)
+        yield np.column_stack([(body[:, 0] >> shift) + np.uint32(first), body]), outputs
 
 
 def _on_gpu(
@@ -191,7 +193,7 @@ def charge(
     """
     size = device.subgroup_size
     subgroups = -(-lanes // size)
-    lane = (rows[:, 1] >> 12) & (MOST_LANES - 1)
+    lane = (rows[:, 1] & np.uint32((1 << workgroup_shift(lanes)) - 1)) >> 12
     subgroup = rows[:, 0].astype(np.uint64) * subgroups + lane // size
     path = rows[:, 2].astype(np.uint64) << np.uint64(32) | rows[:, 3]
     for number, part in _grouped(rows[:, 1] & np.uint32(MOST_PROBES - 1)):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from sim.program.sites import Site
@@ -29,11 +30,16 @@ from ..errors import UsageError
 from .wgsl import FUNCTION, HEAD, INPUTS, LOOP, TEXEL
 
 LOG = "bankshot_log"
-HEADER_WORDS = 4  # rows used, first workgroup, workgroups, room
+HEADER_WORDS = 4  # of the log, before its rows: rows used, first workgroup, workgroups, room
 ROW_WORDS = 4
-MOST_PROBES, MOST_WORKGROUPS, MOST_LANES = 1 << 12, 1 << 10, 1 << 10  # what the first word of a row can tell apart
+MOST_PROBES, MOST_LANES = 1 << 12, 1 << 10  # what the first word of a row can tell apart, besides workgroups
 _SPACES = ("workgroup", "storage", "uniform")
 _MUCH = 1 << 20  # below any place in the text
+
+
+def workgroup_shift(lanes: int) -> int:
+    """Where the workgroup begins in the first word of a row: below lie the lane, of so many, and the probe."""
+    return 12 + (lanes - 1).bit_length()
 
 
 @frozen
@@ -55,16 +61,6 @@ class Instrumented:
     probes: tuple[Probe, ...]
     group: int
     binding: int
-
-    @property
-    def counts_offset(self) -> int:
-        """Byte offset in the log of one u32 per probe: how many invocations passed it, of all workgroups."""
-        return HEADER_WORDS * 4
-
-    @property
-    def rows_offset(self) -> int:
-        """Byte offset in the log of the first row."""
-        return (self.counts_offset + 4 * len(self.probes) + 15) // 16 * 16
 
 
 def instrument(pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int] | None = None) -> Instrumented:
@@ -170,7 +166,8 @@ class _Writer:
             raise UsageError(f"the shader has {len(self._probes)} places to count, at most {MOST_PROBES} can be")
         group, binding = self._place()
         probes = tuple(self._probes)
-        head = HEAD.format(group=group, binding=binding, probes=max(1, len(probes)), log=LOG)
+        shift = workgroup_shift(prod(self._pipeline.workgroup_size))
+        head = HEAD.format(group=group, binding=binding, shift=shift, log=LOG)
         text = "\n".join([self._edits.apply(self._text), head, *self._made, ""])
         return Instrumented(text, probes, group, binding)
 

@@ -21,7 +21,7 @@ from sim.wgsl.records import frozen
 from ..errors import UsageError
 from ..kernels.manifest import Case
 from ..kernels.reflect import check_module
-from .instrument import LOG, MOST_LANES, MOST_PROBES, ROW_WORDS, Probe, instrument
+from .instrument import HEADER_WORDS, LOG, MOST_LANES, MOST_PROBES, ROW_WORDS, Probe, instrument
 
 _PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 _MOST_ROWS = 1 << 22
@@ -107,7 +107,7 @@ def record(
     """Run the kernel of `run`, which is one of `case`, in a grid, with probes at the sites `wanted` (None: all), and
     record `most` rows of one workgroup. Raises `UsageError` where the kernel takes no probes."""
     probed = instrument(run.pipeline, run.program.sites, wanted)
-    log = np.zeros(probed.rows_offset // 4 + ROW_WORDS * most, np.uint32)
+    log = np.zeros(HEADER_WORDS + ROW_WORDS * most, np.uint32)
     x, y, z = workgroup
     log[1:4] = (z * grid[1] + y) * grid[0] + x, 1, most
     out = sim.simulate(
@@ -121,7 +121,7 @@ def record(
     )
     words = out.outputs[LOG]
     used = min(int(words[0]), most)
-    rows = words[probed.rows_offset // 4 :][: used * ROW_WORDS].reshape(used, ROW_WORDS)
+    rows = words[HEADER_WORDS:][: used * ROW_WORDS].reshape(used, ROW_WORDS)
     return Log(rows, probed.probes, int(words[0]) - used)
 
 

@@ -8,7 +8,6 @@ struct BankshotLog {{
     first: u32,
     workgroups: u32,
     room: u32,
-    passed: array<atomic<u32>, {probes}>,
     rows: array<vec4<u32>>,
 }}
 @group({group}) @binding({binding}) var<storage, read_write> {log}: BankshotLog;
@@ -18,10 +17,9 @@ var<private> bankshot_logs: bool;
 fn bankshot_start(group: vec3<u32>, grid: vec3<u32>, lane: u32) {{
     let number = (group.z * grid.y + group.y) * grid.x + group.x;
     bankshot_logs = number - {log}.first < {log}.workgroups;
-    bankshot_who = ((number - {log}.first) << 22u) | (lane << 12u);
+    bankshot_who = ((number - {log}.first) << {shift}u) | (lane << 12u);
 }}
 fn bankshot_row(probe: u32, address: u32) {{
-    atomicAdd(&{log}.passed[probe], 1u);
     if bankshot_logs {{
         let row = atomicAdd(&{log}.used, 1u);
         if row < {log}.room {{ {log}.rows[row] = vec4<u32>(bankshot_who | probe, bankshot_path, address); }}

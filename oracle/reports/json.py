@@ -55,6 +55,7 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "findings": [_finding_entry(item.finding, item.allowed) for item in audit.findings],
         "silenced": [_finding_entry(f, allowed=True) for f in audit.run.silenced],
         "gpu": adapter_entry(audit.adapter),
+        "gpus": [adapter_entry(adapter) for adapter in audit.adapters],
         "devices": [_device_entry(charged) for charged in audit.devices],
         "likely": list(audit.likely),
         "golden": None if audit.golden is None else _golden_entry(audit.golden),

@@ -77,7 +77,7 @@ def entry_of(audit: Audit) -> Entry:
         title=f"{audit.case.kernel.name} {audit.case.shape}".strip(),
         ok=audit.ok,
         figures=figures_of(audit.run.counters),
-        adapter=None if audit.adapter is None else audit.adapter.name,
+        adapter=", ".join(adapter.name for adapter in audit.adapters) or None,
         remarks=tuple(_remarks(audit)),
     )
 

@@ -99,8 +99,8 @@ def show_audit(out: Console, audit: Audit, style: str) -> None:
     _checks(out, audit)
     for note in audit.notes:
         _say(out, f"  note: {note}")
-    if audit.adapter:
-        _say(out, f"  GPU: {audit.adapter}")
+    for adapter in audit.adapters:
+        _say(out, f"  GPU: {adapter}")
     out.print()
     out.print(_totals({**audit.run.counters, **useful(audit.run)}))
     _say(out, f"  {audit.run.coverage}", "dim")

@@ -93,8 +93,9 @@ class Launch:
         self.how = how
         arena = arena or make_arena(bound)
         self._places, self.storage = arena.places, arena.words
-        watched = any(probe.kind in ("writers", "touched") for probe in program.probes)
-        self.writers = np.zeros(len(self.storage) if watched else 1, np.int64)
+        kinds, words = {probe.kind for probe in program.probes}, len(self.storage)
+        self._writers = np.zeros(words if "writers" in kinds else 1, np.int64)
+        self._touched = np.zeros(words if "touched" in kinds else 1, np.uint8)
         self._lanes = prod(program.workgroup_size)
         self._strand = self._strand_lanes()
         lanes = program.together * self._strand
@@ -111,7 +112,7 @@ class Launch:
 
     def writer(self, bound: Bound, byte: int) -> int | None:
         """The invocation, counted through the grid, that stored to this byte last."""
-        number = int(self.writers[(self._places[bound.variable.name] + byte) // 4])
+        number = int(self._writers[(self._places[bound.variable.name] + byte) // 4])
         if not number:
             return None
         place, lane = divmod(number - 1, self._lanes)
@@ -119,11 +120,11 @@ class Launch:
 
     def take_touched(self) -> dict[str, int]:
         """Bytes of each storage buffer that were accessed, in whole words; of a launch with the probe `touched`, once:
-        what it noted is larger than the buffers, and is let go."""
-        noted, self.writers = self.writers, np.zeros(1, np.int64)
+        what it noted is let go."""
+        noted, self._touched = self._touched, np.zeros(1, np.uint8)
         return {b.variable.name: self._noted(noted, b) for b in self._bound if b.variable.space == "storage"}
 
-    def _noted(self, noted: NDArray[np.int64], bound: Bound) -> int:
+    def _noted(self, noted: NDArray[np.uint8], bound: Bound) -> int:
         first, size = self._places[bound.variable.name] // 4, len(bound.data)
         return min(size, 4 * int(np.count_nonzero(noted[first : first + -(-size // 4)])))
 
@@ -340,7 +341,7 @@ class Launch:
         program = self.program
         limit = 0 if self.how.trace is None else self.how.trace.limit
         counts = (len(program.probes), self._width, len(program.runs), len(program.inspected))
-        probes = make_probes(*counts, self.writers, self._watched(), limit, program.margins)
+        probes = make_probes(*counts, self._writers, self._touched, self._watched(), limit, program.margins)
         for slot, probe in enumerate(program.probes):
             self._rule(probe, probes.rules[slot], probes.orders[slot])
         return probes

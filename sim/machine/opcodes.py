@@ -60,7 +60,8 @@ MACHINE_OPS = (
     ("banks", "shared wavefronts of the access"),
     ("sectors", "global sectors of the access"),
     ("bounds", "addresses past the end of the access"),
-    ("writers", "who accesses this last"),
+    ("writers", "who stores here last"),
+    ("touched", "that this is accessed"),
     ("watch_read", "races of a load, and words that nobody wrote"),
     ("watch_write", "races of the store of unit D"),
     ("watch_order", "what is unordered without the barrier that is ignored; D is 1 for a store"),
@@ -76,9 +77,8 @@ LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, TILE, ADD_UP, FIRST_ATOMIC 
 TILES = (TILE, ADD_UP)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
-COUNT, BANKS, SECTORS, BOUNDS, WRITERS, WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, MARGIN, TRACE = range(
-    FIRST_PROBE, FIRST_PROBE + 12
-)
+COUNT, BANKS, SECTORS, BOUNDS, WRITERS, TOUCHED = range(FIRST_PROBE, FIRST_PROBE + 6)
+WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, MARGIN, TRACE = range(FIRST_PROBE + 6, FIRST_PROBE + 13)
 WATCHES = (WATCH_READ, WATCH_WRITE, WATCH_ORDER)
 SCALAR = 64  # scalar operations are numbered from here
 TILED = ("mad_f32", "fma_f32")  # those that tiles are made of

@@ -16,9 +16,9 @@ from . import layout as at
 from . import opcodes as op
 from .checks import all_finite, check
 from .jit import compiled, inlined, part
-from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORD
+from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORD
 from .lending import borrower
-from .memory import highest_of, shared_part
+from .memory import highest_of, inside, shared_part
 from .ordering import watch_order
 from .reach import margin, reach
 from .records import make_probes
@@ -31,7 +31,8 @@ _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
 _atomic_wavefronts, _atomic_sectors = compiled(rules.atomic_wavefronts), compiled(rules.atomic_sectors)
 
 
-PROBES = typeof(make_probes(1, 1, 1, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), 0, 0))
+_NONE = np.zeros(1, np.int64)
+PROBES = typeof(make_probes(1, 1, 1, 1, _NONE, np.zeros(1, np.uint8), _NONE, 0, 0))
 _borrowed = borrower(PROBES)
 
 
@@ -230,7 +231,7 @@ def outside(regs, row, extra, limit, config, workgroup, together, found):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG)
 def note_writers(regs, row, config, entry, workgroup, together, lent):
-    """Remember who accesses what, lane by lane in the order in which they do."""
+    """Remember who stores where, lane by lane in the order in which they do."""
     p = _borrowed(lent)
     size, half, words = config[at.LANES], entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
@@ -242,6 +243,42 @@ def note_writers(regs, row, config, entry, workgroup, together, lent):
                 p.writers[word] = 1 + workgroup * size + lane
 
 
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, TABLE, LONG, LONG)
+def note_touched(regs, row, config, entry, patterns, together, lent):
+    """Remember which words are accessed: of vectors of lanes that are neighbours, or all in one place, at once."""
+    p = _borrowed(lent)
+    addresses, mask = regs[row[2]], p.ones if row[6] < 0 else regs[row[6]]
+    extra, limit, lanes = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT]), together * config[at.LANES]
+    shape = patterns[row[2], at.SHAPE] if row[1] == 1 and inside(patterns[row[2]], extra, entry) else at.SCATTERED
+    if shape in (at.BLOCKS, at.CONSECUTIVE) and lanes % at.VECTOR_LANES == 0 and all_ones(mask, lanes):
+        further = np.uint32(at.VECTOR_LANES - 1 if shape == at.CONSECUTIVE else 0)
+        for start in range(0, lanes, at.VECTOR_LANES):
+            here = np.uint32(addresses[start] + extra)
+            touch(p.touched, entry, here, np.uint32(here + further))
+        return
+    for lane in range(lanes):
+        here = np.uint32(addresses[lane] + extra)
+        if here <= limit and mask[lane] != 0:
+            touch(p.touched, entry, here, here)
+
+
+@inlined
+def all_ones(mask, lanes):
+    """Whether every lane is active."""
+    active = np.uint32(1)
+    for lane in range(lanes):
+        active &= mask[lane]
+    return active == 1
+
+
+@inlined
+def touch(touched, entry, low, high):
+    """Mark the words of accesses at these addresses and between."""
+    half, base = entry[at.UNIT] == 2, entry[at.BASE]
+    for word in range((base + low) >> half, ((base + high + entry[at.UNITS] - 1) >> half) + 1):
+        touched[word] = 1
+
+
 @inlined
 def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, p, lent, watch, lent_watch):
     """One probe instruction. `lent`, `lent_watch`: where the records are that stand before them."""
@@ -251,6 +288,8 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
         trace(regs, row, config, access, workgroup, together, p.watched, p.notes)
     elif row[0] == op.WRITERS:
         note_writers(regs, row, config, access[row[5]], workgroup, together, lent)
+    elif row[0] == op.TOUCHED:
+        note_touched(regs, row, config, access[row[5]], patterns, together, lent)
     elif row[0] == op.BOUNDS:
         bounds(regs, row, access[row[5]], config, patterns, workgroup, together, p)
     elif row[0] == op.WATCH_READ:

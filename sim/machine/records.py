@@ -41,7 +41,8 @@ class Probes(NamedTuple):
     addresses: NDArray[np.uint32]  # [n, w]
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
-    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that accessed it last, workgroup by workgroup
+    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
+    touched: NDArray[np.uint8]  # [words of storage, or 1] which were accessed
     checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
     watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
     notes: NDArray[np.int64]  # [n, NOTE_SIZE] what they wrote
@@ -56,6 +57,7 @@ def make_probes(
     runs: int,
     checks: int,
     writers: NDArray[np.int64],
+    touched: NDArray[np.uint8],
     watched: NDArray[np.int64],
     notes: int,
     margins: int,
@@ -85,6 +87,7 @@ def make_probes(
         masks=lanes_of(count),
         last=numbers(count, at.TALLY_SIZE),
         writers=writers,
+        touched=touched,
         checks=numbers(max(1, checks), at.CHECK_SIZE),
         watched=watched,
         notes=numbers(notes + 1, at.NOTE_SIZE),

@@ -594,7 +594,7 @@ ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "tex
 _CHARGED = ("banks", "sectors")
 _PROBES = {
     **{"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "reach": op.REACH},
-    **{"writers": op.WRITERS, "touched": op.WRITERS},
+    **{"writers": op.WRITERS, "touched": op.TOUCHED},
 }
 
 

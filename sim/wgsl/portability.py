@@ -1,9 +1,9 @@
 """What a valid shader runs into elsewhere: one row of `ROWS` per note.
 
-Warnings are what an implementation in wide use refuses, though the specification allows it; the hint says how to write
-it for everybody. That implementation is naga, which wgpu and Firefox translate shaders with, as of wgpu 29 (wgpu-py
-0.32). Information is what the host must ask for: features, optional parts of the language, limits beyond WebGPU's
-defaults. `tests/oracle/test_portability.py` holds every row against the real thing.
+Warnings are what an implementation in wide use refuses, or does otherwise, though the specification allows it; the
+hint says how to write it for everybody. That implementation is naga, which wgpu and Firefox translate shaders with, as
+of wgpu 29 (wgpu-py 0.32). Information is what the host must ask for: features, optional parts of the language, limits
+beyond WebGPU's defaults. `tests/oracle/test_portability.py` holds every row against the real thing.
 
 The other way round, `ACCEPTED` are errors of ours that naga does not make: such a shader runs under wgpu, and in no
 browser that follows the specification.
@@ -23,6 +23,7 @@ from .diagnostics import Diagnostic, Note, WgslError
 from .parser import parse
 from .records import frozen
 from .source import Span
+from .stale import read_first
 
 Place = tuple[Span, str]  # and a word for the message
 
@@ -240,6 +241,11 @@ def _swizzle_assignments(subject: Subject) -> Iterator[Place]:
             yield target.span, "xyzw"[target.components[0]]
 
 
+def _kept_values(subject: Subject) -> Iterator[Place]:
+    for function in subject.module.functions.values():
+        yield from ((variable.span, variable.name) for variable in read_first(function))
+
+
 def _builtin_values(subject: Subject) -> Iterator[Place]:
     for function in subject.module.entry_points:
         for parameter in function.params:
@@ -339,6 +345,8 @@ ROWS = (
         "pass the whole variable, or copy the part into one, and back after '{}'", _pointer_arguments),
     Row("swizzle-assignment", WARNING, "wgpu refuses assignments to several components at once",
         "assign them one by one, '.{}' first", _swizzle_assignments),
+    Row("kept-value", WARNING, "wgpu leaves in '{}' what the last turn of the loop left, where WGSL has it zero",
+        "give '{}' an initial value; it is read before all of it is assigned", _kept_values),
     Row("builtin-value", WARNING, "wgpu does not know the builtin value '{}'",
         "compute it from workgroup_id, num_workgroups and local_invocation_index", _builtin_values),
     Row("builtin-function", WARNING, "wgpu does not know '{}'",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,11 @@ import sim
 from oracle.audit import Audit, Options, audit, simulate
 from oracle.diagnosis.adapters import zeroing
 from oracle.diagnosis.classes import CLASSES, OF_FINDINGS, cost, diagnose
-from oracle.diagnosis.mismatch import UNKNOWN, Mismatch
+from oracle.diagnosis.mismatch import UNKNOWN, Diagnosis, Mismatch
+from oracle.diagnosis.patience import OutOfTime, Patience
 from oracle.kernels.manifest import Case, load
 from oracle.kernels.reflect import check_module
+from oracle.references import find
 
 BINDINGS = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -102,6 +105,69 @@ def test_another_reference_is_a_wrong_kernel(case) -> None:
     assert str(check.likely) == "likely wrong kernel: the 256 elements that differ are what reference silu gives"
 
 
+# ---- patience -------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Gives the seconds that it was told, one after the other, then always the last."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.seconds = list(seconds)
+
+    def __call__(self) -> float:
+        return self.seconds.pop(0) if len(self.seconds) > 1 else self.seconds[0]
+
+
+def impatient(case: Case, *seconds: float) -> Diagnosis:
+    """What is said of all elements of y, by a clock that begins at 0."""
+    run = simulate(case, "nvidia", ("races", "uninit", "bounds", "nan"))
+    reference = find("k.py:doubled", case.kernel.path.parent)
+    truth = reference(case.arrays, case.shape.dims)["y"]
+    rule, patience = case.kernel.rules["y"], Patience(10, Clock(0, *seconds))
+    return diagnose(Mismatch(case, run, "y", truth.value, rule, None, reference, truth=True, patience=patience))
+
+
+def test_what_there_was_no_time_for_is_said(case) -> None:
+    """A square is unknown; how many classes are tried hangs on how often the clock is looked at before ten seconds."""
+    made = case("y[id.x] = x[id.x] * x[id.x];")
+    everything, nothing = impatient(made, 10), impatient(made, 11)
+    assert "not tried" not in everything.evidence
+    assert nothing.name == everything.name == UNKNOWN
+    tried, late = _tried(nothing)
+    assert "; not tried within 10 s: " in nothing.evidence
+    assert {"missing term", "wrong sign", "wrong kernel"} <= late
+    assert {"wrong factor", "unwritten output"}.isdisjoint(late)  # which take no run
+    some, less_late = _tried(impatient(made, *[0] * 12, 11))
+    assert tried < some < _tried(everything)[0]
+    assert set() < less_late < late
+
+
+def test_what_takes_no_run_is_found_without_time(case) -> None:
+    found = impatient(case("y[id.x] = 3.0 * x[id.x];"), 11)
+    assert found.name == "wrong factor"
+    assert found.evidence.startswith("all is what is expected times one number, 1.5 for the first element; not tried")
+    assert impatient(case("y[id.x] = 3.0 * x[id.x];"), 0) == Diagnosis(
+        "wrong factor", "all is what is expected times one number, 1.5 for the first element"
+    )
+
+
+def test_a_long_run_is_left_in_the_middle(case) -> None:
+    """With the clock at its end only once the run has begun, the run is what finds out."""
+    made = case("y[id.x] = x[id.x];")
+    run = simulate(made, "nvidia", "none")
+    clock = Clock(0, 0, 11)
+    m = Mismatch(made, run, "y", made.arrays["x"], patience=Patience(10, clock))
+    with pytest.raises(OutOfTime):
+        m.values()
+    assert clock.seconds == [11]
+
+
+def _tried(found: Diagnosis) -> tuple[int, set[str]]:
+    count = re.search(r"of (\d+) classes", found.evidence)
+    assert count is not None
+    return int(count[1]), set(found.evidence.partition(" s: ")[2].split(", ")) - {""}
+
+
 # ---- against a GPU, which is made up here ---------------------------------------------------------------
 
 
@@ -164,3 +230,17 @@ def test_costs_are_told_by_what_people_pay_for() -> None:
 def test_every_class_says_what_is_run() -> None:
     assert all(row.again for row in CLASSES)
     assert set(OF_FINDINGS.values()) <= {row.name for row in CLASSES} | {"endless loop"}
+
+
+def test_a_golden_says_what_there_was_no_time_for(case, monkeypatch) -> None:
+    manifest = MANIFEST.replace("[expect]", "[expect]\ngolden = true")
+    options = Options(gpu=False)
+    audit(case("y[id.x] = 2.0 * x[id.x];", manifest=manifest), replace(options, update=True))
+    changed = case("w[i] = x[id.x]; y[id.x] = 2.0 * w[i];", manifest=manifest)
+    for seconds, late in ((60, ""), (-1, "; not tried within -1 s: missing term")):
+        monkeypatch.setattr("oracle.diagnosis.golden.Patience", lambda seconds=seconds: Patience(seconds))
+        golden = audit(changed, options).golden
+        assert golden is not None
+        assert golden.likely is not None
+        assert golden.likely.name.startswith("performance: ")
+        assert golden.likely.evidence.partition(", and no output is wrong")[2] == late

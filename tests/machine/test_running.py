@@ -1,6 +1,8 @@
 """Atomics, barriers, endless loops, batches and threads: what the machine does beside arithmetic."""
 
 import os
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -309,3 +311,20 @@ def test_progress_tells_of_every_workgroup():
     run(entry("y[i] = 1u;", 256), grid=100, size=256, progress=lambda done, of: told.append((done, of)))
     assert told[-1] == (100, 100)
     assert told == sorted(told)
+
+
+def test_who_is_told_of_progress_may_end_the_run():
+    """What has not begun does not begin, so there is no waiting for it."""
+    pieces, ran = [(i, i + 1) for i in range(50)], []
+
+    def piece(first, last, shadow):
+        ran.append(first)
+        time.sleep(0.01)
+        return SimpleNamespace(races=np.zeros((1, 64), np.int64))
+
+    def enough(done, of):
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        in_threads(piece, pieces, 2, [None], enough)
+    assert len(ran) < 25

@@ -189,6 +189,28 @@ def test_diff_tells_what_an_adapter_cannot_run(tmp_path, lavapipe, swiftshader):
         assert entry["seconds"][f"kernel on {entry['gpu']['name']}"] >= 0
 
 
+def test_an_audit_holds_a_run_against_several(tmp_path, lavapipe, swiftshader):
+    (tmp_path / "halves.wgsl").write_text(HALVES)
+    (tmp_path / "words.wgsl").write_text(WORDS)
+    page = tmp_path / "page.html"
+
+    def audit(name, kind, *options):
+        given = [f"{tmp_path / name}.wgsl", "--bind", f"y=zeros:{kind}:4", "--adapter", "lavapipe,swiftshader"]
+        return CliRunner().invoke(main, ["audit", *given, *options])
+
+    (entry,) = json.loads(audit("words", "u32", "--html", str(page), "--json").stdout)["cases"]
+    names = [lavapipe.name, swiftshader.name]
+    assert [adapter["name"] for adapter in entry["gpus"]] == names
+    assert entry["gpu"] == entry["gpus"][0]
+    assert [(check["against"], check["ok"]) for check in entry["outputs"]] == [
+        (f"wgpu on {name}", True) for name in names
+    ]
+    assert all(f"GPU: {name}" in page.read_text(encoding="utf-8") for name in names)
+    words = audit("halves", "f16").stdout
+    assert f"ok       y against wgpu on {lavapipe.name}" in words
+    assert f"note: not compared with wgpu: the shader enables f16, and {swiftshader.name} has no" in words
+
+
 def test_both_software_adapters_fit_one_process(lavapipe, swiftshader):
     """Not only in this process, which others have prepared."""
     bare = {name: value for name, value in os.environ.items() if name != drivers.ADDED}

@@ -1,29 +1,38 @@
 """What a software adapter is spared, and that the report says so."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from oracle.cutting import MOST_FLOPS, cut, halved, words
+from oracle import audit as room
+from oracle.cutting import MOST_INSTRUCTIONS, cut, halved, words
 from oracle.gpu import AdapterInfo
+from oracle.kernels.cases import Request, plans
+from sim.instructions import Instructions
+from sim.wgsl.source import Source, Span
 
 SLOW = AdapterInfo("llvmpipe", "CPU", "Vulkan", "llvmpipe", "", "")
 FAST = replace(SLOW, name="H200", kind="DiscreteGPU")
 
 
-@pytest.fixture
-def case():
-    from pathlib import Path
-
-    from oracle.kernels.cases import Request, plans
-
-    (plan,) = plans([Path(__file__).parents[2] / "shaders" / "matmul.toml"], Request(kernel="matmul", dims={"M": 512}))
+def case_of(kernel, **dims):
+    manifest = Path(__file__).parents[2] / "shaders" / "matmul.toml"
+    (plan,) = plans([manifest], Request(kernel=kernel, dims=dims, sweep=False))
     return plan.case(plan.shapes[0])
 
 
-def run(case, flops):
-    return SimpleNamespace(grid=case.grid, counters={"flops": flops})
+@pytest.fixture
+def case():
+    return case_of("matmul", M=512)
+
+
+def run(case, instructions):
+    span, some = Span(Source(""), 0, 0), instructions // 3
+    rows = [Instructions("fp32", span, 1, some), Instructions("integer", span, 1, instructions - some)]
+    return SimpleNamespace(grid=case.grid, instructions=rows)
 
 
 @pytest.mark.parametrize(
@@ -36,13 +45,33 @@ def test_the_longest_axis_is_halved(grid, most, expected):
 
 def test_a_long_case_is_cut_for_a_software_adapter(case):
     assert case.grid == (12, 8, 1)
-    part = cut(case, run(case, 3 * MOST_FLOPS), SLOW)
+    part = cut(case, run(case, 3 * MOST_INSTRUCTIONS), SLOW)
     assert part.grid == (6, 4, 1)
     assert words(case, part, SLOW).startswith("llvmpipe ran 24 of 96 workgroups, held against the same ones here")
 
 
-def test_short_cases_gpus_and_free_outputs_are_not_cut(case):
-    assert cut(case, run(case, MOST_FLOPS), SLOW) is case
-    assert cut(case, run(case, 3 * MOST_FLOPS), FAST) is case
-    free = replace(case, kernel=replace(case.kernel, free=("Y",)))
-    assert cut(free, run(case, 3 * MOST_FLOPS), SLOW) is free
+def test_short_cases_and_gpus_are_not_cut(case):
+    assert cut(case, run(case, MOST_INSTRUCTIONS), SLOW) is case
+    assert cut(case, run(case, 3 * MOST_INSTRUCTIONS), FAST) is case
+
+
+def test_what_is_free_is_held_within_derived_bounds_where_a_part_has_run(monkeypatch):
+    """A GPU that is far off in one element of the part is told."""
+    case = case_of("matmul_residual_swiglu_a", M=128, K=32, N=64)
+    monkeypatch.setattr("oracle.cutting.MOST_INSTRUCTIONS", 1 << 14)
+    monkeypatch.setattr(room.gpu, "require_adapter", lambda name: SLOW)
+    for wrong in (0.0, 1e-3):
+
+        def as_gpu(part, adapter, text=None, wrong=wrong):
+            done = room.simulate(part, "lavapipe", "none")
+            assert np.prod(part.grid) < np.prod(case.grid)
+            outputs = {key: array.copy() for key, array in done.outputs.items()}
+            outputs["Y"].reshape(-1)[0] *= 1 + wrong
+            return SimpleNamespace(adapter=SLOW, outputs=outputs, clocked={})
+
+        monkeypatch.setattr(room, "run_on_gpu", as_gpu)
+        result = room.audit(case, room.Options())
+        assert any("held against the same ones here" in note for note in result.notes)
+        (check,) = [check for check in result.outputs if check.against.startswith("wgpu")]
+        assert (check.output, check.comparison.rule.name, check.ok) == ("Y", "derived", wrong == 0.0)
+        assert check.comparison.unbounded == 0

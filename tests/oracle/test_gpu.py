@@ -51,7 +51,7 @@ def test_every_repetition_starts_from_fresh_contents():
 def test_a_binding_beyond_what_the_adapter_takes_is_named():
     most = gpu.device_of(None)[1].limits["max-uniform-buffer-binding-size"]
     given = {**bindings(), "n": np.zeros(most // 4 + 1, np.uint32)}
-    with pytest.raises(TooLarge, match=f"binding n holds {most + 4:,} bytes, and the adapter binds {most:,} at most"):
+    with pytest.raises(TooLarge, match=f"binding n holds {most + 4:,} bytes, and .+ binds {most:,} at most"):
         gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
 
 

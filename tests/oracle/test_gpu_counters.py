@@ -141,6 +141,20 @@ def test_many_passes_count_what_one_does(adapter, branchy, monkeypatch, planned,
     assert told(diff) == []
 
 
+def test_small_workgroups_by_the_thousand_are_counted_in_one_pass(any_adapter, tmp_path):
+    """A row of 32 bits tells as many workgroups apart as lanes and probes leave room for: of 3 lanes 2^18."""
+    source = """\
+    @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+    @compute @workgroup_size(3) fn main(@builtin(global_invocation_id) id: vec3u) {
+        if id.x % 7u != 0u { y[id.x] = id.x; }
+    }
+    """
+    case = case_of(tmp_path, source, {"y": np.zeros(15_000, np.uint32)}, (5_000, 1, 1))
+    diff = diff_counters(case, any_adapter.profile or "nvidia", any_adapter.name)
+    assert (diff.passes, diff.cut) == (1, False)
+    assert told(diff) == []
+
+
 @pytest.mark.parametrize(("rows", "grid"), [(12_000, (1, 2, 1)), (1, (1, 1, 1))])
 def test_a_grid_whose_log_would_be_too_long_is_cut(adapter, branchy, monkeypatch, rows, grid):
     """3 x 2 workgroups have some 23,000 rows; the longest axis is halved until they fit, or one is left."""

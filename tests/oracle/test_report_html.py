@@ -82,6 +82,35 @@ def test_it_says_what_the_json_says(matmul):
     assert "charged as nvidia" in words
 
 
+DOUBLED = """\
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(32)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) { if id.x < arrayLength(&y) { y[id.x] *= 2.0; } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "words"),
+    [
+        (3000, (), "counters of 94 workgroups from 2 that ran"),
+        (3000, ("--sample", "5"), "a sample: 5 of 94 workgroups ran, of the others nothing is known"),
+        (20, (), "the only workgroup ran"),
+    ],
+)
+def test_it_says_which_workgroups_ran(tmp_path, size, options, words):
+    (tmp_path / "doubled.wgsl").write_text(DOUBLED)
+    page, grid = tmp_path / "page.html", -(-size // 32)
+    given = [tmp_path / "doubled.wgsl", "--bind", f"y=zeros:f32:{size}", "--grid", grid, *options, "--json"]
+    (case,) = json.loads(audit(*given, page=page).stdout)["cases"]
+    shown = " ".join(" ".join(Page(page.read_text(encoding="utf-8")).words).split())
+    assert words in shown
+    classes = case["coverage"]["classes"]
+    assert len(classes) == (2 if "counters" in words else 0)
+    for each in classes:
+        assert f"({', '.join(map(str, each['workgroup']))}) {each['stands_for']}" in shown
+        assert case["coverage"]["why"] in shown
+
+
 HOSTILE = """\
 @group(0) @binding(0) var<storage, read_write> y: array<u32, 4>; // </script><script>alert(1)</script><b id=x>
 @compute @workgroup_size(4)
