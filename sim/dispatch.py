@@ -101,7 +101,8 @@ class Dispatch:
     def classes(self, probes: frozenset[str]) -> Classes:
         """Run one workgroup of each class. Raises `Unproven`."""
         probes = self._charged(probes) | {"reach"}
-        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, policy=self.how.policy)
+        how = {"policy": self.how.policy, "passes": self.how.passes}
+        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, **how)
         return run_classes(looked_at, self.bound, self.grid, self.device, self.how)
 
     def _charged(self, probes: frozenset[str]) -> frozenset[str]:

@@ -76,8 +76,8 @@ class Draft:
 
     def tabulated(self, values: list[Value], step: int, room: int) -> Program:
         """A program that only computes `values`, see `tabulate`."""
-        lanes = prod(self.pipeline.workgroup_size)
-        return _finish(self.pipeline, tabulate(self.lowered, values, lanes, step, room), frozenset(), 1, [])
+        tables = tabulate(self.lowered, values, prod(self.pipeline.workgroup_size), step, room)
+        return _finish(self.pipeline, tables, frozenset(), 1, [], self.passes)
 
 
 def draft(
