@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 
 from sim.models import Exceeded, check_dispatch
 from sim.models.device import near_miss
+from sim.wgsl.diagnostics import WgslError
 from sim.wgsl.records import frozen
 
 from . import gpu, references
@@ -168,6 +170,8 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     notes: list[str] = []
     if case.kernel.reference is not None:
         _reference(case)  # before the run, which may be long
+    if options.gpu:
+        _prepare_gpu(case, options.adapter)
     how = {"workgroups": options.workgroups}
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say, **how))
     checks, truth = [], {}
@@ -348,6 +352,13 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     if not comparison.ok and done is run:
         likely = diagnose(Mismatch(case, run, name, expected.value, rule, bound, _reference(case), truth=True))
     return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts, likely)
+
+
+def _prepare_gpu(case: Case, adapter: str | None) -> None:
+    kernel = case.kernel
+    with suppress(WgslError):  # the simulator says so, too
+        entry = check_module(kernel).pipeline(kernel.entry, kernel.overrides).entry
+        gpu.prepare(check_module(kernel), entry.name, overrides=kernel.overrides, adapter=adapter)
 
 
 def _adapters(options: Options, notes: list[str]) -> dict[str | None, gpu.AdapterInfo]:

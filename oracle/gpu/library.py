@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from threading import RLock
 from typing import Any
 
 from sim.models.limits import DEFAULT_LIMITS
@@ -133,8 +134,22 @@ def _offer(info: AdapterInfo, adapter: Any) -> Offer:
 
 # ---- wgpu --------------------------------------------------------------------------------------------
 
+_ASKING = RLock()
 
-@cache
+
+def _once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep what a function gives. Of several threads that ask, one finds it out, and the others wait."""
+    kept = cache(function)
+
+    @wraps(function)
+    def asked(*arguments: Any) -> Any:
+        with _ASKING:
+            return kept(*arguments)
+
+    return asked
+
+
+@_once
 def library() -> Any:
     """The module wgpu. Raises `NoAdapter` where there is none."""
     # Mesa's window system code complains on stderr where this is not set, although nobody asked for a window.
@@ -159,7 +174,7 @@ def tick(device: Any) -> float:
     return lib.wgpuQueueGetTimestampPeriod(device.queue._internal) * 1e-9
 
 
-@cache
+@_once
 def _adapters() -> list[tuple[AdapterInfo, Any]]:
     """Of one kind, those first that have the most of what kernels may ask for."""
     wgpu = library()
@@ -188,14 +203,14 @@ def _choose(wanted: str | None) -> tuple[AdapterInfo, Any]:
     return fitting[0]
 
 
-@cache
+@_once
 def device_of(wanted: str | None) -> tuple[AdapterInfo, Any]:
     """The adapter that is asked for, and a device with all of its features and limits that kernels may ask for."""
     info, adapter = _choose(wanted)
     return info, adapter.request_device_sync(required_features=_features(adapter), required_limits=adapter.limits)
 
 
-@cache
+@_once
 def modest_device(wanted: str | None) -> Any:
     """A device with no features and WebGPU's default limits."""
     adapter = _choose(wanted)[1]

@@ -12,7 +12,7 @@ browser that follows the specification.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -94,12 +94,14 @@ class Row:
     find: Callable[[Subject], Iterator[Place]]
 
 
-def notes(module: typed.Module, limits: Mapping[str, int]) -> list[Diagnostic]:
-    """Every note on a checked module, in the order of the text. `limits`: WebGPU's defaults, by name."""
+def notes(module: typed.Module, limits: Mapping[str, int], codes: Container[str] | None = None) -> list[Diagnostic]:
+    """Every note on a checked module, or those of some `codes`, in the order of the text. `limits`: WebGPU's defaults,
+    by name."""
     subject = Subject(module, limits)
     found = [
         Diagnostic(row.severity, row.code, row.message.format(word), span, (), row.hint.format(word))
         for row in ROWS
+        if codes is None or row.code in codes
         for span, word in row.find(subject)
     ]
     return sorted(found, key=lambda d: d.span.start if d.span else 0)
