@@ -152,7 +152,8 @@ class Launch:
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
-        return total(self._outcomes(in_pieces(self.count, self._threads(), self.program.together), progress))
+        work = len(self.program.code) * self._lanes
+        return total(self._outcomes(in_pieces(self.count, self._threads(), self.program.together, work), progress))
 
     def run_each(self) -> list[Outcome]:
         """The same, and what came of each workgroup alone."""

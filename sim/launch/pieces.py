@@ -38,6 +38,9 @@ class Outcome:
     jumps: int  # backward, the most that a batch took
 
 
+_WORTH = 1 << 19  # instructions, by lanes: below, a piece takes as long to hand out as to work on
+
+
 class Desk:
     """What the machine works with, one piece of a run after the other. `ready`: see `native.machine_for`; `arguments`:
     those of `machine.core.run`, in which nothing is counted."""
@@ -112,11 +115,13 @@ def _pool(process: int, number: int, workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix=f"bankshot-{number}")
 
 
-def in_pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:
-    """Ranges of workgroups, several for each thread, none smaller than a batch."""
+def in_pieces(count: int, threads: int, together: int, work: int) -> list[tuple[int, int]]:
+    """Ranges of workgroups, none smaller than a batch: two to eight for each thread, or for two of them, as there is
+    work for. `work`: instructions of a workgroup, by lanes, as if there were no loops."""
     if count == 0:
         return [(0, 0)]  # an empty grid runs nothing, and counts nothing
-    pieces = min(count, 16 if threads == 1 else threads * 8)
+    threads = max(threads, 2)
+    pieces = min(count, max(2 * threads, min(count * work // _WORTH, 8 * threads)))
     size = -(-count // pieces)
     size = -(-size // together) * together
     return [(first, min(first + size, count)) for first in range(0, count, size)]
