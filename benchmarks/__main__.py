@@ -25,6 +25,7 @@ from oracle.kernels.cases import Request, plans
 from oracle.kernels.manifest import Case
 
 from . import page as pages
+from .control import control
 from .figures import Spread, rates, ratios
 from .growth import growth
 from .peers import peers
@@ -69,7 +70,7 @@ def _size(text: str, each: str) -> tuple[str, int]:
 
 
 def _benchmark(case: Case, info: gpu.AdapterInfo, rounds: int, with_peers: bool) -> pages.Document:
-    timed, absent = ways(case, info), []
+    timed, absent = ways(case, info) + control(), []
     if with_peers:
         others, absent = peers(case)
         timed += others

@@ -15,7 +15,7 @@ from ..bindings.bound import Blank, Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
 from ..machine.native import machine_for
-from ..machine.records import make_probes, make_queue, queue_words
+from ..machine.records import kept_words, make_probes, make_queue, queue_words
 from ..models import Device
 from ..program import handles
 from ..program.access import NOWHERE, UNITS_PER_ACCESS, Access
@@ -243,7 +243,7 @@ class Launch:
         return (
             *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
             *(self._order, self._probes(), self.watching.watch(access, self._width, shadow)),
-            make_queue(_zeros(queue_words(program.code, self._width))),
+            make_queue(*(_zeros(words(program.code, self._width)) for words in (queue_words, kept_words))),
         )
 
     def _config(self, strand: int) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from . import layout as at
 from . import opcodes as op
 from .alu import conversion, float_, half, integer
 from .atomics import atomic
+from .checks import checked_sum
 from .jit import compiled, inlined, part
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, blend, copy, fill
@@ -171,7 +172,9 @@ def run_strand(
     lanes = together * config[at.LANES]
     width = config[at.WIDTH]
     start, pitch = address_of_first(regs), np.int64(4 * regs.shape[1])
-    lent = lend_to_tiles(regs, code, access, patterns, storage, shared, queue)
+    lent = lend_to_tiles(
+        regs, code, access, patterns, storage, shared, queue, probes.checks, config[at.LANES], workgroup, together
+    )
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
     while True:
         row = code[pc]
@@ -215,6 +218,8 @@ def run_strand(
             pc += tile(pc - 1, width, lent)
         elif what == op.ADD_UP:
             add_up(width, lent)
+        elif what == op.CHECKED:
+            checked_sum(regs, row, config, workgroup, together, width, probes.checks)
         elif what == op.JUMP_NONE:
             if not some_active(regs, row[6], lanes):
                 pc = row[2]

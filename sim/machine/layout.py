@@ -60,6 +60,13 @@ RULE_SIZE = 7
 REQUESTS, CHARGED, IDEAL, LINES, BYTES, TURNS = range(6)
 TALLY_SIZE = 6
 
+# known: one row per memory probe: how many lanes of an execution are kept (0: none), the stamp of its pattern, and how
+# many have been kept so far
+KEPT, KEPT_STAMP, VERSION = range(3)
+KNOWN_SIZE = 3
+LIKE = TALLY_SIZE  # of `last`, after a tally: what has counted that much (0: nothing)
+LAST_SIZE = TALLY_SIZE + 1
+
 # blocks: one row per straight run. Subgroups that came to it; their active lanes, those that guards had let through,
 # and all invocations in them; invocations of the workgroups of which some subgroup came
 EXECUTIONS, ACTIVE, STAYED, PRESENT, LAUNCHED = range(5)

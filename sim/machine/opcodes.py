@@ -51,6 +51,11 @@ MACHINE_OPS = (
         " of those in the program, all at once; E is 1 where they may wait for `add_up`",
     ),
     ("add_up", "add what waits"),
+    (
+        "checked",
+        "D = A * B + C, rounded as E says, and a look at what it makes in the lanes of mask M; X is the place of the"
+        " first check, and a product that is rounded has one before the sum's",
+    ),
     # atomics: D = old value; operands in the rows after D (compare: expected, new; the first then says whether it did)
     *((f"atomic_{name}", "on memory, lane by lane") for name in ATOMICS),
     # subgroup operations: on the active lanes of each subgroup (reduce to exclusive: by the scalar operation A)
@@ -73,7 +78,7 @@ MACHINE_OPS = (
 NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
 COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
-LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, TILE, ADD_UP, FIRST_ATOMIC = range(10, 19)
+LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, TILE, ADD_UP, CHECKED, FIRST_ATOMIC = range(10, 20)
 TILES = (TILE, ADD_UP)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
@@ -82,6 +87,7 @@ WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, MARGIN, TRACE = range(FIRST_
 WATCHES = (WATCH_READ, WATCH_WRITE, WATCH_ORDER)
 SCALAR = 64  # scalar operations are numbered from here
 TILED = ("mad_f32", "fma_f32")  # those that tiles are made of
+FUSED, PRODUCT_FIRST, PRODUCT_LAST = range(3)  # E of a checked sum: rounded once; or twice, a * b + c or c + a * b
 
 _FAMILIES = ("float", "half", "integer", "conversion")
 

@@ -1,8 +1,8 @@
 """Probes: instructions that count, and change nothing that a program can see.
 
-A memory probe stands before the access it is about and has its operands. It remembers the addresses of its last
-execution: where all lanes have moved by one distance that leaves the pattern as it was (any number of words for banks,
-whole lines for sectors), and the same lanes are active, the last count stands.
+A memory probe stands before the access it is about and has its operands. It remembers the addresses of an execution,
+and what others have counted that had the same lanes active and all addresses moved by one distance: that hangs only on
+where in a column of banks, or in a line of storage, the first address lies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .lending import borrower
 from .memory import highest_of, inside, shared_part
 from .ordering import watch_order
 from .reach import margin, reach
-from .records import make_probes
+from .records import PLACES, make_probes
 from .shadow import read_again, watch_read, watch_write
 from .tracing import trace
 
@@ -105,30 +105,30 @@ def addresses_of(regs, row, entry, into, lanes):
 
 @compiled
 def moved_together(current, before, mask, mask_before, lanes):
-    """The distance that every lane has moved, and whether it is one distance under one mask."""
+    """Whether every lane has moved by one distance, under one mask."""
     distance = np.uint32(current[0] - before[0])
     differs = np.uint32(0)
     for lane in range(lanes):
         moved = np.uint32(current[lane] - before[lane]) ^ distance
         differs = np.uint32(differs | moved | (mask[lane] ^ mask_before[lane]))
-    return distance, differs == 0
+    return differs == 0
 
 
 @compiled
-def take_turns(row, rule, mask, start, end, ideal, p):
+def take_turns(row, rule, mask, start, end, ideal, p, last):
     """What an atomic operation of one subgroup costs instead, and the least that it could."""
     charged, turns = _atomic_sectors(p.current, mask, start, end, rule[at.SECTOR], p.scratch)
     if row[0] == op.BANKS:
         charged, ideal = _atomic_wavefronts(p.current, mask, start, end, rule[at.SHIFT], rule[at.COLUMNS], p.scratch)
-    p.last[row[7], at.TURNS] += turns
+    last[at.TURNS] += turns
     return charged, ideal
 
 
 @compiled
-def charge(row, config, entry, mask, together, p):
+def charge(row, config, entry, mask, together, p, last):
     """Count one access by the device's rule into `last`."""
     slot = row[7]
-    rule, last = p.rules[slot], p.last[slot]
+    rule = p.rules[slot]
     for i in range(at.TALLY_SIZE):
         last[i] = 0
     size, subgroup = config[at.LANES], config[at.SUBGROUP]
@@ -155,7 +155,7 @@ def charge(row, config, entry, mask, together, p):
                 last[at.LINES] += lines
                 last[at.BYTES] += asked * entry[at.UNIT]
             if rule[at.TURNS_TAKEN] != 0:
-                charged, ideal = take_turns(row, rule, mask, start, end, ideal, p)
+                charged, ideal = take_turns(row, rule, mask, start, end, ideal, p, last)
             last[at.REQUESTS] += charged > 0
             last[at.CHARGED] += charged
             last[at.IDEAL] += ideal
@@ -163,54 +163,67 @@ def charge(row, config, entry, mask, together, p):
 
 @inlined
 def memory_probe(regs, row, config, entry, patterns, together, p, lent):
-    """Charge one access, anew only where its pattern is new."""
+    """Charge one access, anew only where nothing like it has been charged."""
     slot = row[7]
-    rule, known = p.rules[slot], p.known[slot]
+    known, rule = p.known[slot], p.rules[slot]
     keep = np.uint32((1 << rule[at.SHIFT]) - 1 if row[0] == op.BANKS else rule[at.LINE] - 1)
     stamp = patterns[row[2], at.STAMP] if row[1] == 1 and row[6] < 0 else np.int64(-1)
-    seen = stamp >= 0 and known[0] == together * config[at.LANES] and known[1] == stamp
-    if not (seen and moved_by_whole(regs, row, entry, keep, patterns, p)):
-        look(regs, row, config, entry, together, keep, lent)
-        known[1] = stamp
-    tally, last = p.tallies[slot], p.last[slot]
+    like = np.int64(0)
+    if stamp >= 0 and known[at.KEPT] == together * config[at.LANES] and known[at.KEPT_STAMP] == stamp:
+        like = like_known(regs, row, entry, keep, patterns, known)
+    if like == 0 or p.last[slot, like % PLACES, at.LIKE] != like:
+        like = look(regs, row, config, entry, together, keep, lent)
+        known[at.KEPT_STAMP] = stamp
+    tally, last = p.tallies[slot], p.last[slot, like % PLACES]
     for i in range(at.TALLY_SIZE):
         tally[i] += last[i]
 
 
 @inlined
-def moved_by_whole(regs, row, entry, keep, patterns, p):
-    """Whether an access of known pattern, in bounds, has moved by a distance that changes nothing."""
-    extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    inside = np.uint64(patterns[row[2], at.HIGHEST]) + np.uint64(extra) <= np.uint64(limit)
+def like_what(known, first, keep):
+    """What executions have in common that count alike: the addresses that are kept, moved by one distance, and where in
+    its line or column the first of them lies. Never 0."""
+    return known[at.VERSION] << 32 | np.int64(first & keep)
+
+
+@inlined
+def like_known(regs, row, entry, keep, patterns, known):
+    """The same of a known pattern that is the one kept; 0 where not all of it is in bounds."""
+    extra = shared_part(regs, row[3], row[4])
     half = np.uint32(row[0] == op.BANKS and entry[at.UNIT] == 2)
     first = (np.uint32(regs[row[2], 0] + extra) + np.uint32(entry[at.BASE])) >> half
-    return inside and np.uint32(first - p.addresses[row[7], 0]) & keep == 0
+    return like_what(known, first, keep) if inside(patterns[row[2]], extra, entry) else np.int64(0)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, LONG)
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, LONG, returns=LONG)
 def look(regs, row, config, entry, together, keep, lent):
-    """Compare the addresses with those of the last execution, and charge them where they are not alike."""
+    """Compare the addresses with those that are kept, and charge the access where nothing like it has been. Returns
+    what it is like."""
     p = _borrowed(lent)
     slot = row[7]
     lanes = together * config[at.LANES]
     mask = p.ones if row[6] < 0 else regs[row[6]]
     addresses_of(regs, row, entry, p.current, lanes)
     before, mask_before, known = p.addresses[slot], p.masks[slot], p.known[slot]
-    distance, alike = moved_together(p.current, before, mask, mask_before, lanes)
-    if known[0] == lanes and alike and distance & keep == 0:
-        return
-    charge(row, config, entry, mask, together, p)
-    for lane in range(lanes):
-        before[lane] = p.current[lane]
-        mask_before[lane] = mask[lane]
-    known[0] = lanes
+    if known[at.KEPT] != lanes or not moved_together(p.current, before, mask, mask_before, lanes):
+        for lane in range(lanes):
+            before[lane] = p.current[lane]
+            mask_before[lane] = mask[lane]
+        known[at.KEPT] = lanes
+        known[at.VERSION] += 1
+    like = like_what(known, p.current[0], keep)
+    last = p.last[slot, like % PLACES]
+    if last[at.LIKE] != like:
+        charge(row, config, entry, mask, together, p, last)
+        last[at.LIKE] = like
+    return like
 
 
 @inlined
 def bounds(regs, row, entry, config, patterns, workgroup, together, p):
     """Active lanes whose address is past the end of what they index."""
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    if row[1] != 1 or np.uint64(patterns[row[2], at.HIGHEST]) + np.uint64(extra) > np.uint64(limit):
+    if row[1] != 1 or not inside(patterns[row[2]], extra, entry):
         outside(regs, row, extra, limit, config, workgroup, together, p.bounds[row[7]])
 
 

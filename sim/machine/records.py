@@ -16,10 +16,12 @@ from . import opcodes as op
 
 LANE_BITS, SLOT_BITS = 14, 18  # of a stamp: barriers passed, place in the table, lane
 LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
+PLACES = 64  # executions that each memory probe remembers the count of
 _NOTES = 4096  # loads that are noted down before they are worked off
 _SEEN = 256  # loads at different distances that each place remembers
 _RACES = 256
 _QUEUE_STATE, _LEAST_QUEUE = 7, 4096  # words: half of the nearest cache
+_LEAST_STEP = 2 * at.VECTOR_LANES  # words of the queue that a step takes: two factors
 WRITER, READER, OTHER, VALUE = range(4)  # of `Shadow`
 
 
@@ -35,12 +37,10 @@ class Probes(NamedTuple):
     bounds: NDArray[np.int64]  # [n, 4]
     reached: NDArray[np.int64]  # [n, REACH_SIZE]
     margins: NDArray[np.int64]  # [comparisons, MARGIN_SIZE]
-    known: NDArray[
-        np.int64
-    ]  # [n, 2] lanes that the three below hold an execution of (0: none), and its pattern's stamp
+    known: NDArray[np.int64]  # [n, KNOWN_SIZE] of the execution whose addresses and mask are kept
     addresses: NDArray[np.uint32]  # [n, w]
     masks: NDArray[np.uint32]  # [n, w]
-    last: NDArray[np.int64]  # [n, TALLY_SIZE] what that execution counted
+    last: NDArray[np.int64]  # [n, PLACES, LAST_SIZE] what others have counted, moved from it
     writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
     touched: NDArray[np.uint8]  # [words of storage, or 1] which were accessed
     checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
@@ -82,10 +82,10 @@ def make_probes(
         bounds=numbers(count, at.BOUNDS_SIZE),
         reached=np.tile(np.array(at.UNREACHED, np.int64), (count, 1)),
         margins=np.tile(np.array(at.NO_MARGIN, np.int64), (max(1, margins), 1)),
-        known=numbers(count, 2),
+        known=numbers(count, at.KNOWN_SIZE),
         addresses=lanes_of(count),
         masks=lanes_of(count),
-        last=numbers(count, at.TALLY_SIZE),
+        last=numbers(count, PLACES, at.LAST_SIZE),
         writers=writers,
         touched=touched,
         checks=numbers(max(1, checks), at.CHECK_SIZE),
@@ -143,7 +143,7 @@ def make_watch(
         rows=np.zeros((count, lanes), np.uint32),
         patterns=np.full((count, 4), -1, np.int64),
         notes=np.zeros((_NOTES, 2), np.int64),
-        state=np.zeros(4, np.int64),
+        state=np.zeros(5, np.int64),
     )
 
 
@@ -156,15 +156,23 @@ class Queue(NamedTuple):
     """Factors of sums of products that wait to be added, see `tiles`."""
 
     words: NDArray[np.uint32]
+    kept: NDArray[np.uint32]  # the sums, before they are added to
+    begins: NDArray[np.int64]  # for each step that waits, in which row of the program its sums begin
     state: NDArray[np.int64]  # what is in it
 
 
-def make_queue(words: NDArray[np.uint32]) -> Queue:
+def make_queue(words: NDArray[np.uint32], kept: NDArray[np.uint32]) -> Queue:
     """An empty one, with this much room."""
-    return Queue(words, np.zeros(_QUEUE_STATE, np.int64))
+    return Queue(words, kept, np.zeros(1 + len(words) // _LEAST_STEP, np.int64), np.zeros(_QUEUE_STATE, np.int64))
 
 
 def queue_words(code: NDArray[np.int32], lanes: int) -> int:
     """Room that a program's tiles need for one step, with rows of so many lanes; for several where they are small."""
     tiles = code[code[:, op.OP] == op.TILE]
     return max(_LEAST_QUEUE, int((tiles[:, op.A] + tiles[:, op.B]).max(initial=0)) * lanes)
+
+
+def kept_words(code: NDArray[np.int32], lanes: int) -> int:
+    """Room that the sums of a program's tiles need that are to be checked."""
+    tiles = code[code[:, op.OP] == op.TILE]
+    return int((tiles[:, op.A] * tiles[:, op.B]).max(initial=0)) * lanes if op.CHECKED in code[:, op.OP] else 1

@@ -28,8 +28,10 @@ from .records import LANE_BITS, LANES, OTHER, READER, SLOT_BITS, SLOTS, VALUE, W
 
 _CLOCK_SHIFT = LANE_BITS + SLOT_BITS
 _NOWHERE = 1 << 62
-_PENDING, _WINDOW, _BATCH, _RACES = range(4)  # of `state`: notes; ordering barriers, batches and races so far
+# Of `state`: notes; ordering barriers, batches and races so far; the window in which a load was looked at last.
+_PENDING, _WINDOW, _BATCH, _RACES, _READ_IN = range(5)
 _STAMP, _SHIFT, _VERSION, _KEPT = range(4)  # of `patterns`: last stamp, how far moved, which row, lanes of it
+_APART = _STAMP  # of a store: 1 where its lanes keep apart
 _READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
 
 
@@ -120,10 +122,12 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, to
     row, size = w.table[slot], config[at.LANES]
     limit, factor, grains = np.uint32(row[at.W_LIMIT]), row[at.W_FACTOR], row[at.W_GRAINS]
     own = row[at.W_MEMORY] == at.ORDERED_WORKGROUP
+    if own:
+        w.state[_READ_IN] = w.state[_WINDOW]
     for g in range(together):
         clocks = w.clocks[g]
         since = clocks[at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT
-        stamp = clocks[at.CLOCK] << _CLOCK_SHIFT | slot << LANE_BITS
+        stamp = stamp_of(w, slot, g)
         group = np.int64(0) if own else workgroup + g
         fresh = clocks[at.START] << _CLOCK_SHIFT if row[at.W_UNWRITTEN] == 1 else np.int64(-1)
         base = row[at.W_BASE] + g * row[at.W_PITCH]
@@ -175,7 +179,7 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
     for g in range(together):
         clocks = w.clocks[g]
         since = clocks[at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT
-        stamp = clocks[at.CLOCK] << _CLOCK_SHIFT | slot << LANE_BITS
+        stamp = stamp_of(w, slot, g)
         group = np.int64(0) if own else workgroup + g
         fresh = clocks[at.START] << _CLOCK_SHIFT if own else np.int64(1)
         base = row[at.W_BASE] + g * row[at.W_PITCH] + unit * factor
@@ -387,27 +391,118 @@ def recognize(w, slot, addresses, stamp, config, workgroup, together):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG, opcodes=op.WATCHES)
 def watch_write(regs, row, config, memory, workgroup, together, lent):
-    """A store, lane by lane; before it, the noted loads that it may be near."""
+    """A store: before it, the noted loads that it may be near; then all lanes at once where that will do, or each."""
     w = _borrowed(lent)
     slot, addresses, values = np.int64(row[7]), regs[row[2]], regs[row[1]]
-    unit = np.int64(row[5]) & 3
+    unit, lanes = np.int64(row[5]) & 3, together * config[at.LANES]
     extra = shared_part(regs, row[3], row[4])
-    masked, mask = row[6] >= 0, regs[max(np.int64(row[6]), 0)]
+    mask = regs[max(np.int64(row[6]), 0)]
+    masked = row[6] >= 0 and not all_of(mask, lanes)
     watched = w.table[slot]
-    if watched[at.W_MEMORY] != at.ORDERED_WORKGROUP:
-        write_lanes(
-            w, w.storage, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, together
-        )
+    lowest, highest = extent(addresses, extra, lanes)
+    s = w.storage
+    if watched[at.W_MEMORY] == at.ORDERED_WORKGROUP:
+        s = w.workgroup
+        meet_notes(w, watched, lowest, highest, config, workgroup, together)
+    plain = not masked and highest <= np.uint32(watched[at.W_LIMIT]) and watched[at.W_FACTOR] == 1
+    known = plain and is_kept(w, slot, addresses, lanes)
+    apart = known and w.patterns[slot, _APART] == 1
+    if apart and write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, together):
         return
-    limit = np.uint32(watched[at.W_LIMIT])
+    write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, together)
+    if plain and not known:
+        keep_store(w, s, slot, addresses, extra, unit, config, workgroup, together)
+
+
+@inlined
+def extent(addresses, extra, lanes):
+    """The lowest and the highest address of a row."""
     lowest, highest = np.uint32(0xFFFFFFFF), np.uint32(0)
-    for lane in range(together * config[at.LANES]):
-        address = min(np.uint32(addresses[lane] + extra), limit)
+    for lane in range(lanes):
+        address = np.uint32(addresses[lane] + extra)
         lowest, highest = min(lowest, address), max(highest, address)
-    span, factor = w.spans[watched[at.W_VARIABLE]], watched[at.W_FACTOR]
-    low = watched[at.W_BASE] + np.int64(lowest) * factor
-    high = watched[at.W_BASE] + np.int64(highest) * factor + watched[at.W_GRAINS] - 1
+    return lowest, highest
+
+
+@inlined
+def meet_notes(w, watched, lowest, highest, config, workgroup, together):
+    """A store between these addresses of workgroup memory: work off the notes that it may be near, and note where."""
+    limit, factor = np.uint32(watched[at.W_LIMIT]), watched[at.W_FACTOR]
+    low = watched[at.W_BASE] + np.int64(min(lowest, limit)) * factor
+    high = watched[at.W_BASE] + np.int64(min(highest, limit)) * factor + watched[at.W_GRAINS] - 1
+    span = w.spans[watched[at.W_VARIABLE]]
     if low <= span[_READ_HIGH] and high >= span[_READ_LOW]:
         work_off(w, config, workgroup, together)
     span[_WRITE_LOW], span[_WRITE_HIGH] = min(span[_WRITE_LOW], low), max(span[_WRITE_HIGH], high)
-    write_lanes(w, w.workgroup, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, together)
+
+
+@inlined
+def is_kept(w, slot, addresses, lanes):
+    """Whether a row of addresses is the one that is kept, moved as a whole."""
+    row = w.rows[slot]
+    shift, differs = np.uint32(addresses[0] - row[0]), np.uint32(0)
+    for lane in range(lanes):
+        differs |= np.uint32(addresses[lane] - row[lane]) ^ shift
+    return differs == 0 and w.patterns[slot, _KEPT] == lanes
+
+
+@compiled
+def keep_store(w, s, slot, addresses, extra, unit, config, workgroup, together):
+    """Keep the addresses of a store by all lanes that has just been looked at, and whether they are all different: then
+    each lane is still the last writer of its grain."""
+    row, pattern, watched, size = w.rows[slot], w.patterns[slot], w.table[slot], config[at.LANES]
+    own = watched[at.W_MEMORY] == at.ORDERED_WORKGROUP
+    apart = True
+    for g in range(together):
+        stamp, base = stamp_of(w, slot, g), watched[at.W_BASE] + g * watched[at.W_PITCH] + unit
+        group = np.int64(0) if own else workgroup + g
+        for lane in range(size):
+            place = np.uint64(base + np.int64(np.uint32(addresses[g * size + lane] + extra)))
+            apart &= s.stamps[WRITER, place] == stamp | lane and np.int64(s.words[WRITER, place]) == group
+            row[g * size + lane] = addresses[g * size + lane]
+    pattern[_APART], pattern[_KEPT] = np.int64(apart), together * size
+
+
+@inlined
+def stamp_of(w, slot, g):
+    """The stamp of an access that lane 0 of workgroup `g` of the batch makes now."""
+    return w.clocks[g, at.CLOCK] << _CLOCK_SHIFT | slot << LANE_BITS
+
+
+@compiled
+def write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, together):
+    """A store of every lane to a grain of its own, if all who have touched these are ordered before it. Whether they
+    are."""
+    row, size = w.table[slot], config[at.LANES]
+    own = row[at.W_MEMORY] == at.ORDERED_WORKGROUP
+    unread = own and w.state[_READ_IN] != w.state[_WINDOW]
+    for g in range(together):
+        here, base = addresses[g * size :], row[at.W_BASE] + g * row[at.W_PITCH] + unit
+        since = w.clocks[g, at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT if own else np.int64(1)
+        if not all_before(s.stamps, WRITER, here, extra, base, size, since):
+            return False
+        if not unread and not (
+            all_before(s.stamps, READER, here, extra, base, size, since)
+            and all_before(s.stamps, OTHER, here, extra, base, size, since)
+        ):
+            return False
+    writers, groups, kept = s.stamps[WRITER], s.words[WRITER], s.words[VALUE]
+    bits = np.uint32((1 << (8 * row[at.W_GRAIN])) - 1)
+    for g in range(together):
+        here, base = addresses[g * size :], row[at.W_BASE] + g * row[at.W_PITCH] + unit
+        stamp, stored = stamp_of(w, slot, g), values[g * size :]
+        for lane in range(size):
+            place = np.uint64(base + np.int64(np.uint32(here[lane] + extra)))
+            writers[place], kept[place] = stamp | lane, stored[lane] & bits
+            if not own:
+                groups[place] = np.uint32(workgroup + g)
+    return True
+
+
+@compiled
+def all_before(stamps, who, addresses, extra, base, size, since):
+    """Whether all that such have done with these grains they did before: one by one, for gathering them is slower."""
+    column, lane = stamps[who], 0
+    while lane < size and column[np.uint64(base + np.int64(np.uint32(addresses[lane] + extra)))] < since:
+        lane += 1
+    return lane == size

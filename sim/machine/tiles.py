@@ -6,6 +6,8 @@ cannot, they do. A tile's factors go to a queue, and its sums wait for more fact
 sum stays in a register of the processor for many steps, and `add_up` adds what is queued.
 
 In the queue a factor is as small as its lanes allow: see FULL, SAME and SPLAT.
+
+Of sums that are to be checked those before are kept till those after have been seen to be finite (see `checks`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from numba.core import cgutils
 
 from . import layout as at
 from . import opcodes as op
-from .jit import inlined, part
+from .checks import all_finite, look_at_sum
+from .jit import compiled, inlined, part
 from .kinds import LONG, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, data_of, gather_four, generated, row_of, spread, vector_at
 from .layout import VECTOR_LANES
@@ -43,8 +46,8 @@ _CODES = tuple(scalar_opcodes()[name] for name in op.TILED)
 _STEPS, _FIRST, _SUMS, _ROWS, _COLUMNS, _FORM_A, _FORM_B = range(7)
 
 
-QUEUE = typeof(make_queue(np.zeros(1, np.uint32)))
-_CONTEXT = types.Tuple((REGISTERS, PROGRAM, TABLE, TABLE, WORDS, WORDS, QUEUE))
+QUEUE = typeof(make_queue(np.zeros(1, np.uint32), np.zeros(1, np.uint32)))
+_CONTEXT = types.Tuple((REGISTERS, PROGRAM, TABLE, TABLE, WORDS, WORDS, QUEUE, TABLE, LONG, LONG, LONG))
 _borrowed = borrower(_CONTEXT)
 
 
@@ -244,23 +247,75 @@ def restart(queue):
 
 
 @inlined
-def lend_to_tiles(regs, code, access, patterns, storage, shared, queue):
+def lend_to_tiles(regs, code, access, patterns, storage, shared, queue, checks, size, workgroup, together):
     """What `tile` and `add_up` work on, for as long as the function that asks for it."""
-    return lend((regs, code, access, patterns, storage, shared, queue))
+    return lend((regs, code, access, patterns, storage, shared, queue, checks, size, workgroup, together))
+
+
+@inlined
+def is_fused(row):
+    """Whether a sum rounds once."""
+    return row[0] == _CODES[1] or (row[0] == op.CHECKED and row[5] == op.FUSED)
+
+
+@compiled
+def keep_sums(regs, code, first, count, kept, width):
+    """Keep the sums as they are now."""
+    for i in range(count):
+        row, into = regs[code[first + i, 1]], kept[i * width :]
+        for lane in range(width):
+            into[lane] = row[lane]
+
+
+@compiled
+def sums_stay_finite(regs, code, first, count, lanes):
+    """Whether all sums are finite, and so have been."""
+    finite = True
+    for i in range(count):
+        finite &= all_finite(regs[code[first + i, 1]], lanes)
+    return finite
+
+
+@inlined
+def factor_at(words, start, form, lane):
+    """A factor, which begins there in the queue, in one lane."""
+    return words[start + lane // VECTOR_LANES * (1 if form == SPLAT else (VECTOR_LANES if form == FULL else 0))
+                 + (0 if form == SPLAT else lane % VECTOR_LANES)]  # fmt: skip
+
+
+@part(LONG, LONG, LONG, opcodes=(op.CHECKED,))
+def look_back(steps, width, lent):
+    """Look at each sum that was made of what is queued, from those that are kept on, in the order of the program."""
+    _, code, _, _, _, _, queue, checks, size, workgroup, together = _borrowed(lent)
+    state, factors, sums = queue.state, queue.words.view(np.float32), queue.kept.view(np.float32)
+    m, n, a_form, b_form = state[_ROWS], state[_COLUMNS], state[_FORM_A], state[_FORM_B]
+    a_size, b_size = size_of(a_form, width), size_of(b_form, width)
+    for turn in range(steps):
+        start = turn * (m * a_size + n * b_size)
+        for i in range(m * n):
+            row, running = code[queue.begins[turn] + i], sums[i * width :]
+            a_start, b_start = start + i // n * a_size, start + m * a_size + i % n * b_size
+            for lane in range(together * size):
+                a, b = factor_at(factors, a_start, a_form, lane), factor_at(factors, b_start, b_form, lane)
+                group = workgroup + lane // size
+                running[lane] = look_at_sum(row, a, b, running[lane], checks, lane % size, group)
 
 
 @part(LONG, LONG, opcodes=op.TILES)
 def add_up(width, lent):
     """Add the products of what is queued, and empty the queue."""
-    regs, code, _, _, _, _, queue = _borrowed(lent)
+    regs, code, _, _, _, _, queue, _, lanes, _, together = _borrowed(lent)
     state = queue.state
     steps, first, m, n = state[_STEPS], state[_FIRST], state[_ROWS], state[_COLUMNS]
     if steps == 0:
         return
     state[_STEPS] = 0
+    checked = code[first, 0] == op.CHECKED
+    if checked:
+        keep_sums(regs, code, first, m * n, queue.kept, width)
     a_form, b_form = state[_FORM_A], state[_FORM_B]
     a_next, b_next = size_of(a_form, width), size_of(b_form, width)
-    name = np.int64(code[first, 0] == _CODES[1])
+    name = np.int64(is_fused(code[first]))
     splats = 1 if a_form == SPLAT else (2 if b_form == SPLAT else 0)
     i = 0
     while i < m:
@@ -276,13 +331,15 @@ def add_up(width, lent):
             )  # fmt: skip
             j += columns
         i += rows
+    if checked and not sums_stay_finite(regs, code, first, m * n, together * lanes):
+        look_back(steps, width, lent)
 
 
 @part(LONG, LONG, LONG, returns=LONG, opcodes=op.TILES)
 def tile(place, width, lent):
     """The tile in row `place`: queue its factors. The sums are added when the queue is full, or at once where they may
     not wait. Returns how many of the rows after it are done with that."""
-    regs, code, access, patterns, storage, shared, queue = _borrowed(lent)
+    regs, code, access, patterns, storage, shared, queue, _, _, _, _ = _borrowed(lent)
     row, state = code[place], queue.state
     m, n, first = np.int64(row[2]), np.int64(row[3]), place + 1
     a_form = b_form = FULL
@@ -304,6 +361,7 @@ def tile(place, width, lent):
         add_up(width, lent)
     state[_FIRST], state[_SUMS], state[_ROWS], state[_COLUMNS] = first + m + n, row[1], m, n
     state[_FORM_A], state[_FORM_B] = a_form, b_form
+    queue.begins[state[_STEPS]] = first + m + n
     start, i = state[_STEPS] * step, 0
     while i < m + n:
         form, size, end = (a_form, a_size, m) if i < m else (b_form, b_size, m + n)

@@ -11,6 +11,7 @@ import numpy as np
 from ..wgsl import types as t
 from ..wgsl.records import frozen
 from ..wgsl.typed import Pipeline
+from .checked import join_checks
 from .code import allocate
 from .contract import combine, contract
 from .copies import drop_copies
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 # Passes over instructions, in their order.
-SHORTER = {"rename": drop_copies, "tiles": tile, "wide": widen}
+SHORTER = {"checked": join_checks, "rename": drop_copies, "tiles": tile, "wide": widen}
 
 
 def build(

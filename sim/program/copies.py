@@ -32,13 +32,17 @@ def _is_needless(run: list[Ins], copy: Ins, uses: Counter[Reg]) -> bool:
     first, here = users[0], run.index(copy)
     if len(places) != uses[old] or first.d is not old or any(ins.d is old for ins in users[1:]):
         return False
-    if first.op < op.SCALAR or (first.m == 1) != (copy.m == 1):
+    if not _computes(first) or (first.m == 1) != (copy.m == 1):
         return False
-    if any(ins.op < op.SCALAR and ins.op != op.COPY for ins in users):
+    if any(not _computes(ins) and ins.op != op.COPY for ins in users):
         return False
     whole = new.of or new
     before, after = run[places[0] + 1 : here], run[here + 1 : places[-1]]
     return not any(whole in ins.registers() for ins in before) and not any(whole in written(ins) for ins in after)
+
+
+def _computes(ins: Ins) -> bool:
+    return ins.op >= op.SCALAR or ins.op == op.CHECKED
 
 
 def _renamed(run: list[Ins], copy: Ins, uses: Counter[Reg]) -> list[Ins]:

@@ -22,6 +22,7 @@ PASSES = {
     "address": "what all lanes share of an address, and its constant, are operands of the access",
     "learn": "the machine looks once at addresses that a loop uses again and again",
     "copies": "an operation writes the variable itself, and who reads it reads it there",
+    "checked": "a sum of products and the checks of what it makes are one instruction",
     "rename": "what is copied is computed where it is copied to",
     "tiles": "sums of products that share factors are one instruction",
     "wide": "loads of neighbouring words are one instruction",

@@ -9,9 +9,8 @@ from ..machine import opcodes as op
 from .code import Code, Ins, Reg
 
 LOADS = frozenset((op.LOAD, op.LOAD_KNOWN))
-_QUIET = frozenset(
-    (*LOADS, op.COPY, op.SPREAD, op.LEARN, op.LENGTH, op.COUNT, op.BANKS, op.SECTORS, op.BOUNDS, op.WATCH_READ)
-)
+_COUNTS = (op.COUNT, op.BANKS, op.SECTORS, op.BOUNDS, op.WATCH_READ, op.CHECK)
+_QUIET = frozenset((*LOADS, op.COPY, op.SPREAD, op.LEARN, op.LENGTH, op.CHECKED, *_COUNTS))
 
 Pieces = list[tuple[int, list[Ins]]]
 

@@ -10,13 +10,14 @@ from registers alone, whatever the source looks like:
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from ..machine import opcodes as op
 from ..wgsl.records import frozen
 from .code import Code, Field, Ins, Reg
 from .runs import LOADS, replace, rewrite_runs, uses_of, written
 
-_SUMS = frozenset(op.scalar_opcodes()[name] for name in op.TILED)
+_MAD, _FMA = (op.scalar_opcodes()[name] for name in op.TILED)
 _WORTH_COPYING = 4  # sums of a tile, where a factor is not brought by its rows but copied from a register
 
 
@@ -35,7 +36,7 @@ class _Tile:
 
 def tile(code: Code) -> None:
     """Put tiles before what they are made of."""
-    if not any(ins.op in _SUMS for ins in code.instructions):
+    if not any(_operation(ins) for ins in code.instructions):
         return
     uses = uses_of(code)
     tiles: list[_Tile] = []
@@ -62,11 +63,19 @@ def _groups(run: list[Ins]) -> list[list[Ins]]:
     """Sums that could be taken at once: of one operation, and none twice."""
     groups: list[list[Ins]] = [[]]
     for ins in run:
-        if ins.op in _SUMS and ins.d is ins.c and ins.m != 1:
-            if groups[-1] and (groups[-1][0].op != ins.op or any(ins.d is other.d for other in groups[-1])):
+        if _operation(ins) is not None and ins.d is ins.c:
+            alike = bool(groups[-1]) and _operation(groups[-1][0]) == _operation(ins)
+            if not alike or any(ins.d is other.d for other in groups[-1]):
                 groups.append([])
             groups[-1].append(ins)
     return groups
+
+
+def _operation(ins: Ins) -> tuple[bool, bool] | None:
+    """Whether a sum of all lanes rounds once, and whether it is checked; None for what is no such sum."""
+    if ins.op == op.CHECKED:
+        return (ins.e == op.FUSED, True) if ins.m == -1 else None
+    return (ins.op == _FMA, False) if ins.op in (_MAD, _FMA) and ins.m != 1 else None
 
 
 def _products(sums: list[Ins]) -> list[list[Ins]]:
@@ -139,10 +148,10 @@ def _together(run: list[Ins], tile: _Tile) -> list[Ins] | None:
 
 def _let_wait(code: Code, tiles: list[_Tile]) -> None:
     """Number the sums, and let those wait that nothing else in their loop touches: they are added after it."""
-    numbers: dict[tuple[Field, ...], int] = {}
+    numbers: dict[tuple[Any, ...], int] = {}
     ends: set[int] = set()
     for each in tiles:
-        alike = (each.sums[0].op, each.head.a, each.head.b, *(ins.d for ins in each.sums))
+        alike = (_operation(each.sums[0]), each.head.a, each.head.b, *(ins.d for ins in each.sums))
         each.head.d = numbers.setdefault(alike, len(numbers))
     for each in tiles:
         position = next(i for i, ins in enumerate(code.instructions) if ins is each.head)

@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import __main__ as bench
+from benchmarks import control
 from benchmarks.figures import Spread, rates, ratios
 from benchmarks.growth import Growth
 from benchmarks.page import Document, write
@@ -25,6 +26,17 @@ def test_ratios_are_taken_round_by_round():
     assert ratio == Spread(2, 2, 2)
 
 
+def test_the_control_says_what_processors_give(monkeypatch):
+    """Both do as much, so the ratio of rates is how many times sooner several threads are done."""
+    monkeypatch.setattr(control, "processors", lambda: 3)
+    several, one = control.control(turns=10)
+    assert several.flops == one.flops == 3 * 10 * 2 * control.WORDS
+    assert several.seconds() > 0
+    assert one.seconds() > 0
+    per_second = rates({several.name: [2.0, 1.0], one.name: [3.0, 3.0]}, {w.name: w.flops for w in (several, one)})
+    assert ratios(per_second) == {(several.name, one.name): Spread(1.5, 2.25, 3)}
+
+
 def test_cost_per_workgroup():
     spreads = tuple(Spread(s, s, s) for s in (1.0, 1.8, 4.8))
     assert Growth((10, 20, 40), {"plain": spreads}).unevenness("plain") == pytest.approx(0.12 / 0.09)
@@ -40,6 +52,7 @@ def test_the_command_runs(monkeypatch, tmp_path):
     assert "times as fast" in result.stdout
     assert (tmp_path / "matmul_128x16x64.json").exists()
     assert "BLAS / simulator, plain" in page.read_text()
+    assert "a loop, every processor / a loop, one processor" in page.read_text()
     assert "From 1 to 2 workgroups" in page.read_text()
     for wrong in (["shaders/matmul.toml:matmul:M=x"], ["--page", "none/page.md"]):
         assert CliRunner().invoke(bench.main, wrong).exit_code == 2

@@ -30,6 +30,8 @@ PATTERNS = (
     "i * 5u + {0}",  # may be outside
     "i * i * 64u + {0}",  # is
 )
+# A sum, and the factors of what is added to it.
+FORMS = ("{0} += {1} * {2};", "{0} += {1} * {2};", "{0} = {1} * {2} + {0};", "{0} = fma({1}, {2}, {0});")
 
 
 class Maker:
@@ -78,7 +80,8 @@ class Maker:
         a, b = ([self._pattern() for _ in range(2)] for _ in "ab")
         lines = [f"let a{i} = {self._factor(a[mixed and i % 2], k, i)};" for i in range(self._rows)]
         lines += [f"let b{j} = {self._factor(b[mixed and j % 2], k, j)};" for j in range(self._columns)]
-        sums = [f"s{i}_{j} += a{i} * b{j};" for i in range(self._rows) for j in range(self._columns)]
+        written = pick.choice(FORMS)
+        sums = [written.format(f"s{i}_{j}", f"a{i}", f"b{j}") for i in range(self._rows) for j in range(self._columns)]
         if pick.random() < 0.3:
             pick.shuffle(sums)
         if pick.random() < 0.1:
