@@ -171,7 +171,7 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     if case.kernel.reference is not None:
         _reference(case)  # before the run, which may be long
     if options.gpu:
-        _prepare_gpu(case, options.adapter)
+        prepare_on_gpu(case, options.adapter)
     how = {"workgroups": options.workgroups}
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say, **how))
     checks, truth = [], {}
@@ -354,7 +354,8 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts, likely)
 
 
-def _prepare_gpu(case: Case, adapter: str | None) -> None:
+def prepare_on_gpu(case: Case, adapter: str | None) -> None:
+    """Have drivers compile what `run_on_gpu` is to run, while other things are done."""
     kernel = case.kernel
     with suppress(WgslError):  # the simulator says so, too
         entry = check_module(kernel).pipeline(kernel.entry, kernel.overrides).entry
