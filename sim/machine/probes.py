@@ -43,21 +43,39 @@ def count(regs, row, config, together, p, lent):
     B: the lanes that guards have let through; X: it touches memory.
     """
     if row[6] < 0:
-        size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
-        tally[at.EXECUTIONS] += together * ((size + subgroup - 1) // subgroup)
-        for column in range(at.ACTIVE, at.BLOCK_SIZE):
-            tally[column] += together * size
-        p.worked[0] |= row[7] == 1
+        count_all(row, config, together, p)
     else:
         count_some(regs, row, config, together, lent)
 
 
+@inlined
+def count_all(row, config, together, p):
+    """The same, of all lanes."""
+    size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
+    tally[at.EXECUTIONS] += together * ((size + subgroup - 1) // subgroup)
+    for column in range(at.ACTIVE, at.BLOCK_SIZE):
+        tally[column] += together * size
+    p.worked[0] |= row[7] == 1
+
+
+@inlined
+def all_ones(mask, lanes):
+    """Whether every lane is active."""
+    active = np.uint32(1)
+    for lane in range(lanes):
+        active &= mask[lane]
+    return active == 1
+
+
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG)
 def count_some(regs, row, config, together, lent):
-    """The same under a mask."""
+    """The same under a mask, which most workgroups pass whole."""
     p = _borrowed(lent)
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
     mask, through = regs[row[6]], p.ones if row[3] < 0 else regs[row[3]]
+    if all_ones(mask, together * size) and all_ones(through, together * size):
+        count_all(row, config, together, p)
+        return
     if row[7] == 1 and p.worked[0] == 0:
         for lane in range(together * size):
             p.working[lane] |= mask[lane]
@@ -273,15 +291,6 @@ def note_touched(regs, row, config, entry, patterns, together, lent):
         here = np.uint32(addresses[lane] + extra)
         if here <= limit and mask[lane] != 0:
             touch(p.touched, entry, here, here)
-
-
-@inlined
-def all_ones(mask, lanes):
-    """Whether every lane is active."""
-    active = np.uint32(1)
-    for lane in range(lanes):
-        active &= mask[lane]
-    return active == 1
 
 
 @inlined
