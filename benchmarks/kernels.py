@@ -79,7 +79,7 @@ class Row:
 def main(kernels: tuple[str, ...], rounds: int, adapter: str, page: Path | None) -> None:
     """Time kernels, plain, against wgpu: by default those that are no matmuls."""
     info = gpu.require_adapter(adapter)
-    head = HEAD.format(**_machine(), rounds=rounds, adapter=info.name)
+    head = HEAD.format(**_machine() | {"cores": launch.processors()}, rounds=rounds, adapter=info.name)
     rows = []
     for case in _cases(kernels or tuple(str(SHADERS / text) for text in KERNELS)):
         try:
