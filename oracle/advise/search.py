@@ -156,13 +156,12 @@ class _Bench:
     def _simulate(self, module: Any, overrides: dict[str, int]) -> Any:
         import sim
 
-        kernel = self._case.kernel
         return sim.simulate(
             module,
-            entry=kernel.entry,
+            entry=self._case.kernel.entry,
             grid=self._case.grid,
             bindings=self._case.bindings,
-            overrides={**kernel.overrides, **overrides},
+            overrides={**self._case.overrides, **overrides},
             device=self._device,
             probes=PROBES,
         )

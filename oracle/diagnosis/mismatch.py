@@ -72,7 +72,8 @@ class Mismatch:
 
     @property
     def var(self) -> str:
-        return next(b.var for b in self.case.kernel.bindings if b.name == self.output)
+        """What the WGSL calls it; without a manifest that is its name."""
+        return next((b.var for b in self.case.kernel.bindings if b.name == self.output), self.output)
 
     @cached_property
     def ours(self) -> np.ndarray:

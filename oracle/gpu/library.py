@@ -110,7 +110,7 @@ def parse_adapters(text: str | None) -> tuple[str | None, ...]:
         require_adapter()
         return tuple(dict.fromkeys(info.name for info in adapters()))
     names: list[str | None] = []
-    for each in map(str.strip, text.split(",")):
+    for each in map(str.strip, re.split(r",(?![^()]*\))", text)):  # names may have commas, in parentheses
         if not each:
             raise UsageError(f"--adapter {text}: a name is empty")
         name = require_adapter(each).name

@@ -137,7 +137,7 @@ class Kernel:
     bindings: tuple[Binding, ...]
     shapes: tuple[Shape, ...]
     reference: str | None = None
-    overrides: dict[Any, Any] = field(default_factory=dict)  # by name or id
+    overrides: dict[Any, Any] = field(default_factory=dict)  # by name or id: numbers, booleans and expressions
     defines: dict[str, Any] = field(default_factory=dict)
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
@@ -164,9 +164,11 @@ class Kernel:
                 sizes = " x ".join(map(str, grid))
                 raise UsageError(f"the dispatch is {sizes} workgroups, and each size is to be at least 1")
             arrays = {binding.name: binding.make(shape.dims, self) for binding in self.bindings}
+            case = Case(self, shape, (*grid, 1, 1)[:3], arrays)
+            _ = case.overrides
         except UsageError as error:
             raise UsageError(f"{self.path}: at {shape}: {error}") from None
-        return Case(self, shape, (*grid, 1, 1)[:3], arrays)
+        return case
 
 
 @frozen
@@ -184,10 +186,27 @@ class Case:
         return {variables.get(name, name): array for name, array in self.arrays.items()}
 
     @property
+    def overrides(self) -> dict[Any, Any]:
+        """Values of `override` declarations, by name or id."""
+        dims, given = self.shape.dims, self.kernel.overrides
+        return {name: evaluate(value, dims) if isinstance(value, str) else value for name, value in given.items()}
+
+    @property
+    def unset(self) -> list[str]:
+        """Members of structs that the manifest gives no value, so that they are 0: `params.offset`."""
+        structs = [binding for binding in self.kernel.bindings if binding.struct is not None]
+        return [
+            f"{binding.var}.{member}"
+            for binding in structs
+            for member in self.arrays[binding.name].dtype.names or ()
+            if member not in (binding.struct or {})
+        ]
+
+    @property
     def launch(self) -> dict[str, Any]:
         """What `sim.simulate` is to be told of the case, beside the shader."""
-        kernel = self.kernel
-        return {"entry": kernel.entry, "grid": self.grid, "bindings": self.bindings, "overrides": kernel.overrides}
+        entry, overrides = self.kernel.entry, self.overrides
+        return {"entry": entry, "grid": self.grid, "bindings": self.bindings, "overrides": overrides}
 
     def with_arrays(self, arrays: Mapping[str, Any]) -> Case:
         """The case with some arrays replaced, by the manifest's names."""
@@ -259,6 +278,8 @@ def _kernel(top: Table) -> Kernel:
     counters = {name: expect.take(name, int, str) for name in list(expect.data)}
     for name, expression in counters.items():
         _check_names(expect, [expression], dims, name)
+    overrides = table.take("overrides", dict, of=(int, float, bool, str), default={})
+    _check_names(table, overrides.values(), dims, "overrides")
     folders = table.take("include_dirs", list, of=(str,), default=[])
     kernel = Kernel(
         path=path,
@@ -270,7 +291,7 @@ def _kernel(top: Table) -> Kernel:
         bindings=bindings,
         shapes=shapes,
         reference=table.take("reference", str, default=None),
-        overrides=table.take("overrides", dict, of=(int, float, bool), default={}),
+        overrides=overrides,
         defines=table.take("defines", dict, of=(str, int, float, bool), default={}),
         include_dirs=tuple(_folder(table, path.parent / d) for d in folders),
         preprocess=table.take("preprocess", str, default=None),

@@ -106,10 +106,15 @@ class _Edits:
         out, done = [], 0
         for place in places:
             out.append(text[done:place])
+            before = len(out)
             for edits in (ends, begins):
                 first = bisect.bisect_left(edits, place, key=lambda e: e[0])
                 last = bisect.bisect_right(edits, place, key=lambda e: e[0])
                 out += [inserted for _, _, inserted in edits[first:last]]
+            if (
+                text[done:place][-1:].isalpha() and out[before][:1].isalpha()
+            ):  # a keyword, as in `while(x)`, `return(x)`
+                out.insert(before, " ")
             done = place
         return "".join([*out, text[done:]])
 

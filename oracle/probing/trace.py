@@ -73,7 +73,7 @@ def trace(case: Case, workgroup: tuple[int, int, int] = (0, 0, 0), device: str =
     """Run `case` and record one workgroup of its grid. Raises `WgslError`, `UsageError`."""
     kernel = case.kernel
     module = check_module(kernel)
-    how: dict[str, Any] = {"entry": kernel.entry, "overrides": kernel.overrides, "device": device, "grid": case.grid}
+    how: dict[str, Any] = {"entry": kernel.entry, "overrides": case.overrides, "device": device, "grid": case.grid}
     run = sim.simulate(module, bindings=case.bindings, probes=_PROBES, **how)
     if any(at >= size for at, size in zip(workgroup, run.grid, strict=True)):
         raise UsageError(f"there is no workgroup {workgroup} in a grid of {run.grid}")
@@ -115,7 +115,7 @@ def record(
         entry=run.pipeline.entry.name,
         grid=grid,
         bindings={**case.bindings, LOG: log},
-        overrides=case.kernel.overrides,
+        overrides=case.overrides,
         device=run.device,
         probes="none",
     )

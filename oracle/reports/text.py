@@ -144,7 +144,8 @@ def _counter_diff(out: Console, diff: CounterDiff) -> None:
     verdict = "all equal" if not diff.differences else f"{len(diff.differences):,} differ"
     _say(out, _verdict(not diff.differences).append(f"counters as {diff.device}: {counted}: {verdict}"))
     if not diff.outputs_equal:
-        _say(out, _verdict(False).append("the probes changed the outputs, so the counters are those of another run"))
+        changed = f"the probes changed {', '.join(map(str, diff.changed))} by more than roundings"
+        _say(out, _verdict(False).append(f"{changed}, so the counters are those of another run"))
     for each in diff.differences[:MOST_DIFFERENCES]:
         place = each.site.span.place
         what = f"{each.site.kind} of {each.site.variable}" if each.site.variable else each.site.name or each.site.kind

@@ -29,7 +29,7 @@ from ..wgsl.typed import Variable
 from .pieces import Desk, Outcome, in_pieces, in_threads, total
 from .schedules import LOCKSTEP, Schedule
 from .tracing import Trace
-from .watching import Shadow, Watching, overlap
+from .watching import Shadow, Watching
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 THREADS = "BANKSHOT_THREADS"
@@ -164,17 +164,17 @@ class Launch:
         access = self._access_table()
         shadows = self.watching.shadows(threads)
         ready = machine_for(set(self.program.code[:, 0].tolist()))
-        desks: list[Desk] = []  # at which nobody works
+        idle: dict[int, list[Desk]] = {id(shadow): [] for shadow in shadows}
 
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:
+            desks = idle[id(shadow)]
             desk = desks.pop() if desks else Desk(ready, self._arguments(access, shadow))
             outcome = desk.run(first, last)
-            if not self.program.watched:  # what is watched is known from the desk's first piece on
-                desks.append(desk)
+            desks.append(desk)
             return outcome
 
         outcomes = in_threads(piece, pieces, threads, shadows, progress)
-        self.met = threads > 1 and (overlap(shadows) or any(map(self._stores_outside, outcomes)))
+        self.met = threads > 1 and (self.watching.overlap(shadows) or any(map(self._stores_outside, outcomes)))
         return [self._in_texels(outcome) for outcome in outcomes]
 
     def _threads(self) -> int:
@@ -240,9 +240,10 @@ class Launch:
             self._fill(registers[strand], strand)
         patterns = np.zeros((strands, program.rows, at.PATTERN_SIZE), np.int64)
         places, turns = np.zeros((strands, at.PLACE_SIZE), np.int64), np.zeros(strands, np.int64)
+        watch = self.watching.watch(access, self._width)._replace(storage=shadow)
         return (
             *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
-            *(self._order, self._probes(), self.watching.watch(access, self._width, shadow)),
+            *(self._order, self._probes(), watch),
             make_queue(*(_zeros(words(program.code, self._width)) for words in (queue_words, kept_words))),
         )
 

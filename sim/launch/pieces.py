@@ -51,7 +51,7 @@ class Desk:
             *(probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins),
             *(events, watch.races, watch.unwritten, probes.checks, probes.notes),
         )
-        self._worked = probes.worked
+        self._worked, self._working = probes.worked, probes.working
         self._empty = [table.copy() for table in self._tables]
         self._run = ready(*arguments)
 
@@ -59,7 +59,7 @@ class Desk:
         """Run workgroups `first` to `last` of a launch. Registers and known patterns stay from piece to piece, as they
         do from batch to batch."""
         self._configs[:, at.FIRST], self._configs[:, at.LAST] = first, last
-        self._worked[:], self._places[:] = 0, 0
+        self._worked[:], self._working[:], self._places[:] = 0, 0, 0
         for table, empty in zip(self._tables, self._empty, strict=True):
             table[:] = empty
         finished = self._run()

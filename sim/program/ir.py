@@ -450,7 +450,8 @@ class Builder:
     def merge(self, before: dict[Slot, tuple[int, Region]], *after: dict[Slot, tuple[int, Region]]) -> None:
         """After constructs that ran on some lanes: what any of them changed is a new value."""
         self._versions = dict(before)
-        self.changed([s for s in before if any(v.get(s) != before[s] for v in after)])
+        moved = [slot for some in after for slot, was in before.items() if some.get(slot) is not was]
+        self.changed(dict.fromkeys(moved))
 
     def restore(self, versions: dict[Slot, tuple[int, Region]]) -> None:
         self._versions = dict(versions)

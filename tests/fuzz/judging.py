@@ -92,18 +92,26 @@ class Judge:
 
 
 def compare(run: Any, answer: Answer, given: Mapping[str, Buffer]) -> Verdict:
-    """A run of the simulator against what an adapter left. The bounds are derived only where bits differ."""
+    """A run of the simulator against what an adapter left, also while it counted."""
+    verdict = _held(run, {name: answer.outputs[name] for name in run.outputs}, given)
+    if not verdict.agreed:
+        return verdict
+    probed = _held(run, answer.probed, given)
+    wrong = answer.counters if probed.agreed else (f"the probes change {probed.why}", *answer.counters)
+    return Verdict("counters", "; ".join(wrong[:4])) if wrong else verdict
+
+
+def _held(run: Any, outputs: Mapping[str, NDArray[np.uint8]], given: Mapping[str, Buffer]) -> Verdict:
+    """A run against outputs. The bounds are derived only where bits differ."""
     word = "equal"
-    for name, ours in run.outputs.items():
-        theirs, codes = answer.outputs[name], given[name].codes
+    for name, theirs in outputs.items():
+        ours, codes = run.outputs[name], given[name].codes
         differ = _differing(codes, ours, theirs)
         if differ.any():
             known, beyond = _beyond(run, name, codes, ours, theirs, differ)
             if beyond.any():
                 return Verdict("differs", _words(name, ours, theirs, beyond))
             word = "open" if word == "open" or not known else "within"
-    if answer.counters:
-        return Verdict("counters", "; ".join(answer.counters[:4]))
     return Verdict(word)
 
 

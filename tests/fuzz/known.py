@@ -9,16 +9,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import sim
-from sim.wgsl import typed
+from sim.wgsl import syntax, typed
+from sim.wgsl.parser import parse
 
 from .judging import Judge, Verdict
 from .programs import Program
 
+THEIRS = ("differs", "counters", "refused", "lost", "died", "hung")  # verdicts that may be the adapter's fault
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`program` is the smallest text that shows it on `adapter`: the verdict on it is `word`, with `words` in it (a
-    pattern). `mend`: builtins, and what they are written as to get around it; `var`: the value of variables without."""
+    """`program` is the smallest text that shows it on `adapter`, if it is of naga on all: the verdict on it is `word`,
+    with `words` in it (a pattern). `mend`: how programs are written to get around it, see `mended`."""
 
     name: str
     whose: str
@@ -33,12 +36,13 @@ class Fault:
         return verdict.word == self.word and re.search(self.words, verdict.why) is not None
 
     def is_evident(self, judge: Judge, program: Program, verdict: Verdict) -> bool:
-        """Whether it is why there is no agreement: by the adapter's own words or, where outputs or counters differ, as
-        there is agreement on the program once it is mended."""
-        if judge.opinion.profile != self.adapter:
+        """Whether it is why there is no agreement: as there is agreement on the program once it is mended, where it can
+        be, and as these are the adapter's own words, where it has words."""
+        said, here = self.explains(verdict), self.whose == "naga" or judge.opinion.profile == self.adapter
+        if not here or verdict.word not in THEIRS:
             return False
-        if verdict.word not in ("differs", "counters"):
-            return self.explains(verdict)
+        if not self.mend or (verdict.word == "refused" and not said):
+            return said and verdict.word == "refused"
         around = mended(program, self.mend)
         return around != program and judge.judge(around, verdict.word == "counters").agreed
 
@@ -59,22 +63,45 @@ def answer_for(judge: Judge, program: Program, verdict: Verdict) -> Fault | None
 
 def mended(program: Program, mend: Mapping[str, str]) -> Program:
     """The program with calls of builtins written as `mend` has it: `{0}`, `{1}`, … are arguments, `{R}` the result's
-    type. `var` is the value of each variable of a function that has none of its own, of type `{R}`."""
+    type. `var` is the value of each variable of a function that has none of its own. `override` is what overrides are
+    declared as: `{name}` of type `{R}`, with the `{value}` that they get."""
+    if "override" in mend:
+        program = _without_overrides(program, mend["override"])
     text = program.text
     for declared in reversed(_without_value(sim.check(text))) if "var" in mend else ():
         value = mend["var"].replace("{R}", str(declared.var.type))
         text = f"{text[: declared.span.end]} = {value}{text[declared.span.end :]}"
-    while (call := _innermost(sim.check(text), mend)) is not None:
-        args = [f"({arg.span.text})" for arg in call.args]
-        made = mend[call.builtin.name].replace("{R}", str(call.type)).format(*args)
-        text = f"{text[: call.span.start]}({made}){text[call.span.end :]}"
-    return replace(program, text=text)
+    return replace(program, text=_rewritten(text, 0, len(text), _calls(sim.check(text), mend), mend))
 
 
-def _innermost(module: typed.Module, mend: Mapping[str, str]) -> typed.BuiltinCall | None:
-    """A call of one of these builtins with no such call in it."""
-    expressions = (e for f in module.functions.values() for e in typed.every_expression(f))  # operands come first
-    return next((e for e in expressions if isinstance(e, typed.BuiltinCall) and e.builtin.name in mend), None)
+def _without_overrides(program: Program, made: str) -> Program:
+    module, text = sim.check(program.text), program.text
+    values = module.pipeline("main", {**program.overrides}).values
+    declared = {decl.name: decl.span for decl in parse(module.source).decls if isinstance(decl, syntax.GlobalDecl)}
+    for override in reversed(module.overrides):
+        span, value = declared[override.name], values.get(override, 0)
+        line = made.replace("{R}", str(override.type)).format(name=override.name, value=value)
+        text = f"{text[: span.start]}{line}{text[span.end :]}"
+    return replace(program, text=text, overrides={})
+
+
+def _calls(module: typed.Module, mend: Mapping[str, str]) -> list[typed.BuiltinCall]:
+    """In the order of the text, each before those in its arguments."""
+    every = (e for f in module.functions.values() for e in typed.every_expression(f))
+    found = {e.span: e for e in every if isinstance(e, typed.BuiltinCall) and e.builtin.name in mend}
+    return sorted(found.values(), key=lambda call: (call.span.start, -call.span.end))
+
+
+def _rewritten(text: str, start: int, end: int, calls: list[typed.BuiltinCall], mend: Mapping[str, str]) -> str:
+    """A part of the text, with the calls in it as `mend` has them."""
+    made = ""
+    for call in calls:
+        if start <= call.span.start and call.span.end <= end:
+            args = [f"({_rewritten(text, a.span.start, a.span.end, calls, mend)})" for a in call.args]
+            instead = mend[call.builtin.name].replace("{R}", str(call.type)).format(*args)
+            made += f"{text[start : call.span.start]}({instead})"
+            start = call.span.end
+    return made + text[start:end]
 
 
 def _without_value(module: typed.Module) -> list[typed.VarDecl]:

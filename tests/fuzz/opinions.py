@@ -27,13 +27,14 @@ PROFILES = ("lavapipe", "swiftshader")  # device profiles with which their adapt
 @dataclass(frozen=True, slots=True)
 class Answer:
     """`word` is ran, lacking (the adapter has not what the program enables), refused, lost (its device, and in a new
-    process again), died or hung; `why` in wgpu's words. `outputs` by name, as bytes. `counters`: those that differ from
-    the simulator's, where they were asked for."""
+    process again), died or hung; `why` in wgpu's words. `outputs` by name, as bytes. Of a question that asks to count,
+    `counters` are those that differ from the simulator's, `probed` outputs that counting changed, as it left them."""
 
     word: str
     why: str = ""
     outputs: dict[str, NDArray[np.uint8]] = field(default_factory=dict)
     counters: tuple[str, ...] = ()
+    probed: dict[str, NDArray[np.uint8]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +126,16 @@ def _answer(question: Question, profile: str) -> Answer:
     how = {"overrides": program.overrides, "adapter": profile, "module": module}
     try:
         run = gpu.run(program.text, "main", program.grid, question.given, **how)
-        counters = _counted(question, profile) if question.count else ()
+        counted = _counted(question, profile) if question.count else ((), {})
     except Lacking as error:
         return Answer("lacking", str(error))
     except GpuError as error:
         return Answer("lost" if LOST in str(error) else "refused", str(error))
-    return Answer("ran", "", run.outputs, counters)
+    return Answer("ran", "", run.outputs, *counted)
 
 
-def _counted(question: Question, profile: str) -> tuple[str, ...]:
-    """What the adapter counts otherwise than the simulator."""
+def _counted(question: Question, profile: str) -> tuple[tuple[str, ...], dict[str, NDArray[np.uint8]]]:
+    """What the adapter counts otherwise than the simulator, and outputs that counting changed."""
     from oracle.kernels import cases
     from oracle.probing.counters import diff_counters
 
@@ -147,4 +148,4 @@ def _counted(question: Question, profile: str) -> tuple[str, ...]:
         (case,) = plan.cases()
         diff = diff_counters(case, profile, profile)
     told = [f"line {d.site.line}: {d.counter} {d.simulated} here, {d.counted} there" for d in diff.differences]
-    return (*told, *(() if diff.outputs_equal else ("the probes change the outputs",)))
+    return tuple(told), diff.changed

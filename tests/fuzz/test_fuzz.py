@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -12,9 +14,11 @@ from hypothesis import given, settings
 import sim
 from oracle import gpu
 from oracle.errors import GpuError, NoAdapter
+from tests.fuzz import __main__ as command
 from tests.fuzz import opinions
+from tests.fuzz.batches import Log, Result, search
 from tests.fuzz.contents import buffers
-from tests.fuzz.judging import Judge, compare
+from tests.fuzz.judging import Judge, Verdict, compare
 from tests.fuzz.known import FAULTS, Fault, answer_for, mended
 from tests.fuzz.opinions import Answer, Opinion, Question
 from tests.fuzz.programs import Program, programs
@@ -49,6 +53,20 @@ def test_calls_are_mended_from_the_inside() -> None:
     assert mended(Program(text), {"max": "0"}).text == text
 
 
+def test_a_call_is_mended_by_the_same_call_once() -> None:
+    text = "fn f(m: mat2x3<f32>) -> mat2x3<f32> { return transpose(transpose(m)); }"
+    around = "(transpose(((transpose((m)) + mat3x2<f32>()))) + mat2x3<f32>())"
+    made = text.replace("transpose(transpose(m))", around)
+    assert mended(Program(text), {"transpose": "transpose({0}) + {R}()"}).text == made
+
+
+def test_overrides_are_mended_into_variables() -> None:
+    text = "@id(7) override a: i32;\noverride b = 3u;\n@compute @workgroup_size(1) fn main() { _ = a + i32(b); }"
+    made = mended(Program(text, overrides={"7": -2}), {"override": "var<private> {name}: {R} = {R}({value})"})
+    assert made.text.splitlines()[:2] == ["var<private> a: i32 = i32(-2);", "var<private> b: u32 = u32(3);"]
+    assert made.overrides == {}
+
+
 def test_variables_without_a_value_are_mended() -> None:
     text = "fn f() { var a: u32; var b = 1; loop { var c: array<f32, 2>; break; } }"
     made = "fn f() { var a: u32 = u32(); var b = 1; loop { var c: array<f32, 2> = array<f32, 2>(); break; } }"
@@ -78,6 +96,60 @@ def test_a_known_fault_is_still_there(fault: Fault, request: pytest.FixtureReque
     verdict = judge.judge(fault.smallest)
     assert fault.explains(verdict), f"no longer so, take it out of known.toml: {verdict}"
     assert not fault.mend or fault.is_evident(judge, fault.smallest, verdict)
+
+
+MENDED = Fault("", "Mesa", "", "died", "", "", mend={"transpose": "transpose({0}) + {R}()"})
+TRANSPOSED = "@compute @workgroup_size(1) fn main() { var m: mat2x3f; let t = transpose(m); }"
+
+
+@pytest.mark.parametrize(
+    ("fault", "text", "word", "then", "evident"),
+    [
+        (MENDED, TRANSPOSED, "died", "equal", True),
+        (MENDED, TRANSPOSED, "differs", "within", True),
+        (MENDED, TRANSPOSED, "died", "died", False),  # also without what the fault is about
+        (MENDED, TRANSPOSED.replace("transpose(m)", "m"), "died", "equal", False),
+        (MENDED, TRANSPOSED, "crashed", "equal", False),  # the simulator
+        (replace(MENDED, mend={}), TRANSPOSED, "died", "equal", False),
+        (replace(MENDED, adapter="swiftshader"), TRANSPOSED, "died", "equal", False),
+        (replace(MENDED, adapter="swiftshader", whose="naga"), TRANSPOSED, "died", "equal", True),
+    ],
+)
+def test_a_death_is_explained_where_a_mended_program_lives(
+    fault: Fault, text: str, word: str, then: str, evident: bool
+) -> None:
+    judge = Mock(opinion=Mock(profile="lavapipe"), judge=lambda program, count: Verdict(then))
+    assert fault.is_evident(judge, Program(text), Verdict(word)) is evident
+
+
+def test_results_are_the_same_on_several_processes(lavapipe: Judge) -> None:
+    alone = list(search("lavapipe", range(4), 1, 600.0))
+    assert [result.number for result in alone] == [0, 1, 2, 3]
+    assert sorted(search("lavapipe", range(4), 2, 600.0), key=lambda result: result.number) == alone
+    assert list(search("lavapipe", range(4), 1, 0.0)) == []
+
+
+def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def found(profile: str, numbers: list[int], jobs: int, seconds: float) -> Iterator[Result]:
+        asked.extend(numbers)
+        yield from (Result(number, "equal") for number in numbers)
+
+    monkeypatch.setattr(command, "search", found)
+    monkeypatch.setattr(command, "_summary", Mock())
+    log = Log(tmp_path / "lavapipe.jsonl")
+    log.write([Result(11, "equal"), Result(12, "refused", "why", "naga's"), Result(99, "died")])
+    with log.path.open("a") as file:
+        file.write('{"number": 13, "wo')  # stopped here
+    for more, wanted in (["--resume"], [10, 13]), ([], [10, 11, 12, 13]):
+        asked.clear()
+        monkeypatch.setattr("sys.argv", ["fuzz", "4", "--from", "10", "--into", str(tmp_path), *more])
+        with pytest.raises(SystemExit) as left:
+            command.main()
+        assert not left.value.code
+        assert asked == wanted
+        assert sorted(result.number for result in log.results()) == [10, 11, 12, 13]
 
 
 WRONG = """

@@ -14,6 +14,7 @@ import sim
 from oracle.audit import Audit, Options, audit, simulate
 from oracle.diagnosis.adapters import zeroing
 from oracle.diagnosis.classes import CLASSES, OF_FINDINGS, cost, diagnose
+from oracle.diagnosis.layouts import wrong_factor
 from oracle.diagnosis.mismatch import UNKNOWN, Diagnosis, Mismatch
 from oracle.diagnosis.patience import OutOfTime, Patience
 from oracle.kernels.manifest import Case, load
@@ -78,6 +79,12 @@ def test_a_class_is_decided(case, body: str, name: str, evidence: str | None) ->
     assert check.likely is not None
     assert check.likely.name == name
     assert evidence in (None, check.likely.evidence)
+
+
+def test_a_factor_of_zero_is_called_zero(case) -> None:
+    made = case("y[id.x] = 0.0;")
+    m = Mismatch(made, simulate(made, "nvidia", "none"), "y", made.arrays["x"])
+    assert wrong_factor(m) == "all elements are 0"
 
 
 def test_nothing_is_run_again_after_an_endless_loop(case) -> None:

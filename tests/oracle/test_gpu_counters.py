@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from math import prod
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -124,6 +125,20 @@ def told(diff):
     return [(d.site.line, d.site.kind, d.counter, d.simulated, d.counted) for d in diff.differences]
 
 
+def test_keywords_need_no_space_behind_them(adapter, tmp_path):
+    source = """\
+    @group(0) @binding(0) var<storage, read_write> y: array<f32>;
+    fn half(x: f32) -> f32 { if(x*2.0 > 9.0) { return(x*0.5); } else if(x < 1.0) { return(0.0); } return(x); }
+    @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+        var k = 0u;
+        while(y[i] > f32(k)) { switch(u32(y[i]*2.0)) { case(4) { y[i] -= 1.0; } default { k++; } } }
+        for(;;) { if(half(y[i]) >= y[i]) { break; } y[i] = half(y[i]); }
+    }
+    """
+    case = case_of(tmp_path, source, {"y": np.arange(32, dtype=np.float32)}, (1, 1, 1))
+    assert told(diff_counters(case, "nvidia", None)) == []
+
+
 @pytest.mark.parametrize("device", ["lavapipe", "nvidia", "amd-cdna"])  # subgroups of 8, 32 and 64
 def test_a_real_run_counts_what_the_simulator_counts(any_adapter, branchy, device):
     diff = diff_counters(branchy, device, any_adapter.name)
@@ -184,6 +199,34 @@ def test_the_first_kernel_of_every_manifest_is_counted_alike(any_adapter, path):
         pytest.skip(str(error))
     assert told(diff) == []
     assert diff.outputs_equal
+
+
+CANCELS = """\
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) { y[i] = (y[i] - y[i]) - 0.1; }
+"""
+
+
+def test_what_an_adapter_rounds_otherwise_beside_probes_is_no_change(adapter, tmp_path):
+    """Lavapipe computes y - (y + 0.1), and beside probes what is written."""
+    diff = diff_counters(case_of(tmp_path, CANCELS, {"y": np.full(8, 1e6, np.float32)}, (1, 1, 1)), "lavapipe", None)
+    assert diff.outputs_equal
+
+
+@pytest.mark.parametrize(
+    ("left", "changed"),
+    [
+        (np.float32([1, 2]), False),
+        (np.float32([1.25, 99]), False),  # of the second nothing is known
+        (np.float32([1.5, 2]), True),
+        (np.float32([np.nan, 2]), True),
+        (np.uint32([1, 2]), True),
+    ],
+)
+def test_what_the_probes_change(left, changed):
+    run = Mock(bounds={"y": np.array([0.125, np.inf])})
+    plain = np.float32([1, 2]) if left.dtype == np.float32 else np.uint32([1, 3])
+    assert gpu_counters._alike(left, plain, "y", run) != changed
 
 
 PAD = """\

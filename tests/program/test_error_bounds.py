@@ -191,8 +191,10 @@ def test_what_nothing_is_rounded_off_has_no_bound(body):
 
 
 def test_copies_are_exact():
-    done = run("var t: array<f32, 4>; t[i % 4u] = a; y[i] = t[i % 4u];", TENTHS)
-    assert done.bounds["y"].max() == 0
+    for a in (TENTHS, np.zeros(64)):
+        done = run("var t: array<f32, 4>; t[i % 4u] = a; y[i] = t[i % 4u];", a)
+        assert done.bounds["y"].max() == 0
+        assert run("y[i] = f32(bitcast<u32>(a) >> 8u);", a).bounds["y"].max() == 0
 
 
 def test_subnormal_numbers_may_be_flushed():
@@ -201,6 +203,21 @@ def test_subnormal_numbers_may_be_flushed():
     assert run("y[i] = select(1.0, 2.0, a == 0.0);", a).bounds["y"].min() >= 1.0
     halves = run("y[i] = a * 1024.0h;", np.full(64, 2.0**-20), kind="f16")
     assert halves.bounds["y"].min() >= 2.0**-10
+
+
+@pytest.mark.parametrize("bits", ["bitcast<u32>(a * b)", "pack2x16float(vec2(1.0, a * b))"])
+def test_the_sign_of_a_computed_zero_may_be_ignored(bits):
+    done = run(f"y[i] = f32({bits} >> 31u);", [-0.0] * 16 + [0.0] * 16 + [-2.0] * 32, np.full(64, 0.5))
+    assert unbounded(done) == list(range(32))
+
+
+def test_an_element_that_is_used_twice_may_be_a_term_of_another_sum():
+    a = np.full(64, f32(2**24))
+    done = run("let s = 16777216.0 - a; let all = vec2(s * 10.0, s * -1.0 - 0.375); y[i] = all[i % 2u];", a)
+    assert done.outputs["y"][1] == -0.375
+    assert_holds(done, np.tile([0, float(a[0] + f32(f32(-0.375) - a[0]))], 32))
+    kept = run("var s = 16777216.0 - a; y[i] = s; y[i + 64u] = s * -1.0 - 0.375;", a, out=128)
+    assert kept.bounds["y"][64] < 1e-6
 
 
 def test_the_length_of_a_scalar_may_be_the_root_of_its_square():

@@ -3,7 +3,7 @@
 `weave(lowered)` puts into an intermediate program, behind each operation, ordinary operations that compute the largest
 |legal result - result of this program|, where legal is what any implementation may compute that keeps to the spec's
 accuracy table: results rounded up or down, products and sums fused or not, subnormal numbers flushed or not, sums of
-one expression and of a subgroup in any order. The machine runs the whole as any other program.
+one expression and of a subgroup in any order, zeros of either sign. The machine runs the whole as any other program.
 
 A bound is an f32 that is never too small: every rounding of its own arithmetic is paid for. Infinity and NaN alike say
 that nothing is known. Of integers and truth values a bound is 0, or anything else for "some implementation may have

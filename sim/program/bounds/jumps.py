@@ -30,7 +30,14 @@ def reinterpreted(rules: Rules, result: Value, args: list[Number]) -> Real:
     crosses = (result.kind in FORMATS) != (x.kind in FORMATS)
     if not crosses or x.value.op == "pick":
         return x.bound
-    return x.bound + rules.subnormal(result if result.kind in FORMATS else x.value)
+    if result.kind in FORMATS:
+        return x.bound + rules.subnormal(result)
+    return x.bound + rules.subnormal(x.value) + _zero_of_either_sign(rules, x)
+
+
+def _zero_of_either_sign(rules: Rules, x: Number) -> Real:
+    """Of the bits of a computed zero nothing is known: its sign may be ignored. Spec: "Differences from IEEE-754"."""
+    return rules.real(0.0) if x.bound.is_zero else rules.unless(~abs(x.real).is_sure)
 
 
 def _root(rules: Rules, result: Value, args: list[Number]) -> Real:
@@ -206,10 +213,8 @@ def _packed(formula: str) -> Rule:
 
 
 def _packed_halves(rules: Rules, result: Value, args: list[Number]) -> Real:
-    return reduce(
-        Real.__add__,
-        (_half(rules, half, [x]) for x in args for half in [rules.writer.op("quantizeToF16_f32", x.value)]),
-    )
+    halves = [(rules.writer.op("quantizeToF16_f32", x.value), x) for x in args]
+    return reduce(Real.__add__, (_half(rules, half, [x]) + _zero_of_either_sign(rules, x) for half, x in halves))
 
 
 def _unpacked_half(rules: Rules, result: Value, args: list[Number]) -> Real:

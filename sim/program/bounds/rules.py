@@ -26,7 +26,7 @@ from ..ir import Value
 from .arithmetic import INF, Real, Truth, Writer
 from .jumps import COMPARISONS, CONVERSIONS, EXACT, GAPS, OF_ANY, compare, of_any, reinterpreted
 from .numbers import FORMATS, INFLATED, Number
-from .shapes import Shapes, without_sign
+from .shapes import Shapes, terms_of_fma, without_sign
 from .slopes import CARRY, RESIDUES, product_carried, words
 
 _EXPONENT = 0x7F800000
@@ -143,9 +143,10 @@ class Rules:
 
     def reordered(self, stem: str, result: Value, args: list[Number]) -> Real | None:
         """The bound of a sum of three terms or more, which may be added in any order."""
-        parts = [self._sums.get(without_sign(a.value)) or Sum(a.bound, a.most, 0) for a in args[-2:]]
-        if stem == "fma":
-            parts[0] = Sum(product_carried(self, result, *args[:2]), args[0].most * args[1].most, 0)
+        terms = args if stem != "fma" else [args[i] for i in terms_of_fma([a.value for a in args])]
+        parts = [self._sums.get(without_sign(a.value)) or Sum(a.bound, a.most, 0) for a in terms]
+        if len(parts) == 1:
+            parts.append(Sum(product_carried(self, result, *args[:2]), args[0].most * args[1].most, 0))
         whole = Sum(parts[0].carried + parts[1].carried, parts[0].size + parts[1].size, 1 + sum(p.times for p in parts))
         if result in self._shapes.terms:
             self._sums[result] = whole

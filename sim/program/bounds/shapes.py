@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from ...wgsl.typed import Variable
 from .. import ir
 from ..access import Access
+from ..bits import from_bits
 from ..ir import Region, Slot, Value, items_of
 
 _FLOATS = ("f32", "f16")
@@ -20,20 +21,23 @@ class Shapes:
     """`delicate`: floats that a comparison, a whole number or an integer is made of: of these it is worth knowing
     whether they were rounded at all.
 
-    `terms`: sums that are a term of one sum, and of nothing else; `factors`: products and quotients that belong to one
-    product of more. These an implementation may compute in another order. Spec: "Reassociation and Fusion".
+    `terms`: sums that are a term of a sum, and that no variable keeps; `factors`: products and quotients that belong to
+    one product of more, and to nothing else. These an implementation may compute in another order: a sum that is an
+    operand more than once, as an element of a matrix is, each time in another. Spec: "Reassociation and Fusion".
     """
 
     def __init__(self, body: Region, accesses: list[Access]) -> None:
         self._written: dict[Slot | Variable, list[Value]] = {}
         self._loaded: dict[Value, Variable] = {}
         self._uses: Counter[Value] = Counter()
+        self._kept: set[Value] = set()
         values = []
         for item in items_of(body):
             if isinstance(item, Value):
                 values.append(item)
                 continue
             self._use(item)
+            self._kept.update(map(without_sign, _operands(item)))
             if isinstance(item, ir.Set):
                 self._written.setdefault(item.slot, []).append(item.value)
             elif isinstance(item, ir.Put):
@@ -44,8 +48,9 @@ class Shapes:
             elif isinstance(item, ir.Load):
                 self._loaded |= dict.fromkeys(item.results, accesses[item.access].variable)
         self.delicate = self._delicate(values)
-        self.terms = {term for _, term in self._chains(values, _SUMS)}
-        self.factors = {value for pair in self._chains(values, _PRODUCTS) for value in pair}
+        self.terms = {term for _, term in _chains(values, _SUMS) if term not in self._kept}
+        factors = [pair for pair in _chains(values, _PRODUCTS) if self._uses[pair[1]] == 1]
+        self.factors = {value for pair in factors for value in pair}
 
     def _use(self, item: ir.Item) -> None:
         """Count the uses of what an item needs: of what nothing needs, none."""
@@ -73,26 +78,40 @@ class Shapes:
             return [self._loaded[value]] if value in self._loaded else []
         return [value.imm] if value.op == "get" else value.imm.block.slots if value.op == "pick" else []
 
-    def _chains(self, values: list[Value], stems: tuple[str, ...]) -> Iterator[tuple[Value, Value]]:
-        """An operation and an operand of it that is such an operation too, perhaps negated, made for it alone."""
-        for value in values:
-            operands = value.args
-            if _stem(value) == "fma":  # a term, and the factors of a product
-                operands = value.args[2:] if "fma" in stems else value.args[:2]
-            elif _stem(value) not in stems:
-                continue
-            for each in operands:
-                operand = without_sign(each)
-                alone = self._uses[each] == self._uses[operand] == 1
-                if _stem(operand) in stems and alone and operand.region is value.region:
-                    yield value, operand
+
+def _chains(values: list[Value], stems: tuple[str, ...]) -> Iterator[tuple[Value, Value]]:
+    """An operation and an operand of it that is such an operation too, perhaps negated."""
+    for value in values:
+        operands = value.args
+        if _stem(value) == "fma":
+            operands = [value.args[i] for i in terms_of_fma(value.args)] if "fma" in stems else value.args[:2]
+        elif _stem(value) not in stems:
+            continue
+        for operand in map(without_sign, operands):
+            if _stem(operand) in stems and operand.region is value.region:
+                yield value, operand
 
 
 def without_sign(value: Value) -> Value:
-    """What a negation negates."""
+    """What a negation negates, also one that is written as a product."""
     while _stem(value) == "neg":
         value = value.args[0]
+    if _stem(value) == "mul":
+        one, other = value.args
+        if _is_unit(one) or _is_unit(other):
+            return without_sign(other if _is_unit(one) else one)
     return value
+
+
+def terms_of_fma(args: Sequence[Value]) -> list[int]:
+    """Which operands are terms: the last, and before it one that only gets a sign by being multiplied."""
+    signed = [i for i in (0, 1) if _is_unit(args[1 - i])]
+    return [*signed[:1], 2]
+
+
+def _is_unit(value: Value) -> bool:
+    """Whether a value is the constant 1 or -1."""
+    return value.op == "const" and abs(from_bits(value.kind, value.imm)) == 1
 
 
 def _stem(value: Value) -> str:
