@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import numpy as np
 
 from sim.models import Exceeded, check_dispatch
 from sim.models.device import near_miss
+from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.records import frozen
 
 from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
@@ -41,7 +44,7 @@ EVERYTHING = ("all", "touched", "redundant")  # probes
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """`gpu`: compare with wgpu as well; `adapter`: on which, see `gpu.parse_adapters`; `device`: the profile that is
     charged for; `also`: more of them, to set beside it.
@@ -62,7 +65,7 @@ class Options:
     how: str = "bankshot audit --update-golden"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputCheck:
     """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
     where bounds were derived. `likely`: why it differs, where it does."""
@@ -78,7 +81,7 @@ class OutputCheck:
         return self.comparison.ok
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CounterCheck:
     """One counter against the manifest's figure."""
 
@@ -91,7 +94,7 @@ class CounterCheck:
         return self.actual == self.expected
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindingCheck:
     """A finding of the run, and whether the manifest accepts it. Information is never held against a kernel."""
 
@@ -103,7 +106,7 @@ class FindingCheck:
         return self.allowed or self.finding.severity == "info"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitCheck:
     """A WebGPU limit that the dispatch goes beyond: of the device that is charged for, or only the default one."""
 
@@ -116,7 +119,7 @@ class LimitCheck:
         return not self.device
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Audit:
     """All that is known of one case after running it. `adapters`: those that wgpu was to run it on. `seconds` by what
     was run. `devices`: several side by side."""
@@ -167,6 +170,8 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     notes: list[str] = []
     if case.kernel.reference is not None:
         _reference(case)  # before the run, which may be long
+    if options.gpu:
+        prepare_on_gpu(case, options.adapter)
     how = {"workgroups": options.workgroups}
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say, **how))
     checks, truth = [], {}
@@ -264,6 +269,7 @@ def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | No
         overrides=case.overrides,
         adapter=adapter,
         repeats=repeats,
+        module=None if text else module,
     )
 
 
@@ -355,6 +361,14 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     if not comparison.ok and done is run:
         likely = diagnose(Mismatch(case, run, name, expected.value, rule, bound, _reference(case), truth=True))
     return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts, likely)
+
+
+def prepare_on_gpu(case: Case, adapter: str | None) -> None:
+    """Have drivers compile what `run_on_gpu` is to run, while other things are done."""
+    kernel = case.kernel
+    with suppress(WgslError):  # the simulator says so, too
+        entry = check_module(kernel).pipeline(kernel.entry, kernel.overrides).entry
+        gpu.prepare(check_module(kernel), entry.name, overrides=kernel.overrides, adapter=adapter)
 
 
 def _adapters(options: Options, notes: list[str]) -> dict[str | None, gpu.AdapterInfo]:

@@ -6,12 +6,14 @@ Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, dat
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import click
@@ -29,11 +31,6 @@ CLEAN, FOUND, WRONG_USE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
 class Guarded(click.Group):
     """Turns every failure into a message and an exit code. BANKSHOT_DEBUG=1 shows the traceback of internal errors."""
-
-    def main(self, *arguments: Any, **given: Any) -> Any:
-        # What a command makes lives to its end; looking for garbage in it was a fifth of a short audit.
-        gc.set_threshold(100_000, 50, 100)
-        return super().main(*arguments, **given)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -299,12 +296,12 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
           update_golden: bool, form: str, sarif: Path | None, html: Path | None,
           sample: int | None, check_classes: bool, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
+    _load_ahead()
     from . import audit as room
     from .goldens import files as golden_files
     from .reports import ci as report_ci
     from .reports.json import audit_entry
     from .reports.remarks import entry_of
-    from .reports.text import show_audit
 
     first, *also = parse_devices(device)
     if update_golden:
@@ -328,6 +325,8 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
         return [result]
 
     def show(out: Any, result: Any) -> None:
+        from .reports.text import show_audit
+
         name = result.case.kernel.name
         show_audit(out, result, listing if listing != "auto" else "counted" if name in listed else "full")
         listed.add(name)
@@ -539,6 +538,21 @@ def claims(document: str | None, id: str | None, page: Path | None, as_json: boo
 # ---- what the commands share -------------------------------------------------------------------------
 
 
+def _load_ahead() -> None:
+    """Load what is needed later, the machine and the reports, while other things are done. What fails here fails again
+    there, and is told there."""
+
+    def load() -> None:
+        from sim.machine import native
+
+        with suppress(Exception):
+            if (native.cache_folder() / native.INDEX).exists():  # to compile takes long: whoever needs it does that
+                native.machine_for(set())
+            import_module(".reports.text", __package__)
+
+    Thread(target=load, name="bankshot-load").start()
+
+
 def _each(
     verb: str,
     work: list[Plan],
@@ -557,7 +571,6 @@ def _each(
     when all have run.
     """
     from .reports.json import document
-    from .reports.text import console
 
     good, entries, total = 0, [], times * sum(len(plan.shapes) for plan in work)
     reasons: Counter[str] = Counter()
@@ -573,6 +586,8 @@ def _each(
                             if as_json:
                                 entries.append(entry(result))
                             else:
+                                from .reports.text import console
+
                                 show(console(), result)
                         del result
                     del case  # arrays may be large: they go before those of the next case are made

@@ -30,11 +30,13 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from ..compare import RULES, Rule
 from ..errors import UsageError
@@ -54,7 +56,7 @@ BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampl
 SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's contents
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binding:
     """How the contents of one binding are made. Exactly one of `SOURCES` is set; `struct` and `sampler` go without a
     dtype."""
@@ -112,7 +114,7 @@ def _number(value: Expression | float, dims: Mapping[str, int]) -> int | float:
     return value if isinstance(value, float) else evaluate(value, dims)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """One assignment of sizes to the dims."""
 
@@ -124,7 +126,7 @@ class Shape:
         return " ".join(f"{name}={value}" for name, value in self.dims.items())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernel:
     path: Path
     name: str
@@ -169,7 +171,7 @@ class Kernel:
         return case
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Case:
     """A kernel at one shape. `arrays` (see `Binding.make`) go by the manifest's names, `bindings` by the WGSL's."""
 

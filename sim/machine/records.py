@@ -97,16 +97,6 @@ def make_probes(
     )
 
 
-_COUNTED = ("blocks", "working", "worked", "tallies", "bounds", "reached", "margins", "checks", "notes")
-
-
-def nothing_counted(probes: Probes) -> Probes:
-    """The same with tables of their own that are as `make_probes` makes them."""
-    fresh = {name: np.zeros_like(getattr(probes, name)) for name in _COUNTED}
-    fresh["reached"][:], fresh["margins"][:] = at.UNREACHED, at.NO_MARGIN
-    return probes._replace(**fresh)
-
-
 class Shadow(NamedTuple):
     """Columns of one entry per grain: the last writer, and two readers."""
 
@@ -155,11 +145,6 @@ def make_watch(
         notes=np.zeros((_NOTES, 2), np.int64),
         state=np.zeros(5, np.int64),
     )
-
-
-def nothing_seen(watch: Watch, storage: Shadow) -> Watch:
-    """The same with this shadow of storage, and with findings of their own: none."""
-    return watch._replace(storage=storage, races=np.zeros_like(watch.races), unwritten=np.zeros_like(watch.unwritten))
 
 
 def no_watch() -> Watch:

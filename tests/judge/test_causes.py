@@ -20,6 +20,7 @@ from oracle.diagnosis.patience import OutOfTime, Patience
 from oracle.kernels.manifest import Case, load
 from oracle.kernels.reflect import check_module
 from oracle.references import find
+from tests.scaling import manifest
 
 BINDINGS = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -28,23 +29,13 @@ var<workgroup> w: array<f32, 32>;
 @compute @workgroup_size(32)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) i: u32) {
 """
-MANIFEST = """\
-[kernel]
-source = "k.wgsl"
-reference = "k.py:doubled"
-dims = { N = 256 }
-dispatch = ["N / 32"]
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "unwritten"
-[expect]
-y = { rule = "ulp", max = 4 }
-"""
+MANIFEST = manifest(
+    '\n[expect]\ny = { rule = "ulp", max = 4 }\n',
+    source="k.wgsl",
+    kernel='reference = "k.py:doubled"\n',
+    n=256,
+    y="unwritten",
+)
 REFERENCE = "def doubled(arrays, dims):\n    return {'y': 2.0 * arrays['x'].astype('f8')}\n"
 
 
