@@ -10,10 +10,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import click
@@ -296,12 +293,12 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
           update_golden: bool, form: str, sarif: Path | None, html: Path | None,
           sample: int | None, check_classes: bool, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
-    _load_ahead()
     from . import audit as room
     from .goldens import files as golden_files
     from .reports import ci as report_ci
     from .reports.json import audit_entry
     from .reports.remarks import entry_of
+    from .reports.text import show_audit
 
     first, *also = parse_devices(device)
     if update_golden:
@@ -325,8 +322,6 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
         return [result]
 
     def show(out: Any, result: Any) -> None:
-        from .reports.text import show_audit
-
         name = result.case.kernel.name
         show_audit(out, result, listing if listing != "auto" else "counted" if name in listed else "full")
         listed.add(name)
@@ -538,21 +533,6 @@ def claims(document: str | None, id: str | None, page: Path | None, as_json: boo
 # ---- what the commands share -------------------------------------------------------------------------
 
 
-def _load_ahead() -> None:
-    """Load what is needed later, the machine and the reports, while other things are done. What fails here fails again
-    there, and is told there."""
-
-    def load() -> None:
-        from sim.machine import native
-
-        with suppress(Exception):
-            if (native.cache_folder() / native.INDEX).exists():  # to compile takes long: whoever needs it does that
-                native.machine_for(set())
-            import_module(".reports.text", __package__)
-
-    Thread(target=load, name="bankshot-load").start()
-
-
 def _each(
     verb: str,
     work: list[Plan],
@@ -571,6 +551,7 @@ def _each(
     when all have run.
     """
     from .reports.json import document
+    from .reports.text import console
 
     good, entries, total = 0, [], times * sum(len(plan.shapes) for plan in work)
     reasons: Counter[str] = Counter()
@@ -586,8 +567,6 @@ def _each(
                             if as_json:
                                 entries.append(entry(result))
                             else:
-                                from .reports.text import console
-
                                 show(console(), result)
                         del result
                     del case  # arrays may be large: they go before those of the next case are made
