@@ -41,6 +41,7 @@ Say = Callable[[str], None]
 Truth = dict[str, references.Expected]
 
 EVERYTHING = ("all", "touched", "redundant")  # probes
+_ON_GPU = "wgpu on "
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
@@ -79,6 +80,11 @@ class OutputCheck:
     @property
     def ok(self) -> bool:
         return self.comparison.ok
+
+    @property
+    def by_gpu(self) -> bool:
+        """Whether a GPU has left it; else the simulator has."""
+        return _ON_GPU in self.against
 
 
 @frozen
@@ -300,7 +306,7 @@ def gpu_checks(
     """
     checks, kernel = [], case.kernel
     for var, theirs in on_gpu.outputs.items():
-        name, where = case.name_of(var), f"wgpu on {on_gpu.adapter.name}"
+        name, where = case.name_of(var), f"{_ON_GPU}{on_gpu.adapter.name}"
         if name in kernel.free and truth is not None:
             checks.append(_against_reference(case, truth, name, on_gpu, run, f" by {where}"))
             continue
