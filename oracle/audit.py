@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import numpy as np
 
 from sim.models import Exceeded, check_dispatch
 from sim.models.device import near_miss
+from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.records import frozen
 
 from . import gpu, references
 from .compare import DERIVED, EXACT, Comparison, Rule, compare
@@ -32,16 +35,17 @@ from .goldens import store as goldens
 from .kernels.cases import expected_counters
 from .kernels.fitting import fit
 from .kernels.manifest import Case, Kernel, Shape
-from .kernels.reflect import check_module
+from .kernels.reflect import check_module, recomposed
 
 Say = Callable[[str], None]
 Truth = dict[str, references.Expected]
 
 EVERYTHING = ("all", "touched", "redundant")  # probes
+_ON_GPU = "wgpu on "
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """`gpu`: compare with wgpu as well; `adapter`: on which, see `gpu.parse_adapters`; `device`: the profile that is
     charged for; `also`: more of them, to set beside it.
@@ -62,7 +66,7 @@ class Options:
     how: str = "bankshot audit --update-golden"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputCheck:
     """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
     where bounds were derived. `likely`: why it differs, where it does."""
@@ -77,8 +81,13 @@ class OutputCheck:
     def ok(self) -> bool:
         return self.comparison.ok
 
+    @property
+    def by_gpu(self) -> bool:
+        """Whether a GPU has left it; else the simulator has."""
+        return _ON_GPU in self.against
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class CounterCheck:
     """One counter against the manifest's figure."""
 
@@ -91,7 +100,7 @@ class CounterCheck:
         return self.actual == self.expected
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindingCheck:
     """A finding of the run, and whether the manifest accepts it. Information is never held against a kernel."""
 
@@ -103,7 +112,7 @@ class FindingCheck:
         return self.allowed or self.finding.severity == "info"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitCheck:
     """A WebGPU limit that the dispatch goes beyond: of the device that is charged for, or only the default one."""
 
@@ -116,7 +125,7 @@ class LimitCheck:
         return not self.device
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Audit:
     """All that is known of one case after running it. `adapters`: those that wgpu was to run it on. `seconds` by what
     was run. `devices`: several side by side."""
@@ -167,9 +176,13 @@ def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     notes: list[str] = []
     if case.kernel.reference is not None:
         _reference(case)  # before the run, which may be long
+    if options.gpu:
+        prepare_on_gpu(case, options.adapter)
     how = {"workgroups": options.workgroups}
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say, **how))
     checks, truth = [], {}
+    if case.unset:
+        notes.append(f"0, as the manifest gives no value: {', '.join(case.unset)}")
     if not run.coverage.exact:
         notes.append("of a sample neither outputs nor expected counters are judged")
         options = replace(options, gpu=False, golden=False)
@@ -252,16 +265,17 @@ def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | No
     """The case's text, as the front end preprocessed it, through wgpu; or another `text` with the same bindings."""
     module = check_module(case.kernel)
     kernel = case.kernel
-    pipeline = module.pipeline(kernel.entry, kernel.overrides)
+    pipeline = module.pipeline(kernel.entry, case.overrides)
     return gpu.run(
         text or module.source.text,
         pipeline.entry.name,
         case.grid,
         case.bindings,
         slots=gpu.slots_of(pipeline.entry),
-        overrides=kernel.overrides,
+        overrides=case.overrides,
         adapter=adapter,
         repeats=repeats,
+        module=None if text else module,
     )
 
 
@@ -285,25 +299,32 @@ def gpu_checks(
     case: Case, run: Any, on_gpu: gpu.GpuRun, truth: Truth | None, worst: int = 5, adapter: str | None = None
 ) -> list[OutputCheck]:
     """Every output bit for bit or by the manifest's rule. Where the kernel computes what no two implementations compute
-    alike, within derived bounds; and those whose bits are free against the reference, as the simulator's are, unless
-    there is none of what was run (`truth` is None).
+    alike, or its bits differ and it computes what some do not, within derived bounds; and those whose bits are free
+    against the reference, as the simulator's are, unless there is none of what was run (`truth` is None).
 
     What the simulator says of the writers goes with the differences.
     """
     checks, kernel = [], case.kernel
     for var, theirs in on_gpu.outputs.items():
-        name, where = case.name_of(var), f"wgpu on {on_gpu.adapter.name}"
+        name, where = case.name_of(var), f"{_ON_GPU}{on_gpu.adapter.name}"
         if name in kernel.free and truth is not None:
             checks.append(_against_reference(case, truth, name, on_gpu, run, f" by {where}"))
             continue
         derived = run.loose or name in kernel.free or kernel.rules.get(name) == DERIVED
-        rule = kernel.gpu_rules.get(name, DERIVED if derived else EXACT)
+        rule = kernel.gpu_rules.get(name)
+        if rule is None:
+            rule = DERIVED if derived or _recomposed(run, run.outputs[var], theirs) else EXACT
         bound, doubts = (run.bounds[var], run.bounds.findings) if rule == DERIVED else (None, ())
         same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
         again = partial(_again_on_gpu, case, var, adapter)
         likely = None if same.ok else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
         checks.append(OutputCheck(name, where, same, doubts, likely))
     return checks
+
+
+def _recomposed(run: Any, ours: np.ndarray, theirs: np.ndarray) -> bool:
+    """Whether bits differ, and the kernel computes what some implementations compute by other expressions."""
+    return not compare(ours, theirs, EXACT).ok and recomposed(run.pipeline.entry)
 
 
 def _again_on_gpu(case: Case, var: Any, adapter: str | None, text: str | None) -> np.ndarray:
@@ -346,6 +367,14 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     if not comparison.ok and done is run:
         likely = diagnose(Mismatch(case, run, name, expected.value, rule, bound, _reference(case), truth=True))
     return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts, likely)
+
+
+def prepare_on_gpu(case: Case, adapter: str | None) -> None:
+    """Have drivers compile what `run_on_gpu` is to run, while other things are done."""
+    kernel = case.kernel
+    with suppress(WgslError):  # the simulator says so, too
+        entry = check_module(kernel).pipeline(kernel.entry, kernel.overrides).entry
+        gpu.prepare(check_module(kernel), entry.name, overrides=kernel.overrides, adapter=adapter)
 
 
 def _adapters(options: Options, notes: list[str]) -> dict[str | None, gpu.AdapterInfo]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,10 @@ import click
 
 from sim.wgsl.diagnostics import Diagnostic, WgslError
 from sim.wgsl.portability import with_acceptance
+from sim.wgsl.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tally:
     """How many files are wrong, and how many more have portability warnings."""
 

@@ -6,7 +6,6 @@ Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, dat
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections import Counter
@@ -29,11 +28,6 @@ CLEAN, FOUND, WRONG_USE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
 class Guarded(click.Group):
     """Turns every failure into a message and an exit code. BANKSHOT_DEBUG=1 shows the traceback of internal errors."""
-
-    def main(self, *arguments: Any, **given: Any) -> Any:
-        # What a command makes lives to its end; looking for garbage in it was a fifth of a short audit.
-        gc.set_threshold(100_000, 50, 100)
-        return super().main(*arguments, **given)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -288,9 +282,10 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "github", "json"]),
+    type=click.Choice(["text", "table", "github", "json"]),
     default="text",
-    help="github: text, and annotations beside the source; by itself where GITHUB_ACTIONS is set.",
+    help="table: a row for each case, and all of those that are not clean; github: text, and annotations beside the "
+    "source; by itself where GITHUB_ACTIONS is set.",
 )
 @click.option("--sarif", type=click.Path(path_type=Path, dir_okay=False), help="Write a SARIF 2.1.0 log to this file.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write one page, too.")
@@ -304,6 +299,7 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
     from .reports import ci as report_ci
     from .reports.json import audit_entry
     from .reports.remarks import entry_of
+    from .reports.rows import Rows
     from .reports.text import show_audit
 
     first, *also = parse_devices(device)
@@ -328,6 +324,10 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
         return [result]
 
     def show(out: Any, result: Any) -> None:
+        if form == "table":
+            rows.show(out, result)
+            if result.ok:
+                return
         name = result.case.kernel.name
         show_audit(out, result, listing if listing != "auto" else "counted" if name in listed else "full")
         listed.add(name)
@@ -343,6 +343,7 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
                 click.echo(line)
 
     work = plans(paths, request)
+    rows = Rows(work)
     _each("audit", work, as_json, compute=compute, show=show, entry=audit_entry, finish=finish)
 
 

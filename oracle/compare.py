@@ -9,11 +9,13 @@ of the specification (`sim.Run.bounds`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from .errors import UsageError
 from .spread import Spread, spread
@@ -25,7 +27,7 @@ _PIECE = 1 << 16  # elements that are looked at together
 NO_ULP = np.iinfo(np.int64).max  # between a NaN and a number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A row of `RULES` by name, with its limits: `Rule("ulp", {"max": 2})`."""
 
@@ -40,7 +42,7 @@ EXACT = Rule("exact")
 DERIVED = Rule("derived")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """One element that two arrays do not agree on. Bits are hexadecimal. `owner` says who wrote it, where known.
     `bound` is the error that it may have and `used` the error it has, as a share of that, where a bound was derived."""
@@ -56,7 +58,7 @@ class Difference:
     used: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """The verdict. `score` is the rule's own measure, to be held against `limit`; `worst` the worst elements first.
 
@@ -81,7 +83,7 @@ class Comparison:
         return self.mismatches / self.elements if self.elements else 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Pair:
     """What a rule looks at. `bound` is the largest error that each element may have, where one was derived: by a
     reference, or by the simulator."""
@@ -118,7 +120,7 @@ class Pair:
 Judgement = tuple[np.ndarray, float, float]  # rejected elements, score, limit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleRow:
     """`limits` are the names it takes; `measure` says what its score is. `gather` makes the score of an array from
     those of its pieces; None: the rule is of whole arrays."""
@@ -223,7 +225,7 @@ def compare(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Judged:
     rejected: np.ndarray
     score: float

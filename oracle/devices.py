@@ -9,11 +9,11 @@ anew: every other counter is the first's. Where one of these differs, lanes are 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from sim.models import Device, get
 from sim.models.occupancy import Occupancy, occupancy
+from sim.wgsl.records import frozen
 
 from .errors import UsageError
 
@@ -24,7 +24,7 @@ CHARGED = ("shared_", "global_")  # how the names of what they count begin
 Simulate = Callable[[str, tuple[str, ...]], Any]  # (device, probes) -> sim.Run
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Charged:
     """What one device is asked for. `counters`: totals by name. `anew`: what was counted for it: `all`, `lanes and
     memory` or `memory`; the rest is the first device's."""

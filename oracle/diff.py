@@ -6,7 +6,9 @@ adapter cannot run, or nobody can count, is said with its reason, and is neither
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from sim.wgsl.records import frozen
 
 from .audit import OutputCheck, Say, expected_outputs, gpu_checks, run_on_gpu, simulate, timed
 from .errors import Lacking, TooLarge, UsageError
@@ -15,7 +17,7 @@ from .kernels.manifest import Case
 from .probing.counters import CounterDiff, diff_counters
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """`device` None: the profile that rounds as the adapter does. `worst`: how many differing elements are told of.
     `counters`: compare them too."""
@@ -25,7 +27,7 @@ class Options:
     counters: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diff:
     """`device` is the profile that the simulator rounded as. `counters`: where they were compared too. `not_run` and
     `not_counted` say why something was not compared."""

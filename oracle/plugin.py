@@ -213,11 +213,12 @@ def _report(result: Any, entry: Entry) -> str:
     import io
 
     from .reports.ci import words
+    from .reports.remarks import merged
     from .reports.text import console, show_audit
 
     out = io.StringIO()
     show_audit(console(out), result, "counted")
-    return "\n".join([*(words(remark) for remark in entry.remarks), "", out.getvalue().rstrip()])
+    return "\n".join([*(words(remark) for remark in merged([entry])), "", out.getvalue().rstrip()])
 
 
 # ---- kernels inside tests ----------------------------------------------------------------------------

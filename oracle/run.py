@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from .audit import Say, side_by_side, simulate
 from .devices import Charged
@@ -28,7 +29,7 @@ class Timed(NamedTuple):
     workgroup: tuple[int, int, int] = (0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunResult:
     """`changed` summarizes the bindings that the run wrote to. `devices`: several side by side."""
 

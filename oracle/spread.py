@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 MOST_ROWS, MOST_COLUMNS = 32, 64  # of patches
 HEATS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patch:
     """A part of the matrix, `count` of whose elements are rejected: from a row and a column to another, exclusive.
 
@@ -26,7 +26,7 @@ class Patch:
     heat: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spread:
     """An array seen as a matrix whose columns are its last axis, cut into patches of `step` rows and columns (powers
     of two, as tiles are). `patches`: those with rejected elements. `measure`: what `Patch.worst` counts; `limits`: from

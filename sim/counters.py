@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,7 @@ class Counters:
 
 
 NAMES = tuple(f.name for f in fields(Counters))
+_COUNTS = attrgetter(*NAMES)
 
 
 @dataclass
@@ -154,4 +156,5 @@ def _charge(row: Counters, kind: str, tally: NDArray[np.int64]) -> None:
 
 def totals(rows: list[SiteCounters]) -> dict[str, int]:
     """The sum of every counter over all sites."""
-    return {name: sum(getattr(row, name) for row in rows) for name in NAMES}
+    columns = zip(*map(_COUNTS, rows or [Counters()]), strict=True)
+    return {name: sum(column) for name, column in zip(NAMES, columns, strict=True)}

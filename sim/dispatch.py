@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,8 @@ from .bindings.bound import Bound
 from .bindings.buffers import hide, words
 from .coverage import Place
 from .launch.classes import Classes, run_classes
-from .launch.launch import How, Launch, Outcome
+from .launch.launch import Arena, How, Launch
+from .launch.pieces import Outcome
 from .models import Device
 from .program.build import build, build_with_bounds, build_with_padding, build_with_sites, draft
 from .program.padding import PADDING
@@ -44,24 +46,25 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """Everything that decides a run."""
+    """Everything that decides a run. `arenas`: those that hold the bindings as they are, for the first runs."""
 
     pipeline: Pipeline
     bound: list[Bound]
     grid: tuple[int, int, int]
     device: Device
     how: How
+    arenas: list[Arena] = field(default_factory=list)
 
     @property
     def lanes(self) -> int:
         """Invocations of a workgroup."""
-        return int(np.prod(self.pipeline.workgroup_size))
+        return prod(self.pipeline.workgroup_size)
 
     def together(self, how: How) -> int:
         """Workgroups that run side by side."""
         if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.alone != "workgroup" or how.ignored is not None:
             return 1
-        return max(1, min(_LANES_PER_BATCH // self.lanes, int(np.prod(self.grid))))
+        return max(1, min(_LANES_PER_BATCH // self.lanes, prod(self.grid)))
 
     @property
     def rounding(self) -> Rounding:
@@ -87,7 +90,8 @@ class Dispatch:
             policy=how.policy,
             passes=how.passes,
         )
-        launch = Launch(program, self.bound, self.grid, self.device, how)
+        arena = self.arenas.pop() if self.arenas else None
+        launch = Launch(program, self.bound, self.grid, self.device, how, arena)
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
@@ -97,7 +101,8 @@ class Dispatch:
     def classes(self, probes: frozenset[str]) -> Classes:
         """Run one workgroup of each class. Raises `Unproven`."""
         probes = self._charged(probes) | {"reach"}
-        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, policy=self.how.policy)
+        how = {"policy": self.how.policy, "passes": self.how.passes}
+        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, **how)
         return run_classes(looked_at, self.bound, self.grid, self.device, self.how)
 
     def _charged(self, probes: frozenset[str]) -> frozenset[str]:

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-
-import numpy as np
+from math import prod
 
 from .counters import SiteCounters, site_counters
 from .coverage import Coverage
@@ -23,7 +22,8 @@ from .findings.finding import Finding
 from .findings.replay import Judge
 from .instructions import Instructions, count_instructions
 from .launch.classes import Classes
-from .launch.launch import Launch, Outcome
+from .launch.launch import Launch
+from .launch.pieces import Outcome
 from .program.likeness import Unproven
 from .wgsl.diagnostics import Crash
 
@@ -67,7 +67,7 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
             findings = Judge(dispatch.run, launch, outcome).judge(findings)
         if "redundant" in probes:
             findings += find_redundant(dispatch.run, launch)
-    count = int(np.prod(dispatch.grid))
+    count = prod(dispatch.grid)
     how = "all" if launch.count == count else "sample"
     return Measured(launch, outcome, findings, Coverage(how, count, launch.count, why), launch)
 

@@ -22,7 +22,7 @@ from .findings.explain import explain
 from .findings.finding import Finding
 from .instructions import Instructions, count_instructions
 from .launch import schedules
-from .launch.launch import POLICIES, How, Launch
+from .launch.launch import POLICIES, How, Launch, take
 from .launch.tracing import Trace, TraceRow
 from .launch.tracing import rows as trace_rows
 from .machine.opcodes import opcode_names
@@ -194,7 +194,8 @@ def simulate(
     profile = sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
     how = How(policy=out_of_bounds, budget=budget, chosen=_chosen(workgroups, size))
-    dispatch = Dispatch(pipeline, bind(pipeline, bindings or {}), size, profile, how)
+    bound, arena = take(bind(pipeline, bindings or {}))
+    dispatch = Dispatch(pipeline, bound, size, profile, how, [arena])
     rows, missed = _traced(dispatch, trace, order)
     which = workgroups if isinstance(workgroups, str) else "all"
     measured = measure(dispatch, names, which, replay=replay, progress=progress)

@@ -163,6 +163,23 @@ def test_inputs_are_untouched():
     assert outputs["output"] is not bindings["output"]
 
 
+@pytest.mark.parametrize("workgroups", ["all", "classes"])
+def test_a_run_knows_what_it_was_given_whatever_becomes_of_it(workgroups):
+    source = """
+    @group(0) @binding(0) var<storage, read> x: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+    @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) { y[id.x] = y[id.x] + sqrt(x[id.x]); }
+    """
+    x, y = np.full(8, 4, np.float32), np.ones(8, np.float32)
+    for probes in ("counters", "all"):
+        done = sim.simulate(source, grid=8, bindings={"x": x, "y": y}, probes=probes, workgroups=workgroups)
+        x[:], y[:] = 9, 5
+        assert done.outputs["y"].tolist() == [3] * 8
+        assert max(done.bounds["y"]) < 1e-4
+        assert str(done.writer("y", 2)).startswith("workgroup (2, 0, 0)")
+        x[:], y[:] = 4, 1
+
+
 def test_an_array_need_not_be_contiguous():
     wide = np.arange(8, dtype=np.float32)
     assert run(given(input=wide[::2])).outputs["output"].tolist() == [0, 4, 8, 0]

@@ -222,6 +222,7 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) group: v
 PATTERNS = (
     "i + turn",  # alike, moved by a word: the count for banks stands
     "i + turn * 32u",  # moved by a line
+    "i * 3u + turn % 2u * 5u",  # moved to and fro: what each place in a line counts is remembered
     "i * (turn + 1u)",  # another pattern in every turn
     "i * 7u + group.x * 3u",
     "select(i, i * 32u, turn % 2u == 0u)",
@@ -259,3 +260,15 @@ def test_counters_are_those_of_a_recount(pattern, condition, device):
     assert (tile.shared_wavefronts, tile.shared_ideal_wavefronts) == (expected["wavefronts"], expected["ideal"])
     assert (x.global_sectors, x.global_ideal_sectors) == (expected["sectors"], expected["ideal sectors"])
     assert (x.global_lines, x.global_bytes) == (expected["lines"], 4 * np.count_nonzero(log))
+
+
+@pytest.mark.parametrize("line", [128, 2048])
+def test_places_in_a_line_that_are_remembered_are_not_mixed_up(line):
+    """Accesses that begin 320 words apart: in lines of 512 words too, where some cross into the next."""
+    profile = sim.devices.NVIDIA.with_(line_bytes=line)
+    body = "for (var k = 0u; k < 12u; k++) { y[i] += x[i * 3u + k % 4u * 320u]; }"
+    source = f"@group(0) @binding(1) var<storage, read> x: array<u32>;{entry(body)}"
+    row = site(run(source, 1, 32, profile, x=np.zeros(2048, np.uint32)), "load", "x")
+    turns = [4 * (np.arange(32) * 3 + k % 4 * 320) for k in range(12)]
+    assert row.global_lines == sum(profile.global_lines(each, 4, np.ones(32, bool)) for each in turns)
+    assert row.global_sectors == sum(profile.global_sectors(each, 4, np.ones(32, bool)) for each in turns)

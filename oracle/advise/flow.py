@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 
 from sim.wgsl import syntax as s
+from sim.wgsl.records import frozen
 from sim.wgsl.source import Span
 
 COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">=", "&&", "||"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sink:
     """What a value goes into. `kind`: `index` of, or `size` of, the array `name`; `name`, another name, in `function`
     ("" at module scope); or `other`."""
@@ -29,7 +30,7 @@ class Sink:
 OTHER = Sink("other")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """One place where a name stands. `factor`: the value is multiplied on its way."""
 

@@ -13,13 +13,14 @@ is given here keeps the meaning only if rows do not come to overlap: the search 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from sim.wgsl import syntax as s
 from sim.wgsl.check import check
 from sim.wgsl.fold import Substitution
 from sim.wgsl.parser import parse
+from sim.wgsl.records import frozen
 from sim.wgsl.source import Source, Span
 from sim.wgsl.typed import Const, Module, OverrideRef, Pipeline, expressions
 
@@ -31,7 +32,7 @@ _PROBE = "bankshot_value_of_constant"
 Edits = tuple[tuple[Span, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """What to change: pieces of the text, and overrides by name."""
 
@@ -52,7 +53,7 @@ class Change:
         return check(Source(text, source.name, source.origin))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pitch:
     """Something that says how far apart rows lie. `now`: as written, in elements; `to`: the change of declarations that
     makes it another value; `factor`: what is then to stand for it in indices, None: what stands there."""
@@ -63,7 +64,7 @@ class Pitch:
     factor: Callable[[int], str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """One index of the array, as `row * pitch + column`. `edit` writes it anew, from the texts of its three parts."""
 

@@ -7,13 +7,13 @@ output, asks global memory for as many sectors, and finds nothing that the text 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sim.wgsl import types as t
 from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.records import frozen
 
 from ..audit import Say
 from ..errors import UsageError
@@ -25,7 +25,7 @@ PROBES = ("banks", "sectors", "bounds", "races")
 SPREAD = 33  # a pitch is tried up to this, or up to this many more than as written where that is more already
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """`pitch` names the constant to vary, `values` what it is to be; both are found where they are None."""
 
@@ -35,7 +35,7 @@ class Options:
     values: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """One layout, run. `mask` 0: no swizzle. `sites`: wavefronts of each access of the array, as in `Advice.sites`.
 
@@ -59,7 +59,7 @@ class Trial:
         return self.wavefronts, self.bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Advice:
     """Layouts of one array, varied by one pitch. `trials`: the first is the text as written."""
 
@@ -89,7 +89,7 @@ class Advice:
         return self.best is self.written
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Advised:
     """All that was tried of one case. `reasons`: in sentences, what was not tried and why."""
 
@@ -156,13 +156,12 @@ class _Bench:
     def _simulate(self, module: Any, overrides: dict[str, int]) -> Any:
         import sim
 
-        kernel = self._case.kernel
         return sim.simulate(
             module,
-            entry=kernel.entry,
+            entry=self._case.kernel.entry,
             grid=self._case.grid,
             bindings=self._case.bindings,
-            overrides={**kernel.overrides, **overrides},
+            overrides={**self._case.overrides, **overrides},
             device=self._device,
             probes=PROBES,
         )

@@ -69,7 +69,7 @@ def run_case(
         entry=made.kernel.entry,
         grid=made.grid,
         bindings=made.bindings,
-        overrides=made.kernel.overrides | dict(overrides or {}),
+        overrides=made.overrides | dict(overrides or {}),
         device=device,
         probes=probes,
         out_of_bounds=out_of_bounds,

@@ -16,10 +16,12 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from string import ascii_lowercase
 from typing import Any
+
+from sim.wgsl.records import frozen
 
 from ..errors import UsageError
 
@@ -41,7 +43,7 @@ class Verdict(StrEnum):
     UNDECIDABLE = "not decidable by a simulator"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """`finding` says what the run showed, in one sentence. `needs`: what would decide what this run could not."""
 
@@ -51,7 +53,7 @@ class Decision:
     needs: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """`shapes`: what the kernels are run at, and how figures scale where the document's shapes are larger."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sim.wgsl import types as t
+from sim.wgsl.records import frozen
 from sim.wgsl.texels import format_of
 
 from ..compare import bits_of, ulp_distance
 from .invented import COUNTER, HALF, SINGLE, STEP, WHOLE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """Elements of one binding, all of a kind (`code`), that are not the same. `error`: largest / largest magnitude; of
     steps, how many."""

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
+
+from sim.wgsl.records import frozen
 
 LARGEST = 4 << 20  # bytes; no shader is larger, and generated programs are not worth searching
 
 _ENTRY_POINT = re.compile(r"@\s*(compute|vertex|fragment)\b[^`]*?\bfn\s+\w+\s*\(", re.S)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shader:
     """The text of one module, and where it starts: `line`, from 1, in `file`."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from sim.wgsl import typed
 from sim.wgsl import types as t
+from sim.wgsl.records import frozen
 from sim.wgsl.texels import is_depth
 
 from ..diagnosis.adapters import RERUNS, zeroing
@@ -34,7 +34,7 @@ NUDGE = 2.0**-18  # relative change of floating point inputs that tells how much
 LIKE = 16.0  # an amplified nudge this many times smaller than the difference still explains it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """One run here: on what, and what it left."""
 

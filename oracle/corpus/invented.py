@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from sim.bindings.textures import level_shape, stored_dtype
 from sim.wgsl import typed
 from sim.wgsl import types as t
+from sim.wgsl.records import frozen
 from sim.wgsl.texels import Format, channel_kind, format_of, is_depth, is_external, shape_of
 from sim.wgsl.typed import Module, Pipeline
 
@@ -40,7 +40,7 @@ _CODES = {t.F32: SINGLE, t.F16: HALF, t.I32: WHOLE, t.U32: WHOLE}
 _OVERRIDES = {t.BOOL: True, t.F32: 0.5, t.F16: 0.5}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recipe:
     """`sizes`: integers in uniform buffers; `whole`: those in storage are below it; `tail`: elements of an array that
     the shader leaves open."""

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import sim
+from sim.wgsl.records import frozen
 
 from .. import gpu
 from ..errors import UsageError
@@ -29,7 +30,7 @@ from .trial import VERDICTS, Trial, trials
 STARTING = 900.0  # seconds until a worker is ready: the first one ever compiles the machine
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """`limit`: seconds for one stage of one entry point."""
 
@@ -38,7 +39,7 @@ class Options:
     adapter: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Collection:
     """What one of the given folders holds, and what came of it."""
 

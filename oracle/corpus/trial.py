@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from sim.wgsl import typed
 from sim.wgsl import types as t
 from sim.wgsl.diagnostics import Crash, WgslError
+from sim.wgsl.records import frozen
 from sim.wgsl.typed import Module
 
 from .. import gpu
@@ -32,7 +33,7 @@ from .invented import RECIPES, Recipe
 BUDGET = 1 << 18  # backward jumps of a batch of workgroups
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """`about`: a module, or an entry point that was tried; `good`: nothing for us to do."""
 
@@ -60,7 +61,7 @@ VERDICTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """What came of a module (`entry` None) or of an entry point. `seconds` by stage."""
 

@@ -8,7 +8,8 @@ before those, and what explains all elements before what explains some.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+from sim.wgsl.records import frozen
 
 from . import adapters, layouts, reruns, shapes, terms
 from .mismatch import MOST, UNKNOWN, Diagnosis, Mismatch
@@ -19,7 +20,7 @@ DIGEST, ELEMENTS, REFERENCE, TRUTH = range(4)
 ALL = 2.0  # a share that changes cannot reach: all elements must agree
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Class:
     """`again`: what is run once more. `look` gives what that shows, in words; None where it is not this."""
 

@@ -82,6 +82,8 @@ def wrong_factor(m: Mismatch) -> str | None:
         groups = [(array.T if turned else array).reshape(shape) for array in (ours, expected)]
         factors = _factors(*groups)
         if factors is not None:
+            if not m.ours.any():
+                return "all elements are 0"
             one = "one number" if what == "all" else "a number of its own"
             return f"{what} is what is expected times {one}, {factors[0]:.6g} for the first element"
     return None

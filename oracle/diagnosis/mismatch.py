@@ -8,11 +8,13 @@ reason. `explained`: is this what the kernel left in the elements that are wrong
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from ..compare import DERIVED, EXACT, Rule, bits_of, rejected
 from ..errors import UsageError
@@ -25,7 +27,7 @@ MOST = 0.9  # share of the wrong elements that an explanation is to cover: other
 WATCHED = ("races", "uninit", "bounds", "nan")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diagnosis:
     """The class of a mismatch and what shows it, in words; `UNKNOWN` where nothing that was tried explains it."""
 
@@ -44,7 +46,7 @@ class Diagnosis:
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Mismatch:
     """Output `output` (the manifest's name) of `run`, and what it is held against.
 
@@ -70,7 +72,8 @@ class Mismatch:
 
     @property
     def var(self) -> str:
-        return next(b.var for b in self.case.kernel.bindings if b.name == self.output)
+        """What the WGSL calls it; without a manifest that is its name."""
+        return next((b.var for b in self.case.kernel.bindings if b.name == self.output), self.output)
 
     @cached_property
     def ours(self) -> np.ndarray:

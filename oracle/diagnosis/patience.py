@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from sim.wgsl.records import frozen
 
 SECONDS = 60.0  # for one output
 
@@ -13,7 +15,7 @@ class OutOfTime(Exception):
     """What was tried took longer than there is patience for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patience:
     """Ends `seconds` after it is made, by a `clock` that gives seconds."""
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from sim.wgsl.records import frozen
 
 # Charges that mean more as a rate: charged, of how many, how it is said.
 RATES = (
@@ -50,7 +51,7 @@ MOST_WORDS = 3  # about one line
 ALIKE = 0.5  # least likeness of a line before and after an edit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """A line that is counted. `text` is without comments and blanks; `counters` are those that are not zero."""
 
@@ -64,7 +65,7 @@ class Line:
         return self.file, self.text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """What is not as it was, at a line or (`line` 0) in all. `weight`: wavefronts and sectors that it is about."""
 

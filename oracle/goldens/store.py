@@ -13,11 +13,13 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from ..compare import Comparison, compare
 from ..diagnosis.mismatch import Diagnosis
@@ -28,7 +30,7 @@ SCHEMA = 1
 HELD, WRITTEN, MISSING, CHANGED, FOREIGN, OTHER_DEVICE = "held", "written", "missing", "changed", "foreign", "device"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Golden:
     """One golden. `owner`: the manifest or test file, beside the folder, that it belongs to. `arrays`: not in JSON."""
 
@@ -122,7 +124,7 @@ def digest(array: np.ndarray) -> str:
     return f"{dtype}[{shape}] {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputChange:
     """An output whose bits are others. `comparison` where the golden holds the array."""
 
@@ -139,7 +141,7 @@ class OutputChange:
         return f"{self.output}: {'other bits than the golden' if was == is_ else f'{was} -> {is_}'}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """Whether a run is as its golden has it. `changes` worst first; `advice` is what to do about it; `likely`:
     why it is not."""

@@ -11,7 +11,7 @@ from .library import (
     require_adapter,
 )
 from .resources import Slot
-from .running import GpuRun, for_wgpu, read_slots, refusal, run, slots_of
+from .running import GpuRun, for_wgpu, prepare, read_slots, refusal, run, slots_of
 
 __all__ = [
     "FALLBACK",
@@ -24,6 +24,7 @@ __all__ = [
     "for_wgpu",
     "offers",
     "parse_adapters",
+    "prepare",
     "read_slots",
     "refusal",
     "require_adapter",

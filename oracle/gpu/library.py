@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from threading import RLock
 from typing import Any
 
 from sim.models.limits import DEFAULT_LIMITS
+from sim.wgsl.records import frozen
 
 from ..errors import NoAdapter, UsageError
 from . import drivers
+from .declarations import read_once
 
 HOW_TO_INSTALL = "on Debian and Ubuntu: apt-get install mesa-vulkan-drivers libvulkan1"
 
@@ -49,7 +51,7 @@ FALLBACK = "lavapipe"  # the profile for adapters whose rounding nobody has meas
 KIND_ORDER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "CPU", "Unknown")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdapterInfo:
     """One adapter, in its driver's words. `profile` names the simulator's device that rounds as it does, if known."""
 
@@ -75,7 +77,7 @@ class AdapterInfo:
         return any(wanted.lower() in fact.lower() for fact in facts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offer:
     """What an adapter has. `features`: of those that kernels and Bankshot use; `limits` by WebGPU's names;
     `subgroup_sizes`: the smallest and the largest that it tells of."""
@@ -108,7 +110,7 @@ def parse_adapters(text: str | None) -> tuple[str | None, ...]:
         require_adapter()
         return tuple(dict.fromkeys(info.name for info in adapters()))
     names: list[str | None] = []
-    for each in map(str.strip, text.split(",")):
+    for each in map(str.strip, re.split(r",(?![^()]*\))", text)):  # names may have commas, in parentheses
         if not each:
             raise UsageError(f"--adapter {text}: a name is empty")
         name = require_adapter(each).name
@@ -132,16 +134,31 @@ def _offer(info: AdapterInfo, adapter: Any) -> Offer:
 
 # ---- wgpu --------------------------------------------------------------------------------------------
 
+_ASKING = RLock()
 
-@cache
+
+def _once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep what a function gives. Of several threads that ask, one finds it out, and the others wait."""
+    kept = cache(function)
+
+    @wraps(function)
+    def asked(*arguments: Any) -> Any:
+        with _ASKING:
+            return kept(*arguments)
+
+    return asked
+
+
+@_once
 def library() -> Any:
     """The module wgpu. Raises `NoAdapter` where there is none."""
     # Mesa's window system code complains on stderr where this is not set, although nobody asked for a window.
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
     drivers.offer()
     try:
-        import wgpu
-        from wgpu.backends.wgpu_native import extras
+        with read_once():
+            import wgpu
+            from wgpu.backends.wgpu_native import extras
     except (ImportError, OSError, RuntimeError) as error:
         raise NoAdapter(f"wgpu cannot be imported ({error}); install it with: pip install 'bankshot[gpu]'") from None
     # OpenGL would show every adapter a second time, with fewer features.
@@ -157,7 +174,7 @@ def tick(device: Any) -> float:
     return lib.wgpuQueueGetTimestampPeriod(device.queue._internal) * 1e-9
 
 
-@cache
+@_once
 def _adapters() -> list[tuple[AdapterInfo, Any]]:
     """Of one kind, those first that have the most of what kernels may ask for."""
     wgpu = library()
@@ -186,14 +203,14 @@ def _choose(wanted: str | None) -> tuple[AdapterInfo, Any]:
     return fitting[0]
 
 
-@cache
+@_once
 def device_of(wanted: str | None) -> tuple[AdapterInfo, Any]:
     """The adapter that is asked for, and a device with all of its features and limits that kernels may ask for."""
     info, adapter = _choose(wanted)
     return info, adapter.request_device_sync(required_features=_features(adapter), required_limits=adapter.limits)
 
 
-@cache
+@_once
 def modest_device(wanted: str | None) -> Any:
     """A device with no features and WebGPU's default limits."""
     adapter = _choose(wanted)[1]

@@ -5,7 +5,6 @@ Devices and their objects are wgpu's; this module names its enumerants by their 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from sim.bindings.samplers import Sampler, read_sampler
 from sim.bindings.textures import extent_of, read_texture
 from sim.wgsl import types as t
+from sim.wgsl.records import frozen
 from sim.wgsl.texels import channel_kind, dimension_of, is_depth, is_written, shape_of
 from sim.wgsl.typed import Variable
 
@@ -26,7 +26,7 @@ _STORAGE_ACCESS = {"read": "read-only", "write": "write-only", "read_write": "re
 _DEPTH_FORMATS = {"r16unorm": "depth16unorm"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slot:
     """A binding as the shader declares it. `kind` is storage-read, storage-write, uniform, or handle: a texture or
     sampler, of which `variable` says more."""

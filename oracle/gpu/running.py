@@ -4,21 +4,26 @@ bindings, and gives back what the bindings hold afterwards. Whatever wgpu refuse
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from contextlib import suppress
+from functools import cache, lru_cache
+from threading import RLock, Thread
 from typing import Any
 
-from sim.wgsl.portability import FATAL
+from sim.models import DEFAULT_LIMITS
+from sim.wgsl import types as t
+from sim.wgsl.portability import FATAL, notes
+from sim.wgsl.records import frozen
 from sim.wgsl.typed import Module
 
 from ..directives import without_directives
 from ..errors import GpuError, Lacking, UsageError
 from ..kernels.reflect import entry_point
-from .library import TIMESTAMPS, AdapterInfo, device_of, library, modest_device, tick
+from .library import TIMESTAMPS, AdapterInfo, device_of, library, modest_device, parse_adapters, tick
 from .resources import Data, Resource, Slot, make
 
 Key = str | tuple[int, int]
@@ -26,8 +31,11 @@ Key = str | tuple[int, int]
 # What a device has to have for what a shader enables.
 NEEDS = {"f16": "shader-f16", "subgroups": "subgroup"}
 
+_TURN = RLock()  # one thread compiles and dispatches at a time
+_KEPT = 8  # pipelines, of those used last
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class GpuRun:
     """`outputs` has the keys, dtypes and shapes of the bindings that the shader can write, as they went in.
 
@@ -67,13 +75,39 @@ def run(
     if slots is None:
         slots = read_slots(wgsl, entry) if module is None else slots_of(entry_point(module, entry))
     contents = _match(slots, bindings)
-    info, device = device_of(adapter)
-    wgpu = library()
-    _refuse(wgsl, module, info, device)
-    try:
-        return _run(device, info, for_wgpu(wgsl), entry, grid, contents, overrides, repeats)
-    except wgpu.GPUError as error:
-        raise GpuError(f"wgpu {info.wgpu} refused the shader or its dispatch: {_plain(str(error))}") from None
+    with _TURN:
+        info, device = device_of(adapter)
+        wgpu = library()
+        _refuse(wgsl, module, info, device)
+        try:
+            return _run(device, info, for_wgpu(wgsl), entry, grid, contents, overrides, repeats)
+        except wgpu.GPUError as error:
+            raise GpuError(f"wgpu {info.wgpu} refused the shader or its dispatch: {_plain(str(error))}") from None
+
+
+def prepare(module: Module, entry: str, *, overrides: Mapping[str, Any] | None, adapter: str | None) -> Thread:
+    """Have devices made, and drivers compile, while the caller does other things. `adapter`: see `parse_adapters`. Who
+    calls `run` waits for it, and is told what is wrong; here nobody is."""
+
+    def work() -> None:
+        slots = slots_of(entry_point(module, entry))
+        with suppress(Exception):
+            for name in parse_adapters(adapter):
+                device_of(name)
+                if all(slot.kind != "handle" for slot in slots):  # drivers compile at a dispatch, of no workgroups too
+                    least = {slot.name: bytes(_least(slot)) for slot in slots}
+                    options = {"slots": slots, "overrides": overrides, "adapter": name, "module": module}
+                    run(module.source.text, entry, (0, 0, 0), least, **options)
+
+    thread = Thread(target=work, name="bankshot-prepare")
+    thread.start()
+    return thread
+
+
+def _least(slot: Slot) -> int:
+    """Bytes that a buffer has at least."""
+    assert slot.variable is not None
+    return t.round_up(4, t.min_binding_size(slot.variable.type))
 
 
 def refusal(
@@ -136,15 +170,14 @@ def _refuse(wgsl: str, module: Module | None, info: AdapterInfo, device: Any) ->
 
     try:
         module = module or sim.check(wgsl, uniformity="off")
-        notes = sim.portability(module)
+        fatal = notes(module, DEFAULT_LIMITS, FATAL)
     except sim.WgslError:
         return  # wgpu has its own words for it
     for enabled in sorted(module.enables & NEEDS.keys()):
         if NEEDS[enabled] not in device.features:
             raise Lacking(f"the shader enables {enabled}, and {info.name} has no {NEEDS[enabled]}")
-    for note in notes:
-        if note.code in FATAL:
-            raise GpuError(f"wgpu {info.wgpu} would not survive this shader:\n{note.render()}")
+    for note in fatal:
+        raise GpuError(f"wgpu {info.wgpu} would not survive this shader:\n{note.render()}")
 
 
 def _match(slots: Sequence[Slot], bindings: Mapping[Any, Data]) -> list[tuple[Slot, Key, Data]]:
@@ -171,15 +204,18 @@ def _run(
     overrides: Mapping[str, Any] | None,
     repeats: int,
 ) -> GpuRun:
-    module = device.create_shader_module(code=wgsl)
+    _module(device, wgsl)
     resources: list[Resource] = []
     try:
         for slot, _, data in contents:
             resources.append(make(device, slot, data))
-        groups, layout = _bind(device, [slot for slot, _, _ in contents], resources)
-        constants = {str(name): float(value) for name, value in (overrides or {}).items()}
-        stage = {"module": module, "entry_point": entry, "constants": constants}
-        pipeline = device.create_compute_pipeline(layout=layout, compute=stage)
+        entries = _entries([slot for slot, _, _ in contents], resources)
+        constants = tuple((str(name), float(value)) for name, value in (overrides or {}).items())
+        pipeline, layouts = _pipeline(device, wgsl, entry, json.dumps([layout for layout, _ in entries]), constants)
+        groups = [
+            device.create_bind_group(layout=layout, entries=bound)
+            for layout, (_, bound) in zip(layouts, entries, strict=True)
+        ]
         clock = _Clock(device) if TIMESTAMPS in device.features else None
         seconds, own = [], []
         for _ in range(repeats):
@@ -216,16 +252,30 @@ class _Clock:
         return (end - begin) * self._tick
 
 
-def _bind(device: Any, slots: list[Slot], resources: list[Resource]) -> tuple[list[Any], Any]:
-    """Bind groups 0 to the largest one used (empty ones in between), and the pipeline layout."""
-    layouts, groups = [], []
-    for group in range(max((slot.group for slot in slots), default=-1) + 1):
-        here = [(slot, each) for slot, each in zip(slots, resources, strict=True) if slot.group == group]
-        entries = [{"binding": s.binding, "visibility": "COMPUTE", **each.layout} for s, each in here]
-        layouts.append(device.create_bind_group_layout(entries=entries))
-        bound = [{"binding": s.binding, "resource": each.bound} for s, each in here]
-        groups.append(device.create_bind_group(layout=layouts[-1], entries=bound))
-    return groups, device.create_pipeline_layout(bind_group_layouts=layouts)
+def _entries(slots: list[Slot], resources: list[Resource]) -> list[tuple[list[Any], list[Any]]]:
+    """Of groups 0 to the largest one used (empty ones in between), the entries of layout and of bind group."""
+    entries: list[tuple[list[Any], list[Any]]] = [([], []) for _ in range(max((s.group + 1 for s in slots), default=0))]
+    for slot, each in zip(slots, resources, strict=True):
+        layout, bound = entries[slot.group]
+        layout.append({"binding": slot.binding, "visibility": "COMPUTE", **each.layout})
+        bound.append({"binding": slot.binding, "resource": each.bound})
+    return entries
+
+
+@lru_cache(maxsize=_KEPT)
+def _module(device: Any, wgsl: str) -> Any:
+    return device.create_shader_module(code=wgsl)
+
+
+@lru_cache(maxsize=_KEPT)
+def _pipeline(
+    device: Any, wgsl: str, entry: str | None, layouts: str, constants: tuple[tuple[str, float], ...]
+) -> tuple[Any, list[Any]]:
+    """A pipeline, and the layouts of its groups, of which `layouts` is the JSON: so that they can be looked up."""
+    groups = [device.create_bind_group_layout(entries=entries) for entries in json.loads(layouts)]
+    stage = {"module": _module(device, wgsl), "entry_point": entry, "constants": dict(constants)}
+    layout = device.create_pipeline_layout(bind_group_layouts=groups)
+    return device.create_compute_pipeline(layout=layout, compute=stage), groups
 
 
 def _dispatch(device: Any, pipeline: Any, groups: list[Any], grid: Sequence[int], clock: _Clock | None) -> float:

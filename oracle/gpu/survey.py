@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from . import drivers
 from .library import FALLBACK, TIMESTAMPS, Offer, offers
@@ -21,7 +22,7 @@ _ONE_SUBGROUP = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Adapter:
     """`subgroup_size` is what a kernel was told, where there are subgroups; `profile` the device that kernels are
     simulated as for it, and `known` whether that rounds as it does."""

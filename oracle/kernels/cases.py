@@ -7,11 +7,13 @@ that the text tells is taken from the text, and what it cannot tell is asked for
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from ..errors import UsageError
 from . import inputs, manifest
@@ -21,7 +23,7 @@ from .reflect import check_module, entry_point
 from .toml import is_manifest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """What the command line adds to files. `kernel` picks one of a family; `quick` leaves heavy shapes out."""
 
@@ -43,7 +45,7 @@ class Request:
         return not (self.arrays or self.grid or self.entry or self.overrides)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """One kernel and the shapes it is to run in. Arrays are made only when a case is asked for."""
 

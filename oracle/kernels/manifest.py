@@ -30,11 +30,13 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from ..compare import RULES, Rule
 from ..errors import UsageError
@@ -54,7 +56,7 @@ BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampl
 SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's contents
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binding:
     """How the contents of one binding are made. Exactly one of `SOURCES` is set; `struct` and `sampler` go without a
     dtype."""
@@ -112,7 +114,7 @@ def _number(value: Expression | float, dims: Mapping[str, int]) -> int | float:
     return value if isinstance(value, float) else evaluate(value, dims)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """One assignment of sizes to the dims."""
 
@@ -124,7 +126,7 @@ class Shape:
         return " ".join(f"{name}={value}" for name, value in self.dims.items())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernel:
     path: Path
     name: str
@@ -135,7 +137,7 @@ class Kernel:
     bindings: tuple[Binding, ...]
     shapes: tuple[Shape, ...]
     reference: str | None = None
-    overrides: dict[Any, Any] = field(default_factory=dict)  # by name or id
+    overrides: dict[Any, Any] = field(default_factory=dict)  # by name or id: numbers, booleans and expressions
     defines: dict[str, Any] = field(default_factory=dict)
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
@@ -162,12 +164,14 @@ class Kernel:
                 sizes = " x ".join(map(str, grid))
                 raise UsageError(f"the dispatch is {sizes} workgroups, and each size is to be at least 1")
             arrays = {binding.name: binding.make(shape.dims, self) for binding in self.bindings}
+            case = Case(self, shape, (*grid, 1, 1)[:3], arrays)
+            _ = case.overrides
         except UsageError as error:
             raise UsageError(f"{self.path}: at {shape}: {error}") from None
-        return Case(self, shape, (*grid, 1, 1)[:3], arrays)
+        return case
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Case:
     """A kernel at one shape. `arrays` (see `Binding.make`) go by the manifest's names, `bindings` by the WGSL's."""
 
@@ -182,10 +186,27 @@ class Case:
         return {variables.get(name, name): array for name, array in self.arrays.items()}
 
     @property
+    def overrides(self) -> dict[Any, Any]:
+        """Values of `override` declarations, by name or id."""
+        dims, given = self.shape.dims, self.kernel.overrides
+        return {name: evaluate(value, dims) if isinstance(value, str) else value for name, value in given.items()}
+
+    @property
+    def unset(self) -> list[str]:
+        """Members of structs that the manifest gives no value, so that they are 0: `params.offset`."""
+        structs = [binding for binding in self.kernel.bindings if binding.struct is not None]
+        return [
+            f"{binding.var}.{member}"
+            for binding in structs
+            for member in self.arrays[binding.name].dtype.names or ()
+            if member not in (binding.struct or {})
+        ]
+
+    @property
     def launch(self) -> dict[str, Any]:
         """What `sim.simulate` is to be told of the case, beside the shader."""
-        kernel = self.kernel
-        return {"entry": kernel.entry, "grid": self.grid, "bindings": self.bindings, "overrides": kernel.overrides}
+        entry, overrides = self.kernel.entry, self.overrides
+        return {"entry": entry, "grid": self.grid, "bindings": self.bindings, "overrides": overrides}
 
     def with_arrays(self, arrays: Mapping[str, Any]) -> Case:
         """The case with some arrays replaced, by the manifest's names."""
@@ -257,6 +278,8 @@ def _kernel(top: Table) -> Kernel:
     counters = {name: expect.take(name, int, str) for name in list(expect.data)}
     for name, expression in counters.items():
         _check_names(expect, [expression], dims, name)
+    overrides = table.take("overrides", dict, of=(int, float, bool, str), default={})
+    _check_names(table, overrides.values(), dims, "overrides")
     folders = table.take("include_dirs", list, of=(str,), default=[])
     kernel = Kernel(
         path=path,
@@ -268,7 +291,7 @@ def _kernel(top: Table) -> Kernel:
         bindings=bindings,
         shapes=shapes,
         reference=table.take("reference", str, default=None),
-        overrides=table.take("overrides", dict, of=(int, float, bool), default={}),
+        overrides=overrides,
         defines=table.take("defines", dict, of=(str, int, float, bool), default={}),
         include_dirs=tuple(_folder(table, path.parent / d) for d in folders),
         preprocess=table.take("preprocess", str, default=None),

@@ -18,9 +18,10 @@ Nothing here knows of WGSL, or of the simulator.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+
+from sim.wgsl.records import frozen
 
 from ..errors import UsageError
 
@@ -34,7 +35,7 @@ NF4_TABLE = np.array(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unpacked:
     """Weights as the bits say, in float64, all exact. Each field has the shape of the weights.
 
@@ -52,7 +53,7 @@ class Unpacked:
         return Unpacked(*cut)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """`encode` takes float64 [blocks, block]; `decode` gives it back from the parts and the number of blocks."""
 

@@ -109,6 +109,23 @@ def has_float_arithmetic(entry: typed.Function) -> bool:
     return any(row.name in ("+", "-", "*") for row in _float_builtins(entry))
 
 
+# Builtins that some implementations compute by another expression than the specification's, though every step rounds
+# to nearest: Mesa's software adapter, SwiftShader, or both.
+RECOMPOSED = frozenset(("mix", "smoothstep", "normalize", "determinant", "%"))
+
+
+def recomposed(entry: typed.Function) -> bool:
+    """Whether such builtins, or products of matrices, are reached from a function."""
+    calls = [
+        part
+        for function in typed.reached(entry)
+        for part in typed.every_expression(function)
+        if isinstance(part, typed.BuiltinCall) and _holds_float(part.type)
+    ]
+    products = (arg.type for call in calls if call.builtin.name == "*" for arg in call.args)
+    return any(call.builtin.name in RECOMPOSED for call in calls) or any(isinstance(each, t.Mat) for each in products)
+
+
 def builtin_names(entry: typed.Function) -> set[str]:
     """Names of the builtins and operators that are called in expressions reached from a function."""
     calls = (part for function in typed.reached(entry) for part in typed.every_expression(function))

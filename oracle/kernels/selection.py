@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from sim.models import Exceeded, check_dispatch
+from sim.wgsl.records import frozen
 
 from ..errors import UsageError
 from .expressions import evaluate
@@ -34,7 +34,7 @@ CONDITIONS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """`sizes` are conditions per dim: (name in `CONDITIONS`, number)."""
 
@@ -52,7 +52,7 @@ class Rule:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """`passed_over`: rules that fit, but whose grid WebGPU does not allow, with what it goes beyond."""
 

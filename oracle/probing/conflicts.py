@@ -6,7 +6,6 @@ addresses are those of the kernel; they are charged under the rules of the devic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from sim.models import Device
 from sim.program.sites import Site
+from sim.wgsl.records import frozen
 
 from ..errors import UsageError
 from ..kernels.manifest import Case
@@ -25,7 +25,7 @@ PLACES = 3
 _MOST_ROWS = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Touch:
     """A word that a lane asks for. `turn`: how many other words of its bank were asked for by the lanes before; of an
     atomic operation, how many lanes."""
@@ -36,7 +36,7 @@ class Touch:
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """What one subgroup of workgroup (0, 0, 0) asked at `site`, the dearest that was seen there."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sim.counters import NAMES, SiteCounters
 from sim.models import Device
 from sim.program.sites import Site
+from sim.wgsl.records import frozen
 
 from .. import gpu
 from ..audit import Say
@@ -47,7 +48,7 @@ PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 RECORDED = tuple(name for name in NAMES if not name.startswith("idle_"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SiteDifference:
     """One counter of one place that the two runs do not agree on."""
 
@@ -57,7 +58,7 @@ class SiteDifference:
     counted: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CounterDiff:
     """`grid`: what both ran; smaller than the case's where the log of a whole run would be too long.
 
@@ -175,7 +176,7 @@ def _on_gpu(
 ) -> dict[Any, Any]:
     slots = gpu.slots_of(run.pipeline.entry)
     slots += [gpu.Slot(LOG, log.group, log.binding, "storage-write") for log in logs]
-    entry, overrides = run.pipeline.entry.name, case.kernel.overrides
+    entry, overrides = run.pipeline.entry.name, case.overrides
     bindings = {**case.bindings, **more}
     return gpu.run(text, entry, case.grid, bindings, slots=slots, overrides=overrides, adapter=adapter).outputs
 

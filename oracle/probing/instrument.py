@@ -22,6 +22,7 @@ from sim.program.views import leaves
 from sim.wgsl import syntax, typed
 from sim.wgsl import types as t
 from sim.wgsl.parser import parse
+from sim.wgsl.records import frozen
 from sim.wgsl.source import Span
 from sim.wgsl.texels import shape_of
 
@@ -41,7 +42,7 @@ def workgroup_shift(lanes: int) -> int:
     return 12 + (lanes - 1).bit_length()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Probe:
     """What one number in the log stands for. `parts`: sites that it counts, with their byte offsets from its address.
 
@@ -52,7 +53,7 @@ class Probe:
     times: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instrumented:
     """`probes` by number; `group` and `binding` of the log."""
 
@@ -105,15 +106,20 @@ class _Edits:
         out, done = [], 0
         for place in places:
             out.append(text[done:place])
+            before = len(out)
             for edits in (ends, begins):
                 first = bisect.bisect_left(edits, place, key=lambda e: e[0])
                 last = bisect.bisect_right(edits, place, key=lambda e: e[0])
                 out += [inserted for _, _, inserted in edits[first:last]]
+            if (
+                text[done:place][-1:].isalpha() and out[before][:1].isalpha()
+            ):  # a keyword, as in `while(x)`, `return(x)`
+                out.insert(before, " ")
             done = place
         return "".join([*out, text[done:]])
 
 
-@dataclass(frozen=True)
+@frozen
 class _Path:
     """A reference: a module-scope variable, constant bytes, and run-time indices (their probe-side name and stride)."""
 

@@ -7,13 +7,13 @@ workgroup as it ran (see `trace`), so a timeline tells of the text that is given
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from sim.program.sites import Site
 from sim.wgsl import types as t
+from sim.wgsl.records import frozen
 
 from ..errors import UsageError
 from ..kernels.manifest import Case
@@ -25,7 +25,7 @@ MOST_REGIONS = 4  # that an array is looked at for
 MOST_ROWS = 1 << 18  # accesses by single lanes that are recorded
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slice:
     """Accesses of one kind to one region of an array within one epoch. `lanes`: how many make them; `places`: where,
     as `file:line`, in the order in which they come; `requests`: of subgroups."""
@@ -39,7 +39,7 @@ class Slice:
     requests: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Barrier:
     """The end of an epoch: `name` is the builtin, `place` is `file:line`."""
 
@@ -48,7 +48,7 @@ class Barrier:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timeline:
     """`regions`: into how many equal parts each array falls. `slices` of an epoch and region come in the order in which
     they began. `cut`: the workgroup went on, and its later accesses were not recorded."""

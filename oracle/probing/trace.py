@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 import sim
 from sim.program.sites import Site
+from sim.wgsl.records import frozen
 
 from ..errors import UsageError
 from ..kernels.manifest import Case
@@ -27,7 +27,7 @@ _PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 _MOST_ROWS = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """One subgroup coming to one place in the source, once. `addresses` are bytes in the variable, `[lanes]`; -1 for
     lanes that are not there. `epoch`: barriers that the subgroup has passed before."""
@@ -42,7 +42,7 @@ class Request:
         return self.addresses >= 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Trace:
     """`requests` in the order of the run. `run`: the plain run of the whole grid, with its counters."""
 
@@ -73,7 +73,7 @@ def trace(case: Case, workgroup: tuple[int, int, int] = (0, 0, 0), device: str =
     """Run `case` and record one workgroup of its grid. Raises `WgslError`, `UsageError`."""
     kernel = case.kernel
     module = check_module(kernel)
-    how: dict[str, Any] = {"entry": kernel.entry, "overrides": kernel.overrides, "device": device, "grid": case.grid}
+    how: dict[str, Any] = {"entry": kernel.entry, "overrides": case.overrides, "device": device, "grid": case.grid}
     run = sim.simulate(module, bindings=case.bindings, probes=_PROBES, **how)
     if any(at >= size for at, size in zip(workgroup, run.grid, strict=True)):
         raise UsageError(f"there is no workgroup {workgroup} in a grid of {run.grid}")
@@ -86,7 +86,7 @@ def trace(case: Case, workgroup: tuple[int, int, int] = (0, 0, 0), device: str =
     return Trace(case, run, workgroup, found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Log:
     """What one workgroup recorded, in the order of the run: `rows` as `instrument` says, `[rows, 4]`, of `probes`.
     `missed`: rows that had no room."""
@@ -115,7 +115,7 @@ def record(
         entry=run.pipeline.entry.name,
         grid=grid,
         bindings={**case.bindings, LOG: log},
-        overrides=case.kernel.overrides,
+        overrides=case.overrides,
         device=run.device,
         probes="none",
     )

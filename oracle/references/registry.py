@@ -14,16 +14,17 @@ from __future__ import annotations
 import difflib
 import importlib.util
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sim.wgsl.records import frozen
+
 from ..errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """Float64 truth, and per element the largest |error| that an honest float32 kernel can make (None: not derived)."""
 

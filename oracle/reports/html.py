@@ -18,6 +18,8 @@ from markupsafe import Markup, escape
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Number
 
+from sim.wgsl.records import frozen
+
 from ..audit import Audit, with_derived
 from ..errors import UsageError
 from ..goldens.store import STATES
@@ -34,7 +36,7 @@ HEAT = (0.0, 0.05, 0.2, 0.5)
 CLASSES = ((Comment, "c"), (Keyword, "k"), (Number, "n"))  # of highlighted source
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """What was charged on a line. `heat`: 0, where nothing is in excess, to 4."""
 
@@ -43,7 +45,7 @@ class Cell:
     heat: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A line of source as it is shown. `findings`: numbers of those that name it."""
 
@@ -54,7 +56,7 @@ class Row:
     findings: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A labelled place of a finding; `anchor` is that of its line, where that is shown."""
 
@@ -63,7 +65,7 @@ class Place:
     anchor: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A finding, numbered in its case. `how`: held against the kernel, accepted, or silenced."""
 
@@ -73,7 +75,7 @@ class Found:
     places: tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """A case's row in the table at the top."""
 

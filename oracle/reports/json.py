@@ -154,7 +154,7 @@ def case_entry(case: Case) -> dict[str, Any]:
         "entry": kernel.entry,
         "dims": case.shape.dims,
         "grid": list(case.grid),
-        "overrides": kernel.overrides,
+        "overrides": case.overrides,
     }
 
 

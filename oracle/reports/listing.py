@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from sim.wgsl.records import frozen
 
 # Counters of a place in the source that add up over a line.
 ADDED = (
@@ -32,7 +33,7 @@ ADDED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One line of source, numbered from 1. `counters` is None where nothing on it is counted."""
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sim.wgsl.records import frozen
 
 if TYPE_CHECKING:
     from ..audit import Audit
@@ -35,7 +37,7 @@ FIGURES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remark:
     """`line` and `column` count from 1; 0 where none is known. `weight` sorts remarks of a level. `also`: other places
     that explain it, as (message, file, line)."""
@@ -51,7 +53,7 @@ class Remark:
     cases: int = 1  # in how many cases
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One case: its title, whether it is clean, its figures by `FIGURES`, what it was compared with."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sim.instructions import by_class
 from sim.models.roofline import place
 from sim.traffic import intensities
+from sim.wgsl.records import frozen
 
 from .listing import compact
 
@@ -24,7 +24,7 @@ IDLE = (
 BYTES = {"asked": "asked for", "moved": "of sectors touched", "distinct": "that have to move"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """`headings` and `rows` are equally long; the first column is words, the others are numbers."""
 

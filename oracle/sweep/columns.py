@@ -8,10 +8,10 @@ charged; ratios are of 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sim.counters import NAMES
+from sim.wgsl.records import frozen
 
 from ..audit import Audit, with_derived
 from ..devices import Charged
@@ -24,7 +24,7 @@ CLEAN, FOUND, FAILED = "clean", "found", "error"  # verdicts, as the exit codes 
 DIMS = "dims."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """A case that was run, as its device is charged for it."""
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from sim.wgsl.records import frozen
 
 from ..errors import UsageError
 from ..progress import meter
@@ -21,7 +22,7 @@ PATIENCE = 10  # seconds for a scheduler to answer
 OTHERS = {FOUND: "not", FAILED: "could not be run"}  # verdicts, in words
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Swept:
     """`rows` in the order of their `cases`; `kept`: how many were known before; `stopped`: whether somebody did."""
 

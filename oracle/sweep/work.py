@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 import sim
 from sim.models import get
 from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.records import frozen
 
 from ..devices import parse_devices, same_lanes
 from ..errors import UsageError
@@ -32,7 +33,7 @@ _ASIDE = frozenset(("path", "source", "shapes", "gpu_rules", "include_dirs", "pr
 ROOT = Path(__file__).parents[2]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SweepCase:
     """One row to be. `key` is a digest of what decides it."""
 

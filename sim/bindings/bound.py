@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..wgsl import types as t
+from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
 
 Key = str | tuple[int, int]
 DTYPES = {"f32": "<f4", "i32": "<i4", "u32": "<u4", "f16": "<f2"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Bound:
     """One binding: its variable, its store type, the key and value it was given as, and its bytes."""
 
@@ -43,6 +43,10 @@ class Bound:
             return data.view(self.given.dtype).reshape(self.given.shape).copy()
         kinds = {t.KIND[s] for s in scalars(self.type)}
         return data.view(DTYPES[kinds.pop()] if len(kinds) == 1 else np.uint8).copy()
+
+
+class Blank(Bound):
+    """A buffer that holds nothing but zeros."""
 
 
 def scalars(type_: t.Type) -> set[t.Scalar]:

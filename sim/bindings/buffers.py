@@ -17,7 +17,7 @@ from ..program.shadows import Shadow
 from ..wgsl import types as t
 from ..wgsl.diagnostics import WgslError, fail
 from ..wgsl.typed import Pipeline, Variable
-from .bound import DTYPES, Bound, Key, scalars
+from .bound import DTYPES, Blank, Bound, Key, scalars
 from .samplers import bind_sampler
 from .textures import bind_texture
 
@@ -27,14 +27,22 @@ def words(variable: Variable, contents: NDArray[Any]) -> Bound:
     return Bound(variable, variable.type, variable.name, contents, contents.view(np.uint8))
 
 
+def blank(variable: Variable, count: int, dtype: Any) -> Bound:
+    """The same, all zero."""
+    contents = np.zeros(count, dtype)
+    return Blank(variable, variable.type, variable.name, contents, contents.view(np.uint8))
+
+
 def hide(shadows: Iterable[Shadow], bound: list[Bound], dtype: Any) -> dict[Shadow, Bound]:
     """A buffer, all zero, for each shadow of a buffer."""
     sizes = {b.variable: len(b.data) for b in bound}
-    return {s: words(s.variable, np.zeros(sizes[s.of] // s.unit, dtype)) for s in shadows if s.of in sizes}
+    return {s: blank(s.variable, sizes[s.of] // s.unit, dtype) for s in shadows if s.of in sizes}
 
 
 def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
-    """Match what is given with what the entry point uses. Raises `WgslError` naming the binding."""
+    """Match what is given with what the entry point uses. Raises `WgslError` naming the binding.
+
+    The bytes of arrays are those arrays' own: what becomes of these, a binding sees."""
     wanted = [v for v in pipeline.globals if _bindable(v)]
     by_key: dict[Key, Variable] = {v.name: v for v in wanted} | {v.binding: v for v in wanted if v.binding}
     bindable = [v for v in pipeline.module.globals if _bindable(v)]
@@ -122,7 +130,7 @@ def _as_bytes(variable: Variable, type_: t.Type, value: Any) -> NDArray[np.uint8
         return np.frombuffer(bytes(value), np.uint8)
     if isinstance(value, np.ndarray):
         _check_dtype(variable, type_, value)
-        return np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
+        return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
     return _packed(variable, type_, value)
 
 

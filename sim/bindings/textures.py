@@ -10,7 +10,6 @@ follows from the array. A list of arrays is a chain of mip levels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from ..program import handles as at
 from ..wgsl import types as t
 from ..wgsl.diagnostics import WgslError, fail
+from ..wgsl.records import frozen
 from ..wgsl.texels import (
     Format,
     Shape,
@@ -125,7 +125,7 @@ def _from_words(format_: Format, kind: str, data: NDArray[np.uint8]) -> NDArray[
 # ---- bindings ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class BoundTexture(Bound):
     """A texture, whose bytes are laid out as `program.handles` says. `levels`: its arrays, the largest first."""
 

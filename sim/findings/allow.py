@@ -44,6 +44,8 @@ def silence(findings: Iterable[Finding], source: Source, probes: frozenset[str])
 
 
 def _allows(source: Source) -> Iterable[_Allow]:
+    if "bankshot" not in source.text:
+        return
     texts = [source.line_text(i) for i in range(source.line_count)]
     for index, text in enumerate(texts):
         found = _ALLOW.search(text)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..launch.launch import Launch, Outcome
+from ..launch.launch import Launch
+from ..launch.pieces import Outcome
 from ..machine import layout as at
 from .finding import Finding
 

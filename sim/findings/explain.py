@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..launch.launch import Launch, Outcome
+from ..launch.launch import Launch
+from ..launch.pieces import Outcome
 from ..machine import layout as at
 from ..program.access import Access
 from ..program.sites import Site

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..launch.launch import Launch, Outcome
+from ..launch.launch import Launch
+from ..launch.pieces import Outcome
 from ..launch.watching import race_rows
 from ..machine import layout as at
 from ..program.sites import Site
 from ..wgsl.diagnostics import Note
+from ..wgsl.records import frozen
 from ..wgsl.types import Scalar
 from .finding import Finding
 from .paths import number, path
@@ -19,7 +21,7 @@ from .paths import number, path
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
 
 
-@dataclass(frozen=True)
+@frozen
 class _Access:
     """One of the two accesses of a race."""
 

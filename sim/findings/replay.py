@@ -9,14 +9,16 @@ same value is `same-value`, whatever the rest does; one that only a barrier of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..launch.launch import POLICIES, Launch, Outcome
+from ..launch.launch import POLICIES, Launch
+from ..launch.pieces import Outcome
 from ..launch.schedules import Schedule, schedule
 from ..wgsl.diagnostics import Note
+from ..wgsl.records import frozen
 from .finding import Finding
 
 Runner = Callable[..., tuple[Launch, Outcome]]
@@ -26,7 +28,7 @@ _FEW = 1 << 16  # invocations that are still run one by one
 _SLACK = 1000  # backward jumps of a loop that a run may take beyond four times those of the first
 
 
-@dataclass(frozen=True)
+@frozen
 class _Try:
     """One way to run again, in words and as changes to `How`."""
 

@@ -9,13 +9,13 @@ the first stay in (or the other way round), or whose branches would be decided o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bindings.bound import Bound
-from ..bindings.buffers import words
+from ..bindings.buffers import blank
 from ..machine import layout as at
 from ..models import Device
 from ..program.build import Draft
@@ -23,7 +23,9 @@ from ..program.ir import Value
 from ..program.likeness import Axes, Form, Likeness, Moving, Unproven, find_likeness
 from ..program.program import Program
 from ..program.tabulate import TABLE
-from .launch import Arena, How, Launch, Outcome, make_arena, times, total
+from ..wgsl.records import frozen
+from .launch import Arena, How, Launch, make_arena
+from .pieces import Outcome, times, total
 
 _TABLE_WORDS = 1 << 22  # values that are computed at once
 _MOST_WORKGROUPS = 1 << 24  # of a grid that is looked at one by one
@@ -33,7 +35,7 @@ _DENSE = 1 << 40  # from here on keys of workgroups are numbered anew
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@frozen
 class Classes:
     """What one workgroup of each class did, and what all of the grid do. `representatives` by number in the grid, in
     ascending order; `sizes`: how many workgroups each stands for."""
@@ -59,7 +61,7 @@ class _Classifier:
         self._device = device
         self._how = how
         self._lanes = int(np.prod(draft.pipeline.workgroup_size))
-        self._bound = [*bound, words(TABLE, np.zeros(_TABLE_WORDS, np.uint32))]
+        self._bound = [*bound, blank(TABLE, _TABLE_WORDS, np.uint32)]
         self._arena = make_arena(self._bound)
         self._bases: dict[Value, NDArray[np.uint32]] = {}  # of each atom, by position: what it is in lane 0
         self._likeness = self._find_likeness()

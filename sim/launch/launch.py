@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bindings.bound import Bound, Key
+from ..bindings.bound import Blank, Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
 from ..machine.native import machine_for
@@ -26,10 +24,12 @@ from ..program.program import MemoryProbe, Program
 from ..program.sites import Site
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
+from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
+from .pieces import Desk, Outcome, in_pieces, in_threads, total
 from .schedules import LOCKSTEP, Schedule
 from .tracing import Trace
-from .watching import Shadow, Watching, merged_races, overlap
+from .watching import Shadow, Watching
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 THREADS = "BANKSHOT_THREADS"
@@ -39,26 +39,7 @@ _LINE = 64  # bytes
 _ALIGN = handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two
 
 
-@dataclass
-class Outcome:
-    """What the machine counted: see `layout` for the rows. `finished`: workgroups that ran to their end."""
-
-    blocks: NDArray[np.int64]
-    tallies: NDArray[np.int64]
-    bounds: NDArray[np.int64]
-    reached: NDArray[np.int64]  # of one piece, as are the margins
-    margins: NDArray[np.int64]
-    events: NDArray[np.int64]
-    races: NDArray[np.int64]
-    unwritten: NDArray[np.int64]
-    checks: NDArray[np.int64]
-    worked: int
-    finished: int
-    jumps: int  # backward, the most that a batch took
-    trace: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
+@frozen
 class How:
     """Everything about a run that WGSL leaves open, or that is changed to see what depends on it.
 
@@ -79,12 +60,17 @@ class How:
     chosen: NDArray[np.int64] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Arena:
     """All bindings side by side in one array: where each starts in bytes, and the words."""
 
     places: dict[str, int]
     words: NDArray[np.uint32]
+
+    def part(self, bound: Bound) -> NDArray[np.uint8]:
+        """The bytes of a binding."""
+        start = self.places[bound.variable.name]
+        return self.words.view(np.uint8)[start : start + len(bound.data)]
 
 
 class Launch:
@@ -110,11 +96,11 @@ class Launch:
         kinds, words = {probe.kind for probe in program.probes}, len(self.storage)
         self._writers = np.zeros(words if "writers" in kinds else 1, np.int64)
         self._touched = np.zeros(words if "touched" in kinds else 1, np.uint8)
-        self._lanes = int(np.prod(program.workgroup_size))
+        self._lanes = prod(program.workgroup_size)
         self._strand = self._strand_lanes()
         lanes = program.together * self._strand
         self._width = -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES
-        self.count = int(np.prod(grid)) if how.chosen is None else len(how.chosen)
+        self.count = prod(grid) if how.chosen is None else len(how.chosen)
         self._order = how.schedule.order(self.count)
         if how.chosen is not None:
             self._order = how.chosen[self._order] if self._order.size else how.chosen
@@ -166,7 +152,8 @@ class Launch:
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
-        return total(self._outcomes(_pieces(self.count, self._threads(), self.program.together), progress))
+        work = len(self.program.code) * self._lanes
+        return total(self._outcomes(in_pieces(self.count, self._threads(), self.program.together, work), progress))
 
     def run_each(self) -> list[Outcome]:
         """The same, and what came of each workgroup alone."""
@@ -176,13 +163,18 @@ class Launch:
         threads = self._threads()
         access = self._access_table()
         shadows = self.watching.shadows(threads)
-        run = machine_for(set(self.program.code[:, 0].tolist()))
+        ready = machine_for(set(self.program.code[:, 0].tolist()))
+        idle: dict[int, list[Desk]] = {id(shadow): [] for shadow in shadows}
 
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:
-            return self._piece(run, access, first, last, shadow)
+            desks = idle[id(shadow)]
+            desk = desks.pop() if desks else Desk(ready, self._arguments(access, shadow))
+            outcome = desk.run(first, last)
+            desks.append(desk)
+            return outcome
 
-        outcomes = _in_threads(piece, pieces, threads, shadows, progress)
-        self.met = threads > 1 and (overlap(shadows) or any(map(self._stores_outside, outcomes)))
+        outcomes = in_threads(piece, pieces, threads, shadows, progress)
+        self.met = threads > 1 and (self.watching.overlap(shadows) or any(map(self._stores_outside, outcomes)))
         return [self._in_texels(outcome) for outcome in outcomes]
 
     def _threads(self) -> int:
@@ -221,6 +213,8 @@ class Launch:
     def _with_widths(self, program: Program) -> Program:
         """The program, whose texture sites have the width of the texels that are bound."""
         widths = self._texel_bytes
+        if not widths:
+            return program
         sites = [replace(s, bytes_per_lane=widths[s.variable]) if s.variable in widths else s for s in program.sites]
         return replace(program, sites=sites)
 
@@ -234,42 +228,32 @@ class Launch:
 
     # ---- arrays ----
 
-    def _arguments(self, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> tuple[Any, ...]:
-        """What the machine takes, see `machine.core.run`, for workgroups `first` to `last`."""
+    def _arguments(self, access: NDArray[np.int64], shadow: Shadow) -> tuple[Any, ...]:
+        """What the machine takes, see `machine.core.run`, for no workgroups yet."""
         program = self.program
         shared = _zeros(max(1, program.shared_bytes // 4 * program.together))
         events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
         strands = -(-self._lanes // self._strand)
-        configs = np.stack([self._config(first, last, strand) for strand in range(strands)])
+        configs = np.stack([self._config(strand) for strand in range(strands)])
         registers = _zeros(strands, program.rows, self._width)
         for strand in range(strands):
             self._fill(registers[strand], strand)
         patterns = np.zeros((strands, program.rows, at.PATTERN_SIZE), np.int64)
         places, turns = np.zeros((strands, at.PLACE_SIZE), np.int64), np.zeros(strands, np.int64)
+        watch = self.watching.watch(access, self._width)._replace(storage=shadow)
         return (
             *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
-            *(self._order, self._probes(), self.watching.watch(access, self._width, shadow)),
+            *(self._order, self._probes(), watch),
             make_queue(*(_zeros(words(program.code, self._width)) for words in (queue_words, kept_words))),
         )
 
-    def _piece(self, run: Any, access: NDArray[np.int64], first: int, last: int, shadow: Shadow) -> Outcome:
-        arguments = self._arguments(access, first, last, shadow)
-        events, places, probes, watch = arguments[6], arguments[8], *arguments[-3:-1]
-        finished = run(*arguments)
-        return Outcome(
-            *(probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins),
-            *(events, watch.races, watch.unwritten, probes.checks),
-            *(int(probes.worked[1]), int(finished), int(places[:, at.MOST].max()), probes.notes),
-        )
-
-    def _config(self, first: int, last: int, strand: int) -> NDArray[np.int64]:
+    def _config(self, strand: int) -> NDArray[np.int64]:
         config = np.zeros(at.CONFIG_SIZE, np.int64)
         config[at.LANES] = min(self._strand, self._lanes - strand * self._strand)
         config[at.SUBGROUP] = self.device.subgroup_size
         config[at.TOGETHER] = self.program.together
         config[at.SHARED_WORDS] = self.program.shared_bytes // 4
         config[at.GRID_X : at.GRID_Z + 1] = self.grid
-        config[at.FIRST], config[at.LAST] = first, last
         config[at.BUDGET] = self.how.budget
         config[at.WGID_ROW] = self.program.inputs["group_x"]
         config[at.WIDTH] = self._width
@@ -421,84 +405,14 @@ def make_arena(bound: list[Bound]) -> Arena:
         places[each.variable.name] = size
         size += -(-len(each.data) // _ALIGN) * _ALIGN
     storage = _zeros(max(_ALIGN, size) // 4)
+    arena = Arena(places, storage)
     for each in bound:
-        start = places[each.variable.name]
-        storage.view(np.uint8)[start : start + len(each.data)] = each.data
-    return Arena(places, storage)
+        if not isinstance(each, Blank):
+            arena.part(each)[:] = each.data
+    return arena
 
 
-def _in_threads(
-    piece: Callable[[int, int, Shadow], Outcome],
-    pieces: list[tuple[int, int]],
-    threads: int,
-    shadows: list[Shadow],
-    progress: Callable[[int, int], None] | None,
-) -> list[Outcome]:
-    """The outcomes of all pieces in order, up to the first that ends the run. One thread alone works on a shadow."""
-    outcomes: list[Outcome] = []
-    with ExitStack() as stack:
-        workers = threads if len(shadows) == 1 else 1
-        pools = [stack.enter_context(ThreadPoolExecutor(workers)) for _ in shadows]
-        jobs = [
-            pools[i % len(pools)].submit(piece, first, last, shadows[i % len(pools)])
-            for i, (first, last) in enumerate(pieces)
-        ]
-        try:
-            for (_, last), job in zip(pieces, jobs, strict=True):
-                outcomes.append(job.result())
-                if progress:
-                    progress(last, pieces[-1][1])
-                if outcomes[-1].races[0, at.NEEDED]:
-                    break
-        finally:  # whoever is told of progress may have had enough, too
-            for job in jobs:
-                job.cancel()
-    return outcomes
-
-
-def _pieces(count: int, threads: int, together: int) -> list[tuple[int, int]]:
-    """Ranges of workgroups, several for each thread, none smaller than a batch."""
-    if count == 0:
-        return [(0, 0)]  # an empty grid runs nothing, and counts nothing
-    pieces = min(count, 16 if threads == 1 else threads * 8)
-    size = -(-count // pieces)
-    size = -(-size // together) * together
-    return [(first, min(first + size, count)) for first in range(0, count, size)]
-
-
-def times(outcome: Outcome, count: int) -> Outcome:
-    """What `count` workgroups leave that all do what one of them did."""
-    for table, column in (
-        *((outcome.blocks, slice(None)), (outcome.tallies, slice(None)), (outcome.bounds, at.OUTSIDE)),
-        *((outcome.events[1:], at.TIMES), (outcome.unwritten, at.OUTSIDE), (outcome.checks, at.CHECK_TIMES)),
-    ):
-        table[:, column] *= count
-    return replace(outcome, worked=outcome.worked * count, finished=outcome.finished * count)
-
-
-def total(outcomes: list[Outcome]) -> Outcome:
-    """What several pieces of a run, in its order, have left together."""
-    first = outcomes[0]
-    for each in outcomes[1:]:
-        first.blocks += each.blocks
-        first.tallies += each.tallies
-        _add(first.bounds, each.bounds)
-        kept = [o.events[1 : 1 + int(o.events[0, 0])] for o in (first, each)]
-        first.races = merged_races(first.races, each.races)
-        _add(first.unwritten, each.unwritten)
-        _add(first.checks, each.checks)
-        first.events = np.concatenate([first.events[:1], *kept])
-        first.events[0, 0] = len(first.events) - 1
-        if each.trace[0, 0]:  # one workgroup is traced, in one piece
-            first.trace = each.trace
-        first.worked += each.worked
-        first.finished += each.finished
-        first.jumps = max(first.jumps, each.jumps)
-    return first
-
-
-def _add(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> None:
-    """Add up what rows count first; what they say of the first time is the earlier one's."""
-    fresh = ours[:, 0] == 0
-    ours[fresh, 1:] = theirs[fresh, 1:]
-    ours[:, 0] += theirs[:, 0]
+def take(bound: list[Bound]) -> tuple[list[Bound], Arena]:
+    """The bindings as they are at this moment, and an arena that holds them. What no shader writes to is there only."""
+    arena = make_arena(bound)
+    return [replace(each, data=each.data.copy() if each.writable else arena.part(each)) for each in bound], arena

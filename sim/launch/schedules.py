@@ -8,16 +8,16 @@ the last to the first or in a drawn order, anew between any two barriers; and so
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import layout as at
 from ..wgsl.diagnostics import fail
+from ..wgsl.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Schedule:
     """`alone`: what runs to the next barrier on its own: workgroup, subgroup or invocation. `seed`: see `layout`."""
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import layout as at
-from ..machine.records import LANES, SLOTS, WRITER, Shadow, make_shadow, make_watch, no_watch
+from ..machine.records import LANES, SLOTS, WRITER, Shadow, Watch, make_shadow, make_watch, no_watch
 from ..program.access import UNITS_PER_ACCESS
 from ..program.emit import ORDERS
 from ..program.program import Program
@@ -24,7 +22,7 @@ class Watching:
 
     def __init__(self, program: Program, places: dict[str, int], words: int) -> None:
         self._program = program
-        self._starts = {**program.shared_offsets, **places}
+        self._starts, self._places = {**program.shared_offsets, **places}, places
         self._words = words
         self._unwritten = "uninit" in program.named
         used = {program.accesses[w.access].variable.name for w in program.watched}
@@ -52,8 +50,9 @@ class Watching:
         grains = self._words * 4 // self.grains["storage"]
         return [make_shadow(grains) for _ in range(threads)] if self._watches_storage else [make_shadow(1)]
 
-    def watch(self, access: NDArray[np.int64], lanes: int, storage: Shadow) -> Any:
-        """The machine's record. `access`: its table of accesses; `lanes` of a register row."""
+    def watch(self, access: NDArray[np.int64], lanes: int) -> Watch:
+        """The machine's record, with no shadow of storage yet. `access`: its table of accesses; `lanes` of a register
+        row."""
         program = self._program
         if not program.watched:
             return no_watch()
@@ -63,7 +62,7 @@ class Watching:
         for slot, row in enumerate(table):
             self._row(slot, row, access)
         own = make_shadow(program.together * program.shared_bytes // self.grains["workgroup"])
-        return make_watch(table, len(self._variables), program.together, lanes, own, storage)
+        return make_watch(table, len(self._variables), program.together, lanes, own, make_shadow(1))
 
     def _row(self, slot: int, row: NDArray[np.int64], access: NDArray[np.int64]) -> None:
         number = self._program.watched[slot].access
@@ -75,7 +74,27 @@ class Watching:
         row[at.W_PITCH] = self._program.shared_bytes // grain if what.space == "workgroup" else 0
         row[at.W_VARIABLE] = self._variables[what.variable.name]
         row[at.W_MEMORY] = ORDERS[what.memory]
+        row[at.W_READ] = any(a.variable is what.variable and not a.writes for a in self._program.accesses)
         row[at.W_UNWRITTEN] = what.space == "workgroup" and self._unwritten
+
+    def overlap(self, shadows: list[Shadow]) -> bool:
+        """Whether two threads have stored to one word: neither has seen the other's stores."""
+        for grains in self._stored() if len(shadows) > 1 else ():
+            written = shadows[0].stamps[WRITER, grains] != 0
+            for shadow in shadows[1:]:
+                mine = shadow.stamps[WRITER, grains] != 0
+                if np.any(written & mine):
+                    return True
+                written |= mine
+        return False
+
+    def _stored(self) -> list[slice]:
+        """Where in its shadow the bindings lie that are stored to."""
+        accesses = [self._program.accesses[each.access] for each in self._program.watched]
+        names = {a.variable.name for a in accesses if a.writes and a.space != "workgroup"}
+        grain, ends = self.grains["storage"], [*self._places.values(), self._words * 4]
+        first = [self._places[name] for name in names]
+        return [slice(start // grain, min(end for end in ends if end > start) // grain) for start in first]
 
     def byte(self, slot: int, place: int) -> int:
         """Where a grain lies in the variable of a watched access."""
@@ -83,19 +102,6 @@ class Watching:
         grain = self.grains[access.memory]
         size = self._program.shared_bytes if access.space == "workgroup" else 0
         return (place * grain % size if size else place * grain) - self._starts[access.variable.name]
-
-
-def overlap(shadows: list[Shadow]) -> bool:
-    """Whether two threads have stored to one word: neither has seen the other's stores."""
-    if len(shadows) == 1:
-        return False
-    written = np.zeros(shadows[0].stamps.shape[1], bool)
-    for shadow in shadows:
-        mine = shadow.stamps[WRITER] != 0
-        if np.any(written & mine):
-            return True
-        written |= mine
-    return False
 
 
 def race_rows(races: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -98,8 +98,9 @@ ORDERED_SINCE, PASSED_SINCE = 2, 5  # each and the two after it
 ORDERED_WORKGROUP, ORDERED_STORAGE, ORDERED_TEXTURE = range(3)
 CLOCKS_SIZE = 8
 
-# watched: one row per watched access, in grains of its memory (2 bytes where f16 is accessed, else 4)
-W_BASE, W_LIMIT, W_FACTOR, W_GRAINS, W_PITCH, W_VARIABLE, W_MEMORY, W_GRAIN, W_ROW, W_UNWRITTEN = range(10)
+# watched: one row per watched access, in grains of its memory (2 bytes where f16 is accessed, else 4); READ is 1 where
+# its variable is loaded from anywhere
+W_BASE, W_LIMIT, W_FACTOR, W_GRAINS, W_PITCH, W_VARIABLE, W_MEMORY, W_GRAIN, W_READ, W_UNWRITTEN = range(10)
 WATCHED_SIZE = 10
 
 # races: one row per pair of places; row 0 holds how many rows there are, and how often the ignored barrier was needed

@@ -30,9 +30,15 @@ _LOADING = Lock()
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")  # by which Numba makes other code
 
 
+def cache_home() -> Path:
+    """Where is kept what is made once per install: in `$BANKSHOT_CACHE`, or the user's cache folder."""
+    home = os.environ.get("BANKSHOT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "bankshot"
+
+
 @cache
 def cache_folder() -> Path:
-    """Where this build of the machine is kept: in `$BANKSHOT_CACHE`, or the user's cache folder."""
+    """Where this build of the machine is kept."""
     processor = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
     settings = [os.environ.get(name) for name in _SETTINGS]
     digest = hashlib.sha256(f"{sys.version} {np.__version__} {llvmlite.__version__} {processor} {settings}".encode())
@@ -42,8 +48,7 @@ def cache_folder() -> Path:
     version = Path(numba.origin).with_name("_version.py")
     for path in [version, *sorted([*_HERE.rglob("*.py"), *(_HERE.parent / "models").glob("*.py")])]:
         digest.update(path.read_bytes())
-    home = os.environ.get("BANKSHOT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "bankshot" / f"machine-{digest.hexdigest()[:16]}"
+    return cache_home() / f"machine-{digest.hexdigest()[:16]}"
 
 
 def keep(folder: Path, symbol: str, content: bytes) -> None:
@@ -90,7 +95,7 @@ class Machine:
             else:
                 self._waiting.append((unit, c_void_p(None)))
                 llvm.add_symbol(unit["symbol"], addressof(self._waiting[-1][1]))
-        self._arguments = [tuple(each) for each in index["units"][-1]["arguments"]]
+        self._arguments = [(np.dtype(name), dimensions) for name, dimensions in index["units"][-1]["arguments"]]
         fields = sum(5 + 2 * dimensions for _, dimensions in self._arguments)
         self._run = CFUNCTYPE(c_int32, POINTER(c_int64), POINTER(c_void_p), *[c_int64] * fields)(address)
 
@@ -107,20 +112,26 @@ class Machine:
         self._engine.finalize_object()
         return self._engine.get_function_address(function.decode())
 
-    def run(self, *arguments: Any) -> int:
-        """`core.run` on arrays and records of arrays, contiguous and of the types that it was compiled for. Other
-        threads may run meanwhile."""
-        result, error = c_int64(), c_void_p()
-        status = self._run(byref(result), byref(error), *self._fields(arguments))
-        if status != 0:
-            raise RuntimeError(f"the machine stopped with status {status}")
-        return result.value
+    def ready(self, *arguments: Any) -> Callable[[], int]:
+        """`core.run` on arrays and records of arrays, contiguous and of the types that it was compiled for. It may be
+        called again and again, and while other threads call theirs."""
+        arrays = list(_arrays(arguments))
+        fields = self._fields(arrays)
 
-    def _fields(self, arguments: tuple[Any, ...]) -> list[int]:
+        def run() -> int:
+            assert arrays  # they live as long as this
+            result, error = c_int64(), c_void_p()
+            status = self._run(byref(result), byref(error), *fields)
+            if status != 0:
+                raise RuntimeError(f"the machine stopped with status {status}")
+            return result.value
+
+        return run
+
+    def _fields(self, arrays: list[Any]) -> list[int]:
         """Arrays as Numba passes them: owner and parent, elements, bytes of one, address, lengths, strides."""
         fields: list[int] = []
-        arrays = list(_arrays(arguments))
-        if [(a.dtype.name, a.ndim) for a in arrays] != self._arguments or not all(a.flags.c_contiguous for a in arrays):
+        if [(a.dtype, a.ndim) for a in arrays] != self._arguments or not all(a.flags.c_contiguous for a in arrays):
             raise TypeError("the machine is given other arrays than it was compiled for")
         for each in arrays:
             fields += (0, 0, each.size, each.itemsize, each.ctypes.data, *each.shape, *each.strides)
@@ -135,15 +146,15 @@ def _arrays(values: tuple[Any, ...]) -> Iterator[Any]:
             yield value
 
 
-def machine_for(opcodes: set[int]) -> Callable[..., int]:
-    """`Machine.run`, ready for programs with these opcodes. The first call of an install compiles, and says so.
+def machine_for(opcodes: set[int]) -> Callable[..., Callable[[], int]]:
+    """`Machine.ready`, for programs with these opcodes. The first call of an install compiles, and says so.
 
     Of several threads that call, one loads at a time: LLVM's engine does not lock.
     """
     with _LOADING:
         machine = _machine()
         machine.load(opcodes)
-    return machine.run
+    return machine.ready
 
 
 @cache

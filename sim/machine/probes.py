@@ -276,28 +276,32 @@ def note_writers(regs, row, config, entry, workgroup, together, lent):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, TABLE, LONG, LONG)
 def note_touched(regs, row, config, entry, patterns, together, lent):
-    """Remember which words are accessed: of vectors of lanes that are neighbours, or all in one place, at once."""
+    """Remember which words are accessed: of lanes that are neighbours, or a vector of them in one place, at once."""
     p = _borrowed(lent)
     addresses, mask = regs[row[2]], p.ones if row[6] < 0 else regs[row[6]]
     extra, limit, lanes = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT]), together * config[at.LANES]
-    shape = patterns[row[2], at.SHAPE] if row[1] == 1 and inside(patterns[row[2]], extra, entry) else at.SCATTERED
-    if shape in (at.BLOCKS, at.CONSECUTIVE) and lanes % at.VECTOR_LANES == 0 and all_ones(mask, lanes):
-        further = np.uint32(at.VECTOR_LANES - 1 if shape == at.CONSECUTIVE else 0)
-        for start in range(0, lanes, at.VECTOR_LANES):
-            here = np.uint32(addresses[start] + extra)
-            touch(p.touched, entry, here, np.uint32(here + further))
+    half, base, words = entry[at.UNIT] == 2, entry[at.BASE], (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
+    if not all_ones(mask, lanes) or np.uint64(highest_of(addresses, lanes)) + np.uint64(extra) > np.uint64(limit):
+        for lane in range(lanes):
+            here = np.uint32(addresses[lane] + extra)
+            if here <= limit and mask[lane] != 0:
+                touch(p.touched, (base + here) >> half, words)
         return
-    for lane in range(lanes):
-        here = np.uint32(addresses[lane] + extra)
-        if here <= limit and mask[lane] != 0:
-            touch(p.touched, entry, here, here)
+    shape = patterns[row[2], at.SHAPE] if row[1] == 1 else at.SCATTERED
+    if shape == at.CONSECUTIVE:
+        first, last = np.uint32(addresses[0] + extra), np.uint32(addresses[lanes - 1] + extra)
+        touch(p.touched, (base + first) >> half, ((base + last) >> half) - ((base + first) >> half) + words)
+        return
+    for word in range(words):
+        for lane in range(0, lanes, at.VECTOR_LANES if shape == at.BLOCKS else 1):
+            place = ((base + np.uint32(addresses[lane] + extra)) >> half) + word
+            p.touched[np.uint64(place)] = 1
 
 
 @inlined
-def touch(touched, entry, low, high):
-    """Mark the words of accesses at these addresses and between."""
-    half, base = entry[at.UNIT] == 2, entry[at.BASE]
-    for word in range((base + low) >> half, ((base + high + entry[at.UNITS] - 1) >> half) + 1):
+def touch(touched, first, words):
+    """Mark so many words."""
+    for word in range(first, first + words):
         touched[word] = 1
 
 

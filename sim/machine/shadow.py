@@ -11,6 +11,9 @@ later one of its workgroup that it is ordered before by a barrier, and whoever r
 
 Loads of a known address pattern are not looked at lane by lane. What they touch is an interval; as long as nobody has
 stored there since the last barrier they are only noted down, and the note is worked off if a store comes near it.
+
+Of a store by all lanes the addresses are kept, and whether each lane had a grain of its own. Where the next has the
+same, moved as a whole, and nobody has touched these grains who is not ordered before it, it races with nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ _NOWHERE = 1 << 62
 # Of `state`: notes; ordering barriers, batches and races so far; the window in which a load was looked at last.
 _PENDING, _WINDOW, _BATCH, _RACES, _READ_IN = range(5)
 _STAMP, _SHIFT, _VERSION, _KEPT = range(4)  # of `patterns`: last stamp, how far moved, which row, lanes of it
-_APART = _STAMP  # of a store: 1 where its lanes keep apart
+_APART, _MISSED = _STAMP, _SHIFT  # of a store: 1 where its lanes keep apart; how often in a row it was another
+_PATIENCE = 16  # stores that are kept in vain before that is given up
 _READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
 
 
@@ -149,16 +153,18 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, to
 @compiled
 def all_written(w, slot, addresses, extra, config, together):
     """Whether somebody has stored to every word that a load in bounds touches."""
-    row, size, s = w.table[slot], config[at.LANES], w.workgroup
-    missing = False
+    row, size, writers = w.table[slot], config[at.LANES], w.workgroup.stamps[WRITER]
+    factor = row[at.W_FACTOR]
     for g in range(together):
-        fresh = w.clocks[g, at.START] << _CLOCK_SHIFT
+        here, fresh = addresses[g * size :], w.clocks[g, at.START] << _CLOCK_SHIFT
         base = row[at.W_BASE] + g * row[at.W_PITCH]
-        for unit in range(row[at.W_GRAINS]):
-            for lane in range(g * size, (g + 1) * size):
-                place = base + unit + np.int64(np.uint32(addresses[lane] + extra)) * row[at.W_FACTOR]
-                missing |= s.stamps[WRITER, np.uint64(place)] < fresh
-    return not missing
+        for first in range(base, base + row[at.W_GRAINS]):
+            lane = 0  # one by one, for gathering them is slower
+            while lane < size and writers[np.uint64(first + np.int64(np.uint32(here[lane] + extra)) * factor)] >= fresh:
+                lane += 1
+            if lane < size:
+                return False
+    return True
 
 
 @inlined
@@ -405,12 +411,15 @@ def watch_write(regs, row, config, memory, workgroup, together, lent):
         s = w.workgroup
         meet_notes(w, watched, lowest, highest, config, workgroup, together)
     plain = not masked and highest <= np.uint32(watched[at.W_LIMIT]) and watched[at.W_FACTOR] == 1
-    known = plain and is_kept(w, slot, addresses, lanes)
-    apart = known and w.patterns[slot, _APART] == 1
+    known, pattern = plain and is_kept(w, slot, addresses, lanes), w.patterns[slot]
+    if known:
+        pattern[_MISSED] = 0
+    apart = known and pattern[_APART] == 1
     if apart and write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, together):
         return
     write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, together)
-    if plain and not known:
+    if plain and not known and pattern[_MISSED] < _PATIENCE:
+        pattern[_MISSED] += 1
         keep_store(w, s, slot, addresses, extra, unit, config, workgroup, together)
 
 
@@ -475,7 +484,7 @@ def write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, t
     are."""
     row, size = w.table[slot], config[at.LANES]
     own = row[at.W_MEMORY] == at.ORDERED_WORKGROUP
-    unread = own and w.state[_READ_IN] != w.state[_WINDOW]
+    unread = row[at.W_READ] == 0 or (own and w.state[_READ_IN] != w.state[_WINDOW])
     for g in range(together):
         here, base = addresses[g * size :], row[at.W_BASE] + g * row[at.W_PITCH] + unit
         since = w.clocks[g, at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT if own else np.int64(1)

@@ -6,19 +6,18 @@ one above all others. With one index that waits for run time, the largest it may
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..wgsl import types as t
+from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
 
 NOWHERE = 0xFFFFFFFF  # an address past every limit, of an access that is not to happen
 UNITS_PER_ACCESS = 4  # the machine has a row for each unit of an access: a vec4 has four
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
-    """`space` is workgroup, storage, uniform, immediate, or index: of an index that is only looked at. All numbers are
-    in units of `unit` bytes. Texels are storage, what else is known of textures and samplers is uniform.
+    """`space` is workgroup, storage, uniform, immediate, or index: of an index or a length that is only looked at. All
+    numbers are in units of `unit` bytes. Texels are storage, what else is known of textures and samplers is uniform.
 
     `offset`: of the first unit in the variable, without the index. `stride`, `count`: of the index (stride 0: none;
     count None: the length of a runtime-sized array). `tail`: byte offset and byte stride of the variable's

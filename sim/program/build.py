@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..wgsl import types as t
+from ..wgsl.records import frozen
 from ..wgsl.typed import Pipeline
 from .checked import join_checks
 from .code import allocate
@@ -56,7 +56,7 @@ def build(
     return _finish(pipeline, lowered, probes, together, [], passes)
 
 
-@dataclass(frozen=True)
+@frozen
 class Draft:
     """A pipeline before it is a program of one workgroup at a time: what can be analysed, and what it is made of."""
 
@@ -77,8 +77,8 @@ class Draft:
 
     def tabulated(self, values: list[Value], step: int, room: int) -> Program:
         """A program that only computes `values`, see `tabulate`."""
-        lanes = prod(self.pipeline.workgroup_size)
-        return _finish(self.pipeline, tabulate(self.lowered, values, lanes, step, room), frozenset(), 1, [])
+        tables = tabulate(self.lowered, values, prod(self.pipeline.workgroup_size), step, room)
+        return _finish(self.pipeline, tables, frozenset(), 1, [], self.passes)
 
 
 def draft(

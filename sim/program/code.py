@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..wgsl.records import entity
 
-@dataclass(eq=False, slots=True)
+
+@entity
 class Reg:
     """One or more adjacent rows, not placed yet; or row number `row` of such a run (`of`).
 
@@ -26,7 +28,7 @@ class Reg:
 Field = Reg | int
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Ins:
     """One instruction: an opcode and its seven fields; `site` is what it is about, for people."""
 
@@ -56,7 +58,7 @@ def _row(reg: Reg) -> int:
     return reg.row if reg.of is None else reg.of.row + reg.row
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Label:
     position: int = -1
 

@@ -6,8 +6,9 @@ Spec: Vulkan, "Cube Map Face Selection", which WebGPU follows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import field
 
+from ..wgsl.records import frozen
 from .filtering import Sample, Tap
 from .ir import Builder, Value
 from .textures import FACES
@@ -67,11 +68,11 @@ def _by_face(builder: Builder, face: Value, values: Sequence[Value]) -> Value:
     return chosen
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class CubeSample(Sample):
     """A sample of a cube: `point` is on `face`, and `layer` counts cubes."""
 
-    face: Value
+    face: Value = field(kw_only=True)
 
     def inside(self, axis: int, extent: Value, place: Value) -> Value:
         """Address modes say nothing of cubes: taps beyond an edge stay there until they are read."""

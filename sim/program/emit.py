@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ..machine import layout as at
 from ..machine import opcodes as op
+from ..wgsl.records import entity
 from ..wgsl.source import Span
 from . import ir
 from .access import UNITS_PER_ACCESS, Access
@@ -26,7 +27,7 @@ from .uses import FREE, Uses, base, split
 _GROUP_ROWS = ("group_x", "group_y", "group_z")
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class _Around:
     """A construct around the place where we are. `stay`: lanes still in it; `turn`: those still in this turn of it."""
 

@@ -8,10 +8,10 @@ Blending is a texture unit's work: it counts no FLOPs. Spec: WebGPU, "GPUSampler
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from ..wgsl import typed
+from ..wgsl.records import frozen
 from ..wgsl.texels import is_depth
 from . import handles
 from .expressions import Expressions
@@ -21,7 +21,7 @@ from .textures import Image, known_word
 _Read = Callable[[list[Value]], list[Value]]  # the values at a place that a texel has
 
 
-@dataclass(frozen=True)
+@frozen
 class Tap:
     """Along one axis: the texels around a point, kept inside, and how near the second is (0 to 1)."""
 
@@ -30,7 +30,7 @@ class Tap:
     weight: Value
 
 
-@dataclass(frozen=True)
+@frozen
 class Sample:
     """One call. `layer`: in bounds, of arrays; `rest`: the arguments between it and the offset."""
 

@@ -11,12 +11,13 @@ through the scalar semantics, and a value that does not depend on a loop is plac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ..machine.scalar import OPS
+from ..wgsl.records import entity
 from ..wgsl.source import Span
 from .bits import from_bits, to_bits
 from .passes import ALL, Passes
@@ -24,7 +25,7 @@ from .ranges import within
 from .simplify import simplify
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Value:
     """One scalar per lane. `kind` is f32, f16, i32, u32 or bool.
 
@@ -45,7 +46,7 @@ class Value:
         return f"%{self.id}={self.op}({', '.join(f'%{a.id}' for a in self.args)}{'' if self.imm is None else self.imm})"
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Slot:
     """One scalar of a mutable variable, in every lane. Slots of one `Block` lie side by side."""
 
@@ -56,7 +57,7 @@ class Slot:
     uniform: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Block:
     """The slots of one variable. `indexed`: some access picks a slot at run time, so they need adjacent registers."""
 
@@ -64,7 +65,7 @@ class Block:
     indexed: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Region:
     """A straight run of items. `loop`: one that is run again and again."""
 
@@ -80,7 +81,7 @@ class Region:
 # ---- items -------------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Count:
     """Counts executions and active lanes once for all the sites of one straight run, and for all that is computed in
     it: how many instructions of which class (see `mix`) at which place. `rounded`: FLOPs, and what they give."""
@@ -90,13 +91,13 @@ class Count:
     rounded: list[tuple[int, tuple[Value, ...]]] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Set:
     slot: Slot
     value: Value
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Pick:
     """`result` = slot number `index` of `block` (clamped)."""
 
@@ -105,14 +106,14 @@ class Pick:
     index: Value
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Put:
     block: Block
     index: Value
     value: Value
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Load:
     """`results` = consecutive units at address + offset of the access. `address` None: the access alone says where."""
 
@@ -122,7 +123,7 @@ class Load:
     site: int
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Check:
     """`address` = an index that is kept inside without a word; `access` says how far it may go."""
 
@@ -131,7 +132,7 @@ class Check:
     site: int
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Store:
     values: list[Value]
     access: int
@@ -139,7 +140,7 @@ class Store:
     site: int
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Atomic:
     """`result` = old value; `op` is a machine atomic; `args` its operands."""
 
@@ -151,7 +152,7 @@ class Atomic:
     site: int
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Barrier:
     """`kind` is workgroup, storage or texture (the memory it orders)."""
 
@@ -159,7 +160,7 @@ class Barrier:
     site: int
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Collective:
     """`results` of `args` over the active lanes of each subgroup; `op` is one of the machine's collectives, those that
     combine values do so by the operation `scalar`."""
@@ -171,7 +172,7 @@ class Collective:
     scalar: str = ""
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Note:
     """`values` (one) is traced at a point. `address`: the component, or the place in memory, where it is not known yet;
     `access`: how memory is touched, -1 for other variables."""
@@ -182,7 +183,7 @@ class Note:
     access: int = -1
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Inspect:
     """The source computes `result` here; `kind` says what could be wrong with it (see `machine.layout`).
 
@@ -195,7 +196,7 @@ class Inspect:
     active: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Margin:
     """Looks how far `one` < `other` (`least` 1), or <= (0), is from being otherwise; `place` in the table of these."""
 
@@ -206,14 +207,14 @@ class Margin:
     place: int
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class If:
     condition: Value
     then: Region
     orelse: Region
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Loop:
     """`header` computes `condition` (None: none), then `body`, `continuing`, and `break_if`."""
 
@@ -225,14 +226,14 @@ class Loop:
     site: int = -1
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Scope:
     """`body` may jump to its end: an inlined function, or a switch."""
 
     body: Region
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Jump:
     """Leave `target`: `exit` ends a Scope or Loop, `continue` goes to the loop's continuing part."""
 
@@ -240,7 +241,7 @@ class Jump:
     target: Target
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Target:
     """Where jumps go; made before the Loop or Scope it belongs to is complete."""
 
@@ -449,7 +450,8 @@ class Builder:
     def merge(self, before: dict[Slot, tuple[int, Region]], *after: dict[Slot, tuple[int, Region]]) -> None:
         """After constructs that ran on some lanes: what any of them changed is a new value."""
         self._versions = dict(before)
-        self.changed([s for s in before if any(v.get(s) != before[s] for v in after)])
+        moved = [slot for some in after for slot, was in before.items() if some.get(slot) is not was]
+        self.changed(dict.fromkeys(moved))
 
     def restore(self, versions: dict[Slot, tuple[int, Region]]) -> None:
         self._versions = dict(versions)

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
 from . import ir
 from .ir import Block, Slot, Value
@@ -41,7 +42,7 @@ class Unproven(Exception):
     """Why workgroups cannot be told to behave alike, in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moving:
     """An access, and how its addresses move with the workgroup."""
 
@@ -49,7 +50,7 @@ class Moving:
     form: Form
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """`value` is `one` < `other` (`least` 1) or <= (0), and both may move: it is decided alike where both move so
     little that each time it comes out as before."""

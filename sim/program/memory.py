@@ -181,7 +181,7 @@ class Memory:
 
     def length(self, view: View) -> Value:
         """Elements of the runtime-sized array that ends `view.variable`."""
-        access = Access(view.variable, view.variable.space or "", 4, 1, 0, 0, None, _tail(view.variable))
+        access = Access(view.variable, "index", 4, 1, 0, 0, None, _tail(view.variable))  # nothing is touched
         return self.builder.length(self.access(access))
 
     def site(

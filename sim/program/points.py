@@ -7,11 +7,11 @@ that watches nothing leaves no notes, and the program is what it is without trac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..wgsl import typed
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
+from ..wgsl.records import frozen
 from ..wgsl.scopes import did_you_mean
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
@@ -21,7 +21,7 @@ from .ir import Builder, Value
 TRACEABLE = ("function", "private", "workgroup", None)  # None: let and parameters
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """One write of one scalar. `fresh`: the variable begins here, component `component` of it.
 

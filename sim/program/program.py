@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..wgsl import types as t
+from ..wgsl.records import frozen
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from .access import Access
@@ -15,7 +14,7 @@ from .points import Point
 from .sites import Site
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryProbe:
     """`kind` is banks, sectors, bounds, writers, touched or watch; `site` and `access` by number."""
 
@@ -24,7 +23,7 @@ class MemoryProbe:
     access: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Inspected:
     """`kind` of the machine's checks; `op` is the scalar operation, `site` by number."""
 
@@ -33,7 +32,7 @@ class Inspected:
     site: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Program:
     """`code` is int32[n, 8] (see `machine.opcodes`); `rows` registers of which the first are filled before the run:
     `inputs` by name, `constants` with their bits in every lane. `runs[i]` are the sites that count number i counts, and

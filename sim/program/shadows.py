@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
 from . import ir
 from .access import Access
 from .lower import Lowered
 
 
-@dataclass(frozen=True)
+@frozen
 class Shadow:
     """A 32-bit word for each of the units, of `unit` bytes, of variable `of`."""
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..wgsl.records import frozen
 from ..wgsl.source import Source, Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Site:
     """`kind` is load, store, atomic, barrier, subgroup, op, or index: one that is looked at, and not counted.
 

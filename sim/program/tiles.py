@@ -10,10 +10,10 @@ from registers alone, whatever the source looks like:
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from ..machine import opcodes as op
+from ..wgsl.records import frozen
 from .code import Code, Field, Ins, Reg
 from .runs import LOADS, replace, rewrite_runs, uses_of, written
 
@@ -21,7 +21,7 @@ _MAD, _FMA = (op.scalar_opcodes()[name] for name in op.TILED)
 _WORTH_COPYING = 4  # sums of a tile, where a factor is not brought by its rows but copied from a register
 
 
-@dataclass(frozen=True)
+@frozen
 class _Tile:
     """An outer product: rows that bring the factors, and sums, all of A's first row first."""
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..wgsl.records import frozen
 from . import ir
 from .ir import Region, Slot, Value
 from .passes import ALL, Passes
@@ -21,7 +22,7 @@ def base(value: Value) -> Value:
     return value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """An address apart: a part per lane, a part that all lanes share, and a constant."""
 

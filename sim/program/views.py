@@ -7,15 +7,16 @@ for run time. Views of function and private variables count in slots, views of b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..wgsl import types as t
+from ..wgsl.records import frozen
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from .ir import Block, Builder, Value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One index that is known only at run time. `count` None: the length of a runtime-sized array."""
 
@@ -26,7 +27,7 @@ class Step:
     of: str  # what is indexed, as written
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """`type` is the store type at the end of the path, `offset` its constant part (slots or bytes)."""
 

@@ -6,15 +6,15 @@ Spec: WGSL, "Attributes" and "Diagnostic Filtering". What an argument means is t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from . import syntax
 from .diagnostics import Diagnostic, Note, counted, fail
+from .records import frozen
 from .scopes import did_you_mean
 from .source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """Fewest and most arguments, the places where the attribute may stand, and the extension it needs."""
 

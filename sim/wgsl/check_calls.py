@@ -6,7 +6,6 @@ Spec: WGSL, "Function Calls" and "Value Constructor Built-in Functions". Which o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from . import fold, overloads, syntax, typed
@@ -14,6 +13,7 @@ from . import types as t
 from .builtins import OPERATORS, Builtin
 from .check_types import check_held
 from .diagnostics import Note, counted, fail
+from .records import frozen
 from .scopes import Generator, TypeName, describe
 from .source import Span
 
@@ -26,7 +26,7 @@ _UNARY_ROWS = {"-": "unary -", "!": "!", "~": "~"}
 _INFERRING = ("vec", "mat", "array")  # generators whose template arguments a constructor finds by itself
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Called:
     """A call; without a value it can only be a statement, and where it must be used it cannot."""
 

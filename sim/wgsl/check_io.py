@@ -12,6 +12,7 @@ from . import syntax, typed
 from . import types as t
 from .check_attributes import word
 from .diagnostics import Note, fail
+from .records import frozen
 from .source import Span
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _U32, _VEC3U, _VEC4F = t.U32, t.Vec(3, t.U32), t.Vec(4, t.F32)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BuiltinValue:
     """Its type (None: see `_check_type`), where it may be read and written, and what brings it."""
 

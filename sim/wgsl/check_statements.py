@@ -15,6 +15,7 @@ from .check_attributes import check_attributes, filters
 from .check_expressions import Expressions
 from .check_types import check_store_type
 from .diagnostics import Note, WgslError, fail
+from .records import frozen
 from .scopes import Bypassed, Constant, Scope
 from .source import Span
 
@@ -36,7 +37,7 @@ class _Loop:
     names_then: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Place:
     """What stands around a statement: whether `break` and `continue` may be here, and the nearest loop."""
 

@@ -8,10 +8,10 @@ builtin and operator ("it is a shader-creation error if …").
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from . import types as t
+from .records import frozen
 
 _WIDTH = 32
 _EXPONENT_BIAS = {"f16": 15, "f32": 127, "af": 1023}
@@ -19,7 +19,7 @@ _SIGNED_MIN = {"i32": -(2**31), "ai": -(2**63)}
 _HALF_MAX = 65504.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """`problem(kind, *scalars)` says what is wrong with the scalars of the arguments `needs`, or None.
 

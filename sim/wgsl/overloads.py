@@ -8,17 +8,17 @@ Spec: WGSL, "Conversion Rank" and "Overload Resolution".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from . import types as t
 from .builtins import CONSTRUCTORS, Builtin, Candidate, Signature
 from .builtins.signature import family_of, result_struct
 from .diagnostics import Note, WgslError, fail
+from .records import frozen
 from .source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resolution:
     """The overload that was chosen. Each argument is to be converted to its parameter's type (rank 0: it is already).
 

@@ -12,8 +12,7 @@ browser that follows the specification.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -22,6 +21,7 @@ from . import syntax, typed
 from . import types as t
 from .diagnostics import Diagnostic, Note, WgslError
 from .parser import parse
+from .records import frozen
 from .source import Span
 from .stale import read_first
 
@@ -49,7 +49,7 @@ FEATURES = {"f16": "shader-f16", "subgroups": "subgroups", "subgroup_size_contro
 FATAL = frozenset(("pointer-argument",))  # codes of what does not end in an error, but in the end of the process
 
 
-@dataclass(frozen=True)
+@frozen
 class Subject:
     """A checked module, with what rows look for in it."""
 
@@ -83,7 +83,7 @@ class Subject:
         return made
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """`message` and `hint` may hold `{}`, for the word that `find` gives with each place."""
 
@@ -94,12 +94,14 @@ class Row:
     find: Callable[[Subject], Iterator[Place]]
 
 
-def notes(module: typed.Module, limits: Mapping[str, int]) -> list[Diagnostic]:
-    """Every note on a checked module, in the order of the text. `limits`: WebGPU's defaults, by name."""
+def notes(module: typed.Module, limits: Mapping[str, int], codes: Container[str] | None = None) -> list[Diagnostic]:
+    """Every note on a checked module, or those of some `codes`, in the order of the text. `limits`: WebGPU's defaults,
+    by name."""
     subject = Subject(module, limits)
     found = [
         Diagnostic(row.severity, row.code, row.message.format(word), span, (), row.hint.format(word))
         for row in ROWS
+        if codes is None or row.code in codes
         for span, word in row.find(subject)
     ]
     return sorted(found, key=lambda d: d.span.start if d.span else 0)

@@ -7,17 +7,18 @@ the predeclared names; the last two are the business of `check`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 
 from . import typed
 from . import types as t
 from .builtins import Builtin
 from .diagnostics import Note, WgslError, fail
+from .records import entity
 from .source import Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Constant:
     """A `const`: its type may be abstract, its value is known (None only while nothing is evaluated)."""
 
@@ -27,7 +28,7 @@ class Constant:
     span: Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class TypeName:
     """A struct, an alias, or a predeclared type such as `f32` or `vec3f`."""
 
@@ -36,14 +37,14 @@ class TypeName:
     span: Span | None = None
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Generator:
     """A predeclared type generator: `vec3`, `array`, `ptr`, `texture_2d`."""
 
     name: str
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Enumerant:
     """A predeclared enumerant; `kind` is access mode, address space or texel format."""
 
@@ -51,7 +52,7 @@ class Enumerant:
     kind: str
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Bypassed:
     """A name of a loop body that the `continue` may have jumped over: the continuing block cannot use it."""
 
@@ -59,7 +60,7 @@ class Bypassed:
     jump: Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Failed:
     """A name that an error is about: whoever uses it fails of that same error, so that people hear of it once."""
 
@@ -104,7 +105,7 @@ def describe(entity: Entity) -> str:
             return "a variable" if entity.space else "a value"
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Uses:
     """What the text of one declaration mentions, each with the first place: its share of the static accesses."""
 
@@ -115,7 +116,7 @@ class Uses:
     discard: Span | None = None
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Scope:
     """The declarations between two braces; `parent` is what lies around them."""
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from .records import frozen
+
 # \n, \v, \f, \r, \r\n, NEL, LS and PS (spec, "Blankspace and Line Breaks").
 LINE_BREAKS = "\n\v\f\r\x85\u2028\u2029"
 _LINE_BREAK = re.compile(rf"\r\n|[{LINE_BREAKS}]")
@@ -70,7 +72,7 @@ class Source:
         return Place(self.name, index + 1, column)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """Characters `start` to `end` (exclusive) of `source`."""
 

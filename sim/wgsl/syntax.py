@@ -9,12 +9,13 @@ Names: `Ident` is a template-elaborated identifier (`vec4<f32>`, `array<u32, N>`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from .records import entity
 from .source import Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Node:
     span: Span
 
@@ -22,12 +23,12 @@ class Node:
 # ---- expressions ---------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Expr(Node):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Literal(Expr):
     """`text` as written; `kind` is one of bool, abstract-int, i32, u32, abstract-float, f32, f16."""
 
@@ -36,7 +37,7 @@ class Literal(Expr):
     value: bool | int | float
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Ident(Expr):
     """`name` or `name<args>`; `args` is None without a template list. `name_span` covers the bare name."""
 
@@ -45,7 +46,7 @@ class Ident(Expr):
     name_span: Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Call(Expr):
     """`callee(args)`: a function, a builtin or a value constructor; told apart by the checker."""
 
@@ -53,13 +54,13 @@ class Call(Expr):
     args: list[Expr]
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Index(Expr):
     base: Expr
     index: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Member(Expr):
     """`base.name`: a struct member or a swizzle."""
 
@@ -68,7 +69,7 @@ class Member(Expr):
     name_span: Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Unary(Expr):
     """op is one of - ! ~ * &"""
 
@@ -76,7 +77,7 @@ class Unary(Expr):
     operand: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Binary(Expr):
     """op is one of + - * / % & | ^ << >> && || == != < <= > >="""
 
@@ -86,7 +87,7 @@ class Binary(Expr):
     op_span: Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Paren(Expr):
     inner: Expr
 
@@ -94,7 +95,7 @@ class Paren(Expr):
 # ---- attributes and directives ---------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Attribute(Node):
     """`@name` or `@name(args)`; `@diagnostic(off, a.b)` keeps its names as `Ident`s (`a.b` as one dotted name)."""
 
@@ -102,7 +103,7 @@ class Attribute(Node):
     args: list[Expr]
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Directive(Node):
     """kind is enable, requires or diagnostic; names as written (diagnostic: severity, then rule)."""
 
@@ -113,18 +114,18 @@ class Directive(Node):
 # ---- statements ------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Stmt(Node):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Block(Stmt):
     attributes: list[Attribute]
     body: list[Stmt]
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class LocalDecl(Stmt):
     """`var<template> name: type = init`, `let`, `const` inside a function. `keyword` says which."""
 
@@ -136,7 +137,7 @@ class LocalDecl(Stmt):
     init: Expr | None
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Assign(Stmt):
     """`target op value`, op one of = += -= *= /= %= &= |= ^= <<= >>=; `_ = value` has target None."""
 
@@ -146,7 +147,7 @@ class Assign(Stmt):
     op_span: Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Increment(Stmt):
     """`target++` or `target--`."""
 
@@ -154,12 +155,12 @@ class Increment(Stmt):
     op: str
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class CallStmt(Stmt):
     call: Call
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class If(Stmt):
     """`orelse` is None, a Block, or another If (else if)."""
 
@@ -169,7 +170,7 @@ class If(Stmt):
     orelse: Block | If | None
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Case(Node):
     """`selectors` holds expressions, and None for the word `default`; `default: {}` alone is [None]."""
 
@@ -177,7 +178,7 @@ class Case(Node):
     body: Block
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Switch(Stmt):
     attributes: list[Attribute]
     selector: Expr
@@ -185,7 +186,7 @@ class Switch(Stmt):
     cases: list[Case]
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Loop(Stmt):
     """`loop { body continuing { … break if break_if; } }`; `continuing` None where there is none."""
 
@@ -195,7 +196,7 @@ class Loop(Stmt):
     break_if: Expr | None
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class For(Stmt):
     attributes: list[Attribute]
     init: Stmt | None
@@ -204,34 +205,34 @@ class For(Stmt):
     body: Block
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class While(Stmt):
     attributes: list[Attribute]
     condition: Expr
     body: Block
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Break(Stmt):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Continue(Stmt):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Discard(Stmt):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Return(Stmt):
     value: Expr | None
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class ConstAssert(Stmt):
     """A statement, and a declaration at module scope."""
 
@@ -241,7 +242,7 @@ class ConstAssert(Stmt):
 # ---- declarations ----------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Param(Node):
     attributes: list[Attribute]
     name: str
@@ -249,7 +250,7 @@ class Param(Node):
     type: Ident
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Function(Node):
     attributes: list[Attribute]
     name: str
@@ -260,7 +261,7 @@ class Function(Node):
     body: Block
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class GlobalDecl(Node):
     """Module-scope `var<template>`, `const` or `override`; `keyword` says which."""
 
@@ -273,14 +274,14 @@ class GlobalDecl(Node):
     init: Expr | None
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Alias(Node):
     name: str
     name_span: Span
     type: Ident
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class StructMember(Node):
     attributes: list[Attribute]
     name: str
@@ -288,7 +289,7 @@ class StructMember(Node):
     type: Ident
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Struct(Node):
     name: str
     name_span: Span
@@ -298,7 +299,7 @@ class Struct(Node):
 Decl = Function | GlobalDecl | Alias | Struct | ConstAssert
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Module(Node):
     directives: list[Directive] = field(default_factory=list)
     decls: list[Decl] = field(default_factory=list)

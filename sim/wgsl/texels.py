@@ -7,10 +7,10 @@ Spec: WGSL, "Texel Formats" and "Texture and Sampler Types".
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from . import types as t
+from .records import frozen
 
 _PLAIN = re.compile(r"([rgba]+)(8|16|32)(unorm|snorm|uint|sint|float)")
 # Channels of different sizes share one 32-bit word, the first in its lowest bits.
@@ -23,7 +23,7 @@ _PACKED = {
 _AXES = {"1d": 1, "2d": 2, "2d_array": 2, "3d": 3, "cube": 2, "cube_array": 2, "multisampled_2d": 2}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """`channels` in memory order, `bits` of each; `number` is unorm, snorm, uint, sint, float or ufloat."""
 
@@ -53,7 +53,7 @@ def format_of(name: str) -> Format:
     return Format(name, channels, (int(bits),) * len(channels), number)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """`axes`: how many coordinates a texel has, beside `third`: what else it is found by, layer, face or sample."""
 

@@ -10,10 +10,11 @@ and tuples of those for vectors, matrices (of columns), arrays and structs (of m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from . import types as t
+from .records import entity
 from .source import Source, Span
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ NOTHING = t.Scalar("nothing")
 # ---- what names stand for ----------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
+@entity
 class Variable:
     """A `var` (in any address space), `let`, or formal parameter.
 
@@ -46,7 +47,7 @@ class Variable:
     init: Expr | None = None  # module-scope private vars
 
 
-@dataclass(eq=False)
+@entity
 class Override:
     """`@id(n) override name: type = init`. `init` None: must be given at pipeline creation."""
 
@@ -57,7 +58,7 @@ class Override:
     init: Expr | None = None
 
 
-@dataclass(eq=False)
+@entity
 class Function:
     name: str
     params: list[Variable]
@@ -78,7 +79,7 @@ class Function:
 # ---- expressions -------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Expr:
     """`type` is a `Reference` where the expression is a memory view."""
 
@@ -86,50 +87,50 @@ class Expr:
     span: Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Const(Expr):
     """A folded const-expression."""
 
     value: Value
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class OverrideRef(Expr):
     override: Override
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class VarRef(Expr):
     """The name of a `var`: a Reference (for handles, textures and samplers: the handle itself)."""
 
     var: Variable
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class ValueRef(Expr):
     """The name of a `let` or a parameter: its value."""
 
     var: Variable
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Load(Expr):
     """The load rule: the value in memory at `ref`."""
 
     ref: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class AddressOf(Expr):
     ref: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Deref(Expr):
     pointer: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Index(Expr):
     """Element of an array, vector or matrix (a column). A reference where `base` is one. `index` is i32 or u32."""
 
@@ -137,7 +138,7 @@ class Index(Expr):
     index: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Member(Expr):
     """Member `index` of a struct. A reference where `base` is one."""
 
@@ -145,7 +146,7 @@ class Member(Expr):
     index: int
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Swizzle(Expr):
     """`v.x` or `v.xyz`. On a reference, one component gives a reference; several give one only as assignment target."""
 
@@ -153,7 +154,7 @@ class Swizzle(Expr):
     components: tuple[int, ...]
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class ShortCircuit(Expr):
     """`&&` and `||` on bool."""
 
@@ -162,7 +163,7 @@ class ShortCircuit(Expr):
     right: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class BuiltinCall(Expr):
     """A builtin function or an operator (`builtin.name` is then the operator's row), args already converted.
 
@@ -173,7 +174,7 @@ class BuiltinCall(Expr):
     args: list[Expr]
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Convert(Expr):
     """A value conversion, componentwise: scalar to scalar, vector to vector, matrix to matrix of equal shape.
 
@@ -183,7 +184,7 @@ class Convert(Expr):
     arg: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Construct(Expr):
     """A composite from its parts. No args: the zero value. Vector: one scalar (splat), or scalars and vectors in order;
     matrix: columns or all scalars; array and struct: one arg per element or member."""
@@ -191,7 +192,7 @@ class Construct(Expr):
     args: list[Expr]
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Call(Expr):
     """A user function. `type` is `NOTHING` where the function returns nothing."""
 
@@ -202,18 +203,18 @@ class Call(Expr):
 # ---- statements --------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Stmt:
     span: Span
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Block(Stmt):
     body: list[Stmt]
     diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class VarDecl(Stmt):
     """`init` None: the zero value."""
 
@@ -221,13 +222,13 @@ class VarDecl(Stmt):
     init: Expr | None
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class LetDecl(Stmt):
     var: Variable
     init: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Assign(Stmt):
     """`target` is a reference (or a several-component Swizzle of one)."""
 
@@ -235,7 +236,7 @@ class Assign(Stmt):
     value: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class CompoundAssign(Stmt):
     """`target op= value`, also `++` and `--`: the target is evaluated once, then `builtin(load, value)` is stored."""
 
@@ -245,14 +246,14 @@ class CompoundAssign(Stmt):
     result: t.Type
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Eval(Stmt):
     """A call statement or a phony assignment: evaluated for its effects."""
 
     expr: Expr
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class If(Stmt):
     condition: Expr
     then: Block
@@ -260,7 +261,7 @@ class If(Stmt):
     diagnostics: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Case:
     """`values` as ints of the selector's type."""
 
@@ -269,14 +270,14 @@ class Case:
     body: Block
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Switch(Stmt):
     selector: Expr
     cases: list[Case]
     diagnostics: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Loop(Stmt):
     """Each turn: leave where `condition` is false, run `body`, then `continuing` (a `continue` jumps there), then leave
     where `break_if` is true. `for` is a Block of its init and a Loop."""
@@ -288,22 +289,22 @@ class Loop(Stmt):
     diagnostics: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Break(Stmt):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Continue(Stmt):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Discard(Stmt):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Return(Stmt):
     value: Expr | None
 
@@ -402,7 +403,7 @@ def every_expression(function: Function) -> Iterator[Expr]:
 # ---- the module --------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
+@entity
 class Module:
     """A checked module. `pipeline()` does what pipeline creation does."""
 
@@ -439,7 +440,7 @@ class Module:
         return self._pipelines[asked]
 
 
-@dataclass(eq=False)
+@entity
 class Pipeline:
     """One compute entry point with all its constants known.
 

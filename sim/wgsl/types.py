@@ -7,15 +7,15 @@ bytes. Spec: WGSL, "Types" and "Memory Layout".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from .diagnostics import Crash
+from .records import frozen
 from .source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scalar:
     """bool, i32, u32, f32, f16, abstract-int or abstract-float."""
 
@@ -29,7 +29,7 @@ BOOL, I32, U32, F32, F16 = (Scalar(n) for n in ("bool", "i32", "u32", "f32", "f1
 ABSTRACT_INT, ABSTRACT_FLOAT = Scalar("abstract-int"), Scalar("abstract-float")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vec:
     size: int
     elem: Scalar
@@ -38,7 +38,7 @@ class Vec:
         return f"vec{self.size}<{self.elem}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mat:
     """`cols` columns of `rows` components each: WGSL's matCxR."""
 
@@ -50,7 +50,7 @@ class Mat:
         return f"mat{self.cols}x{self.rows}<{self.elem}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Atomic:
     elem: Scalar
 
@@ -58,7 +58,7 @@ class Atomic:
         return f"atomic<{self.elem}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OverrideCount:
     """An array length that waits for pipeline creation; `expr` is a typed override-expression.
 
@@ -76,7 +76,7 @@ class OverrideCount:
         return hash(self.key)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Array:
     """`count` None: runtime-sized."""
 
@@ -90,7 +90,7 @@ class Array:
         return f"array<{self.elem}, {count}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """A struct member with its byte offset; `attrs` holds io attributes: {"builtin": "…", "location": 0, …}."""
 
@@ -103,7 +103,7 @@ class Member:
     attrs: tuple[tuple[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@frozen(eq=False)
 class Struct:
     """Equal only to itself. `size` and `align` per the layout rules; of a runtime-sized tail, `size` counts nothing."""
 
@@ -119,7 +119,7 @@ class Struct:
         return next((i for i, m in enumerate(self.members) if m.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pointer:
     """`space`: function, private, workgroup, uniform, storage, handle, immediate. `access`: read, write, read_write."""
 
@@ -132,7 +132,7 @@ class Pointer:
         return f"ptr<{self.space}, {self.store}{tail}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """A memory view: what a variable's name means before the load rule."""
 
@@ -144,7 +144,7 @@ class Reference:
         return f"ref<{self.space}, {self.store}, {self.access}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Texture:
     """`kind` as spelled (texture_2d, texture_storage_2d, …); `sampled` its channel type, or `format` and `access`."""
 
@@ -158,7 +158,7 @@ class Texture:
         return f"{self.kind}<{inner}>" if inner else self.kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sampler:
     comparison: bool = False
 

@@ -17,6 +17,7 @@ from . import types as t
 from .analysis_behavior import Behavior, behavior_of
 from .builtins import Builtin
 from .diagnostics import Diagnostic, Note, WgslError
+from .records import entity, frozen
 from .source import Span
 
 # Built-in values of compute shaders that are the same for every invocation in a scope.
@@ -36,7 +37,7 @@ _SCOPE_OF = {"error": "workgroup", "derivative_uniformity": "workgroup", "subgro
 # ---- the graph -----------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
+@entity
 class Node:
     """`source`: why this may be non-uniform, if it may by itself. `key` names the nodes that callers know."""
 
@@ -48,7 +49,7 @@ class Node:
 Key = tuple[str, int]  # ("control", 0), ("value", i), ("contents", i): of parameter i
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Need:
     """A call that must be uniform: what is called, where, how bad it is, and what exactly must be uniform."""
 
@@ -122,7 +123,7 @@ def check_uniformity(
     return list(found.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rules:
     """What one run of the analysis asks for."""
 

@@ -17,6 +17,7 @@ import sim
 from sim import dispatch
 
 SIZE, WORDS, GROUPS = 32, 704, 2
+VARIABLES = {"workgroup": "var<workgroup>", "storage": "@group(0) @binding(1) var<storage, read_write>"}
 PATTERNS = {  # as WGSL, and as Python
     "i": lambda i: i,
     "i / 8u * 8u": lambda i: i // 8 * 8,
@@ -59,13 +60,14 @@ def make(seed: int) -> Program:
     return Program(steps, rng.choice((1, 1, 2)), rng.random() < 0.8)
 
 
-def render(program: Program) -> str:
-    steps = program.steps
+def render(program: Program, memory: str = "workgroup", idle: int = 0) -> str:
+    """As WGSL, with so many invocations more, which do none of the steps."""
+    steps, everyone = program.steps, SIZE + idle
     lines = [f"    let p{k} = {step.pattern};" for k, step in enumerate(steps)]
     lines.append(f"    for (var turn = 0u; turn < {program.turns}u; turn++) {{")
     for k, s in enumerate(steps):
         place = f"p{k} + turn * {s.far}u + {s.start}u"
-        guard = "" if s.below == SIZE else f"if i < {s.below}u "
+        guard = "" if s.below == everyone else f"if i < {s.below}u "
         if s.kind == "load":
             lines.append(
                 f"{guard}{{ for (var n = 0u; n < {s.count}u; n++) {{ sum += t[{place} + n * {s.stride}u]; }} }}"
@@ -78,13 +80,13 @@ def render(program: Program) -> str:
     fill = f"for (var n = i; n < {WORDS}u; n += {SIZE}u) {{ t[n] = 0u; }} workgroupBarrier();" if program.filled else ""
     return f"""
 @group(0) @binding(0) var<storage, read_write> out: array<u32>;
-var<workgroup> t: array<u32, {WORDS}>;
-@compute @workgroup_size({SIZE})
+{VARIABLES[memory]} t: array<u32, {WORDS}>;
+@compute @workgroup_size({everyone})
 fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3u) {{
     var sum = 0u;
     {fill}
 {body}
-    out[g.x * {SIZE}u + i] = sum;
+    if i < {SIZE}u {{ out[g.x * {SIZE}u + i] = sum; }}
 }}"""
 
 
@@ -128,3 +130,37 @@ def test_what_is_found_is_what_the_plain_detector_finds(seed: int, batch: int, m
     assert {frozenset(pair) for pair in pairs} <= races
     assert bool(pairs) == bool(races)
     assert {f.span.line - first for f in run.findings if f.code == "uninit"} == unwritten
+
+
+# ---- stores of all lanes, which are not looked at one by one ------------------------------------------
+
+
+def make_stores(seed: int) -> Program:
+    """A program that stores by known patterns again and again, and loads in some lanes only."""
+    rng = random.Random(seed)
+    steps = []
+    for _ in range(rng.choice((2, 3, 4, 6))):
+        kind = rng.choice(("load", "store", "store", "store", "workgroup", "storage"))
+        start, far = rng.choice((0, 0, 1, 32, 100)), rng.choice((0, 1, 32, 100))
+        below = 7 if kind == "load" else SIZE
+        steps.append(Step(kind, rng.choice(list(PATTERNS)), start, far, below=below))
+    return Program(steps, rng.choice((2, 4, 6)), filled=False)
+
+
+@pytest.mark.parametrize("batch", [512, 1], ids=["side by side", "one by one"])
+@pytest.mark.parametrize("memory", ["workgroup", "storage"])
+@pytest.mark.parametrize("seed", range(60))
+def test_stores_of_all_lanes_are_found_as_those_of_some(
+    seed: int, memory: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same in a workgroup with lanes that never store, whose stores are looked at lane by lane."""
+    monkeypatch.setattr(dispatch, "_LANES_PER_BATCH", batch)
+    program, found = make_stores(seed), []
+    given = {"out": np.zeros(SIZE * GROUPS, np.uint32)}
+    if memory == "storage":
+        given["t"] = np.zeros(WORDS, np.uint32)
+    for idle in (0, 8):
+        text = render(program, memory, idle)
+        run = sim.simulate(text, grid=GROUPS, bindings=given, probes=["races", "uninit"], replay=False)
+        found.append([(f.code, f.count, f.lanes, f.workgroup, f.message) for f in run.findings])
+    assert found[0] == found[1]

@@ -14,11 +14,13 @@ import sim
 from oracle.audit import Audit, Options, audit, simulate
 from oracle.diagnosis.adapters import zeroing
 from oracle.diagnosis.classes import CLASSES, OF_FINDINGS, cost, diagnose
+from oracle.diagnosis.layouts import wrong_factor
 from oracle.diagnosis.mismatch import UNKNOWN, Diagnosis, Mismatch
 from oracle.diagnosis.patience import OutOfTime, Patience
 from oracle.kernels.manifest import Case, load
 from oracle.kernels.reflect import check_module
 from oracle.references import find
+from tests.scaling import manifest
 
 BINDINGS = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -27,23 +29,13 @@ var<workgroup> w: array<f32, 32>;
 @compute @workgroup_size(32)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) i: u32) {
 """
-MANIFEST = """\
-[kernel]
-source = "k.wgsl"
-reference = "k.py:doubled"
-dims = { N = 256 }
-dispatch = ["N / 32"]
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "unwritten"
-[expect]
-y = { rule = "ulp", max = 4 }
-"""
+MANIFEST = manifest(
+    '\n[expect]\ny = { rule = "ulp", max = 4 }\n',
+    source="k.wgsl",
+    kernel='reference = "k.py:doubled"\n',
+    n=256,
+    y="unwritten",
+)
 REFERENCE = "def doubled(arrays, dims):\n    return {'y': 2.0 * arrays['x'].astype('f8')}\n"
 
 
@@ -87,6 +79,12 @@ def test_a_class_is_decided(case, body: str, name: str, evidence: str | None) ->
     assert check.likely is not None
     assert check.likely.name == name
     assert evidence in (None, check.likely.evidence)
+
+
+def test_a_factor_of_zero_is_called_zero(case) -> None:
+    made = case("y[id.x] = 0.0;")
+    m = Mismatch(made, simulate(made, "nvidia", "none"), "y", made.arrays["x"])
+    assert wrong_factor(m) == "all elements are 0"
 
 
 def test_nothing_is_run_again_after_an_endless_loop(case) -> None:

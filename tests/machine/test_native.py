@@ -87,7 +87,7 @@ def test_threads_load_one_after_the_other(monkeypatch):
     """LLVM's engine crashes where two threads add to it at once."""
 
     class Slow:
-        inside, most, run = 0, 0, None
+        inside, most, ready = 0, 0, None
 
         def load(self, opcodes):
             self.inside += 1

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import sim
-from sim.launch import launch as launching
-from sim.launch.launch import Launch
+from sim.launch.launch import THREADS, Launch
+from sim.launch.pieces import in_threads
+from sim.machine import native
 
 HEAD = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
 
@@ -235,7 +236,7 @@ def expected_mixed(x, size, grid):
     ("size", "grid"), [(1, (33, 3, 2)), (3, (171, 1, 1)), (17, (5, 7, 2)), (100, (3, 2, 2)), (256, (3, 1, 1))]
 )
 def test_batches_and_threads_change_nothing(size, grid, threads, monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: threads)
+    monkeypatch.setenv(THREADS, str(threads))
     x = np.arange(97, dtype=np.uint32) * 31
     given = {"x": x, "y": np.zeros(int(np.prod(grid)) * size, np.uint32)}
     done = run(MIXED.format(size=size), grid, bindings=given)
@@ -253,6 +254,56 @@ def test_workgroups_that_see_each_other_go_in_grid_order():
     )
     done = run(source, 500, bindings={"y": np.zeros(500, np.uint32), "next": 0})
     assert done.outputs["y"].tolist() == list(range(500))
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """How many threads each run was given, of three."""
+    given = []
+
+    def noted(piece, pieces, threads, *rest):
+        given.append(threads)
+        return in_threads(piece, pieces, threads, *rest)
+
+    monkeypatch.setenv(THREADS, "3")
+    monkeypatch.setattr("sim.launch.launch.in_threads", noted)
+    return given
+
+
+def test_the_length_of_what_is_stored_to_is_not_read_from_it(workers):
+    size = "@group(0) @binding(1) var<storage, read> x: array<u32>;"
+    guarded = entry("let to = group.x * 128u + i; if to < arrayLength(&y) { y[to] = x[to]; }", 128)
+    x = np.arange(1000, dtype=np.uint32)
+    done = run(size + guarded, 8, size=1000, bindings={"x": x, "y": np.zeros(1000, np.uint32)}, probes="none")
+    assert done.outputs["y"].tolist() == x.tolist()
+    assert workers == [3]
+
+
+def test_what_is_read_and_stored_to_takes_one_thread(workers):
+    run(entry("y[i] += 1u;", 128), 8, size=128, probes="none")
+    assert workers == [1]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_piece_that_fails_is_told_of_and_the_next_run_is_whole(threads, monkeypatch):
+    monkeypatch.setenv(THREADS, str(threads))
+    ready = native.machine_for
+    monkeypatch.setattr("sim.launch.launch.machine_for", lambda opcodes: lambda *arguments: lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run(entry("y[i] = 1u;", 256), 100, size=256)
+    monkeypatch.setattr("sim.launch.launch.machine_for", ready)
+    assert run(entry("y[i] = 1u;", 256), 100, size=256).outputs["y"].all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_process_that_is_forked_off_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setenv(THREADS, "2")
+    source = entry("y[i + group.x * 256u] = 1u;", 256)
+    run(source, 40, size=256 * 40)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if run(source, 40, size=256 * 40).outputs["y"].all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_progress_tells_of_every_workgroup():
@@ -275,5 +326,5 @@ def test_who_is_told_of_progress_may_end_the_run():
         raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        launching._in_threads(piece, pieces, 2, [None], enough)
+        in_threads(piece, pieces, 2, [None], enough)
     assert len(ran) < 25

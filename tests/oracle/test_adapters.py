@@ -80,9 +80,12 @@ def known(*names):
     return [gpu.AdapterInfo(name, kind, "Vulkan", "", "1", "0.32") for name, kind in names]
 
 
+LLVMPIPE = "llvmpipe (LLVM 15, 256 bits)"  # names may have commas
+
+
 @pytest.fixture
 def three(monkeypatch):
-    found = known(("NVIDIA H200", "DiscreteGPU"), ("llvmpipe", "CPU"), ("SwiftShader Device", "CPU"))
+    found = known(("NVIDIA H200", "DiscreteGPU"), (LLVMPIPE, "CPU"), ("SwiftShader Device", "CPU"))
     monkeypatch.setattr(gpu.library, "_adapters", lambda: [(info, None) for info in found])
 
 
@@ -90,11 +93,12 @@ def three(monkeypatch):
     ("asked", "names"),
     [
         (None, [None]),
-        ("llvmpipe", ["llvmpipe"]),
+        ("llvmpipe", [LLVMPIPE]),
+        (f"{LLVMPIPE},nvidia", [LLVMPIPE, "NVIDIA H200"]),
         ("discrete", ["NVIDIA H200"]),
-        ("cpu", ["llvmpipe"]),
-        ("lavapipe, swift", ["llvmpipe", "SwiftShader Device"]),
-        ("All", ["NVIDIA H200", "llvmpipe", "SwiftShader Device"]),
+        ("cpu", [LLVMPIPE]),
+        ("lavapipe, swift", [LLVMPIPE, "SwiftShader Device"]),
+        ("All", ["NVIDIA H200", LLVMPIPE, "SwiftShader Device"]),
     ],
 )
 def test_adapters_are_chosen_by_name_or_kind(three, asked, names):
@@ -104,7 +108,7 @@ def test_adapters_are_chosen_by_name_or_kind(three, asked, names):
 @pytest.mark.parametrize(
     ("asked", "error", "message"),
     [
-        ("llvmpipe,cpu", UsageError, "--adapter llvmpipe,cpu: llvmpipe is named twice"),
+        ("llvmpipe,cpu", UsageError, "--adapter llvmpipe,cpu: llvmpipe .* is named twice"),
         ("llvmpipe,voodoo", NoAdapter, "no adapter matches 'voodoo'; there are: NVIDIA H200"),
         ("", UsageError, "--adapter : a name is empty"),
         ("llvmpipe,", UsageError, "--adapter llvmpipe,: a name is empty"),
@@ -209,6 +213,53 @@ def test_an_audit_holds_a_run_against_several(tmp_path, lavapipe, swiftshader):
     words = audit("halves", "f16").stdout
     assert f"ok       y against wgpu on {lavapipe.name}" in words
     assert f"note: not compared with wgpu: the shader enables f16, and {swiftshader.name} has no" in words
+
+
+COMPOSED = """\
+@group(0) @binding(0) var<storage, read_write> y: array<vec4<f32>>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { let v = y[id.x]; y[id.x] = EXPR; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "right", "off"),
+    [
+        ("normalize(v)", "v / length(v)", "swiftshader"),
+        ("mix(v, v.wzyx, v)", "v * v.wzyx + v", "lavapipe"),
+        ("smoothstep(v, v.wzyx, vec4(0.5))", "clamp(v, v.wzyx, vec4(0.5))", "lavapipe"),
+        ("v % v.wzyx", "v / v.wzyx", "lavapipe"),
+        ("mat4x4(v, v.wzyx, v.yxwz, v.zwxy) * v", "2.0 * v + v.wzyx", "lavapipe"),
+        ("vec4(determinant(mat4x4(v, v.wzyx, v.yxwz, v.xzyw)))", "vec4(dot(v, v.wzyx))", "swiftshader"),
+    ],
+)
+def test_what_an_adapter_computes_another_way_is_held_to_the_bounds_if_bits_differ(
+    tmp_path, request, expression, right, off
+):
+    """`right` has no builtin of that kind: bits it is."""
+    adapter = request.getfixturevalue(off)
+    for name, text, how in (("wrong", expression, "derived"), ("right", right, "exact")):
+        (tmp_path / f"{name}.wgsl").write_text(COMPOSED.replace("EXPR", text))
+        given = [str(tmp_path / f"{name}.wgsl"), "--bind", "y=normal:f32:1024,4", "--grid", "16"]
+        shown = CliRunner().invoke(main, ["diff", *given, "--adapter", adapter.name, "--json"]).stdout
+        (case,) = json.loads(shown)["cases"]
+        (check,) = case["outputs"]
+        assert (check["rule"]["name"], check["ok"]) == (how, True), (name, check)
+
+
+def test_a_shader_without_a_manifest_that_differs_is_diagnosed(tmp_path, lavapipe):
+    (tmp_path / "sum.wgsl").write_text(COMPOSED.replace("EXPR", "v * v + v.wzyx"))
+    given = [
+        str(tmp_path / "sum.wgsl"),
+        "--bind",
+        "y=normal:f32:64,4",
+        "--adapter",
+        lavapipe.name,
+        "--device",
+        "nvidia",
+    ]
+    shown = CliRunner().invoke(main, ["diff", *given])
+    assert shown.exit_code == 1, shown.output
+    assert "likely fma contraction: with fma separate instead of contracted, all 256 elements agree" in shown.stdout
 
 
 def test_both_software_adapters_fit_one_process(lavapipe, swiftshader):

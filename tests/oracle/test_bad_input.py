@@ -8,36 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from oracle.cli import main
+from tests.scaling import PARAMS, SHADER, manifest
 
-SHADER = """\
-struct Params { n: u32, factor: f32 }
-@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<uniform> params: Params;
-@compute @workgroup_size(32)
-fn scale(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x < params.n { y[id.x] = params.factor * x[id.x]; }
-}
-"""
-MANIFEST = """\
-[kernel]
-source = "scale.wgsl"
-dims = { N = 40 }
-dispatch = ["ceil(N / 32)"]
-
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "zeros"
-
-[bind.params]
-struct = { n = "N", factor = 2.5 }
-
+MANIFEST = manifest(
+    PARAMS,
+    """
 [[sweep]]
 N = [8, 40]
 cost = "quick"
@@ -45,7 +20,8 @@ cost = "quick"
 [expect]
 y = { rule = "close", rtol = 1.0 }
 barriers = 0
-"""
+""",
+)
 GIVEN = {"x": "ones:f32:40", "y": "zeros:f32:40", "params": "u32:40,0"}
 
 

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import __main__ as bench
-from benchmarks import control
+from benchmarks import control, kernels
 from benchmarks.figures import Spread, rates, ratios
 from benchmarks.growth import Growth
 from benchmarks.page import Document, write
@@ -88,3 +88,16 @@ def test_a_kernel_that_nobody_transliterated_has_no_such_peers():
     found, absent = peers(bench._case("shaders/swiglu.toml"))
     assert [why for why in absent if why.startswith("Oclgrind:")] == ["Oclgrind: nobody has written swiglu.cl"]
     assert not any("Oclgrind" in way.name for way in found)
+
+
+@pytest.mark.usefixtures("lavapipe")
+def test_kernels_are_timed_and_python_has_its_part(tmp_path):
+    page = tmp_path / "page.md"
+    named = ["shaders/ffn/silu.toml::N=256", "shaders/q4_k/q4_fused.toml:q4_fused_small_k:N=1,K=4"]
+    result = CliRunner().invoke(kernels.main, [*named, "--rounds", "1", "--page", str(page)])
+    assert result.exit_code == 0, result.output
+    rows = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    assert [row[0] for row in rows] == ["kernel", "---", "silu", "q4_fused_small_k"]
+    for _, _, ours, theirs, ratio, python in rows[2:]:
+        assert float(ratio) == pytest.approx(float(theirs) / float(ours), rel=0.02, abs=0.01)
+        assert 0 < float(python.rstrip("%")) <= 100

@@ -13,6 +13,7 @@ from oracle.compare import DERIVED, compare
 from oracle.errors import UsageError
 from sim.machine.scalar import OPS
 from sim.wgsl.builtins import BUILTINS
+from tests.scaling import manifest
 
 DTYPES = {"f32": np.float32, "f16": np.float16}
 TRUTHS = {
@@ -122,21 +123,7 @@ WGSL = """
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x] = exp(x[id.x]) * 2.0; }
 """
-MANIFEST = """
-[kernel]
-source = "grow.wgsl"
-entry = "main"
-dims = { N = 128 }
-dispatch = ["N / 64"]
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "unwritten"
-"""
+MANIFEST = manifest(source="grow.wgsl", kernel='entry = "main"\n', n=128, lanes=64, y="unwritten")
 
 
 @pytest.fixture

@@ -10,40 +10,13 @@ from click.testing import CliRunner
 from oracle.audit import Options, audit, golden_place
 from oracle.cli import main
 from oracle.kernels.cases import Request, plans
+from tests.scaling import PARAMS, manifest
+from tests.scaling import SHADER as SCALE
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 
-SCALE = """\
-struct Params { n: u32, factor: f32 }
-@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<uniform> params: Params;
-@compute @workgroup_size(32)
-fn scale(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x < params.n {
-        y[id.x] = params.factor * x[id.x];
-    }
-}
-"""
 
-MANIFEST = """\
-[kernel]
-source = "scale.wgsl"
-dims = { N = 40 }
-dispatch = ["ceil(N / 32)"]
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "zeros"
-[bind.params]
-struct = { n = "N", factor = 2.5 }
-[expect]
-flops = "N"
-"""
+MANIFEST = manifest(PARAMS, '\n[expect]\nflops = "N"\n')
 
 
 def bankshot(*arguments):

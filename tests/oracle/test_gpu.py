@@ -5,10 +5,11 @@ import builtins
 import numpy as np
 import pytest
 
+import sim
 from oracle import gpu
 from oracle.directives import without_directives
 from oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
-from oracle.gpu import Slot, library
+from oracle.gpu import Slot, library, running
 
 DOUBLE = """
 override FACTOR: f32 = 2.0;
@@ -45,6 +46,40 @@ def test_every_repetition_starts_from_fresh_contents():
     assert run.outputs[2, 3][0, 2] == 5
     assert len(run.seconds) == 3
     assert all(s > 0 for s in run.seconds)
+
+
+def pipelines():
+    """How many were made so far."""
+    return running._pipeline.cache_info().misses
+
+
+@pytest.mark.usefixtures("adapter")
+def test_a_run_takes_the_pipeline_that_was_prepared():
+    module = sim.check(DOUBLE.replace("FACTOR * x", "x[0] + FACTOR * x"))
+    before = pipelines()
+    gpu.prepare(module, "scale", overrides={"FACTOR": 3}, adapter=None).join()
+    assert pipelines() == before + 1
+    for size in (2, 3):
+        given = {"x": np.arange(size, dtype=np.float32), "y": np.ones(size, np.float32), "n": np.array([9], np.uint32)}
+        done = gpu.run(module.source.text, "scale", (1, 1, 1), given, overrides={"FACTOR": 3}, module=module)
+        assert done.outputs["y"].tolist() == [1 + 3 * i for i in range(size)]
+    assert pipelines() == before + 1
+    gpu.run(module.source.text, "scale", (1, 1, 1), given, overrides={"FACTOR": 4}, module=module)
+    assert pipelines() == before + 2
+
+
+@pytest.mark.usefixtures("adapter")
+def test_what_cannot_be_prepared_is_told_by_the_run(capsys):
+    source = "@compute @workgroup_size(1) fn main() { let big = array<u32, 3>(1, 2, 3); _ = big[0]; }"
+    module = sim.check(f"enable subgroups; {source}")
+    gpu.prepare(module, "main", overrides=None, adapter="no such adapter").join()
+    with pytest.raises(NoAdapter):
+        gpu.run(module.source.text, "main", (1, 1, 1), {}, adapter="no such adapter", module=module)
+    refused = sim.check("@compute @workgroup_size(1, 1, 64) fn main() {} @compute @workgroup_size(99999) fn other() {}")
+    gpu.prepare(refused, "other", overrides=None, adapter=None).join()
+    with pytest.raises(GpuError, match="refused"):
+        gpu.run(refused.source.text, "other", (1, 1, 1), {}, module=refused)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.usefixtures("adapter")

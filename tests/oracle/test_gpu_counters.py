@@ -125,6 +125,20 @@ def told(diff):
     return [(d.site.line, d.site.kind, d.counter, d.simulated, d.counted) for d in diff.differences]
 
 
+def test_keywords_need_no_space_behind_them(adapter, tmp_path):
+    source = """\
+    @group(0) @binding(0) var<storage, read_write> y: array<f32>;
+    fn half(x: f32) -> f32 { if(x*2.0 > 9.0) { return(x*0.5); } else if(x < 1.0) { return(0.0); } return(x); }
+    @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+        var k = 0u;
+        while(y[i] > f32(k)) { switch(u32(y[i]*2.0)) { case(4) { y[i] -= 1.0; } default { k++; } } }
+        for(;;) { if(half(y[i]) >= y[i]) { break; } y[i] = half(y[i]); }
+    }
+    """
+    case = case_of(tmp_path, source, {"y": np.arange(32, dtype=np.float32)}, (1, 1, 1))
+    assert told(diff_counters(case, "nvidia", None)) == []
+
+
 @pytest.mark.parametrize("device", ["lavapipe", "nvidia", "amd-cdna"])  # subgroups of 8, 32 and 64
 def test_a_real_run_counts_what_the_simulator_counts(any_adapter, branchy, device):
     diff = diff_counters(branchy, device, any_adapter.name)

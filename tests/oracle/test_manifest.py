@@ -52,6 +52,61 @@ def write(tmp_path):
     return write
 
 
+SIZED = """\
+override COLUMNS: u32;
+override HALF = false;
+struct Sizes { rows: u32, columns: u32, offset: u32, scale: f32 }
+@group(0) @binding(0) var<uniform> sizes: Sizes;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3u) {
+    y[id.y * COLUMNS + id.x + sizes.offset] = select(1.0, 0.5, HALF) * f32(sizes.rows) * (sizes.scale + 1.0);
+}
+"""
+SIZED_MANIFEST = """\
+[kernel]
+source = "k.wgsl"
+dims = { M = 2, N = 3 }
+dispatch = ["2 * N", "M"]
+overrides = { COLUMNS = "2 * N", HALF = true }
+[bind.sizes]
+struct = { rows = "M", columns = "2 * N" }
+[bind.y]
+dtype = "f32"
+shape = ["M", "2 * N"]
+init = "unwritten"
+[[sweep]]
+N = [3, 5]
+"""
+
+
+@pytest.fixture
+def sized(write):
+    path = write(SIZED_MANIFEST)
+    (path.parent / "k.wgsl").write_text(SIZED)
+    return manifest.load(path)
+
+
+def test_overrides_hang_on_dims(sized):
+    from oracle.audit import simulate
+
+    assert [sized.case(shape).overrides for shape in sized.shapes] == [
+        {"COLUMNS": 6, "HALF": True},
+        {"COLUMNS": 10, "HALF": True},
+    ]
+    for shape in sized.shapes:
+        run = simulate(sized.case(shape), "nvidia", "none")
+        assert run.outputs["y"].tolist() == [[1.0] * 2 * shape.dims["N"]] * 2
+
+
+def test_members_without_a_value_are_zero_and_an_audit_says_so(sized):
+    from oracle.audit import Options, audit
+
+    case = sized.case(sized.shapes[0])
+    assert case.unset == ["sizes.offset", "sizes.scale"]
+    notes = audit(case, Options(gpu=False)).notes
+    assert "0, as the manifest gives no value: sizes.offset, sizes.scale" in notes
+
+
 def test_what_a_manifest_means(write):
     kernel = manifest.load(write(GOOD))
     assert [str(s) for s in kernel.shapes] == ["M=1 N=3", "M=1 N=4", "M=2 N=3", "M=2 N=4", "M=100 N=4"]
@@ -83,6 +138,7 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ('"k.wgsl"', '"x.wgsl"', "x.wgsl does not exist"),
         ("M = 6", "M = -6", "k.toml:4: `M` is to be a whole number above 0, not -6"),
         ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` is no dimension; [kernel] dims has M"),
+        ("{ WG = 8 }", '{ WG = "2 * Q" }', "k.toml:6: `2 * Q` uses Q, which is no dimension; [kernel] dims has M"),
         ('"ceil(N / 3)"', '"ceil(N /"', "k.toml:5: `ceil(N /` is not arithmetic"),
         (
             'dtype = "f32"',

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from oracle.cli import main
+from tests.scaling import manifest
 
 SHADER = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -14,21 +15,6 @@ SHADER = """\
 fn twice(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x < arrayLength(&x) { y[id.x] = 2 * x[id.x]; }
 }
-"""
-MANIFEST = """\
-[kernel]
-source = "twice.wgsl"
-reference = "REFERENCE"
-dims = { N = 40 }
-dispatch = ["ceil(N / 32)"]
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "zeros"
 """
 REFERENCES = """\
 import numpy as np
@@ -61,7 +47,7 @@ def audit(tmp_path):
         (tmp_path / "mine").mkdir(exist_ok=True)
         (tmp_path / "mine" / "refs.py").write_text(REFERENCES)
         (tmp_path / "mine" / "broken.py").write_text("def twice(:\n")
-        (tmp_path / "twice.toml").write_text(MANIFEST.replace("REFERENCE", reference))
+        (tmp_path / "twice.toml").write_text(manifest(source="twice.wgsl", kernel=f'reference = "{reference}"\n'))
         return CliRunner().invoke(main, ["audit", str(tmp_path / "twice.toml"), "--no-gpu", "--json"])
 
     return run

@@ -367,6 +367,15 @@ def test_findings_inside_tests_are_told_where_these_fail(project, monkeypatch):
     assert not [line for line in project("test_k.py").outlines if line.startswith("::")]
 
 
+def test_the_headline_is_what_is_held_against_the_kernel(project):
+    """The load of what nobody stored to comes first in the text, and is information."""
+    project.edit("k.wgsl", "2.0 * t[(31u - i) * 33u]", "select(t[1], 2.0, true); y[i + 64u] = 1.0")
+    project.edit("k.toml", "golden = true\n", "")
+    summary = [line for line in project("-rf").outlines if line.startswith("FAILED")]
+    assert summary
+    assert all("store of y[" in line for line in summary)
+
+
 def test_figures_are_junit_properties_and_sarif_is_written(project):
     (project.path / "k.toml").write_text(PLAIN)
     project.edit("k.wgsl", *CONFLICTS)

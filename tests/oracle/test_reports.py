@@ -20,6 +20,7 @@ from oracle.reports.listing import ADDED, against_ideal, compact, listing
 from sim.coverage import Coverage
 from sim.wgsl.diagnostics import Crash
 from sim.wgsl.source import Source, Span
+from tests.scaling import manifest
 
 WGSL = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -31,30 +32,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 """
 
-MANIFEST = """\
-[kernel]
-source = "twice.wgsl"
-entry = "main"
-reference = "twice"
-dims = { N = 64 }
-dispatch = ["ceil(N / 32)"]
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "unwritten"
-[[sweep]]
-N = [32, 64]
-[[sweep]]
-N = 96
-cost = "heavy"
-[expect]
-barriers = 0
-flops = "N"
-"""
+KERNEL = 'entry = "main"\nreference = "twice"\n'
+SHAPES = '\n[[sweep]]\nN = [32, 64]\n\n[[sweep]]\nN = 96\ncost = "heavy"\n'
+MANIFEST = manifest(
+    SHAPES, '\n[expect]\nbarriers = 0\nflops = "N"\n', source="twice.wgsl", kernel=KERNEL, n=64, y="unwritten"
+)
 
 ADAPTER = gpu.AdapterInfo("llvmpipe (LLVM 15)", "CPU", "Vulkan", "llvmpipe", "Mesa 22.3.6", "0.32.0")
 
@@ -114,6 +96,7 @@ def world(monkeypatch, tmp_path):
     # A run that is made up cannot be made once more.
     monkeypatch.setattr(audit, "diagnose", lambda mismatch: Diagnosis("fma contraction", "with fma fused, all agree"))
     (tmp_path / "twice.wgsl").write_text(WGSL)
+    (function,) = sim.check(tmp_path / "twice.wgsl").entry_points
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
     def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, workgroups, progress):
@@ -135,7 +118,8 @@ def world(monkeypatch, tmp_path):
                  global_sectors=4 * groups, global_ideal_sectors=4 * groups),
         ]  # fmt: skip
         progress(groups, groups)
-        pipeline = SimpleNamespace(globals=[], workgroup_size=(32, 1, 1), workgroup_bytes=knobs.workgroup_bytes)
+        size, memory = (32, 1, 1), knobs.workgroup_bytes
+        pipeline = SimpleNamespace(entry=function, globals=[], workgroup_size=size, workgroup_bytes=memory)
         return Run({"y": y}, counters, sites, knobs.findings, pipeline=pipeline)
 
     def run_on_gpu(case, adapter, repeats=1):
@@ -155,6 +139,7 @@ def world(monkeypatch, tmp_path):
     monkeypatch.setattr(sim, "simulate", simulate)
     monkeypatch.setattr(audit, "check_module", lambda kernel: None)
     monkeypatch.setattr(audit, "fit", lambda case, module: None)
+    monkeypatch.setattr(audit, "prepare_on_gpu", lambda case, adapter: None)
     monkeypatch.setattr(audit, "run_on_gpu", run_on_gpu)
     monkeypatch.setattr(diff, "run_on_gpu", run_on_gpu)
     monkeypatch.setattr(gpu, "require_adapter", require_adapter)
@@ -500,4 +485,5 @@ def test_outputs_and_counters_have_their_places(world):
     (output,) = [r["message"]["text"] for r in results if r["ruleId"] == "output"]
     assert output.startswith("y against wgpu on llvmpipe (LLVM 15): 1 of 64 elements (1.56%), rule exact, up to ")
     assert re.search(r"; worst \[0\]: \S+ for \S+, written by workgroup \(0, 0, 0\) lane 0; likely .*$", output)
-    assert places == {"output": ("twice.wgsl", None), "counter": ("twice.toml", 22)}
+    line = 1 + MANIFEST.splitlines().index('flops = "N"')
+    assert places == {"output": ("twice.wgsl", 4), "counter": ("twice.toml", line)}

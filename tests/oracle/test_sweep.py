@@ -20,6 +20,7 @@ from oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, 
 from oracle.sweep.columns import columns
 from oracle.sweep.work import together
 from sim.launch.launch import processors
+from tests.scaling import manifest
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,29 +39,7 @@ fn scale(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation
 #endif
 }
 """
-MANIFEST = """\
-[kernel]
-source = "scale.wgsl"
-dims = { N = 40 }
-dispatch = ["ceil(N / 32)"]
-
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "zeros"
-
-[[sweep]]
-N = [32, 64]
-
-[[sweep]]
-N = 96
-cost = "heavy"
-"""
+MANIFEST = manifest('\n[[sweep]]\nN = [32, 64]\n\n[[sweep]]\nN = 96\ncost = "heavy"\n')
 RACY = MANIFEST.replace("[bind.x]", "defines = { RACY = 1 }\n\n[bind.x]")
 
 

@@ -70,6 +70,26 @@ def float_program(seed):
     return sim.check(Renderer(False).source(Maker(seed).program())), {"grid": 2, "bindings": bindings}
 
 
+def test_workgroups_that_stand_for_others_run_with_the_same_passes():
+    source = """
+    @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+    @compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3u) {
+        var sum = 0u;
+        for (var k = 0u; k < 4u; k++) { sum += (id.x + k) * 2u; }
+        if id.x < arrayLength(&y) { y[id.x] = sum; }
+    }
+    """
+    module, y = sim.check(source), np.zeros(32 * 40, np.uint32)
+    given = {"grid": 40, "bindings": {"y": y}, "workgroups": "classes"}
+    expected = simulate(ALL, module, **given)
+    assert expected.coverage.how == "classes"
+    for passes in (*without_each(), frozenset()):
+        done = simulate(passes, module, **given)
+        assert told(done) == told(expected), sorted(ALL - passes)
+    assert done.coverage.how == "classes"
+    assert len(done.program.code) > len(expected.program.code)
+
+
 @pytest.mark.parametrize("make", [integer_program, float_program])
 @pytest.mark.parametrize("seed", range(3))
 def test_each_pass_may_be_off(make, seed):

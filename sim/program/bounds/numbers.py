@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...wgsl.records import frozen
 from ..ir import Value
 from .arithmetic import Real
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 INFLATED = 1 + 2.0**-20  # pays for the up to 15 roundings of one bound
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """A float format: the ULP of 1, the least normal number, the largest number, and the largest whole number up to
     which every whole number is representable."""
@@ -32,7 +32,7 @@ FORMATS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Number:
     """A value of the program as an operand: its kind, its number (of floats, else nothing) and its bound."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, reduce
 from math import frexp
 
@@ -21,6 +20,7 @@ from ...machine.scalar import transcendental
 from ...wgsl.builtins import BUILTINS, OPERATORS
 from ...wgsl.builtins.accuracy import UNBOUNDED, Accuracy, Bound
 from ...wgsl.builtins.accuracy import Range as Domain
+from ...wgsl.records import frozen
 from ..bits import from_bits
 from ..ir import Value
 from .arithmetic import INF, Real, Truth, Writer
@@ -32,7 +32,7 @@ from .slopes import CARRY, RESIDUES, product_carried, words
 _EXPONENT = 0x7F800000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sum:
     """Terms that are added so many times in some order: what they carry, and the sum of their magnitudes."""
 
@@ -41,7 +41,7 @@ class Sum:
     times: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Range:
     """What partial products, in whatever order, are at most and at least."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...wgsl import types as t
+from ...wgsl.records import frozen
 from ...wgsl.source import Source, Span
 from ...wgsl.typed import Variable
 from .. import ir
@@ -27,7 +28,7 @@ NOTES = "notes of the bounds"  # a variable of words: see `Woven`
 _NONE = Span(Source(""), 0, 0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Doubt:
     """A place where a rounding could change what follows: a branch, or the conversion to an integer."""
 

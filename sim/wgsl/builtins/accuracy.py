@@ -6,11 +6,12 @@ arguments; where none holds, nothing is promised.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import pi
 
+from ..records import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Range:
     """|argument `arg`| (or the argument itself, if `signed`) lies in [low, high], or `outside` of it."""
 
@@ -25,7 +26,7 @@ class Range:
         return (self.low <= x <= self.high) != self.outside
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bound:
     """`kind` is one of
     correct    correctly rounded;
@@ -42,7 +43,7 @@ class Bound:
     where: Range | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accuracy:
     f32: tuple[Bound, ...]
     f16: tuple[Bound, ...]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..records import frozen
 from .accuracy import Accuracy
 from .signature import Signature, parse
 
 ANY_STAGE = frozenset(("vertex", "fragment", "compute"))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@frozen(eq=False)
 class Builtin:
     """One builtin. `name` is unique in the table, and a row equal only to itself.
 

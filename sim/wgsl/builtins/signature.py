@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
 from .. import types as t
 from ..diagnostics import Crash
+from ..records import frozen
 
 SCALARS: Mapping[str, t.Scalar] = {kind: scalar for scalar, kind in t.KIND.items()}
 
@@ -62,7 +62,7 @@ _TOKEN = re.compile(r"->|[\w]+|[<>(),;:|]")
 Env = dict[str, Any]  # variable -> Type, enumerant (str) or number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """A type as written: a name and its template arguments."""
 
@@ -70,7 +70,7 @@ class Term:
     args: tuple[Term, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """One overload with every variable fixed. `result` None: returns nothing."""
 
@@ -93,7 +93,7 @@ _FOR_PEOPLE = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Signature:
     """A parsed signature; `const_params` are the parameters that take const-expressions only."""
 

@@ -1,0 +1,171 @@
+"""A run in pieces: what the machine needs to work on one, what it leaves, and what all have left together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..machine import layout as at
+from ..machine.records import Shadow
+from .watching import merged_races
+
+
+@dataclass
+class Outcome:
+    """What the machine counted: see `layout` for the rows. `finished`: workgroups that ran to their end."""
+
+    blocks: NDArray[np.int64]
+    tallies: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    reached: NDArray[np.int64]  # of one piece, as are the margins
+    margins: NDArray[np.int64]
+    events: NDArray[np.int64]
+    races: NDArray[np.int64]
+    unwritten: NDArray[np.int64]
+    checks: NDArray[np.int64]
+    trace: NDArray[np.int64]
+    worked: int
+    finished: int
+    jumps: int  # backward, the most that a batch took
+
+
+_WORTH = 1 << 19  # instructions, by lanes: below, a piece takes as long to hand out as to work on
+
+
+class Desk:
+    """What the machine works with, one piece of a run after the other. `ready`: see `native.machine_for`; `arguments`:
+    those of `machine.core.run`, in which nothing is counted."""
+
+    def __init__(self, ready: Callable[..., Callable[[], int]], arguments: tuple[Any, ...]) -> None:
+        _, self._configs, _, _, _, _, events, _, self._places, _, _, probes, watch, _ = arguments
+        self._tables = (
+            *(probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins),
+            *(events, watch.races, watch.unwritten, probes.checks, probes.notes),
+        )
+        self._worked, self._working = probes.worked, probes.working
+        self._empty = [table.copy() for table in self._tables]
+        self._run = ready(*arguments)
+
+    def run(self, first: int, last: int) -> Outcome:
+        """Run workgroups `first` to `last` of a launch. Registers and known patterns stay from piece to piece, as they
+        do from batch to batch."""
+        self._configs[:, at.FIRST], self._configs[:, at.LAST] = first, last
+        self._worked[:], self._working[:], self._places[:] = 0, 0, 0
+        for table, empty in zip(self._tables, self._empty, strict=True):
+            table[:] = empty
+        finished = self._run()
+        return Outcome(
+            *(table.copy() for table in self._tables),
+            worked=int(self._worked[1]),
+            finished=finished,
+            jumps=int(self._places[:, at.MOST].max()),
+        )
+
+
+def in_threads(
+    piece: Callable[[int, int, Shadow], Outcome],
+    pieces: list[tuple[int, int]],
+    threads: int,
+    shadows: list[Shadow],
+    progress: Callable[[int, int], None] | None,
+) -> list[Outcome]:
+    """The outcomes of all pieces in order, up to the first that ends the run. One thread alone works on a shadow."""
+    outcomes: list[Outcome] = []
+    with closing(_outcomes(piece, pieces, threads, shadows)) as found:
+        for (_, last), outcome in zip(pieces, found, strict=False):
+            outcomes.append(outcome)
+            if progress:
+                progress(last, pieces[-1][1])
+            if outcome.races[0, at.NEEDED]:
+                break
+    return outcomes
+
+
+def _outcomes(
+    piece: Callable[[int, int, Shadow], Outcome], pieces: list[tuple[int, int]], threads: int, shadows: list[Shadow]
+) -> Generator[Outcome]:
+    """What comes of the pieces. Where it is closed before its end, so are those that have not begun."""
+    work = [(*each, shadows[i % len(shadows)]) for i, each in enumerate(pieces)]
+    if min(threads, len(pieces)) == 1:
+        yield from starmap(piece, work)
+        return
+    pools = [_pool(os.getpid(), number, threads // len(shadows)) for number in range(len(shadows))]
+    jobs = [pools[i % len(pools)].submit(piece, *each) for i, each in enumerate(work)]
+    try:
+        yield from (job.result() for job in jobs)
+    finally:
+        for job in jobs:
+            job.cancel()
+        wait(jobs)
+
+
+@cache
+def _pool(process: int, number: int, workers: int) -> ThreadPoolExecutor:
+    """Threads stay from run to run, for to start them takes as long as a small one. A process that is forked off has
+    none of its parent's."""
+    return ThreadPoolExecutor(workers, thread_name_prefix=f"bankshot-{number}")
+
+
+def in_pieces(count: int, threads: int, together: int, work: int) -> list[tuple[int, int]]:
+    """Ranges of workgroups, none smaller than a batch: two to eight for each thread, or for two of them, as there is
+    work for. `work`: instructions of a workgroup, by lanes, as if there were no loops."""
+    if count == 0:
+        return [(0, 0)]  # an empty grid runs nothing, and counts nothing
+    threads = max(threads, 2)
+    pieces = min(count, max(2 * threads, min(count * work // _WORTH, 8 * threads)))
+    size = -(-count // pieces)
+    size = -(-size // together) * together
+    return [(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def times(outcome: Outcome, count: int) -> Outcome:
+    """What `count` workgroups leave that all do what one of them did."""
+    for table, column in (
+        *((outcome.blocks, slice(None)), (outcome.tallies, slice(None)), (outcome.bounds, at.OUTSIDE)),
+        *((outcome.events[1:], at.TIMES), (outcome.unwritten, at.OUTSIDE), (outcome.checks, at.CHECK_TIMES)),
+    ):
+        table[:, column] *= count
+    return replace(outcome, worked=outcome.worked * count, finished=outcome.finished * count)
+
+
+def total(outcomes: list[Outcome]) -> Outcome:
+    """What several pieces of a run, in its order, have left together."""
+    first = outcomes[0]
+    if len(outcomes) == 1:
+        return first
+    events = np.concatenate([first.events[:1], *(each.events[1 : 1 + int(each.events[0, 0])] for each in outcomes)])
+    events[0, 0] = len(events) - 1
+    return replace(
+        first,
+        blocks=np.sum([each.blocks for each in outcomes], axis=0),
+        tallies=np.sum([each.tallies for each in outcomes], axis=0),
+        bounds=_added([each.bounds for each in outcomes]),
+        events=events,
+        races=reduce(merged_races, [each.races for each in outcomes if each.races[0].any()] or [first.races]),
+        unwritten=_added([each.unwritten for each in outcomes]),
+        checks=_added([each.checks for each in outcomes]),
+        trace=next(
+            (each.trace for each in outcomes if each.trace[0, 0]), first.trace
+        ),  # of one workgroup, in one piece
+        worked=sum(each.worked for each in outcomes),
+        finished=sum(each.finished for each in outcomes),
+        jumps=max(each.jumps for each in outcomes),
+    )
+
+
+def _added(tables: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Add up what rows count first; what they say of the first time is that of the earliest that has one."""
+    every = np.stack(tables)
+    counts = every[:, :, 0]
+    added = every[np.argmax(counts != 0, axis=0), np.arange(counts.shape[1])]
+    added[:, 0] = counts.sum(axis=0)
+    return added

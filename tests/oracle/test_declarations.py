@@ -1,0 +1,88 @@
+"""What a C header declares, read once per install: the second time nothing parses it."""
+
+import cffi
+import pytest
+
+from oracle.gpu import declarations
+
+HEADER = """
+typedef struct { int quot; int rem; } div_t;
+enum Kind { Kind_First = 3, Kind_Second };
+div_t div(int, int);
+int abs(int);
+"""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("BANKSHOT_CACHE", str(tmp_path))
+    return tmp_path / "bankshot"
+
+
+@pytest.fixture
+def no_parser(monkeypatch):
+    """Lets nothing be parsed any more, once it is called."""
+
+    def forbid():
+        monkeypatch.setattr(declarations, "_written", lambda text: pytest.fail("the header is parsed again"))
+
+    return forbid
+
+
+def declared(text=HEADER):
+    """As a module does on import."""
+    with declarations.read_once():
+        ffi = cffi.FFI()
+        ffi.cdef(text)
+        ffi.set_source("name", None)
+    return ffi, ffi.dlopen(None)
+
+
+def check(ffi, lib):
+    assert lib.abs(-3) == 3
+    assert lib.div(7, 2).quot == 3
+    assert lib.Kind_Second == 4
+    pair = ffi.new("div_t *", {"quot": 1, "rem": 2})
+    assert (pair.quot, pair.rem) == (1, 2)
+
+
+def test_it_is_parsed_once(cache, no_parser):
+    check(*declared())
+    no_parser()
+    check(*declared())
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_another_header_is_another_matter(cache):
+    declared()
+    _, lib = declared(HEADER.replace("Kind_First = 3", "Kind_First = 5"))
+    assert lib.Kind_Second == 6
+    assert len(list(cache.iterdir())) == 2
+
+
+@pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[:40], lambda b: b[:-1] + bytes([b[-1] ^ 1])])
+def test_what_is_damaged_is_written_anew(cache, no_parser, damage):
+    declared()
+    (file,) = cache.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    check(*declared())
+    assert file.read_bytes() == whole
+    no_parser()
+    check(*declared())
+
+
+def test_where_nothing_can_be_kept_it_is_parsed_again(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("BANKSHOT_CACHE", str(tmp_path / "file"))
+    check(*declared())
+    check(*declared())
+
+
+def test_cffi_is_as_it_was_afterwards(cache):
+    genuine = cffi.FFI
+    declared()
+    assert cffi.FFI is genuine
+    with pytest.raises(cffi.CDefError), declarations.read_once():
+        cffi.FFI().cdef("this is no C")
+    assert cffi.FFI is genuine

@@ -1,0 +1,103 @@
+"""`frozen` and `entity`: what dataclasses do, at less than half of their price."""
+
+import dataclasses
+import pickle
+import time
+
+from sim.wgsl.records import entity, frozen
+
+
+@frozen
+class Point:
+    x: int
+    y: int = 2
+    note: str = dataclasses.field(default="", compare=False)
+
+
+@frozen
+class Place(Point):
+    name: str = "here"
+
+
+@frozen
+class Nothing:
+    pass
+
+
+@frozen(eq=False)
+class Unique:
+    x: int
+
+
+@entity
+class Branch:
+    kind: str
+    leaves: list[str] = dataclasses.field(default_factory=list)
+
+
+def test_equal_are_those_of_one_class_with_equal_members():
+    assert Point(1) == Point(1, 2)
+    assert Point(1, note="a") == Point(1, note="b")
+    assert hash(Point(1, note="a")) == hash(Point(1, note="b"))
+    assert Point(1) != Point(2)
+    assert Point(1) != Place(1)
+    assert Place(1, name="here") != Place(1, name="there")
+    assert Point(1) != (1, 2)
+    assert Nothing() == Nothing()
+    assert {Point(1), Point(1), Place(1)} == {Place(1), Point(1)}
+
+
+def test_equal_only_to_itself():
+    for one, other in ((Unique(1), Unique(1)), (Branch("a"), Branch("a"))):
+        assert one == one
+        assert one != other
+        assert len({one, other}) == 2
+
+
+def test_a_class_keeps_the_methods_that_it_has():
+    @frozen
+    class Folded:
+        name: str
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Folded) and self.name.lower() == other.name.lower()
+
+        def __hash__(self) -> int:
+            return hash(self.name.lower())
+
+        def __repr__(self) -> str:
+            return f"<{self.name}>"
+
+    assert Folded("A") == Folded("a")
+    assert len({Folded("A"), Folded("a")}) == 1
+    assert repr(Folded("A")) == "<A>"
+
+
+def test_they_read_as_dataclasses_do():
+    assert repr(Place(1, note="n")) == "Place(x=1, y=2, note='n', name='here')"
+    assert repr(Branch("a")) == "Branch(kind='a', leaves=[])"
+
+
+def test_they_are_dataclasses():
+    assert dataclasses.replace(Place(1), x=3) == Place(3)
+    assert dataclasses.asdict(Branch("a")) == {"kind": "a", "leaves": []}
+    assert pickle.loads(pickle.dumps(Place(1))) == Place(1)
+    match Place(1, 5):
+        case Point(x, y):
+            assert (x, y) == (1, 5)
+
+
+def test_they_cost_less_than_half_of_what_dataclasses_cost():
+    def cost(decorator):
+        def define():
+            decorator(type("Made", (), {"__annotations__": {"a": int, "b": int}, "__module__": __name__}))
+
+        return min(_seconds(define) for _ in range(50))
+
+    assert cost(frozen) < cost(dataclasses.dataclass(frozen=True)) / 2
+
+
+def _seconds(function):
+    start = time.thread_time()
+    function()
+    return time.thread_time() - start
