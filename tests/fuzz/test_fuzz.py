@@ -73,6 +73,11 @@ def test_float_updates_are_mended() -> None:
     assert mended(Program(text), {"+=": "{0} = {R}(2) * {0} + {1}"}).text.endswith(made)
 
 
+def test_statements_are_mended_away() -> None:
+    text = "fn f() { var i = 0; loop { continuing { i++; break if i > (3 + 1); } } }"
+    assert mended(Program(text), {"break if": ""}).text == text.replace("break if i > (3 + 1);", "")
+
+
 def test_variables_without_a_value_are_mended() -> None:
     text = "fn f() { var a: u32; var b = 1; loop { var c: array<f32, 2>; break; } }"
     made = "fn f() { var a: u32 = u32(); var b = 1; loop { var c: array<f32, 2> = array<f32, 2>(); break; } }"

@@ -1,5 +1,6 @@
 """Every rendered error of the reading room: `tests/files/errors/<case>.wgsl` beside `<case>.err`."""
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,11 @@ def test_rendered_error(case, golden, monkeypatch):
 
 def test_every_snapshot_has_its_case():
     assert {path.stem for path in FOLDER.glob("*.err")} == {case.stem for case in CASES}
+
+
+def test_an_error_gets_from_one_process_to_another():
+    with pytest.raises(WgslError) as caught:
+        parse(preprocess("fn f( {}", "a.wgsl"))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    assert [d.message for d in again.diagnostics] == [d.message for d in caught.value.diagnostics]
