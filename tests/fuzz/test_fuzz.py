@@ -74,7 +74,7 @@ def test_float_updates_are_mended() -> None:
 
 
 def test_statements_are_mended_away() -> None:
-    text = "fn f() { var i = 0; loop { continuing { i++; break if i > (3 + 1); } } }"
+    text = "fn f() { var i = 0; loop { if i > 9 { break; } continuing { i++; break if i > (3 + 1); } } }"
     assert mended(Program(text), {"break if": ""}).text == text.replace("break if i > (3 + 1);", "")
 
 
