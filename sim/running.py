@@ -64,15 +64,14 @@ class Run:
     """What a dispatch left, and what it did.
 
     `counters`: totals by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`,
-    `simt_efficiency`, `thread_utilization`. `sites`: counters of each place in the source; `instructions`: those
-    executed, by class and place. `silenced`: findings that comments in the shader answer for, see `allow`. `finished`:
-    workgroups that ran to their end. `trace`: the changes of the variable that was traced; `trace_missed`: values that
-    came after the trace's limit. `coverage`: which workgroups ran for the counters.
+    `simt_efficiency`, `thread_utilization`. `sites`: counters of each place in the source. `silenced`: findings that
+    comments in the shader answer for, see `allow`. `finished`: workgroups that ran to their end. `trace`: the changes
+    of the variable that was traced; `trace_missed`: values that came after the trace's limit. `coverage`: which
+    workgroups ran for the counters.
     """
 
     counters: dict[str, float]
     sites: list[SiteCounters]
-    instructions: list[Instructions]
     findings: list[Finding]
     silenced: list[Finding]
     program: Program
@@ -83,6 +82,7 @@ class Run:
     _dispatch: Dispatch
     _left: Launch | None
     _touched: dict[str, int] | None
+    _blocks: NDArray[np.int64]
 
     @cached_property
     def outputs(self) -> dict[Key, Any]:
@@ -90,6 +90,11 @@ class Run:
         that looked at no data the first use runs all workgroups; of a sample they hold what its workgroups stored."""
         launch = self._left or self._dispatch.run(frozenset())[0]
         return launch.outputs()
+
+    @cached_property
+    def instructions(self) -> list[Instructions]:
+        """Those executed, by class and place."""
+        return count_instructions(self.program, self._blocks)
 
     @property
     def device(self) -> Device:
@@ -212,7 +217,6 @@ def simulate(
     return Run(
         _totals(sites, dispatch, outcome.worked, names),
         sites,
-        count_instructions(launch.program, outcome.blocks),
         findings,
         silenced,
         launch.program,
@@ -223,6 +227,7 @@ def simulate(
         dispatch,
         last,
         touched,
+        outcome.blocks,
     )
 
 
