@@ -35,6 +35,11 @@ def read_once() -> Iterator[None]:
 class Declarations:
     """Stands in for a `cffi.FFI` that is told declarations once, and all at once."""
 
+    def __init__(self) -> None:
+        from cffi.api import FFI
+
+        self._known = FFI()  # what C itself declares is known before
+
     def cdef(self, text: str) -> None:
         self._known = _known(text)
 

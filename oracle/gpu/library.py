@@ -25,6 +25,9 @@ HOW_TO_INSTALL = "on Debian and Ubuntu: apt-get install mesa-vulkan-drivers libv
 
 HINTS = {"swiftshader": drivers.HOW_TO_INSTALL, "lavapipe": HOW_TO_INSTALL, "llvmpipe": HOW_TO_INSTALL}
 
+OLDEST = (0, 31)  # of wgpu: those before crash, or lack what timestamps need
+_INSTALL = "install it with: pip install 'bankshot[gpu]'"
+
 # What a kernel may ask of a device; limits are requested as large as the adapter has them.
 FEATURES = (
     *("shader-f16", "subgroup", "subgroup-barrier"),
@@ -160,7 +163,9 @@ def library() -> Any:
             import wgpu
             from wgpu.backends.wgpu_native import extras
     except (ImportError, OSError, RuntimeError) as error:
-        raise NoAdapter(f"wgpu cannot be imported ({error}); install it with: pip install 'bankshot[gpu]'") from None
+        raise NoAdapter(f"wgpu cannot be imported ({error}); {_INSTALL}") from None
+    if wgpu.version_info < OLDEST:
+        raise NoAdapter(f"wgpu {wgpu.__version__} is too old, {'.'.join(map(str, OLDEST))} is needed; {_INSTALL}")
     # OpenGL would show every adapter a second time, with fewer features.
     extras.set_instance_extras(backends=["Vulkan", "Metal", "DX12"])
     return wgpu

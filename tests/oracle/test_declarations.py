@@ -33,6 +33,7 @@ def declared(text=HEADER):
     """As a module does on import."""
     with declarations.read_once():
         ffi = cffi.FFI()
+        assert ffi.sizeof("int32_t") == 4  # older releases of wgpu-py ask before they declare anything
         ffi.cdef(text)
         ffi.set_source("name", None)
     return ffi, ffi.dlopen(None)

@@ -1,6 +1,8 @@
 """The GPU runner on whatever adapter there is (a software one will do), and what it says when wgpu refuses."""
 
 import builtins
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -198,3 +200,13 @@ def test_without_wgpu_the_message_says_how_to_get_it(monkeypatch):
     assert gpu.adapters() == []
     with pytest.raises(NoAdapter, match="pip install 'bankshot"):
         gpu.require_adapter()
+
+
+def test_a_wgpu_that_is_too_old_is_refused(monkeypatch):
+    """And the oldest that is not is the one that the package asks for."""
+    wgpu = pytest.importorskip("wgpu", reason="wgpu is not installed; pip install 'bankshot[gpu]'")
+    wanted = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert wanted["optional-dependencies"]["gpu"] == [f"wgpu>={'.'.join(map(str, library.OLDEST))}"]
+    monkeypatch.setattr(wgpu, "version_info", (0, 30, 9))
+    with pytest.raises(NoAdapter, match=r"too old, 0\.31 is needed; install it with"):
+        library.library.__wrapped__()
