@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from oracle import gpu
 from oracle.kernels.manifest import Case
 
@@ -14,16 +16,29 @@ PROBES = {"plain": "none", "all probes": "all"}
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """Seconds of a dispatch: a `fixed` part, and so many for `each` workgroup; no point lies further from it than the
+    share `off`."""
+
+    fixed: float
+    each: float
+    off: float
+
+
+@dataclass(frozen=True, slots=True)
 class Growth:
     """`workgroups` of each dispatch; for each of `PROBES`, the seconds that each took."""
 
     workgroups: tuple[int, ...]
     seconds: dict[str, tuple[Spread, ...]]
 
-    def unevenness(self, name: str) -> float:
-        """What a workgroup costs in the dispatch where it is dearest, by what it does where it is cheapest."""
-        costs = [taken.least / count for taken, count in zip(self.seconds[name], self.workgroups, strict=True)]
-        return max(costs) / min(costs)
+    def line(self, name: str) -> Line:
+        """The straight line that is nearest to the least seconds, each distance as a share of these."""
+        seconds = np.array([taken.least for taken in self.seconds[name]])
+        degree = min(1, len(seconds) - 1)
+        *each, fixed = np.polyfit(self.workgroups, seconds, degree, w=1 / seconds)
+        on_it = np.polyval([*each, fixed], self.workgroups)
+        return Line(float(fixed), float(sum(each)), float(np.max(np.abs(on_it / seconds - 1))))
 
 
 def growth(case: Case, adapter: gpu.AdapterInfo, rounds: int) -> Growth:

@@ -39,7 +39,9 @@ not counted. Figures are the median, with the least and the most in brackets. A 
 {what}
 """
 
-RULES: dict[str, str] = dict.fromkeys(("seconds", "MFLOP/s", "ratio"), "---:")  # of columns
+RULES: dict[str, str] = dict.fromkeys(
+    ("seconds", "MFLOP/s", "ratio", "fixed, ms", "a workgroup, ms"), "---:"
+)  # of columns
 
 SCALED = """\
 Where a peer is too slow for the whole product, it does one of fewer of the same tiles, at two depths. Its rate is the
@@ -71,9 +73,12 @@ def _sections(document: Document, grown: Growth, plot: str) -> Iterable[str]:
     yield _table(("", "ratio"), ((f"{a} / {b}", _spread(ratio)) for (a, b), ratio in document.ratios.items())) + "\n"
     yield "## Cost against work\n"
     yield f"![Seconds by workgroups]({plot})\n"
-    kinds = " and ".join(f"{grown.unevenness(kind):.2f} ({kind})" for kind in grown.seconds)
     most = f"{grown.workgroups[0]} to {grown.workgroups[-1]}"
-    yield f"From {most} workgroups of this kernel, the dearest workgroup costs {kinds} times the cheapest.\n"
+    yield f"From {most} workgroups of this kernel the cost is a straight line, as near as these points lie to it:\n"
+    heads = ("", "fixed, ms", "a workgroup, ms", "furthest point off the line")
+    lines = ((kind, grown.line(kind)) for kind in grown.seconds)
+    rows = ((kind, f"{1e3 * line.fixed:.3g}", f"{1e3 * line.each:.3g}", f"{line.off:.0%}") for kind, line in lines)
+    yield _table(heads, rows) + "\n"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

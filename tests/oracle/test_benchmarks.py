@@ -1,12 +1,14 @@
 """The benchmark's arithmetic, that its command runs, and that the peers compute what the kernels do."""
 
+from dataclasses import astuple
+
 import pytest
 from click.testing import CliRunner
 
 from benchmarks import __main__ as bench
 from benchmarks import control, kernels
 from benchmarks.figures import Spread, rates, ratios
-from benchmarks.growth import Growth
+from benchmarks.growth import Growth, Line
 from benchmarks.page import Document, write
 from benchmarks.peers import HERE, PEERS, peers, way
 from benchmarks.ways import Way
@@ -37,9 +39,20 @@ def test_the_control_says_what_processors_give(monkeypatch):
     assert ratios(per_second) == {(several.name, one.name): Spread(1.5, 2.25, 3)}
 
 
-def test_cost_per_workgroup():
-    spreads = tuple(Spread(s, s, s) for s in (1.0, 1.8, 4.8))
-    assert Growth((10, 20, 40), {"plain": spreads}).unevenness("plain") == pytest.approx(0.12 / 0.09)
+@pytest.mark.parametrize(
+    ("workgroups", "seconds", "expected"),
+    [
+        ((10, 20, 40), (1.5, 2.0, 3.0), Line(fixed=1.0, each=0.05, off=0.0)),
+        ((12,), (0.3,), Line(fixed=0.3, each=0.0, off=0.0)),
+        ((1, 2, 3), (1.0, 4.0, 9.0), None),  # squares are no line
+    ],
+)
+def test_cost_is_a_line_or_it_is_said_how_far_off(workgroups, seconds, expected):
+    line = Growth(workgroups, {"plain": tuple(Spread(s, s, s) for s in seconds)}).line("plain")
+    if expected is None:
+        assert 0.1 < line.off < 0.5
+    else:
+        assert astuple(line) == pytest.approx(astuple(expected), abs=1e-12)
 
 
 @pytest.mark.usefixtures("lavapipe")  # what it compares with, unless told otherwise
