@@ -8,8 +8,8 @@ PY := .venv/bin/python
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
 
-audit-all: $(READY) ## in the heavy shapes too: many minutes
-	.venv/bin/bankshot audit shaders --sweep
+audit-all: $(READY) ## in the heavy shapes too, a row for each: five minutes
+	.venv/bin/bankshot audit shaders --sweep --format table
 
 claims: $(READY) ## decide by running what the documents say, and write docs/claims.md
 	.venv/bin/bankshot claims --page docs/claims.md
