@@ -17,7 +17,7 @@ from sim.instructions import by_class
 from .gpu import AdapterInfo
 from .kernels.manifest import Case
 
-MOST_INSTRUCTIONS = 1 << 31
+MOST_INSTRUCTIONS = 1 << 30
 Grid = tuple[int, ...]
 
 
