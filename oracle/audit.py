@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -172,12 +173,19 @@ class Audit:
 
 def audit(case: Case, options: Options, say: Say = lambda stage: None) -> Audit:
     """Run `case` and judge it. Raises `WgslError`, `UsageError`."""
-    seconds: dict[str, float] = {}
-    notes: list[str] = []
     if case.kernel.reference is not None:
         _reference(case)  # before the run, which may be long
-    if options.gpu:
-        prepare_on_gpu(case, options.adapter)
+    preparing = prepare_on_gpu(case, options.adapter) if options.gpu else None
+    try:
+        return _audited(case, options, say)
+    finally:
+        if preparing is not None:
+            preparing.join()  # nothing of an audit outlives it
+
+
+def _audited(case: Case, options: Options, say: Say) -> Audit:
+    seconds: dict[str, float] = {}
+    notes: list[str] = []
     how = {"workgroups": options.workgroups}
     run = timed(seconds, "simulator, all probes", lambda: simulate(case, options.device, EVERYTHING, say, **how))
     checks, truth = [], {}
@@ -369,12 +377,13 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts, likely)
 
 
-def prepare_on_gpu(case: Case, adapter: str | None) -> None:
+def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:
     """Have drivers compile what `run_on_gpu` is to run, while other things are done."""
     kernel = case.kernel
     with suppress(WgslError):  # the simulator says so, too
         entry = check_module(kernel).pipeline(kernel.entry, kernel.overrides).entry
-        gpu.prepare(check_module(kernel), entry.name, overrides=kernel.overrides, adapter=adapter)
+        return gpu.prepare(check_module(kernel), entry.name, overrides=kernel.overrides, adapter=adapter)
+    return None
 
 
 def _adapters(options: Options, notes: list[str]) -> dict[str | None, gpu.AdapterInfo]:

@@ -1,17 +1,22 @@
 """The GPU runner on whatever adapter there is (a software one will do), and what it says when wgpu refuses."""
 
 import builtins
+import time
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 
 import sim
+from oracle import audit as room
 from oracle import gpu
 from oracle.directives import without_directives
 from oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
 from oracle.gpu import Slot, library, running
+from oracle.kernels.cases import Request, plans
 
 DOUBLE = """
 override FACTOR: f32 = 2.0;
@@ -210,3 +215,22 @@ def test_a_wgpu_that_is_too_old_is_refused(monkeypatch):
     monkeypatch.setattr(wgpu, "version_info", (0, 30, 9))
     with pytest.raises(NoAdapter, match=r"too old, 0\.31 is needed; install it with"):
         library.library.__wrapped__()
+
+
+def test_nothing_that_an_audit_prepares_outlives_it(monkeypatch):
+    """A thread that imports wgpu while something else changes what it needs would leave half of it."""
+    plan = next(iter(plans([Path(__file__).parents[2] / "shaders" / "swiglu.toml"], Request(dims={"M": 1, "K": 4}))))
+    started = []
+
+    def slow(*_, **__):
+        started.append(Thread(target=time.sleep, args=(0.5,)))
+        started[-1].start()
+        return started[-1]
+
+    monkeypatch.setattr(gpu, "prepare", slow)
+    for fails in (False, True):
+        monkeypatch.setattr(room, "_audited", lambda *_, fails=fails: 1 / 0 if fails else None)
+        with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+            room.audit(plan.case(plan.shapes[0]), room.Options())
+        assert not started[-1].is_alive()
+    assert len(started) == 2
