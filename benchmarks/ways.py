@@ -51,7 +51,7 @@ class Simulator:
 
     def run(self, probes: str | Sequence[str]) -> sim.Run:
         kernel = self.case.kernel
-        given = {"entry": kernel.entry, "grid": self.case.grid, "overrides": kernel.overrides}
+        given = {"entry": kernel.entry, "grid": self.case.grid, "overrides": self.case.overrides}
         return sim.simulate(self.module, **given, bindings=self.case.bindings, device=self.device, probes=probes)
 
     def seconds(self, probes: str | Sequence[str]) -> float:

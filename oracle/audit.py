@@ -24,7 +24,7 @@ from sim.wgsl.diagnostics import WgslError
 from sim.wgsl.records import frozen
 
 from . import gpu, references
-from .compare import DERIVED, EXACT, Comparison, Rule, compare
+from .compare import DERIVED, EXACT, Comparison, Rule, compare, rejected
 from .cutting import cut, words
 from .devices import Charged, charge
 from .diagnosis.classes import OF_FINDINGS, diagnose
@@ -332,7 +332,7 @@ def gpu_checks(
 
 def _recomposed(run: Any, ours: np.ndarray, theirs: np.ndarray) -> bool:
     """Whether bits differ, and the kernel computes what some implementations compute by other expressions."""
-    return not compare(ours, theirs, EXACT).ok and recomposed(run.pipeline.entry)
+    return bool(rejected(ours, theirs, EXACT).any()) and recomposed(run.pipeline.entry)
 
 
 def _again_on_gpu(case: Case, var: Any, adapter: str | None, text: str | None) -> np.ndarray:
@@ -379,10 +379,10 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
 
 def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:
     """Have drivers compile what `run_on_gpu` is to run, while other things are done."""
-    kernel = case.kernel
     with suppress(WgslError):  # the simulator says so, too
-        entry = check_module(kernel).pipeline(kernel.entry, kernel.overrides).entry
-        return gpu.prepare(check_module(kernel), entry.name, overrides=kernel.overrides, adapter=adapter)
+        module = check_module(case.kernel)
+        entry = module.pipeline(case.kernel.entry, case.overrides).entry
+        return gpu.prepare(module, entry.name, overrides=case.overrides, adapter=adapter)
     return None
 
 

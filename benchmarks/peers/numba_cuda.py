@@ -34,7 +34,7 @@ def missing() -> str | None:
 def run(case: Case, text: Path) -> tuple[float, np.ndarray]:
     module = check_module(case.kernel)
     entry = entry_point(module, case.kernel.entry).name
-    size = module.pipeline(entry, case.kernel.overrides).workgroup_size
+    size = module.pipeline(entry, case.overrides).workgroup_size
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "data.npz"
         np.savez(file, grid=case.grid, size=size, **{f"binding_{k}": v for k, v in case.bindings.items()})

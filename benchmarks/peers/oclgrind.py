@@ -46,7 +46,7 @@ def _run(case: Case, text: Path, *options: str) -> tuple[float, np.ndarray]:
 def _script(case: Case, text: Path) -> str:
     """What the runner reads: the sizes of the grid, and, for each parameter, bytes, a type and numbers."""
     entry = entry_point(check_module(case.kernel), case.kernel.entry)
-    size = check_module(case.kernel).pipeline(entry.name, case.kernel.overrides).workgroup_size
+    size = check_module(case.kernel).pipeline(entry.name, case.overrides).workgroup_size
     invocations = (groups * lanes for groups, lanes in zip(case.grid, size, strict=True))
     lines = [str(text), entry.name, " ".join(map(str, invocations)), " ".join(map(str, size)), ""]
     for slot in sorted(gpu.slots_of(entry), key=lambda slot: (slot.group, slot.binding)):

@@ -17,6 +17,7 @@ from oracle.directives import without_directives
 from oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
 from oracle.gpu import Slot, library, running
 from oracle.kernels.cases import Request, plans
+from tests.scaling import PARAMS, SHADER, manifest
 
 DOUBLE = """
 override FACTOR: f32 = 2.0;
@@ -234,3 +235,15 @@ def test_nothing_that_an_audit_prepares_outlives_it(monkeypatch):
             room.audit(plan.case(plan.shapes[0]), room.Options())
         assert not started[-1].is_alive()
     assert len(started) == 2
+
+
+def test_what_is_prepared_has_the_overrides_of_the_case(monkeypatch, tmp_path):
+    """As arithmetic on the dims came out, like what is run afterwards: another pipeline would be compiled in vain."""
+    shader = SHADER.replace("struct", "override LANES: u32 = 1;\nstruct").replace("size(32)", "size(LANES)")
+    (tmp_path / "scale.wgsl").write_text(shader)
+    (tmp_path / "scale.toml").write_text(manifest(PARAMS, kernel='overrides = { LANES = "2 * N" }', n=16))
+    (plan,) = plans([tmp_path / "scale.toml"], Request())
+    given = []
+    monkeypatch.setattr(gpu, "prepare", lambda module, entry, **how: given.append(how["overrides"]))
+    room.prepare_on_gpu(plan.case(plan.shapes[0]), None)
+    assert given == [{"LANES": 32}]
