@@ -16,6 +16,7 @@ from math import prod
 from .counters import SiteCounters, site_counters
 from .coverage import Coverage
 from .dispatch import Dispatch
+from .findings.arrivals import find_arrivals
 from .findings.barriers import find_redundant
 from .findings.explain import explain
 from .findings.finding import Finding
@@ -63,13 +64,21 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
     launch, outcome = dispatch.run(probes, progress)
     findings = explain(launch, outcome)
     if outcome.finished == launch.count:
-        if replay and findings:
-            findings = Judge(dispatch.run, launch, outcome).judge(findings)
+        if replay:
+            findings = _judged(dispatch, probes, launch, outcome, findings)
         if "redundant" in probes:
             findings += find_redundant(dispatch.run, launch)
     count = prod(dispatch.grid)
     how = "all" if launch.count == count else "sample"
     return Measured(launch, outcome, findings, Coverage(how, count, launch.count, why), launch)
+
+
+def _judged(
+    dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding]
+) -> list[Finding]:
+    """What was found, with what other runs make of it, and what only those show. All workgroups have run."""
+    judged = Judge(dispatch.run, launch, outcome).judge(findings) if findings else []
+    return judged + (find_arrivals(dispatch.run, launch, outcome, judged) if "races" in probes else [])
 
 
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
@@ -79,14 +88,14 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
         raise Unproven("what was found hangs on all of them")
     rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
     left = after = None
-    if rest or (replay and findings):
+    if rest or (replay and (findings or found.launch.program.arrivals)):
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)
         if any(f.code in _SEEN_BY_ALL for f in of_all):
             raise Unproven("what was found hangs on all of them")
         findings = [*(f for f in of_all if f.code in _OF_DATA), *findings]
-        if replay and findings:
-            findings = Judge(dispatch.run, left, after).judge(findings)
+        if replay:
+            findings = _judged(dispatch, probes, left, after, findings)
     if "redundant" in probes:
         findings += find_redundant(partial(dispatch.run, chosen=found.representatives), found.launch)
     return Measured(found.launch, found.outcome, findings, _coverage(found), left)

@@ -36,6 +36,7 @@ CLASSES = (
     Class("out-of-bounds policy", "other policies", reruns.decides("out-of-bounds", ALL), DIGEST),
     Class("tail mask", "the kernel, with a dim a multiple of 64 or 256", shapes.tail, TRUTH),
     Class("race", "other orders of invocations", reruns.decides("race", MOST), DIGEST),
+    Class("order of atomics", "other orders of invocations", reruns.decides("atomic-order", MOST), DIGEST),
     Class("uninitialised memory", "NaNs in workgroup memory", reruns.unwritten_memory, DIGEST),
     Class("race", "the GPU, twice", adapters.unsteady),
     Class("uninitialised memory", "the GPU, with a text that zeroes workgroup memory", adapters.not_zeroed),
@@ -58,6 +59,7 @@ CLASSES = (
     Class("wrong factor", "nothing, the elements are proportional", layouts.wrong_factor),
     Class("wrong kernel", "the other references", terms.wrong_kernel, TRUTH),
     Class("race", "other orders of invocations", reruns.decides("race", 0), DIGEST),
+    Class("order of atomics", "other orders of invocations", reruns.decides("atomic-order", 0), DIGEST),
     Class("out-of-bounds policy", "other policies", reruns.decides("out-of-bounds", 0), DIGEST),
     Class("unwritten output", "nothing, it holds what was there before", shapes.unwritten),
     Class("number out of range", "nothing, it is a finding", reruns.finding("not-finite"), DIGEST),
@@ -65,6 +67,7 @@ CLASSES = (
 
 # The class of a finding that is held against a kernel, by its code; others are a class of their own.
 OF_FINDINGS = {
+    "atomic-order": "order of atomics",
     "uninit": "uninitialised memory",
     "out-of-bounds": "out-of-bounds policy",
     "not-finite": "number out of range",

@@ -37,6 +37,7 @@ def finding(code: str) -> Callable[[Mismatch], str | None]:
 # What is left open where a finding has such a code: in words, and as options of `sim.simulate`.
 OPEN: dict[str, dict[str, dict[str, Any]]] = {
     "race": {f"run {order}": {"schedule": order} for order in ORDERS},
+    "atomic-order": {f"run {order}": {"schedule": order} for order in ("mirrored", *ORDERS)},
     "out-of-bounds": {f"with what is out of bounds {POLICIES[p]}": {"out_of_bounds": p} for p in POLICIES},
 }
 

@@ -65,8 +65,9 @@ def _is_comment(text: str) -> bool:
 
 
 def _lines(finding: Finding, source: Source) -> set[int]:
-    """The lines that a finding is about: its own, and for a race both places."""
-    spans = [finding.span, *(note.span for note in finding.notes)] if finding.code == "race" else [finding.span]
+    """The lines that a finding is about: its own, and all the places of what takes more than one."""
+    several = finding.code in ("race", "atomic-order")
+    spans = [finding.span, *(note.span for note in finding.notes if several)]
     return {source.line_index(span.start) for span in spans if span is not None and span.source is source}
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..bindings.bound import Key
 from ..wgsl.diagnostics import Diagnostic, Note
 from ..wgsl.source import Span
 
 # Every kind of finding, and the probe that looks for it (None: every run does).
 CODES = {
     "race": "races",
+    "atomic-order": "races",
     "redundant-barrier": "redundant",
     "uninit": "uninit",
     "out-of-bounds": "bounds",
@@ -27,7 +29,7 @@ class Finding:
     """`code`: one of `CODES`, or allow, of a comment that silences nothing. `lanes` are local invocation indices.
 
     `count`: how often it happened in all; the rest describes the first time. `epoch`: barriers passed before.
-    `verdict`, of what may or may not matter: see `replay`.
+    `verdict`, of what may or may not matter: see `replay`. `outputs`, of atomic-order: which hang on the order.
     """
 
     code: str
@@ -41,6 +43,7 @@ class Finding:
     notes: tuple[Note, ...] = ()
     hint: str | None = None
     verdict: str | None = None
+    outputs: tuple[Key, ...] = ()
 
     @property
     def spans(self) -> tuple[tuple[str, Span], ...]:

@@ -27,7 +27,7 @@ from ..wgsl.diagnostics import fail
 from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
 from .pieces import Desk, Outcome, in_pieces, in_threads, total
-from .schedules import LOCKSTEP, Schedule
+from .schedules import LOCKSTEP, MIRRORED, Schedule
 from .tracing import Trace
 from .watching import Shadow, Watching
 
@@ -189,13 +189,24 @@ class Launch:
         counts = zip(accesses, outcome.bounds[:, at.OUTSIDE], strict=False)
         return self.how.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)
 
+    @property
+    def _exchanges(self) -> bool:
+        """Whether subgroups exchange values, so that their invocations stay side by side."""
+        return any(site.kind == "subgroup" for site in self.program.sites)
+
+    def _places_taken(self, size: int) -> NDArray[np.int64]:
+        """Which invocation of a strand each of its lanes is."""
+        lanes, group = np.arange(size), self.device.subgroup_size if self._exchanges else 1
+        if self.how.schedule != MIRRORED or size % group:
+            return lanes
+        return lanes.reshape(-1, group)[::-1].reshape(-1)
+
     def _strand_lanes(self) -> int:
         """Invocations that go in step from barrier to barrier."""
-        exchange = any(site.kind == "subgroup" for site in self.program.sites)
         match self.how.schedule.alone:
             case "workgroup":
                 return self._lanes
-            case "invocation" if not exchange:
+            case "invocation" if not self._exchanges:
                 return 1
             case _:
                 return min(self._lanes, self.device.subgroup_size)
@@ -270,7 +281,7 @@ class Launch:
         for bits, row in self.program.constants.items():
             registers[row] = bits
         size = min(self._strand, self._lanes - strand * self._strand)
-        lane = strand * self._strand + np.arange(self._width) % size
+        lane = strand * self._strand + self._places_taken(size)[np.arange(self._width) % size]
         x, y, _ = self.program.workgroup_size
         subgroup = self.device.subgroup_size
         workgroup = np.arange(self._width) // size

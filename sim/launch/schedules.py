@@ -1,8 +1,10 @@
 """Orders in which a workgroup's invocations may run: all are allowed, and a kernel without races does not notice.
 
-`lockstep`: all invocations do each operation together. `subgroup-serial`: one subgroup after the other runs to the next
-barrier. `reversed` and `random(seed)`: invocation by invocation (subgroup by subgroup where they exchange values), from
-the last to the first or in a drawn order, anew between any two barriers; and so the workgroups.
+`lockstep`: all invocations do each operation together, atomic ones from the first to the last. `mirrored`: the same
+from the last to the first, and so the workgroups (where subgroups exchange values, subgroup by subgroup).
+`subgroup-serial`: one subgroup after the other runs to the next barrier. `reversed` and `random(seed)`: invocation by
+invocation (subgroup by subgroup where they exchange values), from the last to the first or in a drawn order, anew
+between any two barriers; and so the workgroups.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Schedule:
 
 
 LOCKSTEP = Schedule("lockstep")
-_FIXED = (LOCKSTEP, Schedule("subgroup-serial", "subgroup"), Schedule("reversed", "invocation", at.BACKWARD))
+MIRRORED = Schedule("mirrored", seed=at.BACKWARD)
+REVERSED = Schedule("reversed", "invocation", at.BACKWARD)
+_FIXED = (LOCKSTEP, MIRRORED, Schedule("subgroup-serial", "subgroup"), REVERSED)
 
 
 def schedule(name: str) -> Schedule:

@@ -11,6 +11,7 @@ import numpy as np
 from ..wgsl import types as t
 from ..wgsl.records import frozen
 from ..wgsl.typed import Pipeline
+from .arrivals import find_arrivals
 from .checked import join_checks
 from .code import allocate
 from .contract import combine, contract
@@ -208,6 +209,7 @@ def _finish(
         dict(pipeline.store_types),
         lowered.points,
         emitter.margins,
+        find_arrivals(lowered, uses),
     )
 
 

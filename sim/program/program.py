@@ -59,3 +59,4 @@ class Program:
     types: dict[Variable, t.Type]  # store types, with what overrides decide
     points: list[Point]  # what is traced
     margins: int  # comparisons that are watched
+    arrivals: list[int]  # sites of atomic operations at which the order of invocations may show

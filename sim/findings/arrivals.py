@@ -1,0 +1,50 @@
+"""Outputs that hang on which invocation comes first at an atomic operation: the dispatch run in another order tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..bindings.bound import Key
+from ..launch.launch import Launch
+from ..launch.pieces import Outcome
+from ..launch.schedules import MIRRORED, REVERSED
+from ..program.sites import Site
+from ..wgsl.diagnostics import Note
+from .finding import Finding
+from .replay import Runner, difference
+
+_FEW = 1 << 12  # invocations that are run one by one as well, which takes far longer than in step
+
+
+def find_arrivals(run: Runner, launch: Launch, outcome: Outcome, others: Iterable[Finding]) -> list[Finding]:
+    """One finding for a dispatch, at the most telling operation. `launch` has run to its end; `others` were found
+    there: where a race decides what outputs hold, nothing can be said of the order of atomics."""
+    sites = [launch.program.sites[number] for number in launch.program.arrivals]
+    if not sites or any(each.code == "race" and each.verdict != "same-value" for each in others):
+        return []
+    for order in (MIRRORED, REVERSED) if launch.invocations <= _FEW else (MIRRORED,):
+        again, after = run(frozenset(), budget=launch.how.budget, schedule=order)
+        before, now = launch.outputs(), again.outputs()
+        changes = {name: changed for name in before if (changed := difference(str(name), before[name], now[name]))}
+        if changes and after.finished == outcome.finished:
+            return [_finding(sites, launch, {name: f"run {order.name}, {changes[name]}" for name in changes})]
+    return []
+
+
+def _finding(sites: list[Site], launch: Launch, changes: dict[Key, str]) -> Finding:
+    """`changes`: what another order makes of outputs, in words."""
+    first, *more = sites
+    holds = " and ".join([", ".join(map(str, list(changes)[:-1]))] * (len(changes) > 1) + [str(list(changes)[-1])])
+    return Finding(
+        "atomic-order",
+        "warning",
+        f"what {holds} hold{'s'[: len(changes) == 1]} hangs on which invocation comes first at this {first.name}",
+        first.span,
+        1,
+        launch.workgroup(0),
+        (),
+        notes=(*(Note(f"or at this {site.name}", site.span) for site in more), *map(Note, changes.values())),
+        hint="a GPU may take another order each time; where any will do, allow(atomic-order) says so",
+        verdict="harmful",
+        outputs=tuple(changes),
+    )

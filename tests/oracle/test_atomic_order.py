@@ -1,0 +1,96 @@
+"""Outputs that hang on who comes first at an atomic operation are no mismatch with a GPU, and are told of."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oracle import audit as room
+from oracle.audit import Audit, Options, audit
+from oracle.kernels.manifest import Case, load
+
+SHADER = """\
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> count: atomic<u32>;
+@group(0) @binding(2) var<storage, read_write> odd: array<u32>;
+@compute @workgroup_size(64)
+fn compact(@builtin(global_invocation_id) id: vec3<u32>) {
+    if x[id.x] % 2u == 1u {
+        odd[atomicAdd(&count, 1u)] = x[id.x];
+    }
+}
+"""
+MANIFEST = """\
+[kernel]
+source = "compact.wgsl"
+dispatch = [4]
+{reference}
+
+[bind]
+x = {{ dtype = "u32", shape = [256], init = "arange" }}
+count = {{ dtype = "u32", shape = [1], init = "zeros" }}
+odd = {{ dtype = "u32", shape = [256], init = "zeros" }}
+
+[expect]
+allow = [{allowed}]
+"""
+
+
+@pytest.fixture
+def case(tmp_path):
+    def make(allowed="", reference="") -> Case:
+        (tmp_path / "compact.wgsl").write_text(SHADER)
+        (tmp_path / "r.py").write_text(
+            "import numpy as np\n"
+            "def backwards(arrays, dims):\n"
+            "    return {'odd': np.append(np.arange(255, 0, -2), np.zeros(128)).astype('u4')}\n"
+        )
+        (tmp_path / "compact.toml").write_text(MANIFEST.format(allowed=allowed, reference=reference))
+        kernel = load(tmp_path / "compact.toml")
+        return kernel.case(kernel.shapes[0])
+
+    return make
+
+
+@pytest.fixture
+def another_order(monkeypatch):
+    """A GPU on which the odd numbers come backwards."""
+    run = room.run_on_gpu
+
+    def backwards(*arguments, **options):
+        done = run(*arguments, **options)
+        outputs = dict(done.outputs)
+        outputs["odd"] = np.append(np.sort(done.outputs["odd"][:128])[::-1], done.outputs["odd"][128:])
+        return replace(done, outputs=outputs)
+
+    monkeypatch.setattr(room, "run_on_gpu", backwards)
+
+
+def told(result: Audit) -> list[str]:
+    return [check.finding.code for check in result.findings]
+
+
+@pytest.mark.usefixtures("adapter", "another_order")
+@pytest.mark.parametrize("allowed", ["", '"atomic-order"'])
+def test_another_order_is_no_mismatch(case, allowed):
+    result = audit(case(allowed), Options())
+    assert told(result) == ["atomic-order"]
+    assert [(check.output, check.ok) for check in result.outputs] == [("count", True)]
+    assert any(note.startswith("odd is not held against wgpu") for note in result.notes)
+    assert result.ok == bool(allowed)
+
+
+@pytest.mark.usefixtures("adapter", "another_order")
+def test_what_hangs_on_no_order_is_held_against_the_gpu(case, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.SHADER", SHADER.replace("odd[atomicAdd(&count, 1u)]", "odd[id.x / 2u]"))
+    result = audit(case(), Options())
+    assert told(result) == []
+    assert [check.output for check in result.outputs if not check.ok] == ["odd"]
+
+
+def test_a_mismatch_with_a_reference_is_named(case):
+    result = audit(case(reference='reference = "r.py:backwards"'), Options(gpu=False))
+    (check,) = result.outputs
+    assert check.likely is not None
+    assert check.likely.name == "order of atomics"
+    assert "run mirrored, all 256 elements agree" in check.likely.evidence
