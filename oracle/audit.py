@@ -42,6 +42,7 @@ Say = Callable[[str], None]
 Truth = dict[str, references.Expected]
 
 EVERYTHING = ("all", "touched", "redundant")  # probes
+ENDLESS = "not compared with wgpu: a loop does not end, which may hang a GPU"
 _ON_GPU = "wgpu on "
 SOON = 1.0  # seconds; who waits longer is told how far it is
 
@@ -200,6 +201,9 @@ def _audited(case: Case, options: Options, say: Say) -> Audit:
         checks += [_against_reference(case, truth, name, run, run, "") for name in truth]
     else:
         notes.append("no reference to compare with: the manifest names none")
+    if options.gpu and endless(run):
+        notes.append(ENDLESS)
+        options = replace(options, gpu=False)
     adapters = _adapters(options, notes) if options.gpu else {}
     for name in adapters:
         checks += _against_gpu(case, run, truth, options.device, name, say, seconds, notes)
@@ -246,6 +250,11 @@ def simulate(
         workgroups=workgroups,
         progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
     )
+
+
+def endless(run: Any) -> bool:
+    """Whether a loop used up its budget."""
+    return any(finding.code == "endless-loop" for finding in (*run.findings, *run.silenced))
 
 
 def side_by_side(

@@ -10,7 +10,7 @@ from dataclasses import field
 
 from sim.wgsl.records import frozen
 
-from .audit import OutputCheck, Say, expected_outputs, gpu_checks, run_on_gpu, simulate, timed
+from .audit import OutputCheck, Say, endless, expected_outputs, gpu_checks, run_on_gpu, simulate, timed
 from .errors import Lacking, TooLarge, UsageError
 from .gpu import FALLBACK, AdapterInfo, require_adapter
 from .kernels.manifest import Case
@@ -61,13 +61,15 @@ def diff(case: Case, adapter: str | None, options: Options, say: Say = lambda st
     info = require_adapter(adapter)
     profile = options.device or info.profile or FALLBACK
     seconds: dict[str, float] = {}
+    run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
+    if endless(run):
+        return Diff(case, profile, info, not_run="a loop does not end, which may hang a GPU")
     say(f"running on {info.name}")
     try:
         on_gpu = timed(seconds, f"wgpu on {info.name}", lambda: run_on_gpu(case, adapter))
     except (Lacking, TooLarge) as error:
         return Diff(case, profile, info, not_run=str(error))
     seconds.update(on_gpu.clocked)
-    run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     truth = timed(seconds, "reference", lambda: expected_outputs(case)) if case.kernel.free else {}
     outputs = tuple(gpu_checks(case, run, on_gpu, truth, options.worst, adapter))
     counted, reason = None, None

@@ -22,7 +22,7 @@ from .findings.explain import explain
 from .findings.finding import Finding
 from .instructions import Instructions, count_instructions
 from .launch import schedules
-from .launch.launch import POLICIES, How, Launch, take
+from .launch.launch import BUDGET, POLICIES, How, Launch, take
 from .launch.tracing import Trace, TraceRow
 from .launch.tracing import rows as trace_rows
 from .machine.opcodes import opcode_names
@@ -41,7 +41,6 @@ PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "
 _ASKED_FOR = frozenset(("touched", "redundant"))  # not in "all": they take more time, and few need them
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
 _COUNTERS = frozenset(("lanes", "banks", "sectors", "barriers", "flops"))  # "counters": what finds nothing
-BUDGET = 1 << 32
 _MOST_INVOCATIONS = 1 << 32  # global_invocation_index counts them in a u32
 
 
@@ -184,8 +183,8 @@ def simulate(
     `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.
     `out_of_bounds`: what an access past the end of an array does: clamp, zero, wrap. A texel that is not there is the
     device's affair (`Device.texel_outside`).
-    `budget`: backward jumps that a batch of workgroups may take. `trace`: a variable whose values are noted in one more
-    run, see `Trace`. `progress(done, of)` is told of workgroups.
+    `budget`: how often a batch of workgroups may go round loops before the run is stopped. `trace`: a variable whose
+    values are noted in one more run, see `Trace`. `progress(done, of)` is told of workgroups.
     `workgroups`: "all"; "classes": one of each class that provably does the same, which gives the same counters and
     findings sooner (all, where there is no proof, see `Run.coverage`); "check": both, and whether they are the same; or
     how many to run as a sample.

@@ -22,7 +22,6 @@ from ..kernels.manifest import Case
 from ..references import Expected, Reference
 from .patience import Patience
 
-BUDGET = 1 << 24  # backward jumps of a batch of workgroups: a change may make a loop endless
 MOST = 0.9  # share of the wrong elements that an explanation is to cover: others may be wrong for what comes of it
 WATCHED = ("races", "uninit", "bounds", "nan")
 
@@ -116,10 +115,10 @@ class Mismatch:
         import sim
 
         self.patience.check()
-        usual = {"probes": "none", "replay": False, "device": self.run.device, "budget": BUDGET}
+        usual = {"probes": "none", "replay": False, "device": self.run.device}
         usual["progress"] = self.patience.check
         launch = (case or self.case).launch
-        return sim.simulate(module or self.run.pipeline.module, **{**launch, **usual, **options})
+        return sim.simulate(module or self.run.pipeline.module, **{**usual, **launch, **options})
 
     def values(self, **changes: Any) -> np.ndarray:
         """The output of another run, see `again`."""

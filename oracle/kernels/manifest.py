@@ -50,7 +50,8 @@ Expression = str | int
 COSTS = ("quick", "heavy")
 GOLDEN = (False, True, "outputs")
 KERNEL_KEYS = (
-    "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess"
+    "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess",
+    "budget",
 )  # fmt: skip
 BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampler", "seed", "of", "levels")
 SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's contents
@@ -141,6 +142,7 @@ class Kernel:
     defines: dict[str, Any] = field(default_factory=dict)
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
+    budget: int | None = None  # turns of loops, as `sim.simulate` takes it
     rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against the reference
     gpu_rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against a GPU, where it is not `exact`
     counters: dict[str, Expression] = field(default_factory=dict)
@@ -205,8 +207,9 @@ class Case:
     @property
     def launch(self) -> dict[str, Any]:
         """What `sim.simulate` is to be told of the case, beside the shader."""
-        entry, overrides = self.kernel.entry, self.overrides
-        return {"entry": entry, "grid": self.grid, "bindings": self.bindings, "overrides": overrides}
+        kernel = self.kernel
+        launch = {"entry": kernel.entry, "grid": self.grid, "bindings": self.bindings, "overrides": self.overrides}
+        return launch if kernel.budget is None else {**launch, "budget": kernel.budget}
 
     def with_arrays(self, arrays: Mapping[str, Any]) -> Case:
         """The case with some arrays replaced, by the manifest's names."""
@@ -280,6 +283,7 @@ def _kernel(top: Table) -> Kernel:
         _check_names(expect, [expression], dims, name)
     overrides = table.take("overrides", dict, of=(int, float, bool, str), default={})
     _check_names(table, overrides.values(), dims, "overrides")
+    budget = table.take("budget", int, default=None)
     folders = table.take("include_dirs", list, of=(str,), default=[])
     kernel = Kernel(
         path=path,
@@ -295,6 +299,7 @@ def _kernel(top: Table) -> Kernel:
         defines=table.take("defines", dict, of=(str, int, float, bool), default={}),
         include_dirs=tuple(_folder(table, path.parent / d) for d in folders),
         preprocess=table.take("preprocess", str, default=None),
+        budget=None if budget is None else _whole(table, "budget", "budget", budget),
         rules=rules,
         gpu_rules=gpu_rules,
         counters=counters,

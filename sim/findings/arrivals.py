@@ -13,14 +13,16 @@ from ..wgsl.diagnostics import Note
 from .finding import Finding
 from .replay import Runner, difference
 
+_HARMLESS = ("same-value", "unseen")
 _FEW = 1 << 12  # invocations that are run one by one as well, which takes far longer than in step
 
 
 def find_arrivals(run: Runner, launch: Launch, outcome: Outcome, others: Iterable[Finding]) -> list[Finding]:
     """One finding for a dispatch, at the most telling operation. `launch` has run to its end; `others` were found
-    there: where a race decides what outputs hold, nothing can be said of the order of atomics."""
+    there: where races or accesses out of bounds decide what outputs hold, the order of atomics is not to blame."""
     sites = [launch.program.sites[number] for number in launch.program.arrivals]
-    if not sites or any(each.code == "race" and each.verdict != "same-value" for each in others):
+    decided = any(each.code in ("race", "out-of-bounds") and each.verdict not in _HARMLESS for each in others)
+    if not sites or decided:
         return []
     for order in (MIRRORED, REVERSED) if launch.invocations <= _FEW else (MIRRORED,):
         again, after = run(frozenset(), budget=launch.how.budget, schedule=order)

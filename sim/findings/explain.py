@@ -109,12 +109,14 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
             findings[kind, place] = Finding(
                 "endless-loop",
                 "error",
-                "this loop was still running when the budget of jumps was spent; the run was stopped",
+                f"this loop was still running when its workgroup had gone round loops {launch.how.budget:,} times; "
+                "the run was stopped",
                 program.loops[place],
                 int(row[at.TIMES]),
                 workgroup,
                 (),
                 int(row[at.EPOCH]),
+                hint="where it is to end later, `budget` gives it more turns, in a manifest's [kernel] too",
             )
     return list(findings.values())
 

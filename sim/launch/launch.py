@@ -33,6 +33,7 @@ from .watching import Shadow, Watching
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 THREADS = "BANKSHOT_THREADS"
+BUDGET = 1 << 24  # turns of loops: seconds, where loops of kernels that end take thousands
 _NEVER = NOWHERE - 1  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
 _LINE = 64  # bytes
@@ -50,7 +51,7 @@ class How:
     """
 
     policy: str = "clamp"
-    budget: int = 1 << 32
+    budget: int = BUDGET
     schedule: Schedule = LOCKSTEP
     filling: int = 0
     ignored: Site | None = None

@@ -1,0 +1,56 @@
+"""Kernels whose loops do not end: they are stopped, told of, and kept away from GPUs."""
+
+import pytest
+from click.testing import CliRunner
+
+from oracle import audit, diff
+from oracle.cli import main
+from tests.scaling import PARAMS, SHADER, manifest
+
+TURNS = SHADER.replace("    if id.x", "    for (var i = 0u; i < 1000u; i++) { if x[0] == 1e9 { break; } }\n    if id.x")
+ENDLESS = TURNS.replace("i < 1000u; i++", "i < 1000u;")
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError("this was to be kept away from the GPU")
+
+    monkeypatch.setattr(audit, "run_on_gpu", refuse)
+    monkeypatch.setattr(diff, "run_on_gpu", refuse)
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def judge(verb, text, budget=""):
+        (tmp_path / "scale.wgsl").write_text(text)
+        (tmp_path / "scale.toml").write_text(manifest(PARAMS, kernel=budget))
+        return CliRunner().invoke(main, [verb, "scale.toml"])
+
+    return judge
+
+
+@pytest.mark.usefixtures("adapter", "no_gpu")
+@pytest.mark.parametrize("verb", ["audit", "diff"])
+def test_an_endless_kernel_is_not_run_on_a_gpu(judged, verb):
+    result = judged(verb, ENDLESS)
+    assert result.exit_code == 1, result.output
+    assert "a loop does not end, which may hang a GPU" in result.output
+
+
+def test_an_endless_loop_is_told_of_with_its_line(judged):
+    result = judged("run", ENDLESS)
+    assert result.exit_code == 1, result.output
+    assert "scale.wgsl:7:5: error: this loop was still running" in result.output
+    assert "gone round loops 16,777,216 times" in result.output
+
+
+def test_a_manifest_says_how_many_turns_there_are(judged):
+    assert judged("run", TURNS).exit_code == 0
+    assert judged("run", TURNS, "budget = 1000").exit_code == 0
+    result = judged("run", TURNS, "budget = 999")
+    assert result.exit_code == 1
+    assert "gone round loops 999 times" in result.output
+    assert "`budget` is to be a whole number above 0, not -1" in judged("run", TURNS, "budget = -1").output
