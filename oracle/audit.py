@@ -21,6 +21,7 @@ import numpy as np
 from sim.models import Exceeded, check_dispatch
 from sim.models.device import near_miss
 from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.pipeline import GRANTED
 from sim.wgsl.records import frozen
 
 from . import gpu, references
@@ -282,7 +283,7 @@ def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | No
     """The case's text, as the front end preprocessed it, through wgpu; or another `text` with the same bindings."""
     module = check_module(case.kernel)
     kernel = case.kernel
-    pipeline = module.pipeline(kernel.entry, case.overrides)
+    pipeline = module.pipeline(kernel.entry, case.overrides, GRANTED)
     return gpu.run(
         text or module.source.text,
         pipeline.entry.name,
@@ -399,7 +400,7 @@ def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:
     """Have drivers compile what `run_on_gpu` is to run, while other things are done."""
     with suppress(WgslError):  # the simulator says so, too
         module = check_module(case.kernel)
-        entry = module.pipeline(case.kernel.entry, case.overrides).entry
+        entry = module.pipeline(case.kernel.entry, case.overrides, GRANTED).entry
         return gpu.prepare(module, entry.name, overrides=case.overrides, adapter=adapter)
     return None
 

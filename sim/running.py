@@ -31,6 +31,7 @@ from .models import Device, check_dispatch, get
 from .program.program import Program
 from .traffic import Traffic, traffic
 from .wgsl.diagnostics import fail
+from .wgsl.pipeline import GRANTED
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
 
@@ -194,7 +195,7 @@ def simulate(
     names = _probes(probes)
     order = schedules.schedule(schedule)
     _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
-    pipeline = module.pipeline(entry, dict(overrides or {}))
+    pipeline = module.pipeline(entry, dict(overrides or {}), GRANTED)
     profile = sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
     how = How(policy=out_of_bounds, budget=budget, chosen=_chosen(workgroups, size))

@@ -18,6 +18,7 @@ import numpy as np
 from sim.wgsl import typed
 from sim.wgsl import types as t
 from sim.wgsl.diagnostics import Crash, WgslError
+from sim.wgsl.pipeline import GRANTED
 from sim.wgsl.records import frozen
 from sim.wgsl.typed import Module
 
@@ -199,7 +200,7 @@ class _Entry:
 
     @property
     def pipeline(self) -> typed.Pipeline:
-        return self.module.pipeline(self.name, self.overrides)
+        return self.module.pipeline(self.name, self.overrides, GRANTED)
 
     @property
     def text(self) -> str:

@@ -130,7 +130,7 @@ def offers() -> list[Offer]:
 
 
 def _offer(info: AdapterInfo, adapter: Any) -> Offer:
-    limits = {n: adapter.limits[_dashed(n)] for n in DEFAULT_LIMITS if _dashed(n) in adapter.limits}
+    limits = {n: adapter.limits[dashed(n)] for n in DEFAULT_LIMITS if dashed(n) in adapter.limits}
     sizes = (adapter.info["stackgroup_min_size"], adapter.info["stackgroup_max_size"])  # as wgpu-py spells it
     return Offer(info, tuple(_features(adapter)), sizes, limits)
 
@@ -219,10 +219,10 @@ def device_of(wanted: str | None) -> tuple[AdapterInfo, Any]:
 def modest_device(wanted: str | None) -> Any:
     """A device with no features and WebGPU's default limits."""
     adapter = _choose(wanted)[1]
-    limits = {_dashed(name): most for name, most in DEFAULT_LIMITS.items()}
+    limits = {dashed(name): most for name, most in DEFAULT_LIMITS.items()}
     return adapter.request_device_sync(required_limits={n: most for n, most in limits.items() if n in adapter.limits})
 
 
-def _dashed(name: str) -> str:
+def dashed(name: str) -> str:
     """wgpu-py's name of a limit."""
     return re.sub("[A-Z]", lambda c: f"-{c[0].lower()}", name)

@@ -14,16 +14,18 @@ from functools import cache, lru_cache
 from threading import RLock, Thread
 from typing import Any
 
-from sim.models import DEFAULT_LIMITS
+from sim.models import DEFAULT_LIMITS, check_dispatch
 from sim.wgsl import types as t
+from sim.wgsl.diagnostics import WgslError
+from sim.wgsl.pipeline import GRANTED
 from sim.wgsl.portability import FATAL, notes
 from sim.wgsl.records import frozen
-from sim.wgsl.typed import Module
+from sim.wgsl.typed import Module, Pipeline
 
 from ..directives import without_directives
-from ..errors import GpuError, Lacking, UsageError
+from ..errors import GpuError, Lacking, TooLarge, UsageError
 from ..kernels.reflect import entry_point
-from .library import TIMESTAMPS, AdapterInfo, device_of, library, modest_device, parse_adapters, tick
+from .library import TIMESTAMPS, AdapterInfo, dashed, device_of, library, modest_device, parse_adapters, tick
 from .resources import Data, Resource, Slot, make
 
 Key = str | tuple[int, int]
@@ -70,7 +72,7 @@ def run(
 
     `slots` are the shader's declarations, `module` the checked text; what is left out, the simulator's front end makes.
     Raises `GpuError` where wgpu refuses, `Lacking` where the adapter lacks what the shader enables, `TooLarge` where a
-    binding is, `NoAdapter` where there is nothing to run on, `UsageError` on data that does not fit the slots.
+    binding or workgroup is, `NoAdapter` where there is nothing to run on, `UsageError` on data that does not fit.
     """
     if slots is None:
         slots = read_slots(wgsl, entry) if module is None else slots_of(entry_point(module, entry))
@@ -79,6 +81,10 @@ def run(
         info, device = device_of(adapter)
         wgpu = library()
         _refuse(wgsl, module, info, device)
+        if module is not None:
+            with suppress(WgslError):  # wgpu has its own words for it
+                fixed: dict[str | int, Any] = dict(overrides or {})
+                _refuse_size(module.pipeline(entry, fixed, GRANTED), grid, info, device)
         try:
             return _run(device, info, for_wgpu(wgsl), entry, grid, contents, overrides, repeats)
         except wgpu.GPUError as error:
@@ -178,6 +184,13 @@ def _refuse(wgsl: str, module: Module | None, info: AdapterInfo, device: Any) ->
             raise Lacking(f"the shader enables {enabled}, and {info.name} has no {NEEDS[enabled]}")
     for note in fatal:
         raise GpuError(f"wgpu {info.wgpu} would not survive this shader:\n{note.render()}")
+
+
+def _refuse_size(pipeline: Pipeline, grid: Sequence[int], info: AdapterInfo, device: Any) -> None:
+    """Nor is a workgroup larger than the adapter has them."""
+    limits = {name: device.limits.get(dashed(name), least) for name, least in DEFAULT_LIMITS.items()}
+    for beyond in check_dispatch(grid, pipeline.workgroup_size, pipeline.workgroup_bytes, limits=limits):
+        raise TooLarge(f"{beyond} on {info.name}")
 
 
 def _match(slots: Sequence[Slot], bindings: Mapping[Any, Data]) -> list[tuple[Slot, Key, Data]]:

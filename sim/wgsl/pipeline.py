@@ -26,6 +26,13 @@ LIMITS: Mapping[str, int] = {
     "maxComputeWorkgroupStorageSize": 16384,
 }
 
+# And the sizes of workgroups that nearly all GPUs grant a host that asks.
+GRANTED: Mapping[str, int] = {
+    "maxComputeInvocationsPerWorkgroup": 1024,
+    "maxComputeWorkgroupSizeX": 1024,
+    "maxComputeWorkgroupSizeY": 1024,
+}
+
 WORKGROUP_ALIGNMENT = 16  # WebGPU: each workgroup variable counts rounded up to 16 bytes
 
 

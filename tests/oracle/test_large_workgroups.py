@@ -1,0 +1,84 @@
+"""Workgroups beyond the 256 invocations that WebGPU grants unasked: they run, and reports say that they are to be asked
+for."""
+
+import numpy as np
+import pytest
+
+import sim
+from oracle.audit import Options, audit
+from oracle.gpu import library, running
+from oracle.kernels.manifest import load
+
+REVERSE = """
+var<workgroup> t: array<u32, LANES>;
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(LANES)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) group: vec3u) {
+    t[i] = i;
+    workgroupBarrier();
+    y[group.x * LANES + i] = t[LANES - 1 - i];
+}
+"""
+MANIFEST = """
+[kernel]
+source = "reverse.wgsl"
+dispatch = [3]
+[bind.y]
+dtype = "u32"
+shape = [3072]
+init = "zeros"
+"""
+
+
+@pytest.mark.parametrize("lanes", [257, 512, 1000, 1024])
+def test_they_run_and_are_watched(lanes):
+    text = REVERSE.replace("LANES", str(lanes))
+    done = sim.simulate(text, grid=3, bindings={"y": np.zeros(3 * lanes, np.uint32)})
+    assert (done.outputs["y"] == np.tile(np.arange(lanes)[::-1], 3)).all()
+    assert done.findings == []
+    torn = text.replace("workgroupBarrier();", "")
+    found = sim.simulate(torn, grid=3, bindings={"y": np.zeros(3 * lanes, np.uint32)}).findings
+    assert [f.code for f in found] == ["race"]
+    assert found[0].lanes == (lanes - 1, 0)
+
+
+@pytest.mark.parametrize("size", ["1025", "2, 1024", "1, 1, 65"])
+def test_larger_ones_are_refused(size):
+    text = REVERSE.replace("@workgroup_size(LANES)", f"@workgroup_size({size})").replace("LANES", "1024")
+    with pytest.raises(sim.WgslError, match=r"limit of (1024|64)"):
+        sim.simulate(text, grid=1, bindings={"y": np.zeros(3072, np.uint32)})
+
+
+@pytest.fixture
+def case(tmp_path):
+    (tmp_path / "reverse.wgsl").write_text(REVERSE.replace("LANES", "1024"))
+    (tmp_path / "reverse.toml").write_text(MANIFEST)
+    kernel = load(tmp_path / "reverse.toml")
+    return kernel.case(kernel.shapes[0])
+
+
+def test_an_audit_says_that_they_are_to_be_asked_for(case):
+    result = audit(case, Options(gpu=False))
+    asked = {str(check.exceeded) for check in result.limits}
+    assert "invocations per workgroup: 1,024 is over maxComputeInvocationsPerWorkgroup, which is 256" in asked
+    assert result.ok
+
+
+@pytest.mark.usefixtures("adapter")
+def test_a_gpu_that_grants_them_is_compared_with(case):
+    _, device = running.device_of(None)
+    if device.limits["max-compute-invocations-per-workgroup"] < 1024:
+        pytest.skip("the adapter has no workgroups of 1,024")
+    result = audit(case, Options())
+    assert [(check.output, check.ok) for check in result.outputs] == [("y", True)]
+
+
+@pytest.mark.usefixtures("adapter")
+def test_a_gpu_that_does_not_is_left_out(case, monkeypatch):
+    info, _ = running.device_of(None)
+    monkeypatch.setattr(running, "device_of", lambda name: (info, library.modest_device(name)))
+    result = audit(case, Options())
+    assert result.outputs == ()
+    words = "not compared with wgpu: invocations per workgroup: 1,024 is over maxComputeInvocationsPerWorkgroup"
+    assert any(note.startswith(words) for note in result.notes)
+    assert result.ok
