@@ -8,7 +8,7 @@ PY := .venv/bin/python
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
 
-audit-all: $(READY) ## in the heavy shapes too, a row for each: five minutes
+audit-all: $(READY) ## in the heavy shapes too, a row for each: minutes
 	.venv/bin/bankshot audit shaders --sweep --format table
 
 claims: $(READY) ## decide by running what the documents say, and write docs/claims.md

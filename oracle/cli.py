@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from .devices import parse_devices
 from .errors import UsageError
 from .kernels import inputs
 from .kernels.cases import Plan, Request, plans
-from .progress import meter
+from .progress import Meter, meter
 
 CLEAN, FOUND, WRONG_USE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
@@ -252,7 +253,9 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
         "run",
         work,
         as_json,
-        compute=lambda case, plan, say: [room.run(case, devices, probes, targets, say, watched, timed, chosen)],
+        results=_of_each(
+            work, lambda case, say: [room.run(case, devices, probes, targets, say, watched, timed, chosen)]
+        ),
         show=show_run,
         entry=run_entry,
     )
@@ -289,18 +292,21 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
 )
 @click.option("--sarif", type=click.Path(path_type=Path, dir_okay=False), help="Write a SARIF 2.1.0 log to this file.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write one page, too.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="Processes that share the cases; left out, one for each processor once an audit takes seconds.",
+)
 @JSON
 def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, sweep: bool, listing: str,
-          update_golden: bool, form: str, sarif: Path | None, html: Path | None,
+          update_golden: bool, form: str, sarif: Path | None, html: Path | None, jobs: int | None,
           sample: int | None, check_classes: bool, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
     from . import audit as room
+    from .dealing import Audits, in_turn
     from .goldens import files as golden_files
-    from .reports import ci as report_ci
-    from .reports.json import audit_entry
-    from .reports.remarks import entry_of
-    from .reports.rows import Rows
-    from .reports.text import show_audit
+    from .reports.audited import Reports, Wanted
+    from .reports.text import console
 
     first, *also = parse_devices(device)
     if update_golden:
@@ -311,49 +317,19 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
         first, gpu, adapter, also=tuple(also), workgroups=chosen, golden=golden, update=update_golden
     )
     as_json = as_json or form == "json"
-    listed: set[str] = set()
-    entries = []
-    page = _page(html)
-
-    def compute(case: Any, plan: Plan, say: Callable[[str], None]) -> Any:
-        result = room.audit(case, options, say).noting(f"assumed {words}" for words in plan.assumed)
-        entries.append(entry_of(result))
-        if page is not None:
-            say("drawing")
-            page.add(result)
-        return [result]
-
-    def show(out: Any, result: Any) -> None:
-        if form == "table":
-            rows.show(out, result)
-            if result.ok:
-                return
-        name = result.case.kernel.name
-        show_audit(out, result, listing if listing != "auto" else "counted" if name in listed else "full")
-        listed.add(name)
-
-    def finish() -> None:
-        if page is not None:
-            page.write()
-        report_ci.write_summary(entries)
-        if sarif is not None:
-            report_ci.write_sarif(sarif, entries)
-        if not as_json and (form == "github" or report_ci.on_github()):
-            for line in report_ci.github_lines(entries):
-                click.echo(line)
-
+    out = console()
+    wanted = Wanted("json" if as_json else form, listing, html, sarif, out.width, out.is_terminal)
     work = plans(paths, request)
-    rows = Rows(work)
-    _each("audit", work, as_json, compute=compute, show=show, entry=audit_entry, finish=finish)
-
-
-def _page(file: Path | None) -> Any:
-    """The HTML report that is to be written, if one is."""
-    if file is None:
-        return None
-    from .reports.html import Page
-
-    return Page(file)
+    reports, audits = Reports(work, wanted), Audits(work, options, wanted)
+    _each(
+        "audit",
+        work,
+        as_json,
+        results=lambda progress: map(reports.kept, in_turn(audits, jobs, progress)),
+        show=lambda _, case: reports.show(case),
+        entry=lambda case: case.entry,
+        finish=reports.finish,
+    )
 
 
 @main.command()
@@ -382,11 +358,12 @@ def diff(paths: tuple[Path, ...], device: str | None, adapter: str | None, sweep
     from .reports.text import show_diff
 
     asked, options = parse_adapters(adapter), room.Options(device, worst, counters)
+    work = plans(paths, _request(**given, sweep=sweep))
     _each(
         "diff",
-        plans(paths, _request(**given, sweep=sweep)),
+        work,
         as_json,
-        compute=lambda case, plan, say: (room.diff(case, each, options, say) for each in asked),
+        results=_of_each(work, lambda case, say: (room.diff(case, each, options, say) for each in asked)),
         show=show_diff,
         entry=diff_entry,
         times=len(asked),
@@ -445,11 +422,12 @@ def advise(paths: tuple[Path, ...], device: str, array: str | None, pitch: str |
     from .reports.advise import advised_entry, show_advised
 
     options = room.Options(device, array, pitch, None if pads is None else inputs.parse_range("--pads", pads))
+    work = plans(paths, _request(**given, sweep=False))
     _each(
         "advise",
-        plans(paths, _request(**given, sweep=False)),
+        work,
         as_json,
-        compute=lambda case, plan, say: [room.advise(case, options, say)],
+        results=_of_each(work, lambda case, say: [room.advise(case, options, say)]),
         show=show_advised,
         entry=advised_entry,
     )
@@ -540,22 +518,37 @@ def claims(document: str | None, id: str | None, page: Path | None, as_json: boo
 # ---- what the commands share -------------------------------------------------------------------------
 
 
+Results = Callable[[Meter], Iterable[Any]]  # of every case of every plan, in order; the meter is told of stages
+
+
+def _of_each(work: list[Plan], compute: Callable[[Any, Callable[[str], None]], Iterable[Any]]) -> Results:
+    """What `compute` gives for each case."""
+
+    def results(progress: Meter) -> Iterator[Any]:
+        for plan in work:
+            for case in plan.cases():
+                title = f"{plan.kernel.name} {case.shape}".strip()
+                yield from compute(case, partial(progress.stage, title))
+                del case  # arrays may be large: they go before those of the next case are made
+
+    return results
+
+
 def _each(
     verb: str,
     work: list[Plan],
     as_json: bool,
     *,
-    compute: Callable[..., Iterable[Any]],
+    results: Results,
     show: Callable[..., None],
     entry: Callable[[Any], dict[str, Any]],
     times: int = 1,
     refused: Callable[[Any], str | None] = lambda result: None,
     finish: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run every case of every plan, with progress; report each as it comes, or all as JSON; leave with the verdict.
+    """Report the results of each case as they come, with progress, or all as JSON; leave with the verdict.
 
-    `compute` gives the results of a case, of which there are `times`; `refused` says why one is none. `finish` is done
-    when all have run.
+    There are `times` results of a case; `refused` says why one is none. `finish` is done when all have run.
     """
     from .reports.json import document
     from .reports.text import console
@@ -564,19 +557,15 @@ def _each(
     reasons: Counter[str] = Counter()
     try:
         with meter(total) as progress:
-            for plan in work:
-                for case in plan.cases():
-                    title = f"{plan.kernel.name} {case.shape}".strip()
-                    for result in compute(case, plan, lambda what, title=title: progress.stage(title, what)):
-                        good += result.ok
-                        reasons.update(filter(None, [refused(result)]))
-                        with progress.finish():
-                            if as_json:
-                                entries.append(entry(result))
-                            else:
-                                show(console(), result)
-                        del result
-                    del case  # arrays may be large: they go before those of the next case are made
+            for result in results(progress):
+                good += result.ok
+                reasons.update(filter(None, [refused(result)]))
+                with progress.finish():
+                    if as_json:
+                        entries.append(entry(result))
+                    else:
+                        show(console(), result)
+                del result
     except (UsageError, WgslError, MemoryError) as error:
         if as_json:
             click.echo(document(verb, entries, False, str(error)))

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class Meter(Protocol):
-    """Counts cases. `stage` says what is being done; `finish` ends a case, and its body may print on stdout."""
+    """Counts cases. `stage` says what is being done, of the next case, or of the one with that number, from 1; `finish`
+    ends a case, and its body may print on stdout."""
 
-    def stage(self, case: str, what: str) -> None: ...
+    def stage(self, case: str, what: str, number: int | None = None) -> None: ...
 
     @contextmanager
     def finish(self) -> Iterator[None]: ...
@@ -42,8 +43,8 @@ class _Lines:
     total: int
     finished: int = 0
 
-    def stage(self, case: str, what: str) -> None:
-        print(f"[{self.finished + 1}/{self.total}] {case}: {what}", file=sys.stderr, flush=True)
+    def stage(self, case: str, what: str, number: int | None = None) -> None:
+        print(f"[{number or self.finished + 1}/{self.total}] {case}: {what}", file=sys.stderr, flush=True)
 
     @contextmanager
     def finish(self) -> Iterator[None]:
@@ -56,7 +57,7 @@ class _Bar:
     progress: Progress
     task: TaskID
 
-    def stage(self, case: str, what: str) -> None:
+    def stage(self, case: str, what: str, number: int | None = None) -> None:
         self.progress.update(self.task, description=f"{case}: {what}")
 
     @contextmanager

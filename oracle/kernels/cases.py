@@ -59,6 +59,14 @@ class Plan:
         for shape in self.shapes:
             yield self.case(shape)
 
+    def numbers(self, shape: Shape) -> tuple[int, int]:
+        """How many a case reads, and may write, as far as its manifest tells; nothing is made. Raises `UsageError`."""
+        given = self.request.arrays
+        bound = [b for b in self.kernel.bindings if not given.keys() & {b.name, b.var}]
+        all_ = sum(b.numbers(shape.dims) for b in bound) + sum(getattr(array, "size", 0) for array in given.values())
+        written = sum(b.numbers(shape.dims) for b in bound if b.init in inputs.BLANK or b.name in self.kernel.rules)
+        return all_ - written, written
+
     def case(self, shape: Shape) -> Case:
         case = self.kernel.case(shape)
         given = {case.name_of(name): array for name, array in self.request.arrays.items()}

@@ -51,6 +51,8 @@ GENERATORS: dict[str, Generator] = {
     ),
 }
 
+BLANK = ("zeros", "unwritten")  # what is to be written, as a rule
+
 # Normal weights, packed: `q4_k`, `nf4` and so on, and `nf4.absmax` for what else is bound beside them.
 PACKED = {
     f"{name}.{part}".rstrip("."): (name, part) for name, each in quant.FORMATS.items() for part in each.parts

@@ -31,6 +31,7 @@ import copy
 import itertools
 from collections.abc import Mapping
 from dataclasses import field, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,10 @@ class Binding:
                 f"{self.file}: holds {array.dtype}{list(array.shape)}, binding {self.name} is {self.dtype}{list(shape)}"
             )
         return array.reshape(shape)
+
+    def numbers(self, dims: Mapping[str, int]) -> int:
+        """How many its shape says it holds; of packed ones, before they are packed."""
+        return prod(evaluate(size, dims) for size in self.shape or ())
 
     def _make_struct(self, dims: Mapping[str, int], dtype: np.dtype[Any]) -> np.ndarray:
         """One element of `dtype`; members that are not given are zero."""

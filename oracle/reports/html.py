@@ -88,41 +88,50 @@ class Summary:
     likely: str
 
 
+@frozen
+class Section:
+    """A case on the page."""
+
+    summary: Summary
+    body: Markup
+
+
 @dataclass
 class Page:
-    """Gathers audits, one at a time and without keeping their arrays; `write` makes the file."""
+    """Gathers sections; `write` makes the file."""
 
     file: Path
-    cases: list[Summary] = field(default_factory=list)
-    bodies: list[Markup] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not self.file.parent.is_dir():
             raise UsageError(f"--html {self.file}: there is no folder {self.file.parent}")
 
-    def add(self, audit: Audit) -> None:
-        kernel, anchor = audit.case.kernel, f"case{len(self.cases) + 1}"
-        full = all(case.kernel != kernel.name for case in self.cases)
-        accesses, reason = _accesses(audit)
-        schedule = _schedule(audit)
-        sources, found = _sources(audit, anchor, full)
-        held = sum(not item.ok for item in audit.findings)
-        totals, likely = {**with_derived(audit.run.counters), **useful(audit.run)}, ", ".join(audit.likely)
-        summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, totals, held, likely)
-        self.cases.append(summary)
-        parts = {"audit": audit, "case": summary, "full": full, "sources": sources, "found": found}
-        self.bodies.append(
-            _template("case.html.j2").module.case(**parts, accesses=accesses, reason=reason, schedule=schedule)
-        )
+    def add(self, section: Section) -> None:
+        self.sections.append(section)
 
     def write(self) -> None:
         """Raises `UsageError` where the file cannot be written."""
-        good = sum(case.ok for case in self.cases)
-        text = _template("report.html.j2").render(cases=self.cases, bodies=self.bodies, good=good)
+        cases, bodies = [each.summary for each in self.sections], [each.body for each in self.sections]
+        text = _template("report.html.j2").render(cases=cases, bodies=bodies, good=sum(case.ok for case in cases))
         try:
             self.file.write_text(text, encoding="utf-8")
         except OSError as error:
             raise UsageError(f"--html {self.file}: {error.strerror}") from None
+
+
+def section_of(audit: Audit, number: int, full: bool) -> Section:
+    """Of the `number`-th case, from 1; `full`: with all of its source."""
+    kernel, anchor = audit.case.kernel, f"case{number}"
+    accesses, reason = _accesses(audit)
+    schedule = _schedule(audit)
+    sources, found = _sources(audit, anchor, full)
+    held = sum(not item.ok for item in audit.findings)
+    totals, likely = {**with_derived(audit.run.counters), **useful(audit.run)}, ", ".join(audit.likely)
+    summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, totals, held, likely)
+    parts = {"audit": audit, "case": summary, "full": full, "sources": sources, "found": found}
+    case = _template("case.html.j2").module.case
+    return Section(summary, case(**parts, accesses=accesses, reason=reason, schedule=schedule))
 
 
 @cache

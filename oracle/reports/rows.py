@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ..audit import Audit, OutputCheck
     from ..kernels.cases import Plan
 
@@ -61,8 +59,14 @@ COLUMNS: tuple[tuple[str, int, Callable[[Audit], str]], ...] = (
 )
 
 
+def cells_of(audit: Audit) -> tuple[str, ...]:
+    """The row of a case."""
+    verdict = "ok" if audit.ok else "NOT OK"
+    return verdict, audit.case.kernel.name, str(audit.case.shape), *(tell(audit) for _, _, tell in COLUMNS)
+
+
 class Rows:
-    """A table of the cases of `work`, printed row by row: a run that is stopped leaves what it has found."""
+    """A table of the cases of `work`, made row by row: a run that is stopped leaves what it has found."""
 
     def __init__(self, work: Iterable[Plan]) -> None:
         cases = [(plan.kernel.name, str(shape)) for plan in work for shape in plan.shapes]
@@ -70,14 +74,12 @@ class Rows:
         self._widths += [width for _, width, _ in COLUMNS]
         self._begun = False
 
-    def show(self, out: Console, audit: Audit) -> None:
+    def next(self, cells: Sequence[str]) -> str:
         """The next row, below the headings if it is the first."""
-        if not self._begun:
-            self._say(out, ["        ", "kernel", "shape", *(name for name, _, _ in COLUMNS)])
+        rows = [cells] if self._begun else [("", "kernel", "shape", *(name for name, _, _ in COLUMNS)), cells]
         self._begun = True
-        cells = [audit.case.kernel.name, str(audit.case.shape), *(tell(audit) for _, _, tell in COLUMNS)]
-        self._say(out, ["ok      " if audit.ok else "NOT OK  ", *cells])
+        return "\n".join(self._padded(*row) for row in rows)
 
-    def _say(self, out: Console, cells: list[str]) -> None:
-        padded = (cell.ljust(width) for cell, width in zip(cells[1:], self._widths, strict=True))
-        out.print(cells[0] + "  ".join(padded).rstrip(), markup=False, highlight=False, soft_wrap=True)
+    def _padded(self, verdict: str, *cells: str) -> str:
+        padded = (cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True))
+        return f"{verdict:8}{'  '.join(padded)}".rstrip()

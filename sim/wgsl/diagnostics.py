@@ -73,8 +73,13 @@ class Crash(Exception):
     """Bankshot is wrong: an internal error that asks for a report."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:
+        self.message = message
         self.span = span
         super().__init__(_headed("internal error", message, span) + "\nplease report this, with the shader")
+
+    def __reduce__(self) -> tuple[type[Crash], tuple[str, Span | None]]:
+        """So that it gets from one process to another."""
+        return type(self), (self.message, self.span)
 
 
 def fail(code: str, message: str, span: Span | None, *notes: Note, hint: str | None = None) -> WgslError:

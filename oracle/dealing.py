@@ -1,0 +1,167 @@
+"""The cases of an audit, one after the other in this process or dealt to several: which is begun when, and how they
+come back in their order. What is reported does not hang on it, but for the seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import prod
+
+from sim.launch.launch import processors
+from sim.wgsl.records import frozen
+
+from .audit import Options, audit
+from .errors import UsageError
+from .kernels.cases import Plan
+from .kernels.manifest import Shape
+from .processes import Crew, Died, Failed, Made, Said, Say
+from .progress import Meter
+from .reports.audited import Audited, Wanted, audited
+
+BEGUN, LEFT = 2.0, 4.0  # seconds after which, and for how many more, other processes are worth their start
+BYTES_EACH = 3 << 29  # of what all processes hold beside themselves, as estimated, the share of each
+
+# What a case takes, about, as measured with the kernels of shaders/: bytes for each number of what a shader reads
+# (drawn as float64, bound, sent to a GPU) and of what it writes (simulated twice, referred to with a bound, compared);
+# and how many numbers, and how many turns of a loop over all sizes, take as long as what every case takes.
+BYTES_READ, BYTES_WRITTEN = 10, 80
+NUMBERS, TURNS = 2e7, 5e8
+
+
+@dataclass
+class Audits:
+    """All cases of `work`, by number from 0; a call audits one. Plain values, that get from one process to another."""
+
+    work: Sequence[Plan]
+    options: Options
+    wanted: Wanted
+
+    @cached_property
+    def cases(self) -> list[tuple[Plan, Shape]]:
+        return [(plan, shape) for plan in self.work for shape in plan.shapes]
+
+    def title(self, number: int) -> str:
+        plan, shape = self.cases[number]
+        return f"{plan.kernel.name} {shape}".strip()
+
+    def __call__(self, number: int, say: Say) -> Audited:
+        """Raises what `audit` does."""
+        plan, shape = self.cases[number]
+        first = all(before.kernel.name != plan.kernel.name for before, _ in self.cases[:number])
+        result = audit(plan.case(shape), self.options, say).noting(f"assumed {words}" for words in plan.assumed)
+        return audited(result, self.wanted, number + 1, first, say)
+
+    def sizes(self) -> list[Size]:
+        return [size_of(*case) for case in self.cases]
+
+
+@frozen
+class Size:
+    """What a case takes, about: `time` in units that only compare, and `bytes`."""
+
+    time: float
+    bytes: int
+
+
+def size_of(plan: Plan, shape: Shape) -> Size:
+    """By its sizes; of a case that cannot be run, or tells none, the least."""
+    read = written = 0
+    with suppress(UsageError):
+        read, written = plan.numbers(shape)
+    time = 1 + (read + written) / NUMBERS + prod(shape.dims.values()) / TURNS
+    return Size(time, read * BYTES_READ + written * BYTES_WRITTEN)
+
+
+def in_turn(audits: Audits, jobs: int | None, progress: Meter) -> Iterator[Audited]:
+    """Every case, in order: on `jobs` processes; left out, in this one until it is known that others, one for each
+    processor, are worth their start. Raises what the first case that fails raises, after those before it."""
+    sizes = audits.sizes()
+    most = min(len(sizes), processors() if jobs is None else jobs)
+    start, done = time.perf_counter(), 0
+    while done < len(sizes) and not (most > 1 and (jobs or _long(time.perf_counter() - start, sizes, done))):
+        yield audits(done, partial(progress.stage, audits.title(done)))
+        done += 1
+    if done < len(sizes):
+        yield from _dealt(audits, Deal(sizes, most, done), min(most, len(sizes) - done), progress)
+
+
+def _long(seconds: float, sizes: Sequence[Size], done: int) -> bool:
+    """Whether, as `done` cases have taken so many seconds, the others will take long."""
+    if not done or seconds < BEGUN or len(sizes) - done < 2:
+        return False
+    before, after = (sum(size.time for size in part) for part in (sizes[:done], sizes[done:]))
+    return after / before * seconds > LEFT
+
+
+class Deal:
+    """Which case is begun next: the next in order, that rows come as soon as they can, unless a later one alone would
+    take the processes' share of all that is left, or more; and none that, beside those that are being run, would hold
+    too many bytes. One whose process died is begun again, once, beside nothing."""
+
+    def __init__(self, sizes: Sequence[Size], processes: int, first: int = 0) -> None:
+        self._sizes = sizes
+        self._processes = processes
+        self.waiting = list(range(first, len(sizes)))
+        self._alone: list[int] = []
+        self._twice: set[int] = set()
+
+    def take(self, running: Collection[int]) -> int | None:
+        """The case that is to be begun beside those that are `running`; None where none is, or none now."""
+        if self._alone:
+            return None if running else self._alone.pop()
+        room = self._processes * BYTES_EACH - sum(self._sizes[number].bytes for number in running)
+        fitting = [number for number in self.waiting if not running or self._sizes[number].bytes <= room]
+        if not fitting:
+            return None
+        times = [self._sizes[number].time for number in self.waiting]
+        longest = max(fitting, key=lambda number: self._sizes[number].time)
+        urgent = self._sizes[longest].time >= sum(times) / self._processes
+        chosen = longest if urgent else fitting[0]
+        self.waiting.remove(chosen)
+        return chosen
+
+    def again(self, number: int) -> bool:
+        """Whether a case whose process died is begun again: others may have taken the memory."""
+        fresh = number not in self._twice
+        self._twice.add(number)
+        self._alone += [number] if fresh else []
+        return fresh
+
+    def end(self, before: int) -> None:
+        """Begin only cases before this one."""
+        self.waiting = [number for number in self.waiting if number < before]
+        self._alone = [number for number in self._alone if number < before]
+
+
+def _dealt(audits: Audits, deal: Deal, processes: int, progress: Meter) -> Iterator[Audited]:
+    """The cases of a deal in order, on so many processes."""
+    order = deque(deal.waiting)
+    done: dict[int, Made | Failed] = {}
+    with Crew(processes, audits) as crew:
+        while order:
+            while crew.idle and (number := deal.take(crew.tasks)) is not None:
+                crew.give(number)
+            for number, heard in crew.hear():
+                if isinstance(heard, Said):
+                    progress.stage(audits.title(number), heard.words, number + 1)
+                elif isinstance(heard, Failed) and isinstance(heard.error, Died) and deal.again(number):
+                    progress.stage(audits.title(number), f"{heard.error}; once more, alone", number + 1)
+                else:
+                    done[number] = heard
+                    if isinstance(heard, Failed):
+                        deal.end(number)
+            while order and order[0] in done:
+                yield _result(audits.title(order[0]), done.pop(order.popleft()))
+
+
+def _result(title: str, heard: Made | Failed) -> Audited:
+    if isinstance(heard, Made):
+        return heard.result
+    if isinstance(heard.error, Died):
+        raise Died(f"{title}: {heard.error}")
+    raise heard.error

@@ -1,0 +1,191 @@
+"""Processes that do tasks, one at a time each, and share the processors: what they say meanwhile, what comes of a task,
+and whether its process died of it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from sim.launch.launch import THREADS, processors
+from sim.wgsl.diagnostics import Crash
+from sim.wgsl.records import frozen
+
+from .errors import UsageError
+
+Say = Callable[[str], None]
+Work = Callable[[Any, Say], Any]  # what comes of a task; it may say how far it is
+
+# How many threads others than the simulator begin: NumPy's BLAS, and Mesa's software adapter.
+OTHER_THREADS = ("OPENBLAS_NUM_THREADS", "LP_NUM_THREADS")
+_MASKS = hasattr(signal, "pthread_sigmask")
+
+
+class Died(UsageError):
+    """The process that did a task is no more."""
+
+
+@frozen
+class Said:
+    """What a task says of how far it is."""
+
+    words: str
+
+
+@frozen
+class Made:
+    """What came of a task."""
+
+    result: Any
+
+
+@frozen
+class Failed:
+    """The exception that ended a task; `Died` where it ended the process too."""
+
+    error: Exception
+
+
+Heard = Said | Made | Failed
+
+
+@dataclass
+class _Member:
+    process: Any
+    pipe: Connection
+    task: Any = None
+
+
+class Crew:
+    """`count` processes that do `work`, which is sent to each once. Leaving the context ends them, whatever they do.
+
+    An interrupt is for who made them. A script that makes some is guarded by `if __name__ == "__main__":`.
+    """
+
+    def __init__(self, count: int, work: Work) -> None:
+        self._work = work
+        self._threads = max(1, processors() // count)
+        self._members = [self._hired() for _ in range(count)]
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in self._members:
+            member.process.kill()
+        for member in self._members:
+            member.process.join()
+
+    @property
+    def idle(self) -> bool:
+        """Whether somebody has no task."""
+        return any(member.task is None for member in self._members)
+
+    @property
+    def tasks(self) -> list[Any]:
+        """Those that are being done."""
+        return [member.task for member in self._members if member.task is not None]
+
+    def give(self, task: Any) -> None:
+        """To one who is idle."""
+        member = next(member for member in self._members if member.task is None)
+        member.task = task
+        with suppress(OSError):  # who has died meanwhile is heard of
+            member.pipe.send(task)
+
+    def hear(self) -> Iterator[tuple[Any, Heard]]:
+        """Wait for news, and give them with the tasks that they are of. Who died is replaced."""
+        busy = {member.pipe: member for member in self._members if member.task is not None}
+        for pipe in wait(list(busy)):
+            member = busy[pipe]  # type: ignore[index]
+            task, heard = member.task, _heard(member)
+            if not isinstance(heard, Said):
+                member.task = None
+            if isinstance(heard, Failed) and isinstance(heard.error, Died):
+                self._members[self._members.index(member)] = self._hired()
+            yield task, heard
+
+    def _hired(self) -> _Member:
+        context = multiprocessing.get_context("spawn")
+        here, there = context.Pipe()
+        process = context.Process(target=_serve, args=(there, self._work), daemon=True)
+        with _inherited(self._threads):
+            process.start()
+        there.close()
+        return _Member(process, here)
+
+
+def _heard(member: _Member) -> Heard:
+    try:
+        return member.pipe.recv()
+    except (EOFError, OSError):
+        member.process.join()
+        return Failed(Died(f"the process that ran it {_ending(member.process.exitcode)}"))
+
+
+def _ending(code: int) -> str:
+    """How a process has ended."""
+    if code >= 0:
+        return f"left with exit code {code}"
+    with suppress(ValueError):
+        name = signal.Signals(-code).name
+        return f"died of {name}{'; perhaps there was not enough memory' if name == 'SIGKILL' else ''}"
+    return f"died of signal {-code}"
+
+
+@contextmanager
+def _inherited(threads: int) -> Iterator[None]:
+    """What processes that are to begin find: how many threads they are to have (of others than the simulator's, what
+    the user says counts), and interrupts put off, from their first moment on."""
+    before = dict(os.environ)
+    os.environ[THREADS] = str(threads)
+    for name in OTHER_THREADS:
+        os.environ.setdefault(name, str(threads))
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _MASKS else set()
+    try:
+        yield
+    finally:
+        if _MASKS:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for name in (THREADS, *OTHER_THREADS):
+            if name in before:
+                os.environ[name] = before[name]
+            else:
+                del os.environ[name]
+
+
+# ---- in the process ----------------------------------------------------------------------------------
+
+
+def _serve(pipe: Connection, work: Work) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(EOFError, BrokenPipeError):  # who made it is no more
+        while True:
+            pipe.send(_done(work, pipe.recv(), lambda words: pipe.send(Said(words))))
+
+
+def _done(work: Work, task: Any, say: Say) -> Heard:
+    try:
+        return Made(work(task, say))
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        return Failed(_portable(error))
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or its words where it does not get from one process to another."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return Crash(f"{type(error).__name__}: {error}")
+    return error

@@ -1,0 +1,297 @@
+"""`bankshot audit --jobs`: several processes report what one reports; and those that die, fail, or are stopped."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from oracle import dealing
+from oracle.cli import main
+from oracle.dealing import Deal, Size
+from oracle.errors import UsageError
+from oracle.processes import Crew, Failed, Made, Said
+from sim.launch.launch import processors
+from sim.wgsl.diagnostics import Crash
+from tests.scaling import PARAMS, SHADER, manifest
+
+ROOT = Path(__file__).parents[2]
+SWEEP = '\n[[sweep]]\nN = [32, 40, 64]\n\n[expect]\nflops = "N"\n'
+RACY = SHADER.replace("if id.x < params.n {", "y[0] = f32(id.x); if id.x < params.n {")
+SECONDS = re.compile(r"(?m)(?<=  )\d+\.\d\d$|(?<=took: ).*$|[\d.]+ (s|ms|us)\b")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Nine cases, six of which are not clean."""
+    (tmp_path / "scale.wgsl").write_text(SHADER)
+    (tmp_path / "racy.wgsl").write_text(RACY)
+    (tmp_path / "clean.toml").write_text(manifest(PARAMS, SWEEP))
+    (tmp_path / "counted.toml").write_text(manifest(PARAMS, SWEEP.replace('"N"', '"N + 1"')))
+    (tmp_path / "racy.toml").write_text(manifest(PARAMS, SWEEP, source="racy.wgsl"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def audit(*options):
+    return CliRunner().invoke(main, ["audit", ".", *options])
+
+
+def untimed(text):
+    return SECONDS.sub("…", text)
+
+
+def at_once(jobs, *options):
+    """What an audit prints and leaves, but for the seconds."""
+    result = audit("--jobs", str(jobs), *options)
+    return result.exit_code, untimed(result.stdout), result.stderr
+
+
+# ---- the same, whoever runs the cases ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [("table",), ("text",), ("github",), ("text", "--listing", "full")], ids="-".join)
+def test_what_is_printed_does_not_hang_on_the_processes(folder, form):
+    (code, one, _), (again, several, _) = (at_once(jobs, "--no-gpu", "--format", *form) for jobs in (1, 2))
+    assert (code, again) == (1, 1)
+    assert "audit: 3 of 9 cases clean" in one
+    assert several == one
+
+
+def test_documents_and_pages_do_not_hang_on_the_processes(folder):
+    left = []
+    for jobs in (1, 2):
+        files = {"--html": folder / f"{jobs}.html", "--sarif": folder / f"{jobs}.sarif"}
+        named = [str(each) for pair in files.items() for each in pair]
+        result = audit("--jobs", str(jobs), "--no-gpu", "--json", *named)
+        assert result.exit_code == 1
+        whole = json.loads(result.stdout)
+        assert [case["ok"] for case in whole["cases"]] == [True] * 3 + [False] * 6
+        assert all(case.pop("seconds") for case in whole["cases"])
+        left.append((whole, *(untimed(file.read_text(encoding="utf-8")) for file in files.values())))
+    assert left[0] == left[1]
+
+
+@pytest.mark.usefixtures("adapter")
+def test_each_process_has_a_gpu(folder):
+    code, one, _ = at_once(1, "--format", "table")
+    assert "exact" in one
+    assert at_once(2, "--format", "table")[:2] == (code, one)
+
+
+def test_what_is_being_done_is_told_by_number(folder):
+    _, _, said = at_once(2, "--no-gpu", "--format", "table")
+    numbers = {int(found) for found in re.findall(r"^\[(\d+)/9\] \w+ N=\d\d: simulating", said, re.MULTILINE)}
+    assert numbers == set(range(1, 10))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_broken_shader_ends_an_audit_after_those_before_it(folder, jobs):
+    (folder / "d.toml").write_text(manifest(PARAMS, SWEEP, source="broken.wgsl"))
+    (folder / "broken.wgsl").write_text(SHADER.replace("x[id.x]", "x[id.x"))
+    code, rows, said = at_once(jobs, "--no-gpu", "--format", "table")
+    assert code == 2
+    assert sum(line.startswith(("ok  ", "NOT OK")) for line in rows.splitlines()) == 6
+    assert "broken.wgsl:8:41: error: expected" in said
+    assert "Traceback" not in said
+    result = audit("--jobs", str(jobs), "--no-gpu", "--json")
+    whole = json.loads(result.stdout)
+    assert (result.exit_code, len(whole["cases"])) == (2, 6)
+    assert "broken.wgsl:8:41" in whole["error"]
+
+
+# ---- whether others are started ----------------------------------------------------------------------
+
+
+def test_a_short_audit_stays_in_one_process(folder, monkeypatch):
+    monkeypatch.setenv("BANKSHOT_THREADS", "2")
+    monkeypatch.setattr(dealing, "Crew", None)
+    assert audit("--no-gpu").exit_code == 1
+
+
+def test_a_long_audit_is_shared_once_that_is_known(folder, monkeypatch):
+    monkeypatch.setenv("BANKSHOT_THREADS", "2")
+    _, one, _ = at_once(1, "--no-gpu")
+    monkeypatch.setattr(dealing, "BEGUN", 0.0)
+    monkeypatch.setattr(dealing, "LEFT", 0.0)
+    begun = []
+    monkeypatch.setattr(dealing, "Crew", lambda count, work: begun.append(count) or Crew(count, work))
+    result = audit("--no-gpu")
+    assert (result.exit_code, begun) == (1, [2])
+    assert untimed(result.stdout) == one
+
+
+def test_one_processor_has_one_process(folder, monkeypatch):
+    monkeypatch.setenv("BANKSHOT_THREADS", "1")
+    monkeypatch.setattr(dealing, "BEGUN", 0.0)
+    monkeypatch.setattr(dealing, "LEFT", 0.0)
+    monkeypatch.setattr(dealing, "Crew", None)
+    assert audit("--no-gpu").exit_code == 1
+
+
+# ---- processes that die, and people who have seen enough ---------------------------------------------
+
+DEADLY = """\
+import os, sys, pathlib, signal
+parent, died = os.getppid(), pathlib.Path("died")
+if b"spawn_main" in pathlib.Path(f"/proc/{parent}/cmdline").read_bytes() and not (ONCE and died.exists()):
+    died.touch()
+    os.kill(parent, signal.SIGKILL)
+sys.stdout.write(sys.stdin.read())
+"""
+
+
+@pytest.fixture
+def deadly(folder):
+    """Cases 7 to 9 of 12 kill the process that runs them, as long as that is not the one that reports."""
+    if not Path("/proc/self/cmdline").exists():
+        pytest.skip("needs Linux's /proc to tell a worker from the process that started it")
+    kernel = f"preprocess = {f'{sys.executable} deadly.py'!r}\n"
+    (folder / "deadly.toml").write_text(manifest(PARAMS, SWEEP, kernel=kernel))
+
+    def write(once):
+        (folder / "deadly.py").write_text(DEADLY.replace("ONCE", str(once)))
+
+    return write
+
+
+def test_a_process_that_dies_is_an_error_of_its_case(deadly):
+    deadly(once=False)
+    code, rows, said = at_once(2, "--no-gpu", "--format", "table")
+    assert code == 2
+    assert sum(line.startswith(("ok  ", "NOT OK")) for line in rows.splitlines()) == 6
+    assert "error: deadly N=32: the process that ran it died of SIGKILL; perhaps there was not enough memory" in said
+    assert "Traceback" not in said
+
+
+def test_a_process_that_dies_once_does_no_harm(deadly):
+    deadly(once=True)
+    code, rows, said = at_once(2, "--no-gpu", "--format", "table")
+    assert (code, rows.splitlines()[-1]) == (1, "audit: 6 of 12 cases clean")
+    assert "died of SIGKILL; perhaps there was not enough memory; once more, alone" in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT, which only POSIX has")
+def test_an_interrupt_leaves_the_rows_and_no_process(folder):
+    (folder / "long.toml").write_text(manifest(PARAMS, SWEEP.replace("[32, 40, 64]", str(list(range(1, 999))))))
+    command = [sys.executable, "-m", "oracle", "audit", "long.toml", "--no-gpu", "--format", "table", "--jobs", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=environment, **pipes, start_new_session=True)
+    heading, first = process.stdout.readline(), process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to the workers too
+    rows, said = process.communicate(timeout=60)
+    assert heading.split()[:2] == ["kernel", "shape"]
+    assert first.startswith("ok      long    N=1 ")
+    assert process.returncode == 1
+    assert len(rows.splitlines()) < 998
+    assert "Aborted!" in said
+    assert "Traceback" not in said
+    gone = time.monotonic() + 10
+    while time.monotonic() < gone:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("a process of the audit lives on")
+
+
+# ---- which case goes next ----------------------------------------------------------------------------
+
+
+def order(deal):
+    """What one process after the other would be given, each at the end of the case before."""
+    taken = []
+    while (number := deal.take([])) is not None:
+        taken.append(number)
+    return taken
+
+
+def test_cases_are_begun_in_order_but_for_those_that_would_be_waited_for():
+    assert order(Deal([Size(1, 0)] * 4, 2)) == [0, 1, 2, 3]
+    assert order(Deal([Size(1, 0), Size(1, 0), Size(1, 0), Size(9, 0), Size(1, 0)], 2)) == [3, 0, 1, 2, 4]
+    assert order(Deal([Size(1, 0)] * 9 + [Size(4, 0)], 2)) == [0, 1, 2, 3, 4, 9, 5, 6, 7, 8]
+    assert order(Deal([Size(1, 0)] * 4, 2, first=2)) == [2, 3]
+
+
+def test_cases_that_would_hold_too_much_together_are_not_run_together():
+    half = dealing.BYTES_EACH
+    deal = Deal([Size(1, 2 * half), Size(1, half), Size(1, half), Size(1, 1), Size(1, 9 * half)], 2)
+    assert deal.take([]) == 0
+    assert deal.take([0]) is None
+    assert deal.take([]) == 1
+    assert deal.take([1]) == 2
+    assert deal.take([2]) == 3
+    assert deal.take([3]) is None
+    assert deal.take([]) == 4  # alone, whatever it holds
+
+
+def test_after_one_that_failed_only_those_before_it_are_begun():
+    deal = Deal([Size(1, 0)] * 6, 2)
+    assert [deal.take([]), deal.take([0])] == [0, 1]
+    deal.end(3)
+    assert order(deal) == [2]
+
+
+def test_who_died_is_begun_again_once_and_alone():
+    deal = Deal([Size(1, 0)] * 4, 2)
+    assert [deal.take([]), deal.take([0])] == [0, 1]
+    assert deal.again(0)
+    assert deal.take([1]) is None
+    assert deal.take([]) == 0
+    assert not deal.again(0)
+    assert order(deal) == [2, 3]
+
+
+# ---- processes ---------------------------------------------------------------------------------------
+
+
+class Unsendable(Exception):
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+
+def work(task, say):
+    say(f"at {task}")
+    if task == "threads":
+        return processors(), os.environ["OPENBLAS_NUM_THREADS"], os.environ["LP_NUM_THREADS"]
+    raise {"use": UsageError("no such thing"), "crash": Crash("oh"), "odd": Unsendable(1, 2)}[task]
+
+
+def heard(task):
+    with Crew(2, work) as crew:
+        crew.give(task)
+        said, made = (next(crew.hear()) for _ in range(2))
+    assert said[0] == made[0] == task
+    assert said[1] == Said(f"at {task}")
+    return made[1]
+
+
+def test_processes_share_the_processors(monkeypatch):
+    monkeypatch.setenv("BANKSHOT_THREADS", "5")
+    monkeypatch.setenv("LP_NUM_THREADS", "7")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert heard("threads") == Made((2, "2", "7"))
+    assert (os.environ["BANKSHOT_THREADS"], os.environ["LP_NUM_THREADS"]) == ("5", "7")
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "words"),
+    [
+        ("use", UsageError, "no such thing"),
+        ("crash", Crash, "internal error: oh\nplease report this, with the shader"),
+        ("odd", Crash, "internal error: Unsendable: 1 and 2\nplease report this, with the shader"),
+    ],
+)
+def test_errors_get_from_one_process_to_another(task, kind, words):
+    failed = heard(task)
+    assert isinstance(failed, Failed)
+    assert (type(failed.error), str(failed.error)) == (kind, words)
