@@ -25,6 +25,7 @@ from oracle.errors import TooLarge
 from oracle.kernels.cases import Request, plans
 from oracle.kernels.manifest import Case
 from sim.launch import launch
+from sim.machine.native import Machine
 
 from .__main__ import ROOT, _machine, _size
 from .ways import Simulator, timed
@@ -125,30 +126,25 @@ def _row(case: Case, info: gpu.AdapterInfo, rounds: int) -> Row:
 @contextmanager
 def _machine_seconds() -> Iterator[list[float]]:
     """The processor time of every call of the machine meanwhile."""
-    machine_for, seconds = launch.machine_for, []
+    ready, seconds = Machine.ready, []
 
-    def clocked(opcodes: set[int]) -> Callable[..., Callable[[], int]]:
-        ready = machine_for(opcodes)
+    def clocked(self: Machine, *arguments: Any) -> Callable[[], int]:
+        run = ready(self, *arguments)
 
-        def with_arguments(*arguments: Any) -> Callable[[], int]:
-            run = ready(*arguments)
+        def run_and_note() -> int:
+            start = time.thread_time()
+            try:
+                return run()
+            finally:
+                seconds.append(time.thread_time() - start)
 
-            def run_and_note() -> int:
-                start = time.thread_time()
-                try:
-                    return run()
-                finally:
-                    seconds.append(time.thread_time() - start)
+        return run_and_note
 
-            return run_and_note
-
-        return with_arguments
-
-    launch.machine_for = clocked
+    Machine.ready = clocked
     try:
         yield seconds
     finally:
-        launch.machine_for = machine_for
+        Machine.ready = ready
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..bindings.bound import Blank, Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
-from ..machine.native import machine_for
+from ..machine.native import machine
 from ..machine.records import kept_words, make_probes, make_queue, queue_words
 from ..models import Device
 from ..program import handles
@@ -164,7 +164,7 @@ class Launch:
         threads = self._threads()
         access = self._access_table()
         shadows = self.watching.shadows(threads)
-        ready = machine_for(set(self.program.code[:, 0].tolist()))
+        ready = machine().ready
         idle: dict[int, list[Desk]] = {id(shadow): [] for shadow in shadows}
 
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:

@@ -42,7 +42,7 @@ _WORTH = 1 << 19  # instructions, by lanes: below, a piece takes as long to hand
 
 
 class Desk:
-    """What the machine works with, one piece of a run after the other. `ready`: see `native.machine_for`; `arguments`:
+    """What the machine works with, one piece of a run after the other. `ready`: see `native.Machine`; `arguments`:
     those of `machine.core.run`, in which nothing is counted."""
 
     def __init__(self, ready: Callable[..., Callable[[], int]], arguments: tuple[Any, ...]) -> None:

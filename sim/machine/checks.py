@@ -54,7 +54,7 @@ def all_finite(bits, lanes):
     return largest != _EXPONENT
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, NUMBERS, opcodes=(op.CHECK,))
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, NUMBERS)
 def check(regs, row, config, workgroup, together, found):
     """One check of kind E: operands A to C and result D, in the lanes of mask M."""
     size, kind = config[at.LANES], np.int64(row[5])
@@ -83,7 +83,7 @@ def note(found, lane, workgroup, a, b, c, result):
 # ---- sums of products --------------------------------------------------------------------------------
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, TABLE, opcodes=(op.CHECKED,))
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, TABLE)
 def checked_sum(regs, row, config, workgroup, together, width, checks):
     """A sum, and before it, for it may replace an operand, a look at what it makes."""
     size, kind = config[at.LANES], row[5]

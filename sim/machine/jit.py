@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from ctypes import addressof, c_void_p
 from functools import cache
 from pathlib import Path
@@ -30,6 +30,7 @@ from . import native
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _NOWHERE = c_void_p(None)
+LOAD = "native.from_objects(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -44,17 +45,10 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 class Part:
     """A unit: a function that is compiled on its own. Others reach it by the address of its symbol: what Numba sees
-    called, it optimizes anew with the caller, and the machine is too large for that.
+    called, it optimizes anew with the caller, and the machine is too large for that."""
 
-    `opcodes`: the programs that have one of these need it, and only they pay for loading it; it is reached through a
-    pointer, which stands empty till then. None: every program needs it.
-    """
-
-    def __init__(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], returns: Any, opcodes: Iterable[int] | None
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], returns: Any) -> None:
         self.symbol = f"bankshot.{function.__module__}.{function.__name__}"
-        self.opcodes = None if opcodes is None else sorted(opcodes)
         self.signature = returns(*arguments)
         self._dispatcher = compiled(function)
         self.call = intrinsic(self._caller(function))
@@ -71,7 +65,7 @@ class Part:
         file = native.find(folder, self.symbol)
         assert file is not None
         arguments = list(_arrays(self.signature.args))
-        return {"symbol": self.symbol, "opcodes": self.opcodes, "arguments": arguments, "file": file.name}
+        return {"symbol": self.symbol, "arguments": arguments, "file": file.name}
 
     def _caller(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """What Numba asks for the type and the code of a call, with the parameters of `function`."""
@@ -86,11 +80,7 @@ class Part:
     def _generate(self, context: Any, builder: Any, signature: Any, values: Any) -> Any:
         convention = context.call_conv
         kind = convention.get_function_type(signature.return_type, signature.args)
-        if self.opcodes is not None:
-            known = builder.module.globals.get(self.symbol)
-            callee = builder.load(known or cgutils.add_global_variable(builder.module, kind.as_pointer(), self.symbol))
-        else:
-            callee = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
+        callee = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
         _, result = convention.call_function(builder, callee, signature.return_type, signature.args, values)
         return context.get_dummy_value() if signature.return_type == types.void else result
 
@@ -107,13 +97,11 @@ def _arrays(kinds: Any) -> Iterator[tuple[str, int]]:
 PARTS: list[Part] = []  # a part stands after those that it calls
 
 
-def part(
-    *arguments: Any, returns: Any = types.void, opcodes: Iterable[int] | None = None
-) -> Callable[[Callable[..., Any]], Any]:
+def part(*arguments: Any, returns: Any = types.void) -> Callable[[Callable[..., Any]], Any]:
     """Make a function a `Part` of these argument types; the result is what compiled functions call."""
 
     def make(function: Callable[..., Any]) -> Any:
-        PARTS.append(Part(function, arguments, returns, opcodes))
+        PARTS.append(Part(function, arguments, returns))
         return PARTS[-1].call
 
     return make
@@ -131,7 +119,7 @@ def build(folder: Path) -> Path:
     finally:
         other.wait()
     index = {"needs_numba": False, "units": [each.row(Path(folder)) for each in PARTS]}
-    alone = started("native.load_all(sys.argv[1], sys.argv[2])", str(folder), json.dumps(index), stderr=DEVNULL)
+    alone = started(LOAD, str(folder), json.dumps(index), stderr=DEVNULL)
     index["needs_numba"] = alone.wait() != 0
     native.write(folder / native.INDEX, json.dumps(index).encode())
     print(f"bankshot: compiled in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
@@ -172,5 +160,5 @@ def writable(folder: Path) -> Path:
 def started(order: str, *arguments: str, **options: Any) -> Popen[Any]:
     """A second process, on a second processor, that does something with this room's modules."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    program = f"import sys; from {__package__} import jit, native; {order}"
+    program = f"import json, pathlib, sys; from {__package__} import jit, native; {order}"
     return Popen([sys.executable, "-c", program, *arguments], env=environment, **options)

@@ -1,8 +1,9 @@
-"""The machine as native code: compiled by Numba once per install, then loaded from disk without it.
+"""The machine as native code: compiled by Numba once per install, then taken from disk without it.
 
 A folder, named after a digest of everything the code depends on, holds an object file for each unit (see `jit.Part`):
 the name of its function, a line feed, the object code. The file's name ends with a checksum. `index.json` lists the
-units. It is written last, after a fresh process could load them, so where it is, all is well.
+units. It is written last, after a fresh process could load them, so where it is, all is well. Beside them lies the
+`image` of all, if there can be one, which is all that a start reads. It is made again where it cannot be used.
 """
 
 from __future__ import annotations
@@ -12,22 +13,28 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from ctypes import CFUNCTYPE, POINTER, addressof, byref, c_int32, c_int64, c_void_p
+from contextlib import suppress
+from ctypes import CFUNCTYPE, POINTER, byref, c_int32, c_int64, c_void_p
 from functools import cache
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from threading import Lock
 from typing import Any
 from zlib import crc32
 
-import llvmlite
 import numpy as np
-from llvmlite import binding as llvm
+
+from . import image
 
 _HERE = Path(__file__).parent
-INDEX = "index.json"
+INDEX, IMAGE = "index.json", "image"
 _LOADING = Lock()
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")  # by which Numba makes other code
+_TELLING = {
+    *("vendor_id", "cpu family", "model", "model name", "stepping", "flags"),
+    *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features"),
+}
 
 
 def cache_home() -> Path:
@@ -39,16 +46,31 @@ def cache_home() -> Path:
 @cache
 def cache_folder() -> Path:
     """Where this build of the machine is kept."""
-    processor = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
     settings = [os.environ.get(name) for name in _SETTINGS]
-    digest = hashlib.sha256(f"{sys.version} {np.__version__} {llvmlite.__version__} {processor} {settings}".encode())
-    numba = find_spec("numba")
-    assert numba is not None
-    assert numba.origin is not None
-    version = Path(numba.origin).with_name("_version.py")
-    for path in [version, *sorted([*_HERE.rglob("*.py"), *(_HERE.parent / "models").glob("*.py")])]:
+    digest = hashlib.sha256(f"{sys.version} {np.__version__} {_processor()} {settings}".encode())
+    versions = [_package(name) / "_version.py" for name in ("numba", "llvmlite")]
+    for path in [*versions, *sorted([*_HERE.rglob("*.py"), *(_HERE.parent / "models").glob("*.py")])]:
         digest.update(path.read_bytes())
     return cache_home() / f"machine-{digest.hexdigest()[:16]}"
+
+
+def _package(name: str) -> Path:
+    """The folder of a package that takes long to import."""
+    spec = find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def _processor() -> str:
+    """The processor and its features, in the words of Linux, or of LLVM, which takes as long to import as NumPy."""
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        first = takewhile(str.strip, file)  # a blank line, then the next processor
+        if told := "".join(line for line in first if line.partition(":")[0].strip() in _TELLING):
+            return told
+    from llvmlite import binding as llvm
+
+    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
 
 
 def keep(folder: Path, symbol: str, content: bytes) -> None:
@@ -74,43 +96,14 @@ def write(file: Path, content: bytes) -> None:
 
 
 class Machine:
-    """The machine whose object files lie in a folder, as an index lists them."""
+    """The machine in memory. `address`: of `core.run`; `arguments`: data type and dimensions of each array that it was
+    compiled for; `code`: what the machine lives as long as."""
 
-    def __init__(self, folder: Path, index: dict[str, Any]) -> None:
-        self._folder = folder
-        if index["needs_numba"]:
-            from numba.core.registry import cpu_target
-
-            _ = cpu_target.target_context  # Numba's own helpers, and Intel's vector functions, become known to LLVM
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        target = llvm.Target.from_default_triple().create_target_machine(jit=True)
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-        self._waiting: list[tuple[dict[str, Any], c_void_p]] = []
-        address = 0
-        for unit in index["units"]:
-            if unit["opcodes"] is None:
-                address = self._load(unit)
-                llvm.add_symbol(unit["symbol"], address)
-            else:
-                self._waiting.append((unit, c_void_p(None)))
-                llvm.add_symbol(unit["symbol"], addressof(self._waiting[-1][1]))
-        self._arguments = [(np.dtype(name), dimensions) for name, dimensions in index["units"][-1]["arguments"]]
+    def __init__(self, address: int, arguments: list[tuple[str, int]], code: object) -> None:
+        self._code = code
+        self._arguments = [(np.dtype(name), dimensions) for name, dimensions in arguments]
         fields = sum(5 + 2 * dimensions for _, dimensions in self._arguments)
         self._run = CFUNCTYPE(c_int32, POINTER(c_int64), POINTER(c_void_p), *[c_int64] * fields)(address)
-
-    def load(self, opcodes: set[int]) -> None:
-        """Load what programs with these opcodes need and others do not."""
-        for unit, pointer in self._waiting:
-            if not pointer and not opcodes.isdisjoint(unit["opcodes"]):
-                pointer.value = self._load(unit)
-
-    def _load(self, unit: dict[str, Any]) -> int:
-        """The address of a unit's function."""
-        function, _, code = (self._folder / unit["file"]).read_bytes().partition(b"\n")
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
-        return self._engine.get_function_address(function.decode())
 
     def ready(self, *arguments: Any) -> Callable[[], int]:
         """`core.run` on arrays and records of arrays, contiguous and of the types that it was compiled for. It may be
@@ -146,25 +139,46 @@ def _arrays(values: tuple[Any, ...]) -> Iterator[Any]:
             yield value
 
 
-def machine_for(opcodes: set[int]) -> Callable[..., Callable[[], int]]:
-    """`Machine.ready`, for programs with these opcodes. The first call of an install compiles, and says so.
-
-    Of several threads that call, one loads at a time: LLVM's engine does not lock.
-    """
-    with _LOADING:
-        machine = _machine()
-        machine.load(opcodes)
-    return machine.ready
+def machine() -> Machine:
+    """The machine of this process. The first call of an install compiles, and says so."""
+    with _LOADING:  # of several threads that call, one loads
+        return _machine()
 
 
 @cache
 def _machine() -> Machine:
     folder = cache_folder()
-    if not _is_whole(folder):
-        from .jit import build
+    try:
+        return from_image(folder)
+    except (OSError, image.Unlinkable):
+        if not _is_whole(folder):
+            from .jit import build
 
-        folder = build(folder)
-    return Machine(folder, _index(folder))
+            folder = build(folder)
+        return from_objects(folder, _index(folder))
+
+
+def from_image(folder: Path) -> Machine:
+    """The machine by its image. Raises OSError, or Unlinkable, where there is none or it is damaged."""
+    return Machine(*image.load((folder / IMAGE).read_bytes()))
+
+
+def from_objects(folder: Path, index: dict[str, Any]) -> Machine:
+    """The machine by the object files that an index lists. They are linked for the next time, where that can be."""
+    from . import engine
+
+    units = [_unit(folder, unit) for unit in index["units"]]
+    arguments = index["units"][-1]["arguments"]
+    with suppress(OSError, image.Unlinkable):
+        write(folder / IMAGE, image.link(units, arguments))
+    address, code = engine.load(units, index["needs_numba"])
+    return Machine(address, arguments, code)
+
+
+def _unit(folder: Path, unit: dict[str, Any]) -> tuple[str, str, bytes]:
+    """Symbol, name of the function and object code."""
+    function, _, code = (folder / unit["file"]).read_bytes().partition(b"\n")
+    return unit["symbol"], function.decode(), code
 
 
 def _index(folder: Path) -> dict[str, Any]:
@@ -173,10 +187,8 @@ def _index(folder: Path) -> dict[str, Any]:
 
 def _is_whole(folder: Path) -> bool:
     """Whether all that the index lists is there as it was."""
-    return (folder / INDEX).exists() and all(_is_intact(folder / unit["file"]) for unit in _index(folder)["units"])
-
-
-def load_all(folder: str, index: str) -> None:
-    """Load every unit of an index (JSON): the proof that nothing is missing."""
-    table = json.loads(index)
-    Machine(Path(folder), table).load({code for unit in table["units"] for code in unit["opcodes"] or ()})
+    try:
+        index = _index(folder)
+    except (OSError, ValueError):
+        return False
+    return all(_is_intact(folder / unit["file"]) for unit in index["units"])

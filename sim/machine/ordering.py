@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as at
-from . import opcodes as op
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
 from .lending import borrower
@@ -77,7 +76,7 @@ def touch_lanes(w, s, slot, addresses, mask, masked, extra, writes, config, work
     return found
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, opcodes=(op.WATCH_ORDER,))
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG)
 def watch_order(regs, row, config, workgroup, lent):
     """An access (D is 1: that stores) of the one workgroup of a batch."""
     w = _borrowed(lent)

@@ -6,13 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as at
-from . import opcodes as op
 from .jit import part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
 from .memory import shared_part
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, NUMBERS, opcodes=(op.REACH,))
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, NUMBERS)
 def reach(regs, row, config, together, reached):
     """Widen the interval of addresses by those of the active lanes."""
     extra, addresses = shared_part(regs, row[3], row[4]), regs[row[2]]
@@ -24,7 +23,7 @@ def reach(regs, row, config, together, reached):
     reached[at.LOW], reached[at.HIGH] = low, high
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, NUMBERS, opcodes=(op.MARGIN,))
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, NUMBERS)
 def margin(regs, row, config, together, known):
     """Widen the intervals of both sides, and narrow the margins, by the active lanes."""
     ones, others, least = regs[row[2]], regs[row[3]], np.int64(row[5])

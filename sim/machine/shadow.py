@@ -22,7 +22,6 @@ import numpy as np
 from numba import typeof
 
 from . import layout as at
-from . import opcodes as op
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .lending import borrower
@@ -239,7 +238,7 @@ def all_of(mask, lanes):
 # ---- what the machine calls --------------------------------------------------------------------------
 
 
-@part(LONG, LONG, opcodes=op.WATCHES)
+@part(LONG, LONG)
 def watch_batch(together, lent):
     """A batch of workgroups begins."""
     w = _borrowed(lent)
@@ -251,7 +250,7 @@ def watch_batch(together, lent):
     open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, opcodes=op.WATCHES)
+@part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG)
 def watch_barrier(regs, row, config, workgroup, together, lent):
     """A barrier of kind B under mask M. Workgroups without a lane there do not pass it."""
     w = _borrowed(lent)
@@ -275,7 +274,7 @@ def watch_barrier(regs, row, config, workgroup, together, lent):
         open_window(w)
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, LONG, opcodes=op.WATCHES)
+@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, LONG)
 def watch_read(regs, row, config, patterns, workgroup, together, lent):
     """A load: noted down where that will do, else lane by lane."""
     w = _borrowed(lent)
@@ -395,7 +394,7 @@ def recognize(w, slot, addresses, stamp, config, workgroup, together):
         row[lane] = addresses[lane]
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG, opcodes=op.WATCHES)
+@part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG)
 def watch_write(regs, row, config, memory, workgroup, together, lent):
     """A store: before it, the noted loads that it may be near; then all lanes at once where that will do, or each."""
     w = _borrowed(lent)

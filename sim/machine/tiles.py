@@ -283,7 +283,7 @@ def factor_at(words, start, form, lane):
                  + (0 if form == SPLAT else lane % VECTOR_LANES)]  # fmt: skip
 
 
-@part(LONG, LONG, LONG, opcodes=(op.CHECKED,))
+@part(LONG, LONG, LONG)
 def look_back(steps, width, lent):
     """Look at each sum that was made of what is queued, from those that are kept on, in the order of the program."""
     _, code, _, _, _, _, queue, checks, size, workgroup, together = _borrowed(lent)
@@ -301,7 +301,7 @@ def look_back(steps, width, lent):
                 running[lane] = look_at_sum(row, a, b, running[lane], checks, lane % size, group)
 
 
-@part(LONG, LONG, opcodes=op.TILES)
+@part(LONG, LONG)
 def add_up(width, lent):
     """Add the products of what is queued, and empty the queue."""
     regs, code, _, _, _, _, queue, _, lanes, _, together = _borrowed(lent)
@@ -335,7 +335,7 @@ def add_up(width, lent):
         look_back(steps, width, lent)
 
 
-@part(LONG, LONG, LONG, returns=LONG, opcodes=op.TILES)
+@part(LONG, LONG, LONG, returns=LONG)
 def tile(place, width, lent):
     """The tile in row `place`: queue its factors. The sums are added when the queue is full, or at once where they may
     not wait. Returns how many of the rows after it are done with that."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as at
-from . import opcodes as op
 from .jit import part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE
 from .memory import address_of, shared_part
 
 
-@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, NUMBERS, TABLE, opcodes=(op.TRACE,))
+@part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, NUMBERS, TABLE)
 def trace(regs, row, config, access, workgroup, together, watched, notes):
     """Note what has been written, in lane order. Row 0 of `notes` counts on where there is no more room."""
     size, first, w = config[at.LANES], config[at.FIRST_LANE], watched[0] - workgroup

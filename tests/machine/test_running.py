@@ -287,11 +287,10 @@ def test_what_is_read_and_stored_to_takes_one_thread(workers):
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_piece_that_fails_is_told_of_and_the_next_run_is_whole(threads, monkeypatch):
     monkeypatch.setenv(THREADS, str(threads))
-    ready = native.machine_for
-    monkeypatch.setattr("sim.launch.launch.machine_for", lambda opcodes: lambda *arguments: lambda: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        run(entry("y[i] = 1u;", 256), 100, size=256)
-    monkeypatch.setattr("sim.launch.launch.machine_for", ready)
+    with monkeypatch.context() as broken:
+        broken.setattr(native.Machine, "ready", lambda self, *arguments: lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(entry("y[i] = 1u;", 256), 100, size=256)
     assert run(entry("y[i] = 1u;", 256), 100, size=256).outputs["y"].all()
 
 
