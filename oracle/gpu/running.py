@@ -83,7 +83,7 @@ def run(
         _refuse(wgsl, module, info, device)
         if module is not None:
             with suppress(WgslError):  # wgpu has its own words for it
-                fixed: dict[str | int, Any] = dict(overrides or {})
+                fixed: dict[str | int, Any] = {**overrides} if overrides else {}
                 _refuse_size(module.pipeline(entry, fixed, GRANTED), grid, info, device)
         try:
             return _run(device, info, for_wgpu(wgsl), entry, grid, contents, overrides, repeats)

@@ -105,6 +105,16 @@ def test_whole_expressions(adapter, expression, kind):
     assert_holds(done, runner.run(source, "main", grid, bindings).outputs["y"])
 
 
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_angles_of_many_turns_are_bound_as_well(adapter, name):
+    angles = np.random.default_rng(0).uniform(-1, 1, (2048, 3)) * np.array([4.0, 400.0, 40_000.0])
+    done, source, grid, bindings = simulated(f"{name}(a)", "f32", angles.reshape(-1).astype(np.float32))
+    bound = done.bounds["y"]
+    assert np.isfinite(bound).all()
+    assert bound.max() < 0.02
+    assert_holds(done, runner.run(source, "main", grid, bindings).outputs["y"])
+
+
 # ---- as a rule -----------------------------------------------------------------------------------------------
 
 

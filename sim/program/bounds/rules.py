@@ -110,14 +110,14 @@ class Rules:
         for row in rows:
             here, within = self._holds(row.where, args)
             covered = covered | within
+            amount = self.real(row.amount) + args[0].most * row.slope if row.slope else self.real(row.amount)
             match row.kind:
                 case "correct":
                     ulps = ulps + here.choose(1.0, 0.0)
                 case "ulp":
-                    amount = self.real(row.amount) + (args[0].most * row.slope if row.slope else 0.0)
                     ulps = ulps + here.choose(amount, 0.0)
                 case "abs":
-                    more = more + here.choose(row.amount, 0.0)
+                    more = more + here.choose(amount, 0.0)
                 case "inherits":
                     more = more + self.inherited(row, result, args)
                 case _:
