@@ -379,6 +379,9 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     if name not in variables:
         known = f"reference {case.kernel.reference} gives {name}"
         raise UsageError(f"{case.kernel.path}: {known}, which is no binding of the manifest")
+    if variables[name] not in run.outputs:
+        known = f"reference {case.kernel.reference} gives {name}"
+        raise UsageError(f"{case.kernel.path}: {known}, which the kernel does not write")
     if name not in truth:
         raise UsageError(f"{case.kernel.path}: `free` names {name}, which reference {case.kernel.reference} lacks")
     expected, var = truth[name], variables[name]

@@ -37,23 +37,58 @@ def raising(arrays, dims):
 
 def alone(arrays, dims):
     return arrays["x"]
+
+def nothing(arrays, dims):
+    return {}
+
+def words(arrays, dims):
+    return {"y": ["one", "two"]}
+
+def ragged(arrays, dims):
+    return {"y": [[1, 2], [3]]}
+
+def imaginary(arrays, dims):
+    return {"y": 1j * arrays["x"]}
+
+def leaving(arrays, dims):
+    raise SystemExit(3)
+
+def takes_one(arrays):
+    return arrays
+
+def of_an_input(arrays, dims):
+    return {"x": arrays["x"]}
+
+def two_sizes(arrays, dims):
+    return {"y": Expected(2 * arrays["x"], np.zeros(3))}
+
+def deeper(arrays, dims):
+    return {"y": np.reshape(arrays["x"], (7, 9))}
+
+def listed(arrays, dims):
+    return {"y": (2.0 * arrays["x"]).tolist()}
+
+def in_place(arrays, dims):
+    y = arrays["x"]
+    y *= 2
+    return {"y": y}
 """
 
 
 @pytest.fixture
 def audit(tmp_path):
-    def run(reference):
+    def run(reference, gpu=False):
         (tmp_path / "twice.wgsl").write_text(SHADER)
         (tmp_path / "mine").mkdir(exist_ok=True)
         (tmp_path / "mine" / "refs.py").write_text(REFERENCES)
         (tmp_path / "mine" / "broken.py").write_text("def twice(:\n")
         (tmp_path / "twice.toml").write_text(manifest(source="twice.wgsl", kernel=f'reference = "{reference}"\n'))
-        return CliRunner().invoke(main, ["audit", str(tmp_path / "twice.toml"), "--no-gpu", "--json"])
+        return CliRunner().invoke(main, ["audit", str(tmp_path / "twice.toml"), *(["--no-gpu"] * (not gpu)), "--json"])
 
     return run
 
 
-@pytest.mark.parametrize(("function", "rule"), [("twice", "derived"), ("bounded", "bound")])
+@pytest.mark.parametrize(("function", "rule"), [("twice", "derived"), ("bounded", "bound"), ("listed", "derived")])
 def test_a_function_beside_the_manifest_is_a_reference(audit, function, rule):
     done = audit(f"mine/refs.py:{function}")
     (case,) = json.loads(done.stdout)["cases"]
@@ -72,10 +107,19 @@ def test_it_is_held_against_the_output(audit):
         ("mine/none.py:twice", "mine/none.py: there is no such file"),
         ("mine/refs:twice", "a reference of your own lies in a Python file, `file.py:function`"),
         ("mine/refs.py:half", "there is no function half; there are Expected, twice, thrice, bounded"),
-        ("mine/refs.py:raising", "raising fails: KeyError: 'z'"),
+        ("mine/refs.py:raising", "mine/refs.py:17: raising fails: KeyError: 'z'; the arrays are x, y, the dims N"),
+        ("mine/refs.py:nothing", "mine/refs.py:22: nothing gives no output"),
+        ("mine/refs.py:words", "words gives y of <U3, where an array of real numbers is meant"),
+        ("mine/refs.py:ragged", "ragged gives y as list, with rows of several lengths or what is no number"),
+        ("mine/refs.py:imaginary", "imaginary gives y of complex64, where an array of real numbers is meant"),
+        ("mine/refs.py:leaving", "mine/refs.py:35: leaving fails: SystemExit: 3"),
+        ("mine/refs.py:takes_one", "mine/refs.py:37: takes_one fails: TypeError: takes_one() takes 1 positional"),
+        ("mine/refs.py:of_an_input", "gives x, which the kernel does not write"),
+        ("mine/refs.py:two_sizes", "two_sizes gives y as an array of (40,), and its bound as one of (3,)"),
+        ("mine/refs.py:deeper", "mine/refs.py:47: deeper fails: ValueError: cannot reshape array of size 40"),
         ("mine/refs.py:alone", "alone is to return a dict of arrays by output, not ndarray"),
         ("mine/refs.py:short", "gives an array of (7,) for y, which is (40,)"),
-        ("mine/broken.py:twice", "mine/broken.py: cannot be run: SyntaxError"),
+        ("mine/broken.py:twice", "mine/broken.py:1: cannot be run: SyntaxError"),
         ("twice", "no reference is named twice; there are dequant_q4_k, "),
     ],
 )
@@ -84,3 +128,10 @@ def test_what_is_wrong_with_it_is_said_in_a_sentence(audit, reference, message):
     assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.output
+
+
+@pytest.mark.usefixtures("adapter")
+def test_it_may_work_in_place(audit):
+    done = audit("mine/refs.py:in_place", gpu=True)
+    (case,) = json.loads(done.stdout)["cases"]
+    assert (done.exit_code, [output["ok"] for output in case["outputs"]]) == (0, [True, True])
