@@ -84,12 +84,12 @@ def note(found, lane, workgroup, a, b, c, result):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, TABLE)
-def checked_sum(regs, row, config, workgroup, together, width, checks):
+def checked_sum(regs, row, config, workgroup, lanes, width, checks):
     """A sum, and before it, for it may replace an operand, a look at what it makes."""
     size, kind = config[at.LANES], row[5]
     a, b, c = regs[row[2]].view(np.float32), regs[row[3]].view(np.float32), regs[row[4]].view(np.float32)
-    if not sums_are_finite(kind, a, b, c, together * size):
-        for lane in range(together * size):
+    if not sums_are_finite(kind, a, b, c, lanes):
+        for lane in range(lanes):
             if row[6] < 0 or regs[row[6], lane] != 0:
                 look_at_sum(row, a[lane], b[lane], c[lane], checks, lane % size, workgroup + lane // size)
     code = _FMA if kind == op.FUSED else _MAD

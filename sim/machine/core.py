@@ -15,14 +15,14 @@ from .atomics import atomic
 from .checks import checked_sum
 from .jit import compiled, inlined, part
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
-from .lanes import address_of_first, blend, copy, fill
+from .lanes import address_of_first, blend, both, copy, fill
 from .lending import lend
 from .memory import learn, load, load_from_known, load_units, pick, put, shared_part, store, store_known
 from .opcodes import families, scalar_opcodes
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_barrier, watch_batch
 from .subgroups import collective
-from .tiles import QUEUE, add_up, lend_to_tiles, restart, tile
+from .tiles import QUEUE, add_up, add_what_waits, lend_to_tiles, restart, tile
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
@@ -50,6 +50,21 @@ def some_active(regs, mask, lanes):
     for lane in range(lanes):
         seen = np.uint32(seen | regs[mask, lane])
     return seen != 0
+
+
+@compiled
+def lanes_up_to(regs, mask, lanes):
+    """The lanes of a mask row up to the last that is on, in whole vectors."""
+    row, end, seen = regs[mask], lanes - lanes % at.VECTOR_LANES, np.uint32(0)
+    for lane in range(end, lanes):
+        seen = np.uint32(seen | row[lane])
+    if seen != 0:
+        return end + at.VECTOR_LANES
+    while seen == 0 and end > 0:
+        for lane in range(end - at.VECTOR_LANES, end):
+            seen = np.uint32(seen | row[lane])
+        end -= at.VECTOR_LANES
+    return end + at.VECTOR_LANES if seen != 0 else end
 
 
 @compiled
@@ -147,130 +162,134 @@ def touch_halves(regs, row, entry, memory, patterns, lanes, width):
 
 
 @inlined
-def run_strand(
-    code,
-    config,
-    regs,
-    shared,
-    shared16,
-    storage,
-    storage16,
-    access,
-    patterns,
-    workgroup,
-    together,
-    place,
-    events,
-    probes,
-    lent_probes,
-    watch,
-    lent_watch,
-    queue,
-):
-    """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
-    into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
-    lanes = together * config[at.LANES]
-    width = config[at.WIDTH]
-    start, pitch = address_of_first(regs), np.int64(4 * regs.shape[1])
-    lent = lend_to_tiles(
-        regs, code, access, patterns, storage, shared, queue, probes.checks, config[at.LANES], workgroup, together
-    )
-    pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
-    while True:
-        row = code[pc]
-        what = row[0]
-        pc += 1
-        if what >= _SCALAR:
-            scalar(start, pitch, row, np.int64(1) if row[6] == 1 else width)
-        elif op.LOAD <= what <= op.STORE_KNOWN and what != op.LEARN:
-            if what <= op.LOAD_KNOWN and row[6] == op.FOUR and four_at_once(row, access, patterns):
-                load_four(regs, code, pc - 1, access, storage, storage16, shared, shared16, width)
-                pc += op.FOUR - 1
-            else:
-                memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
-        elif what >= _FIRST_PROBE:
-            probe(
-                regs,
-                row,
-                config,
-                access,
-                storage,
-                shared,
-                patterns,
-                workgroup,
-                together,
-                probes,
-                lent_probes,
-                watch,
-                lent_watch,
-            )
-        elif what == op.JUMP:
-            if row[2] < pc:
-                budget -= 1
-                if budget < 0:
-                    record(events, at.BUDGET_SPENT, row[5], workgroup, 0, 0, 0, epoch)
-                    return False
-            pc = row[2]
-        elif what == op.JUMP_ZERO:
-            if regs[row[3], 0] == 0:
-                pc = row[2]
-        elif what == op.TILE:
-            pc += tile(pc - 1, width, lent)
-        elif what == op.ADD_UP:
-            add_up(width, lent)
-        elif what == op.CHECKED:
-            checked_sum(regs, row, config, workgroup, together, width, probes.checks)
-        elif what == op.JUMP_NONE:
-            if not some_active(regs, row[6], lanes):
-                pc = row[2]
-        elif what == op.BLEND:
-            blend(regs, row[1], row[2], row[6], width)
-        elif what == op.COPY:
-            copy(regs, row[1], row[2], np.int64(1) if row[6] == 1 else width)
-        elif what == op.SPREAD:
-            fill(regs, row[1], regs[row[2], 0], width)
-        elif what == op.PICK:
-            pick(regs, row[1], row[2], row[3], row[4], lanes)
-        elif what == op.PUT:
-            put(regs, row[1], row[2], row[3], row[4], row[6], lanes)
-        elif what == op.LENGTH:
-            fill(regs, row[1], np.uint32(access[row[5], at.COUNT_OF]), width)
-        elif what == op.BARRIER:
-            if config[at.WATCHES] == 1:
-                watch_barrier(regs, row, config, workgroup, together, lent_watch)
-            if row[6] >= 0:
-                barrier(regs, row, config, workgroup, together, epoch, events)
-            epoch += 1
-            if config[at.STRANDS] > 1:
-                place[at.PC], place[at.LEFT], place[at.PASSED] = pc, budget, epoch
-                return True
-        elif what == op.LEARN:
-            learn(regs, row[2], patterns, width)
-        elif what == op.HALT:
-            place[at.PC] = -1
-            place[at.MOST] = max(place[at.MOST], config[at.BUDGET] - budget)
-            return True
-        elif what >= op.FIRST_COLLECTIVE:
-            collective(regs, row, config, together)
-        else:
-            atomic(regs, row, access[row[5]], storage, shared, lanes)
+def move_rows(regs, row, access, lanes, width, whole):
+    """What moves registers, and computes nothing. `whole`: lanes of a row, those that are left out among them."""
+    what = row[0]
+    if what == op.BLEND:
+        blend(regs, row[1], row[2], row[6], width)
+    elif what == op.COPY:
+        copy(regs, row[1], row[2], np.int64(1) if row[6] == 1 else width)
+    elif what == op.SPREAD:
+        fill(regs, row[1], regs[row[2], 0], width)
+    elif what == op.PICK:
+        pick(regs, row[1], row[2], row[3], row[4], lanes)
+    elif what == op.PUT:
+        put(regs, row[1], row[2], row[3], row[4], row[6], lanes)
+    elif what == op.LENGTH:
+        fill(regs, row[1], np.uint32(access[row[5], at.COUNT_OF]), width)
+    else:
+        both(regs, row[1], row[2], row[3], whole)
 
 
 @inlined
-def begin(config, regs, places, order, workgroup, together):
-    """Put every strand of a batch at the start of the program, in its workgroup of the grid."""
+def go_to_level(place, level, width):
+    """Compute so many lanes from here on. Whether that is another number than before."""
+    changes = place[at.WIDTHS + place[at.LEVEL]] != width
+    place[at.LEVEL], place[at.WIDTHS + level] = level, width
+    return changes
+
+
+@inlined
+def run_strand(
+    code, config, regs, shared, shared16, storage, storage16, access, patterns,
+    workgroup, together, place, events, probes, lent_probes, watch, lent_watch, queue,
+):  # fmt: skip
+    """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
+    into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
+    start, pitch, size = address_of_first(regs), np.int64(4 * regs.shape[1]), config[at.LANES]
+    lent = lend_to_tiles(regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, together)
+    pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
+    while True:  # once for each change of the width, so that it is a constant of the loop that counts
+        width = place[at.WIDTHS + place[at.LEVEL]]
+        lanes = min(together * size, width)
+        while True:
+            row = code[pc]
+            what = row[0]
+            pc += 1
+            if what >= _SCALAR:
+                scalar(start, pitch, row, np.int64(1) if row[6] == 1 else width)
+            elif op.LOAD <= what <= op.STORE_KNOWN and what != op.LEARN:
+                if what <= op.LOAD_KNOWN and row[6] == op.FOUR and four_at_once(row, access, patterns):
+                    load_four(regs, code, pc - 1, access, storage, storage16, shared, shared16, width)
+                    pc += op.FOUR - 1
+                else:
+                    memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
+            elif what >= _FIRST_PROBE:
+                probe(
+                    regs, row, config, access, storage, shared, patterns,
+                    workgroup, together, lanes, probes, lent_probes, watch, lent_watch,
+                )  # fmt: skip
+            elif what == op.JUMP:
+                if row[2] < pc:
+                    budget -= 1
+                    if budget < 0:
+                        record(events, at.BUDGET_SPENT, row[5], workgroup, 0, 0, 0, epoch)
+                        return False
+                pc = row[2]
+            elif what == op.JUMP_ZERO:
+                if regs[row[3], 0] == 0:
+                    pc = row[2]
+            elif what == op.TILE:
+                pc += tile(pc - 1, width, lent)
+            elif what == op.ADD_UP:
+                add_up(width, lent)
+            elif what == op.CHECKED:
+                checked_sum(regs, row, config, workgroup, lanes, width, probes.checks)
+            elif what == op.JUMP_NONE:
+                if not some_active(regs, row[6], lanes):
+                    pc = row[2]
+            elif what == op.UP_TO or what == op.WIDEN:
+                level, wanted = np.int64(row[1]), place[at.WIDTHS + row[1]]
+                if what == op.UP_TO:
+                    wanted = lanes_up_to(regs, row[6], lanes)
+                    if wanted == 0 and row[2] >= 0:
+                        pc = np.int64(row[2])
+                        continue
+                    wanted = min(max(wanted, at.VECTOR_LANES), width)
+                if go_to_level(place, level, wanted):
+                    add_what_waits(width, queue, lent)
+                    break
+            elif op.COPY <= what <= op.MASK or what == op.LENGTH:
+                move_rows(regs, row, access, lanes, width, config[at.WIDTH])
+            elif what == op.BARRIER:
+                if config[at.WATCHES] == 1:
+                    watch_barrier(regs, row, config, workgroup, together, lent_watch)
+                if row[6] >= 0:
+                    barrier(regs, row, config, workgroup, together, epoch, events)
+                epoch += 1
+                if config[at.STRANDS] > 1:
+                    place[at.PC], place[at.LEFT], place[at.PASSED] = pc, budget, epoch
+                    return True
+            elif what == op.LEARN:
+                learn(regs, row[2], patterns, width)
+            elif what == op.HALT:
+                place[at.PC] = -1
+                place[at.MOST] = max(place[at.MOST], config[at.BUDGET] - budget)
+                return True
+            elif what >= op.FIRST_COLLECTIVE:
+                collective(regs, row, config, together)
+            else:
+                atomic(regs, row, access[row[5]], storage, shared, lanes)
+
+
+@part(NUMBERS, FILES, TABLE, NUMBERS, WORDS, LONG, LONG)
+def begin(config, regs, places, order, shared, workgroup, together):
+    """Put every strand of a batch at the start of the program, in its workgroup of the grid, and fill its memory."""
     grid_x, grid_y, wgid, size = config[at.GRID_X], config[at.GRID_Y], config[at.WGID_ROW], config[at.LANES]
     for strand in range(regs.shape[0]):
         places[strand, at.PC], places[strand, at.LEFT], places[strand, at.PASSED] = 0, config[at.BUDGET], 0
+        places[strand, at.LEVEL], places[strand, at.WIDTHS] = 0, config[at.WIDTH]
         for w in range(together):
             index = order[workgroup + w] if order.size > 0 else workgroup + w
             for lane in range(w * size, (w + 1) * size):
                 regs[strand, wgid, lane] = index % grid_x
                 regs[strand, wgid + 1, lane] = index // grid_x % grid_y
                 regs[strand, wgid + 2, lane] = index // (grid_x * grid_y)
+    for word in range(shared.size):
+        shared[word] = config[at.FILLING]
 
 
-@inlined
+@part(NUMBERS, LONG, returns=LONG)
 def draw_turns(turns, seed):
     """Put the strands in the order in which they go to the next barrier; returns what the next draw starts from."""
     last = turns.size - 1
@@ -303,10 +322,8 @@ def run(code, configs, regs, shared, storage, access, events, patterns, places, 
     workgroup = config[at.FIRST]
     while workgroup < config[at.LAST]:
         together = min(config[at.TOGETHER], config[at.LAST] - workgroup)
-        begin(config, regs, places, order, workgroup, together)
+        begin(config, regs, places, order, shared, workgroup, together)
         restart(queue)
-        for word in range(shared.size):
-            shared[word] = config[at.FILLING]
         if config[at.WATCHES] == 1:
             watch_batch(together, lent_watch)
         going = True

@@ -58,7 +58,8 @@ def _lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], An
     """`body(lane, note)` for each lane; `note` marks a memory instruction as independent of other lanes."""
     module = builder.module
     loop = module.add_metadata([ir.Constant(_I32, len(module.metadata))])
-    loop.operands = (loop,)  # a loop is named by metadata that names itself
+    one_by_one = module.add_metadata([ir.MetaDataString(module, "llvm.loop.interleave.count"), _I32(1)])
+    loop.operands = (loop, one_by_one)  # a loop is named by metadata that names itself
 
     def note(instruction: Any) -> Any:
         instruction.set_metadata("llvm.mem.parallel_loop_access", loop)
@@ -244,6 +245,23 @@ def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(regs, d, a, lanes), codegen
+
+
+@generated
+def both(typingctx, regs, d, a, b, lanes):  # type: ignore[no-untyped-def]
+    """regs[d, l] = regs[a, l] & regs[b, l]."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        out, one, other = (row_of(context, builder, signature.args[0], args[0], r, _I32) for r in args[1:4])
+
+        def body(lane, note):  # type: ignore[no-untyped-def]
+            values = [note(builder.load(builder.gep(row, [lane]))) for row in (one, other)]
+            note(builder.store(builder.and_(*values), builder.gep(out, [lane])))
+
+        _lane_loop(builder, _wide(builder, args[4]), body)
+        return context.get_dummy_value()
+
+    return types.void(regs, d, a, b, lanes), codegen
 
 
 @generated

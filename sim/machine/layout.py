@@ -28,9 +28,11 @@ CONFIG_SIZE = 19
 FORWARD, BACKWARD = 0, -1
 
 # places: one row per strand of a workgroup: its next instruction (-1: it is done), what is left of its budget, and
-# barriers passed; and the most that it has used of its budget in any batch
-PC, LEFT, PASSED, MOST = range(4)
-PLACE_SIZE = 4
+# barriers passed; the most that it has used of its budget in any batch; at which level it is of leaving lanes out, and
+# how many lanes are computed at each (level 0: all)
+PC, LEFT, PASSED, MOST, LEVEL, WIDTHS = range(6)
+LEVELS = 16
+PLACE_SIZE = WIDTHS + LEVELS
 
 # access
 BASE = 0  # first unit of the variable, in its arena

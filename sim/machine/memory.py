@@ -130,8 +130,9 @@ def load_from_known(into, memory, addresses, extra, row, shifts, known, width):
         for lane in range(0, width, VECTOR_LANES):
             transfer(into, lane, memory, start + lane)
     else:
-        load(into, memory, addresses, extra, row, shifts, known[PERIOD])
-        repeat(into, known[PERIOD], width)
+        period = min(known[PERIOD], width)  # of a row that was learnt before lanes were left out
+        load(into, memory, addresses, extra, row, shifts, period)
+        repeat(into, period, width)
 
 
 @compiled

@@ -30,6 +30,8 @@ MACHINE_OPS = (
     ("jump", "to A"),
     ("jump_zero", "to A where row B is 0 in lane 0"),
     ("jump_none", "to A where no lane of mask M is active"),
+    ("up_to", "jump_none, and from here on lanes after the last active one are left out: level D (A: -1, no jump)"),
+    ("widen", "from here on as many lanes as at level D"),
     ("barrier", "site A: every lane of each workgroup should be in mask M; orders memory of kind B"),
     # rows
     ("copy", "D = A (M: narrow)"),
@@ -37,6 +39,7 @@ MACHINE_OPS = (
     ("spread", "D = lane 0 of A, in every lane"),
     ("pick", "D = row (A + min(row B, C - 1))"),
     ("put", "row (A + min(row B, C - 1)) = row D in the lanes of mask M"),
+    ("mask", "D = A and B, of masks: in lanes that are left out, too"),
     # memory: A address row, B shared address part (lane 0 counts), C added, E access, X row of workgroup offsets
     ("load", "D = unit of memory (M: narrow; 4: the three rows after it load the next units, of the same addresses)"),
     ("load_known", "the same, of an address row that `learn` has seen"),
@@ -76,9 +79,9 @@ MACHINE_OPS = (
     ("trace", "point X: row D, at place A + B + C (an address of access E, which is -1 for other variables)"),
 )
 NAMES = tuple(name for name, _ in MACHINE_OPS)
-HALT, JUMP, JUMP_ZERO, JUMP_NONE, BARRIER = range(5)
-COPY, BLEND, SPREAD, PICK, PUT = range(5, 10)
-LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, TILE, ADD_UP, CHECKED, FIRST_ATOMIC = range(10, 20)
+HALT, JUMP, JUMP_ZERO, JUMP_NONE, UP_TO, WIDEN, BARRIER = range(7)
+COPY, BLEND, SPREAD, PICK, PUT, MASK = range(7, 13)
+LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, TILE, ADD_UP, CHECKED, FIRST_ATOMIC = range(13, 23)
 TILES = (TILE, ADD_UP)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)

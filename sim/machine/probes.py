@@ -123,11 +123,11 @@ def addresses_of(regs, row, entry, into, lanes):
 
 @compiled
 def moved_together(current, before, mask, mask_before, lanes):
-    """Whether every lane has moved by one distance, under one mask."""
+    """Whether every active lane has moved by one distance, that of the first lane, under one mask."""
     distance = np.uint32(current[0] - before[0])
     differs = np.uint32(0)
     for lane in range(lanes):
-        moved = np.uint32(current[lane] - before[lane]) ^ distance
+        moved = (np.uint32(current[lane] - before[lane]) ^ distance) & np.uint32(0 - mask[lane])
         differs = np.uint32(differs | moved | (mask[lane] ^ mask_before[lane]))
     return differs == 0
 
@@ -306,8 +306,9 @@ def touch(touched, first, words):
 
 
 @inlined
-def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, p, lent, watch, lent_watch):
-    """One probe instruction. `lent`, `lent_watch`: where the records are that stand before them."""
+def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, lanes, p, lent, watch, lent_watch):
+    """One probe instruction. `lanes`: those that are computed; `lent`, `lent_watch`: where the records are that stand
+    before them."""
     if row[0] == op.COUNT:
         count(regs, row, config, together, p, lent)
     elif row[0] == op.TRACE:
@@ -331,7 +332,7 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
     elif row[0] == op.MARGIN:
         margin(regs, row, config, together, p.margins[row[7]])
     elif row[0] == op.CHECK:
-        if row[5] != at.BORN or not all_finite(regs[row[1]], together * config[at.LANES]):
+        if row[5] != at.BORN or not all_finite(regs[row[1]], lanes):
             check(regs, row, config, workgroup, together, p.checks[row[7]])
     else:
         memory_probe(regs, row, config, access[row[5]], patterns, together, p, lent)

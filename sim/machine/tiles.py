@@ -335,6 +335,13 @@ def add_up(width, lent):
         look_back(steps, width, lent)
 
 
+@inlined
+def add_what_waits(width, queue, lent):
+    """`add_up`, before other lanes are computed than those of what is queued."""
+    if queue.state[_STEPS] > 0:
+        add_up(width, lent)
+
+
 @part(LONG, LONG, LONG, returns=LONG)
 def tile(place, width, lent):
     """The tile in row `place`: queue its factors. The sums are added when the queue is full, or at once where they may

@@ -17,6 +17,7 @@ from .code import allocate
 from .contract import combine, contract
 from .copies import drop_copies
 from .emit import Emitter
+from .idle import left_out
 from .ir import Margin, Value
 from .likeness import Comparison
 from .lower import Lowered, lower
@@ -177,7 +178,8 @@ def _finish(
     passes: Passes = ALL,
 ) -> Program:
     uniformity, uses = _analysed(lowered, together, passes)
-    emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together)
+    idle = left_out(lowered.body, uniformity, passes)
+    emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together, idle)
     emitter.program(lowered.body)
     code = emitter.code
     for name, shorten in SHORTER.items():

@@ -60,7 +60,10 @@ def _row(reg: Reg) -> int:
 
 @entity
 class Label:
+    """A place that is jumped to. `levels`: those that are left for it (see `emit`)."""
+
     position: int = -1
+    levels: set[int] = field(default_factory=set)
 
 
 @dataclass

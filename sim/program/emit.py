@@ -3,6 +3,10 @@
 Control flow that all lanes take together is a jump. Where lanes part, both ways run under a mask: the lanes of an `If`
 are a new mask row; a `Loop` or `Scope` that lanes leave apart has a row of the lanes still in it, from which every jump
 takes its own lanes away. No mask (None) means every lane.
+
+Where it pays (see `idle`), lanes past the last active one are left out for a while. How many are computed then has a
+number, the level: each construct that leaves lanes out goes one up, and its end comes back to the level around it,
+whichever way led there. A row that is a mask is right in all lanes, also in those that are left out.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from . import ir
 from .access import UNITS_PER_ACCESS, Access
 from .code import Code, Field, Ins, Label, Reg
 from .guards import bodies
+from .idle import Idle
 from .ir import Region, Slot, Value
 from .merging import merged
 from .program import Inspected, MemoryProbe
@@ -48,7 +53,7 @@ class _Around:
 
 @dataclass
 class Emitter:
-    """Emits one program. `probes` names what is counted; `together` is workgroups per batch."""
+    """Emits one program. `probes` names what is counted; `together` is workgroups per batch; `idle`: see `idle`."""
 
     accesses: list[Access]
     sites: list[Site]
@@ -57,6 +62,7 @@ class Emitter:
     spans: dict[int, Span]
     probes: frozenset[str]
     together: int
+    idle: Idle
     code: Code = field(default_factory=Code)
     inputs: dict[str, int] = field(default_factory=dict)
     constants: dict[int, int] = field(default_factory=dict)
@@ -71,6 +77,7 @@ class Emitter:
     def __post_init__(self) -> None:
         self._mask: Reg | None = None
         self._around: list[_Around] = []
+        self._level = 0  # of leaving lanes out
         self._narrow: dict[Value, Reg] = {}
         self._wide: dict[Value, Reg] = {}
         self._slots: dict[Slot, Reg] = {}
@@ -167,13 +174,57 @@ class Emitter:
 
     # ---- labels ----
 
-    def _place(self, label: Label) -> None:
+    def _place(self, label: Label, level: int) -> None:
+        """Here is the label; whichever way led to it, so many lanes are computed from here on."""
         self.code.place(label)
         self._straight = self.code.here
+        if label.levels - {level}:
+            self._level = -1
+        self._back_to(level)
 
     def _jump(self, ins: Ins, label: Label) -> None:
+        label.levels.add(self._level)
         self.code.jump(ins, label)
         self._straight = self.code.here
+
+    def _back_to(self, level: int) -> None:
+        if self._level != level:
+            self._add(Ins(op.WIDEN, d=level))
+        self._level = level
+
+    # ---- masks ----
+
+    def _mask_field(self) -> Field:
+        return -1 if self._mask is None else self._mask
+
+    def _both(self, one: Reg, other: Reg) -> Reg:
+        """The lanes that two masks share, of which one is that of the place where we are."""
+        both = Reg()
+        opcode = op.MASK if self._level else op.scalar_opcodes()["and_bool"]
+        self._add(Ins(opcode, d=both, a=one, b=other))
+        return both
+
+    def _everyone(self) -> Reg:
+        """A row of its own that starts as the present mask."""
+        row, mask = Reg(), self._mask or self._constant(1)
+        self._add(Ins(op.MASK, d=row, a=mask, b=mask) if self._level else Ins(op.COPY, d=row, a=mask, m=0))
+        return row
+
+    def _others(self, condition: Value, outer: Reg | None) -> Reg:
+        """The lanes of a mask in which a condition does not hold."""
+        other = Reg()
+        self._add(Ins(op.scalar_opcodes()["lnot_bool"], d=other, a=self._lanes(condition)))
+        return other if outer is None else self._both(outer, other)
+
+    def _while_any(self, mask: Reg, label: Label, idle: bool, level: int | None = None) -> None:
+        """Go to a label where nobody is active in a mask; else leave out (if that pays: `idle`) who comes after them:
+        at the next level, or at one that is known."""
+        level = self._level + 1 if level is None else level
+        if not idle or level == at.LEVELS:
+            self._jump(Ins(op.JUMP_NONE, m=mask), label)
+            return
+        self._jump(Ins(op.UP_TO, d=level, m=mask), label)
+        self._level = level
 
     # ---- items ----
 
@@ -184,25 +235,20 @@ class Emitter:
                 self._through = None if self._mask is None else self._everyone()
             self._item(item)
             if id(item) in self.uniformity.leaving:
-                self._without_those_gone()
+                self._without_those_gone(item)
         self._in_body = outer
 
-    def _without_those_gone(self) -> None:
-        """Some lanes have left what is around: the mask here is what is still in the innermost of it."""
+    def _without_those_gone(self, item: ir.Item) -> None:
+        """Some lanes have left, inside this item, what is around: the mask here is what is still in the innermost."""
         around = next(a for a in reversed(self._around) if a.mask is not None)
         still = around.mask
         assert still is not None
         # Nobody may be left, and then nobody would ever end a loop that waits for what it stores.
         label = around.exit if around.turn is None else around.onward
         assert label is not None
-        self._jump(Ins(op.JUMP_NONE, m=still), label)
+        self._while_any(still, label, id(item) in self.idle.after)
         if self._mask is not still:
             self._mask = still if self._mask is None else self._both(self._mask, still)
-
-    def _both(self, one: Reg, other: Reg) -> Reg:
-        both = Reg()
-        self._add(Ins(op.scalar_opcodes()["and_bool"], d=both, a=one, b=other))
-        return both
 
     def _item(self, item: ir.Item) -> None:
         match item:
@@ -254,9 +300,6 @@ class Emitter:
                 self._margin(item)
             case _:
                 pass
-
-    def _mask_field(self) -> Field:
-        return -1 if self._mask is None else self._mask
 
     def _value(self, value: Value) -> None:
         if value.op in ("const", "bits") or value not in self.uses.count:
@@ -478,70 +521,74 @@ class Emitter:
     # ---- control flow ----
 
     def _if(self, item: ir.If) -> None:
-        outer = self._mask
-        parted = id(item) in self.uniformity.parted
+        if id(item) in self.uniformity.parted:
+            self._part(item)
+            return
+        outer, level = self._mask, self._level
         orelse, end = Label(), Label()
-        if parted:
-            condition = self._lanes(item.condition)
-            self._mask = condition if outer is None else self._both(outer, condition)
-            self._jump(Ins(op.JUMP_NONE, m=self._mask_field()), orelse)
-        else:
-            self._jump(Ins(op.JUMP_ZERO, b=self._lane0(item.condition)), orelse)
+        self._jump(Ins(op.JUMP_ZERO, b=self._lane0(item.condition)), orelse)
         self.region(item.then)
-        if item.orelse.items:
-            if not parted:
-                self._jump(Ins(op.JUMP), end)
-            self._place(orelse)
-            self._mask = self._others(item.condition, outer) if parted else outer
-            if parted:
-                self._jump(Ins(op.JUMP_NONE, m=self._mask_field()), end)
-            self.region(item.orelse)
-            self._place(end)
-        else:
-            self._place(orelse)
         self._mask = outer
+        if item.orelse.items:
+            self._jump(Ins(op.JUMP), end)
+            self._level = level
+            self._place(orelse, level)
+            self.region(item.orelse)
+            self._mask = outer
+            self._place(end, level)
+        else:
+            self._place(orelse, level)
 
-    def _others(self, condition: Value, outer: Reg | None) -> Reg:
-        """The lanes of a mask in which a condition does not hold."""
-        other = Reg()
-        self._add(Ins(op.scalar_opcodes()["lnot_bool"], d=other, a=self._lanes(condition)))
-        return other if outer is None else self._both(outer, other)
-
-    def _everyone(self) -> Reg:
-        """A row of its own that starts as the present mask."""
-        row = Reg()
-        self._add(Ins(op.COPY, d=row, a=self._mask or self._constant(1), m=0))
-        return row
+    def _part(self, item: ir.If) -> None:
+        """An `if` whose arms run one after the other, each under its mask."""
+        outer, level = self._mask, self._level
+        orelse, end = Label(), Label()
+        condition = self._lanes(item.condition)
+        self._mask = condition if outer is None else self._both(outer, condition)
+        self._while_any(self._mask, orelse, id(item.then) in self.idle.inside)
+        self.region(item.then)
+        self._place(orelse, level)
+        if item.orelse.items:
+            self._mask = self._others(item.condition, outer)
+            self._while_any(self._mask, end, id(item.orelse) in self.idle.inside)
+            self.region(item.orelse)
+            self._place(end, level)
+        self._mask = outer
 
     def _loop(self, loop: ir.Loop) -> None:
         outer = self._mask
-        parted = id(loop) in self.uniformity.parted
-        around = _Around(loop, Label(), Label())
-        if parted:
+        level = self._level
+        around, idle = _Around(loop, Label(), Label()), id(loop) in self.idle.inside
+        if id(loop) in self.uniformity.parted:
             around.stay = self._mask = self._everyone()
+            if idle:
+                self._while_any(around.stay, around.exit, idle)
+        own = self._level
         self._around.append(around)
         start, top = self.code.here, Label()
-        self._place(top)
+        self._place(top, own)
         self.region(loop.header)
+        self._back_to(own)
         if loop.condition is not None:
             self._stay_while(loop.condition, around)
         if around.stay is not None:
-            self._jump(Ins(op.JUMP_NONE, m=around.stay), around.exit)
+            self._while_any(around.stay, around.exit, idle and own > level, own)
         if id(loop) in self.uniformity.skipping:
             around.turn = self._everyone()
             self._mask = around.turn
         self.region(loop.body)
         assert around.onward is not None
-        self._place(around.onward)
+        self._place(around.onward, own)
         self._mask = around.stay or outer
         around.turn = None
         self.region(loop.continuing)
+        self._back_to(own)
         if loop.break_if is not None:
             self._stay_unless(loop.break_if, around)
         self._jump(Ins(op.JUMP, e=len(self.loops)), top)
         self.code.loops.append((start, self.code.here - 1))
         self.loops.append(self.spans[id(loop)])
-        self._place(around.exit)
+        self._place(around.exit, level)
         self._around.pop()
         self._mask = outer
 
@@ -557,19 +604,19 @@ class Emitter:
             again = Label()
             self._jump(Ins(op.JUMP_ZERO, b=self._lane0(condition)), again)
             self._jump(Ins(op.JUMP), around.exit)
-            self._place(again)
+            self._place(again, self._level)
         else:
             assert around.stay is not None
             self._add(Ins(op.BLEND, d=around.stay, a=self._constant(0), m=self._lanes(condition)))
 
     def _scope(self, scope: ir.Scope) -> None:
-        outer = self._mask
+        outer, level = self._mask, self._level
         around = _Around(scope, Label())
         if id(scope) in self.uniformity.parted:
             around.stay = self._mask = self._everyone()
         self._around.append(around)
         self.region(scope.body)
-        self._place(around.exit)
+        self._place(around.exit, level)
         self._around.pop()
         self._mask = outer
 

@@ -21,6 +21,7 @@ PASSES = {
     "dead": "what nothing needs is not computed",
     "address": "what all lanes share of an address, and its constant, are operands of the access",
     "learn": "the machine looks once at addresses that a loop uses again and again",
+    "idle": "lanes past the last active one are left out",
     "copies": "an operation writes the variable itself, and who reads it reads it there",
     "checked": "a sum of products and the checks of what it makes are one instruction",
     "rename": "what is copied is computed where it is copied to",
