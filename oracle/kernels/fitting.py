@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from sim.findings.paths import path
 from sim.models.device import near_miss
 from sim.wgsl import types as t
 from sim.wgsl.diagnostics import Crash
@@ -11,6 +14,8 @@ from sim.wgsl.diagnostics import Crash
 from ..errors import UsageError
 from .manifest import Binding, Case
 from .reflect import SCALARS, entry_point
+
+_SIGN, _LEAST_NORMAL = 0x80000000, 0x00800000  # bits of an f32
 
 
 def fit(case: Case, module: Any) -> None:
@@ -23,6 +28,7 @@ def fit(case: Case, module: Any) -> None:
         if binding.var not in declared:
             raise UsageError(f"{kernel.path}: {_stray(binding, list(declared))}")
         _fit_type(case, binding, declared[binding.var].type)
+        _fit_words(case, binding, declared[binding.var].type)
     bound = {binding.var for binding in kernel.bindings}
     for variable in entry_point(module, kernel.entry).globals:
         if variable.binding is not None and variable.name not in bound:
@@ -47,3 +53,18 @@ def _fit_type(case: Case, binding: Binding, type_: t.Type) -> None:
     if binding.dtype in SCALARS and not isinstance(type_, t.Texture) and binding.dtype != holds:
         what = f"is {binding.dtype}, and {binding.var} is {type_}"
         raise UsageError(f'{case.kernel.path}: [bind.{binding.name}] {what}; it takes `dtype = "{holds}"`')
+
+
+def _fit_words(case: Case, binding: Binding, type_: t.Type) -> None:
+    """Of whole numbers that are listed for a struct: where a member is a float, a small one is next to nothing."""
+    if binding.values is None or not isinstance(type_, t.Struct) or binding.dtype not in ("u32", "i32"):
+        return
+    words = case.arrays[binding.name].view(np.uint32)
+    for place, word in enumerate(words.tolist()):
+        name, scalar = path(type_, 4 * place)
+        if scalar == t.F32 and 0 < word & ~_SIGN < _LEAST_NORMAL:
+            given, means = words.view(binding.dtype[0] + "4")[place], words[place : place + 1].view(np.float32)[0]
+            what = f"{binding.var}{name} is an f32, to which the {binding.dtype} {given} is {means:.2g}"
+            raise UsageError(
+                f"{case.kernel.path}: [bind.{binding.name}] {what}; give members by name, `struct = {{ … }}`"
+            )

@@ -70,7 +70,7 @@ class Binding:
     init: str | None = None
     file: Path | None = None
     values: tuple[Expression | float, ...] | None = None
-    struct: dict[str, Expression | float] | None = None
+    struct: dict[str, Expression | float | list[Expression | float]] | None = None
     sampler: dict[str, Any] | None = None
     seed: int = 0
     of: str | None = None
@@ -112,7 +112,13 @@ class Binding:
             if member not in (dtype.names or ()):
                 known = ", ".join(dtype.names or ()) or "none"
                 raise UsageError(f"binding {self.var} has no member {member}; it has {known}")
-            array[member] = inputs.numbers(f"{self.var}.{member}", [_number(value, dims)], dtype[member].base)[0]
+            numbers = [_number(each, dims) for each in (value if isinstance(value, list) else [value])]
+            if array[member].dtype.names:
+                raise UsageError(f"{self.var}.{member} is a struct itself; give all of {self.var} as u32 `values`")
+            made = inputs.numbers(f"{self.var}.{member}", numbers, array[member].dtype)
+            if len(made) not in (1, array[member].size):
+                raise UsageError(f"{self.var}.{member} is given {len(made)} numbers, and holds {array[member].size}")
+            array[member] = made[0] if len(made) == 1 else made.reshape(array[member].shape)
         return array
 
 
@@ -382,7 +388,7 @@ def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:
 def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
     if sum(source in table.data for source in SOURCES) != 1:
         table.fail(f"a binding is made by exactly one of {', '.join(SOURCES)}")
-    struct = table.take("struct", dict, of=(int, float, str), default=None)
+    struct = table.take("struct", dict, of=(int, float, str, list), default=None)
     values = table.take("values", list, of=(int, float, str), default=None)
     sampler, levels = table.take("sampler", dict, default=None), table.take("levels", int, default=1)
     init, file = table.take("init", str, default=None), table.take("file", str, default=None)
@@ -398,7 +404,11 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         table.fail("only `init` makes `levels`", "levels")
     _check_names(table, shape or (), dims, "shape")
     _check_names(table, values or (), dims, "values")
-    _check_names(table, (struct or {}).values(), dims, "struct")
+    members = [each for value in (struct or {}).values() for each in (value if isinstance(value, list) else [value])]
+    for each in members:
+        if isinstance(each, bool) or not isinstance(each, int | float | str):
+            table.fail(f"`struct` holds {each!r} in a list, which is no number and no expression", "struct")
+    _check_names(table, members, dims, "struct")
     binding = Binding(
         name=name,
         var=table.take("var", str, default=name),

@@ -69,3 +69,24 @@ def test_what_does_not_fit_is_said_of_the_manifest(tmp_path, old, new, message):
     result = audit(tmp_path, old, new)
     assert result.exit_code == 2
     assert f"error: {tmp_path / 'k.toml'}: {message}\n" in result.output
+
+
+FLOATS = "struct Params { rows: u32, scale: f32, columns: u32 }"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("[1, 2, 4]", "params.scale is an f32, to which the u32 2 is 2.8e-45; give members by name, `struct = { … }`"),
+        ("[1, 0, 4]", None),
+        ("[1, 1073741824, 4]", None),  # the bits of 2.0
+    ],
+)
+def test_words_that_are_no_floats(tmp_path, monkeypatch, values, message):
+    monkeypatch.setattr(f"{__name__}.WGSL", WGSL.replace("struct Params { rows: u32, columns: u32 }", FLOATS))
+    result = audit(tmp_path, "struct = { rows = 1, columns = 4 }", f'dtype = "u32"\nvalues = {values}')
+    if message is None:
+        assert result.exit_code == 0, result.output
+    else:
+        assert result.exit_code == 2
+        assert f"error: {tmp_path / 'k.toml'}: [bind.params] {message}\n" in result.output

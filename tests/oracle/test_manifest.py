@@ -107,6 +107,50 @@ def test_members_without_a_value_are_zero_and_an_audit_says_so(sized):
     assert "0, as the manifest gives no value: sizes.offset, sizes.scale" in notes
 
 
+VECTORS = """
+struct Inner { a: u32 }
+struct Sizes { rows: u32, place: vec3f, taps: array<vec4u, 2>, inner: Inner }
+@group(0) @binding(0) var<uniform> sizes: Sizes;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(1) fn main() {
+    y[0] = sizes.place.x; y[1] = sizes.place.y; y[2] = sizes.place.z; y[3] = f32(sizes.taps[1].y);
+}
+"""
+
+
+def with_struct(write, text):
+    path = write(SIZED_MANIFEST.replace('overrides = { COLUMNS = "2 * N", HALF = true }\n', "").replace(
+        'struct = { rows = "M", columns = "2 * N" }', f"struct = {text}"
+    ))  # fmt: skip
+    (path.parent / "k.wgsl").write_text(VECTORS)
+    kernel = manifest.load(path)
+    return kernel.case(kernel.shapes[0])
+
+
+def test_members_of_several_numbers_take_lists(write):
+    from oracle.audit import simulate
+
+    case = with_struct(write, '{ place = ["N", 0.5, -2], taps = [1, 2, 3, 4, 5, "2 * N", 7, 8] }')
+    assert simulate(case, "nvidia", "none").outputs["y"].reshape(-1)[:4].tolist() == [3.0, 0.5, -2.0, 6.0]
+    case = with_struct(write, "{ place = 4 }")
+    assert simulate(case, "nvidia", "none").outputs["y"].reshape(-1)[:4].tolist() == [4.0, 4.0, 4.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{ place = [1, 2] }", "sizes.place is given 2 numbers, and holds 3"),
+        ("{ rows = [1, 2] }", "sizes.rows is given 2 numbers, and holds 1"),
+        ("{ place = [[1, 2, 3]] }", r"`struct` holds \[1, 2, 3\] in a list, which is no number and no expression"),
+        ('{ place = ["Q", 2, 3] }', "`Q` is no dimension"),
+        ("{ inner = 3 }", "sizes.inner is a struct itself; give all of sizes as u32 `values`"),
+    ],
+)
+def test_lists_that_do_not_fit(write, text, message):
+    with pytest.raises(UsageError, match=message):
+        with_struct(write, text)
+
+
 def test_what_a_manifest_means(write):
     kernel = manifest.load(write(GOOD))
     assert [str(s) for s in kernel.shapes] == ["M=1 N=3", "M=1 N=4", "M=2 N=3", "M=2 N=4", "M=100 N=4"]
