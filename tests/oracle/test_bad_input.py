@@ -253,7 +253,7 @@ def test_options(options, message):
         ('shape = ["N"]\ninit = "normal"', 'shape = [1.5]\ninit = "ones"', "scale.toml:8: `shape` holds 1.5, which"),
         ('n = "N"', "n = 1.5", "scale.toml: at N=8: binding params.n is given 1.5, which is no uint32"),
         ('n = "N"', "n = -1", "scale.toml: at N=8: binding params.n is given -1, which is no uint32"),
-        ('n = "N"', "n = [1]", "scale.toml:17: `struct` holds [1], which is not"),
+        ('n = "N"', "n = [true]", "scale.toml:17: `struct` holds True in a list, which is no number"),
         ('n = "N"', "m = 3", "scale.toml: at N=8: binding params has no member m; it has n, factor"),
         ("N = [8, 40]", "N = []", "scale.toml:19: `N` is an empty list, so that there is nothing to run"),
         ("N = [8, 40]", "N = [0]", "scale.toml:20: `N` is to be a whole number above 0, not 0"),
