@@ -167,6 +167,14 @@ def test_what_a_manifest_means(write):
     assert case.name_of("src") == "A"
 
 
+@pytest.mark.parametrize("text", ['A = "exact"', 'A = { rule = "exact" }'])
+def test_a_rule_without_limits_for_short(write, text):
+    kernel = manifest.load(write(GOOD.replace('A = { rule = "ulp", max = 2 }', f"{text}\ngpu.{text}")))
+    assert (str(kernel.rules["A"]), str(kernel.gpu_rules["A"])) == ("exact", "exact")
+    with pytest.raises(UsageError, match=r"`A`: rule is to be one of exact, ulp, .*, not 'close-ish'"):
+        manifest.load(write(GOOD.replace('{ rule = "ulp", max = 2 }', '"close-ish"')))
+
+
 def test_without_a_sweep_the_default_sizes_are_the_shape(write):
     kernel = manifest.load(write(GOOD[: GOOD.index("[[sweep]]")]))
     assert [str(s) for s in kernel.shapes] == ["M=6 N=4"]
