@@ -102,16 +102,26 @@ class Pair:
     def rounded(self) -> np.ndarray:
         """`expected` in the dtype of `actual`."""
         with np.errstate(over="ignore"):
-            return self.expected.astype(self.actual.dtype)
+            return self.expected.astype(self.actual.dtype, copy=False)
+
+    @cached_property
+    def other_bits(self) -> np.ndarray:
+        """Which elements differ from `rounded` in their bits."""
+        return bits_of(self.actual) != bits_of(self.rounded)
+
+    @property
+    def same(self) -> bool:
+        """Whether both are the same bits, of which neither error nor distance is to be looked for: they are 0."""
+        return self.actual.dtype == self.expected.dtype and not self.other_bits.any()
 
     @cached_property
     def error(self) -> np.ndarray:
         """|actual - expected| in float64: 0 where both are the same infinity or both NaN, infinite where one is."""
-        a, b = self.actual.astype(np.float64), self.expected.astype(np.float64)
+        a, b = self.actual.astype(np.float64), self.expected.astype(np.float64, copy=False)
         with np.errstate(invalid="ignore"):
             error = np.abs(np.subtract(a, b, out=a), out=a)
-        strange = np.isnan(error)
-        if strange.any():
+        if np.isnan(error.max(initial=0.0)):
+            strange = np.isnan(error)
             a, b = self.actual[strange].astype(np.float64), b[strange]
             error[strange] = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.inf)
         return error
@@ -132,8 +142,7 @@ class RuleRow:
 
 
 def _exact(pair: Pair) -> Judgement:
-    wrong = bits_of(pair.actual) != bits_of(pair.rounded)
-    return wrong, float(np.count_nonzero(wrong)), 0.0
+    return pair.other_bits, float(np.count_nonzero(pair.other_bits)), 0.0
 
 
 def _ulp(pair: Pair) -> Judgement:
@@ -164,12 +173,14 @@ def _derived(pair: Pair) -> Judgement:
 
 def _within(error: np.ndarray, allowed: np.ndarray) -> Judgement:
     """Score: the largest share of its allowance that an element uses up."""
-    if np.isnan(allowed).any():
+    if np.isnan(allowed.max(initial=0.0)):
         allowed = np.where(np.isnan(allowed), 0.0, allowed)
     return ~(error <= allowed), float(_used(error, allowed).max(initial=0.0)), 1.0
 
 
 def _used(error: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    if np.all((allowed > 0) & (allowed < np.inf)):
+        return error / allowed
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((error == 0) | np.isinf(allowed), 0.0, error / allowed)
 
@@ -242,6 +253,8 @@ def _judged(pair: Pair, row: RuleRow) -> _Judged:
         piece = pair.piece(slice(start, start + step))
         rejected[start : start + step], score, limit = row.judge(piece)
         scores.append(score)
+        if piece.same:
+            continue
         max_abs = max(max_abs, float(piece.error.max(initial=0)))
         max_ulp = max(max_ulp, int(ulp_distance(piece.actual, piece.rounded).max(initial=0)))
     score = row.gather(scores) if row.gather else scores[-1]
@@ -275,11 +288,23 @@ def ulp_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """How many representable values apart, as int64; 0 between two NaNs, `NO_ULP` between a NaN and a number."""
     if a.dtype.kind != "f":
         return np.abs(a.astype(np.int64) - b.astype(np.int64))
+    if (near := _near(bits_of(a), bits_of(b), np.finfo(a.dtype))) is not None:
+        return near
     distance = np.abs(_rank(a) - _rank(b))
     nan_a, nan_b = np.isnan(a), np.isnan(b)
     if not nan_a.any() and not nan_b.any():
         return distance
     return np.where(nan_a & nan_b, 0, np.where(nan_a | nan_b, NO_ULP, distance))
+
+
+def _near(a: np.ndarray, b: np.ndarray, of: np.finfo[Any]) -> np.ndarray | None:
+    """The distance of floats with these bits, which is that of their bits where signs agree; None where some do not, or
+    one is no number."""
+    sign = a.dtype.type(1 << (of.bits - 1))
+    infinite = bits_of(np.array(np.inf, of.dtype))[()]
+    if ((a ^ b) & sign).any() or max(((each & ~sign).max(initial=0)) for each in (a, b)) > infinite:
+        return None
+    return np.where(a > b, a - b, b - a).astype(np.int64)
 
 
 def _rank(array: np.ndarray) -> np.ndarray:

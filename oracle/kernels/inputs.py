@@ -28,27 +28,27 @@ DTYPES = {
     **{"i16": np.int16, "u16": np.uint16, "i8": np.int8, "u8": np.uint8},  # of texels
 }
 
-Generator = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray]
+# The next numbers of an array: what draws them, how many are before them, how many they are, and their type.
+Generator = Callable[[np.random.Generator, int, int, np.dtype[Any]], np.ndarray]
+_PIECE = 1 << 16  # numbers that are made together
 
 
-def _uniform(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+def _uniform(rng: np.random.Generator, start: int, count: int, dtype: np.dtype[Any]) -> np.ndarray:
     if dtype.kind == "f":
-        return rng.uniform(-1.0, 1.0, shape)
+        return rng.uniform(-1.0, 1.0, count)
     info = np.iinfo(dtype)
-    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    return rng.integers(info.min, info.max, count, dtype, endpoint=True)
 
 
 # Each: what an array of that kind holds. Values are made in float64 (or as integers) and cast once.
 GENERATORS: dict[str, Generator] = {
-    "normal": lambda rng, shape, dtype: rng.standard_normal(shape),
+    "normal": lambda rng, start, count, dtype: rng.standard_normal(count),
     "uniform": _uniform,  # floats in [-1, 1), integers over their whole range
-    "zeros": lambda rng, shape, dtype: np.zeros(shape),
-    "ones": lambda rng, shape, dtype: np.ones(shape),
-    "arange": lambda rng, shape, dtype: np.arange(int(np.prod(shape))).reshape(shape),
+    "zeros": lambda rng, start, count, dtype: np.zeros(count, dtype),
+    "ones": lambda rng, start, count, dtype: np.ones(count, dtype),
+    "arange": lambda rng, start, count, dtype: np.arange(start, start + count),
     # All bits set (NaN in floats): an element that nobody writes shows.
-    "unwritten": lambda rng, shape, dtype: (
-        np.full(int(np.prod(shape)) * dtype.itemsize, 0xFF, np.uint8).view(dtype).reshape(shape)
-    ),
+    "unwritten": lambda rng, start, count, dtype: np.full(count * dtype.itemsize, 0xFF, np.uint8).view(dtype),
 }
 
 BLANK = ("zeros", "unwritten")  # what is to be written, as a rule
@@ -81,7 +81,11 @@ def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int =
     if kind in PACKED:
         return _packed(kind, rng, shape, dtype)
     target = np.dtype(DTYPES[dtype])
-    return GENERATORS[kind](rng, tuple(shape), target).astype(target)
+    array = np.empty(math.prod(shape), target)
+    for start in range(0, array.size, _PIECE):
+        part = array[start : start + _PIECE]
+        part[:] = GENERATORS[kind](rng, start, len(part), target)
+    return array.reshape(shape)
 
 
 def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndarray:

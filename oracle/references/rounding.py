@@ -29,7 +29,6 @@ def sum_of_products(
     the sum of the terms' magnitudes, Higham section 3.5. The truth rounds too: gamma(n) of float64 on top.
     """
     x = a.astype(np.float64)
-    extra = np.zeros(()) if addend is None else addend.astype(np.float64)
     terms = x.shape[1] + (addend is not None)
     relative = gamma(terms) + gamma(terms, F64_ROUNDOFF)
     value, bound = (np.empty((x.shape[0], b.shape[1])) for _ in range(2))
@@ -38,9 +37,12 @@ def sum_of_products(
     for start in range(0, b.shape[1], step):  # so that what float64 takes stays small beside the arrays themselves
         columns = slice(start, start + step)
         y = b[:, columns].astype(np.float64)
-        value[:, columns] = x @ y
-        bound[:, columns] = magnitudes @ np.abs(y, out=y)
-    return Expected(value + extra, bound + relative * np.abs(extra))
+        np.matmul(x, y, out=value[:, columns])
+        np.matmul(magnitudes, np.abs(y, out=y), out=bound[:, columns])
+    if addend is not None:
+        value += addend
+        bound += relative * np.abs(addend.astype(np.float64))
+    return Expected(value, bound)
 
 
 def silu_times(gate: np.ndarray, up: np.ndarray) -> Expected:

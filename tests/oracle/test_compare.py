@@ -33,6 +33,42 @@ def test_ulp_of_special_values():
     assert ulp_distance(a, b).tolist() == [0, 0, np.iinfo(np.int64).max, 1, 2, 1]
 
 
+@given(hnp.arrays(np.uint16, 9), hnp.arrays(np.uint16, 9))
+def test_ulp_counts_the_values_between(a, b):
+    """Of f16, all of which can be listed."""
+    values = np.unique(np.arange(1 << 16).astype(np.uint16).view(np.float16))
+    values = values[~np.isnan(values)]  # sorted; both zeros are one
+    a, b = (each.view(np.float16) for each in (a, b))
+    numbers = ~(np.isnan(a) | np.isnan(b))
+    apart = np.abs(np.searchsorted(values, a) - np.searchsorted(values, b))
+    assert ulp_distance(a, b)[numbers].tolist() == apart[numbers].tolist()
+    assert ulp_distance(a[numbers], b[numbers]).tolist() == apart[numbers].tolist()
+    assert (
+        ulp_distance(np.abs(a[numbers]), np.abs(b[numbers])).tolist()
+        == np.abs(np.searchsorted(values, np.abs(a[numbers])) - np.searchsorted(values, np.abs(b[numbers]))).tolist()
+    )
+
+
+@pytest.mark.parametrize("rule", ["exact", "ulp", "close"])
+def test_equal_bits_are_no_error_whatever_they_are(rule):
+    strange = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.0], f32)
+    result = compare(strange, strange.copy(), Rule(rule))
+    assert (result.ok, result.score, result.max_abs, result.max_ulp) == (True, 0.0, 0.0, 0)
+
+
+def test_equal_to_what_truth_rounds_to_is_still_an_error():
+    truth = np.array([1.0 + 2.0**-30])
+    result = compare(truth.astype(f32), truth)
+    assert (result.ok, result.max_abs, result.max_ulp) == (True, 2.0**-30, 0)
+
+
+def test_bounds_that_are_zero_infinite_or_unknown():
+    off, none = np.array([1.0, 0.0], f32), np.zeros(2)
+    for bound, ok, score in ((0.0, False, np.inf), (np.inf, True, 0.0), (np.nan, False, np.inf), (2.0, True, 0.5)):
+        result = compare(off, none, Rule("bound"), bound=np.array([bound, 0.0]))
+        assert (result.ok, result.score) == (ok, score)
+
+
 def test_exact_is_about_bits():
     a = np.array([0.0, np.nan, 1.0], f32)
     assert compare(a, a.copy()).ok

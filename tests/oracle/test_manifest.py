@@ -1,5 +1,7 @@
 """Manifests: what they mean, and what is said of the ones that mean nothing."""
 
+import zlib
+
 import numpy as np
 import pytest
 
@@ -436,6 +438,27 @@ def test_generators_depend_on_name_and_seed():
 def test_unwritten_elements_show():
     assert np.isnan(inputs.generate("unwritten", "Y", (2, 2), "f32")).all()
     assert (inputs.generate("unwritten", "Y", (2, 2), "u32") == 0xFFFFFFFF).all()
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "arange", "zeros", "ones"])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "i32", "u16", "u8"])
+def test_a_large_array_holds_what_is_drawn_at_once(kind, dtype):
+    shape, target = (3, 50_001), np.dtype(inputs.DTYPES[dtype])
+    rng = np.random.default_rng([7, zlib.crc32(b"X")])
+    limits = np.iinfo(target) if target.kind != "f" else None
+    at_once = {
+        "normal": lambda: rng.standard_normal(shape),
+        "uniform": lambda: (
+            rng.uniform(-1.0, 1.0, shape)
+            if limits is None
+            else rng.integers(limits.min, limits.max, shape, target, endpoint=True)
+        ),
+        "arange": lambda: np.arange(150_003).reshape(shape),
+        "zeros": lambda: np.zeros(shape),
+        "ones": lambda: np.ones(shape),
+    }
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.testing.assert_array_equal(inputs.generate(kind, "X", shape, dtype, 7), at_once[kind]().astype(target))
 
 
 def test_binds_of_the_command_line(tmp_path):
