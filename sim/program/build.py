@@ -29,7 +29,7 @@ from .shadows import Shadow, mark_stores
 from .tabulate import tabulate
 from .tiles import tile
 from .uniform import Uniformity, analyse
-from .uses import Uses, find_uses
+from .uses import Uses, count_uses, find_uses
 from .verify import checked
 from .wide import widen
 
@@ -107,11 +107,11 @@ def _probed(
     looks = {"checks": "bounds" in probes, "inspects": "nan" in probes}
     lowered = _lowered(pipeline, rounding, together, trace=trace, policy=policy, passes=passes, **looks)
     if "nan" in probes:
-        _, uses = _analysed(lowered, together)
+        uses = _counted(lowered, together)
         for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
             each.active = each.result in uses.count
     elif "combine" in passes and not rounding.contracts:
-        combine(lowered.body, _analysed(lowered, together, passes)[1])
+        combine(lowered.body, _counted(lowered, together, passes))
         checked(lowered)
     return lowered
 
@@ -156,9 +156,9 @@ def _lowered(
     lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, policy=policy, **how)
     checked(lowered)
     if rounding.contracts:
-        uniformity, uses = _analysed(lowered, together)
         # What is traced is rounded as if it were not.
-        contract(lowered.body, find_uses(lowered.body, uniformity, notes=False) if lowered.points else uses)
+        uniformity = _uniformity(lowered, together, ALL)
+        contract(lowered.body, count_uses(lowered.body, uniformity, notes=not lowered.points))
         checked(lowered)
     return lowered
 
@@ -216,9 +216,16 @@ def _finish(
 
 
 def _analysed(lowered: Lowered, together: int, passes: Passes = ALL) -> tuple[Uniformity, Uses]:
-    slots = lowered.builder.slots
-    uniformity = analyse(lowered.body, lowered.accesses, slots, alone=together == 1, passes=passes)
+    uniformity = _uniformity(lowered, together, passes)
     return uniformity, find_uses(lowered.body, uniformity, passes=passes)
+
+
+def _counted(lowered: Lowered, together: int, passes: Passes = ALL) -> Uses:
+    return count_uses(lowered.body, _uniformity(lowered, together, passes), passes=passes)
+
+
+def _uniformity(lowered: Lowered, together: int, passes: Passes) -> Uniformity:
+    return analyse(lowered.body, lowered.accesses, lowered.builder.slots, alone=together == 1, passes=passes)
 
 
 def _shared_offsets(pipeline: Pipeline, shadows: list[Shadow]) -> tuple[dict[str, int], int]:

@@ -47,11 +47,15 @@ class Ins:
 
     def registers(self) -> list[Reg]:
         """The registers it touches; of parts, the whole."""
-        return [f.of or f for f in self.fields() if isinstance(f, Reg)]
+        found: list[Reg] = []
+        for each in (self.d, self.a, self.b, self.c, self.e, self.m, self.x):
+            if isinstance(each, Reg):
+                found.append(each.of or each)
+        return found
 
     def encode(self) -> tuple[int, ...]:
         """The row of the program, once every register has its place."""
-        return (self.op, *((_row(f) if isinstance(f, Reg) else f) for f in self.fields()))
+        return (self.op, *[_row(f) if isinstance(f, Reg) else f for f in self.fields()])
 
 
 def _row(reg: Reg) -> int:
@@ -116,6 +120,10 @@ def allocate(code: Code, first_row: int, shared: bool = True) -> int:
 
 def _take(free: set[int], rows: int, top: int) -> tuple[int, int]:
     """A run of free rows, the lowest there is; grows the file where there is none."""
+    if rows == 1 and free:
+        start = min(free)
+        free.remove(start)
+        return start, top
     for start in sorted(free):
         if all(start + i in free for i in range(rows)):
             free.difference_update(range(start, start + rows))

@@ -52,7 +52,7 @@ class _Ops:
             kind = op.removeprefix("fma_")
             return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
         self.flops += row.flops
-        if any(argument.op != "const" for argument in args):
+        if any([argument.op != "const" for argument in args]):
             builder.tally_computed(class_of(op), self._span)
         return self._lowering.computed(op, args, self._name, self._span)
 
@@ -108,6 +108,8 @@ class Expressions(Memory):
     def value(self, expr: typed.Expr) -> list[Value]:
         """The components of an expression's value, in the order of `types.flatten`."""
         match expr:
+            case typed.BuiltinCall():  # the most frequent
+                return self._builtin(expr)
             case typed.Const(type=type_, value=value):
                 return self._constant(type_, value)
             case typed.OverrideRef(override=override):
@@ -131,8 +133,6 @@ class Expressions(Memory):
                 return self._construct(expr)
             case typed.Call():
                 return self.call(expr)
-            case typed.BuiltinCall():
-                return self._builtin(expr)
             case _:
                 raise Crash(f"no value for a {type(expr).__name__}", expr.span)
 
@@ -239,10 +239,9 @@ class Expressions(Memory):
     def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:
         """A scalar operation of the source, looked at where it can go wrong. What is known now is right."""
         result = self.builder.op(op, *args)
-        kind = inspection(op)
         if (
             self._inspecting
-            and kind is not None
+            and (kind := inspection(op)) is not None
             and result.op == op
             and not (kind in RIGHT_DECIDES and args[1].op == "const")
         ):

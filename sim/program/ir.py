@@ -278,12 +278,19 @@ def items_of(region: Region) -> Iterator[Item]:
     """Everything in a region, and inside that."""
     for each in region.items:
         yield each
-        yield from items(each)
+        if isinstance(each, If | Loop | Scope):
+            yield from items(each)
 
 
 def regions_of(body: Region) -> list[Region]:
     """A region and all those inside it."""
     return [body, *(region for item in items_of(body) for region in regions(item))]
+
+
+def _has_floats(name: str) -> bool:
+    """Whether a scalar operation takes or makes any."""
+    row = OPS[name]
+    return not {"f32", "f16"}.isdisjoint((row.result, *row.args))
 
 
 class Builder:
@@ -316,18 +323,21 @@ class Builder:
 
     def op(self, name: str, *args: Value) -> Value:
         """The scalar operation `name`, folded, simplified, found again or made."""
-        row = OPS[name]
-        floats = {"f32", "f16"}.intersection((row.result, *row.args))
-        known = "fold" in self._passes and all(a.op == "const" for a in args)
-        if known and (self._fold_floats or not floats):
-            operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
-            with np.errstate(all="ignore"):
-                bits = to_bits(row.result, row.fn(*operands))
-            return self._bits(row.result, bits)
+        constants = [a.op for a in args].count("const")
+        if not constants:
+            return self.computed(name, *args)
+        if constants == len(args) and "fold" in self._passes and (self._fold_floats or not _has_floats(name)):
+            return self._folded(name, args)
         simpler = simplify(self, name, args) if "simplify" in self._passes else None
         if simpler is None and "ranges" in self._passes:
             simpler = within(name, args)
         return self.computed(name, *args) if simpler is None else simpler
+
+    def _folded(self, name: str, args: tuple[Value, ...]) -> Value:
+        row = OPS[name]
+        operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
+        with np.errstate(all="ignore"):
+            return self._bits(row.result, to_bits(row.result, row.fn(*operands)))
 
     def computed(self, name: str, *args: Value) -> Value:
         """The scalar operation `name`, found again or made: it is not known before the run."""
@@ -387,7 +397,7 @@ class Builder:
         """Where a value of these arguments is computed: before the outermost loop that does not change it."""
         if "place" not in self._passes:
             return self.here
-        depth = max((a.region.depth for a in args), default=0)
+        depth = max([a.region.depth for a in args], default=0)
         home = region = self.here
         while region.depth > depth:
             assert region.parent is not None

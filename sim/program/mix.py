@@ -7,6 +7,8 @@ known before the shader runs is none.
 
 from __future__ import annotations
 
+from functools import cache
+
 from .sites import Site
 
 # By name: what is in it.
@@ -39,6 +41,7 @@ _CONVERSIONS = ("convert", "pack", "unpack", "quantizeToF16")
 _BY_KIND = {"f32": "fp32", "f16": "fp16", "i32": "integer", "u32": "integer", "bool": "integer"}
 
 
+@cache
 def class_of(op: str) -> str | None:
     """The class of a scalar operation, by its name; None for a bitcast, which is no instruction.
 

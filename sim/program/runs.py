@@ -19,18 +19,19 @@ def rewrite_runs(code: Code, rewrite: Callable[[list[Ins]], list[Ins]]) -> None:
     """Put in place of each run what `rewrite` makes of it."""
     starts = {label.position for _, label in code.jumps} | {start for start, _ in code.loops}
     pieces: Pieces = []
+    runs = False  # whether the last piece is one
     for position, ins in enumerate(code.instructions):
-        quiet = ins.op in _QUIET or ins.op >= op.SCALAR
-        if quiet and pieces and position not in starts and _is_run(pieces[-1]):
+        quiet = _is_quiet(ins)
+        if quiet and runs and position not in starts:
             pieces[-1][1].append(ins)
         else:
             pieces.append((position, [ins]))
-    replace(code, [(at, rewrite(run) if _is_run((at, run)) else run) for at, run in pieces])
+        runs = quiet
+    replace(code, [(at, rewrite(run) if _is_quiet(run[0]) else run) for at, run in pieces])
 
 
-def _is_run(piece: tuple[int, list[Ins]]) -> bool:
-    first = piece[1][0]
-    return first.op in _QUIET or first.op >= op.SCALAR
+def _is_quiet(ins: Ins) -> bool:
+    return ins.op >= op.SCALAR or ins.op in _QUIET
 
 
 def replace(code: Code, pieces: Pieces) -> None:
@@ -51,7 +52,7 @@ def replace(code: Code, pieces: Pieces) -> None:
 
 def uses_of(code: Code) -> Counter[Reg]:
     """How many instructions touch each register."""
-    return Counter(reg for ins in code.instructions for reg in set(ins.registers()))
+    return Counter([reg for ins in code.instructions for reg in {*ins.registers()}])
 
 
 def written(ins: Ins) -> list[Reg]:

@@ -64,13 +64,14 @@ class _Walk:
         """Walk the items; what some lanes leave by jumps inside."""
         left: set[Leavable] = set()
         for item in region.items:
-            left |= self._item(item)
+            if isinstance(item, Value):
+                item.uniform = self._looked_for and self._value(item)
+            elif not isinstance(item, ir.Count):
+                left |= self._item(item)
         return left
 
     def _item(self, item: ir.Item) -> set[Leavable]:
         match item:
-            case Value():
-                item.uniform = self._looked_for and self._value(item)
             case ir.Set(slot=slot, value=value):
                 self._write(item, [slot], value.uniform)
             case ir.Put(block=block):
@@ -102,7 +103,7 @@ class _Walk:
             case "get":
                 return value.imm.uniform
             case _:
-                return all(a.uniform for a in value.args)
+                return all([a.uniform for a in value.args])
 
     def _write(self, item: ir.Set | ir.Put | ir.Pick, slots: list[Slot], alike: bool) -> None:
         whole = all(self._declared.setdefault(slot, self._strand) == self._strand for slot in slots)

@@ -81,7 +81,11 @@ def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Iterator[
     """The values an item takes, and whether it takes them in all lanes."""
     match item:
         case Value(args=args):
-            yield from ((a, not item.uniform) for a in args)
+            wide = not item.uniform
+            for value in args:
+                yield value, wide
+        case ir.Count():
+            pass  # the most frequent of those that take none
         case ir.Set(slot=slot, value=value):
             # A shared value written to every lane is spread straight into the variable.
             yield value, not slot.uniform and not (value.uniform and id(item) in uniformity.whole)
@@ -112,16 +116,15 @@ def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Iterator[
 
 def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
     """Count the uses of everything that some effect depends on; `notes`: what is traced counts as one."""
-    uses = Uses(passes)
-    # A variable nobody reads is not written either; what was written may be the only reader of another.
-    while True:
-        before = len(uses.slots)
-        uses.count.clear()
-        uses.wide.clear()
-        _Marker(uses, uniformity, notes).region(body)
-        if len(uses.slots) == before:
-            break
+    uses = count_uses(body, uniformity, notes=notes, passes=passes)
     _Order(uses, uniformity).find_copies(body)
+    return uses
+
+
+def count_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
+    """The same, but for `copies` and `addresses`."""
+    uses = Uses(passes)
+    _Marker(uses, uniformity, notes).program(body)
     return uses
 
 
@@ -132,6 +135,27 @@ class _Marker:
         self._uses = uses
         self._uniformity = uniformity
         self._notes = notes
+        # A variable nobody reads is not written either; what was written may be the only reader of another.
+        self._unread: dict[Slot, list[ir.Set | ir.Put]] = {}
+        self._read: list[Slot] = []  # of these: what is written to them is yet to be looked at
+        self._seen: set[int] = set()
+
+    def program(self, body: Region) -> None:
+        self.region(body)
+        while self._read:
+            for write in self._unread.pop(self._read.pop(), ()):
+                self._write(write)
+
+    def _write(self, item: ir.Set | ir.Put) -> None:
+        """Look at a write once it is known that somebody reads what is written; of a `Put`, any of its slots."""
+        slots = [item.slot] if isinstance(item, ir.Set) else item.block.slots
+        if self._uses.slots.isdisjoint(slots):
+            for slot in slots:
+                self._unread.setdefault(slot, []).append(item)
+            return
+        if id(item) not in self._seen:
+            self._seen.add(id(item))
+            self._operands(item)
 
     def region(self, region: Region) -> None:
         for item in region.items:
@@ -147,10 +171,10 @@ class _Marker:
                 return self.need(result, True)
             case ir.Note() if not self._notes:
                 return
-            case ir.Set(slot=slot) if slot not in self._uses.slots:
+            case ir.Count():
                 return
-            case ir.Put(block=block) if not self._uses.slots.intersection(block.slots):
-                return
+            case ir.Set() | ir.Put():
+                return self._write(item)
             case ir.If(then=then, orelse=orelse):
                 self.region(then)
                 self.region(orelse)
@@ -164,24 +188,32 @@ class _Marker:
                 self.region(body)
             case _:
                 pass
+        self._operands(item)
+
+    def _operands(self, item: ir.Item) -> None:
         for value, wide in operands(item, self._uniformity, self._uses.passes):
             self.need(value, wide)
 
     def need(self, value: Value, wide: bool) -> None:
         value = base(value)
-        self._uses.count[value] += 1
+        count = self._uses.count
+        count[value] = times = count.get(value, 0) + 1
         if wide:
             self._uses.wide.add(value)
-        if self._uses.count[value] > 1:
+        if times > 1:
             return
         if value.op == "get":
-            self._uses.slots.add(value.imm)
+            self._reads([value.imm])
         elif value.op == "pick":
-            self._uses.slots.update(value.imm.block.slots)
+            self._reads(value.imm.block.slots)
             self.need(value.imm.index, True)
         elif value.op != "result":
             for argument in value.args:
                 self.need(argument, not value.uniform)
+
+    def _reads(self, slots: list[Slot]) -> None:
+        self._read += [slot for slot in slots if slot in self._unread]
+        self._uses.slots.update(slots)
 
 
 def _from_outside(value: Value, region: Region) -> bool:
@@ -226,8 +258,12 @@ class _Order:
                     continue
                 if item.op == "get":
                     self._reads[item] = self._clock
+            elif isinstance(item, ir.Count):
+                continue
             for value, _ in operands(item, self._uniformity, self._uses.passes):
-                self._touch(value)
+                self._last[base(value)] = self._clock
+            if isinstance(item, Value):
+                continue
             if isinstance(item, ir.Memory):
                 lane = split(item.address, self._uses.passes).lane
                 if "learn" in self._uses.passes and lane is not None and _from_outside(base(lane), region):
@@ -264,7 +300,4 @@ class _Order:
     def _read_again(self, value: Value) -> None:
         """A use after everything so far."""
         self._clock += 1
-        self._touch(value)
-
-    def _touch(self, value: Value) -> None:
         self._last[base(value)] = self._clock
