@@ -4,7 +4,6 @@ and whether its process died of it.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import signal
@@ -12,14 +11,16 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.launch.launch import THREADS, processors
 from sim.wgsl.diagnostics import Crash
 from sim.wgsl.records import frozen
 
 from .errors import UsageError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection  # which most commands do without, and takes long to import
 
 Say = Callable[[str], None]
 Work = Callable[[Any, Say], Any]  # what comes of a task; it may say how far it is
@@ -103,6 +104,8 @@ class Crew:
 
     def hear(self) -> Iterator[tuple[Any, Heard]]:
         """Wait for news, and give them with the tasks that they are of. Who died is replaced."""
+        from multiprocessing.connection import wait
+
         busy = {member.pipe: member for member in self._members if member.task is not None}
         for pipe in wait(list(busy)):
             member = busy[pipe]  # type: ignore[index]
@@ -114,6 +117,8 @@ class Crew:
             yield task, heard
 
     def _hired(self) -> _Member:
+        import multiprocessing
+
         context = multiprocessing.get_context("spawn")
         here, there = context.Pipe()
         process = context.Process(target=_serve, args=(there, self._work), daemon=True)

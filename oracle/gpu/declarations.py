@@ -13,6 +13,7 @@ import marshal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import Any
 
 from sim.machine.native import cache_home, write
@@ -35,10 +36,11 @@ def read_once() -> Iterator[None]:
 class Declarations:
     """Stands in for a `cffi.FFI` that is told declarations once, and all at once."""
 
-    def __init__(self) -> None:
+    @cached_property
+    def _known(self) -> Any:
         from cffi.api import FFI
 
-        self._known = FFI()  # what C itself declares is known before
+        return FFI()  # what C itself declares is known before anything else
 
     def cdef(self, text: str) -> None:
         self._known = _known(text)

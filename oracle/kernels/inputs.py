@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -99,6 +98,8 @@ def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: st
 
 def load(path: Path) -> np.ndarray:
     """The array in an .npy file, or the raw bytes of a .bin file. Raises `UsageError`."""
+    import zipfile
+
     try:
         if path.suffix == ".bin":
             return np.fromfile(path, np.uint8)

@@ -1,10 +1,15 @@
 """What a C header declares, read once per install: the second time nothing parses it."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import cffi
 import pytest
 
 from oracle.gpu import declarations
 
+ROOT = Path(__file__).parents[2]
 HEADER = """
 typedef struct { int quot; int rem; } div_t;
 enum Kind { Kind_First = 3, Kind_Second };
@@ -87,3 +92,18 @@ def test_cffi_is_as_it_was_afterwards(cache):
     with pytest.raises(cffi.CDefError), declarations.read_once():
         cffi.FFI().cdef("this is no C")
     assert cffi.FFI is genuine
+
+
+def test_a_later_process_does_not_even_import_the_parser(cache):
+    program = f"""
+import sys, cffi
+from oracle.gpu import declarations
+with declarations.read_once():
+    ffi = cffi.FFI()
+    ffi.cdef({HEADER!r})
+assert ffi.dlopen(None).abs(-3) == 3
+print("pycparser" in sys.modules)
+"""
+    for parses in ("True", "False"):
+        done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+        assert done.stdout.strip() == parses
