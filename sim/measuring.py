@@ -21,6 +21,7 @@ from .findings.barriers import find_redundant
 from .findings.explain import explain
 from .findings.finding import Finding
 from .findings.replay import Judge
+from .findings.unstored import find_unstored, updates
 from .instructions import Instructions, count_instructions
 from .launch.classes import Classes
 from .launch.launch import Launch
@@ -78,7 +79,11 @@ def _judged(
 ) -> list[Finding]:
     """What was found, with what other runs make of it, and what only those show. All workgroups have run."""
     judged = Judge(dispatch.run, launch, outcome).judge(findings) if findings else []
-    return judged + (find_arrivals(dispatch.run, launch, outcome, judged) if "races" in probes else [])
+    if "uninit" in probes:
+        judged += find_unstored(dispatch.run, launch, outcome, judged)
+    if "races" in probes:
+        judged += find_arrivals(dispatch.run, launch, outcome, judged)
+    return judged
 
 
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
@@ -88,7 +93,8 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
         raise Unproven("what was found hangs on all of them")
     rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
     left = after = None
-    if rest or (replay and (findings or found.launch.program.arrivals)):
+    program = found.launch.program
+    if rest or (replay and (findings or program.arrivals or updates(program))):
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)
         if any(f.code in _SEEN_BY_ALL for f in of_all):

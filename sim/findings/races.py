@@ -18,6 +18,7 @@ from ..wgsl.types import Scalar
 from .finding import Finding
 from .paths import number, path
 
+UNSTORED = "WGSL makes it zero at first, which not every driver does; store what it is to hold"
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
 
 
@@ -148,7 +149,7 @@ def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
             int(row[at.OUTSIDE]),
             launch.workgroup(int(row[at.WORKGROUP])),
             (int(row[at.LANE]),),
-            hint="WGSL makes it zero at first, which not every driver does; store what it is to hold",
+            hint=UNSTORED,
         )
     return list(findings.values())
 

@@ -23,7 +23,7 @@ from .finding import Finding
 
 Runner = Callable[..., tuple[Launch, Outcome]]
 
-_POISON = 0x7FC07FC0  # a NaN to f32, two NaNs to f16, and a large number to integers
+POISON = 0x7FC07FC0  # a NaN to f32, two NaNs to f16, and a large number to integers
 _FEW = 1 << 16  # invocations that are still run one by one
 _SLACK = 1000  # backward jumps of a loop that a run may take beyond four times those of the first
 
@@ -55,7 +55,7 @@ class Judge:
             case "race" if finding.verdict is None:
                 tries, few = self._schedules(), "in any of {} orders"
             case "uninit":
-                tries, few = [_Try("with NaNs for what nobody stored", {"filling": _POISON})], "with NaNs there"
+                tries, few = [_Try("with NaNs for what nobody stored", {"filling": POISON})], "with NaNs there"
             case "out-of-bounds":
                 tries, few = self._policies(), "whether it is kept inside or left out"
             case _:
