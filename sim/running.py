@@ -23,6 +23,7 @@ from .findings.finding import Finding
 from .instructions import Instructions, count_instructions
 from .launch import schedules
 from .launch.launch import BUDGET, POLICIES, How, Launch, take
+from .launch.pieces import Outcome
 from .launch.tracing import Trace, TraceRow
 from .launch.tracing import rows as trace_rows
 from .machine.opcodes import opcode_names
@@ -70,8 +71,6 @@ class Run:
     workgroups ran for the counters.
     """
 
-    counters: dict[str, float]
-    sites: list[SiteCounters]
     findings: list[Finding]
     silenced: list[Finding]
     program: Program
@@ -82,7 +81,19 @@ class Run:
     _dispatch: Dispatch
     _left: Launch | None
     _touched: dict[str, int] | None
-    _blocks: NDArray[np.int64]
+    _outcome: Outcome
+    _probes: frozenset[str]
+
+    @cached_property
+    def sites(self) -> list[SiteCounters]:
+        """Counters of each place in the source."""
+        size = self._dispatch.device.subgroup_size
+        return site_counters(self.program, self._outcome.blocks, self._outcome.tallies, self._dispatch.lanes, size)
+
+    @cached_property
+    def counters(self) -> dict[str, float]:
+        """Totals by name."""
+        return _totals(self.sites, self._dispatch, self._outcome.worked, self._probes)
 
     @cached_property
     def outputs(self) -> dict[Key, Any]:
@@ -94,7 +105,7 @@ class Run:
     @cached_property
     def instructions(self) -> list[Instructions]:
         """Those executed, by class and place."""
-        return count_instructions(self.program, self._blocks)
+        return count_instructions(self.program, self._outcome.blocks)
 
     @property
     def device(self) -> Device:
@@ -206,7 +217,6 @@ def simulate(
     measured = measure(dispatch, names, which, replay=replay, progress=progress)
     launch, outcome, findings = measured.launch, measured.outcome, measured.findings
     touched = measured.left.take_touched() if measured.left and "touched" in names else None
-    sites = site_counters(launch.program, outcome.blocks, outcome.tallies, dispatch.lanes, profile.subgroup_size)
     last, finished = measured.left, outcome.finished
     if order != schedules.LOCKSTEP:
         last, again = dispatch.run(frozenset(), schedule=order)
@@ -215,8 +225,6 @@ def simulate(
         findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
     findings, silenced = silence(findings, module.source, names)
     return Run(
-        _totals(sites, dispatch, outcome.worked, names),
-        sites,
         findings,
         silenced,
         launch.program,
@@ -227,7 +235,8 @@ def simulate(
         dispatch,
         last,
         touched,
-        outcome.blocks,
+        outcome,
+        names,
     )
 
 

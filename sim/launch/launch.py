@@ -154,7 +154,8 @@ class Launch:
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
         work = len(self.program.code) * self._lanes
-        return total(self._outcomes(in_pieces(self.count, self._threads(), self.program.together, work), progress))
+        pieces = in_pieces(self.count, self._threads(), self.program.together, work, bool(self.program.loops))
+        return total(self._outcomes(pieces, progress))
 
     def run_each(self) -> list[Outcome]:
         """The same, and what came of each workgroup alone."""
@@ -286,40 +287,41 @@ class Launch:
         x, y, _ = self.program.workgroup_size
         subgroup = self.device.subgroup_size
         workgroup = np.arange(self._width) // size
-        values: dict[str, Any] = {
-            "local_x": lane % x,
-            "local_y": lane // x % y,
-            "local_z": lane // (x * y),
-            "local_index": lane,
-            "grid_x": self.grid[0],
-            "grid_y": self.grid[1],
-            "grid_z": self.grid[2],
-            "subgroup_lane": lane % subgroup,
-            "subgroup_index": lane // subgroup,
-            "subgroup_size": subgroup,
-            "subgroup_count": -(-self._lanes // subgroup),
-            "shared_base_4": workgroup * (self.program.shared_bytes // 4),
-            "shared_base_2": workgroup * (self.program.shared_bytes // 2),
-            **dict.fromkeys(("group_x", "group_y", "group_z"), 0),
+        values: dict[str, Callable[[], Any]] = {
+            "local_x": lambda: lane % x,
+            "local_y": lambda: lane // x % y,
+            "local_z": lambda: lane // (x * y),
+            "local_index": lambda: lane,
+            "grid_x": lambda: self.grid[0],
+            "grid_y": lambda: self.grid[1],
+            "grid_z": lambda: self.grid[2],
+            "subgroup_lane": lambda: lane % subgroup,
+            "subgroup_index": lambda: lane // subgroup,
+            "subgroup_size": lambda: subgroup,
+            "subgroup_count": lambda: -(-self._lanes // subgroup),
+            "shared_base_4": lambda: workgroup * (self.program.shared_bytes // 4),
+            "shared_base_2": lambda: workgroup * (self.program.shared_bytes // 2),
+            **dict.fromkeys(("group_x", "group_y", "group_z"), lambda: 0),  # the machine's affair
         }
         for name, row in self.program.inputs.items():
-            registers[row] = values[name]
+            registers[row] = values[name]()
 
     def _access_table(self) -> NDArray[np.int64]:
-        table = np.zeros((max(1, len(self.program.accesses)) * UNITS_PER_ACCESS, at.ACCESS_SIZE), np.int64)
+        table = np.zeros((max(1, len(self.program.accesses)), UNITS_PER_ACCESS, at.ACCESS_SIZE), np.int64)
         sizes = {b.variable.name: len(b.data) for b in self._bound}
+        row = [0] * at.ACCESS_SIZE
         for number, access in enumerate(self.program.accesses):
-            for unit in range(UNITS_PER_ACCESS):
-                row = table[number * UNITS_PER_ACCESS + unit]
-                count = self._count(access, sizes)
-                row[at.BASE] = self._start(access) // access.unit + access.offset + unit
-                row[at.LIMIT] = (count - 1) * access.stride if access.stride else _NEVER
-                row[at.UNIT], row[at.UNITS] = access.unit, access.units
-                row[at.SPACE] = at.SHARED if access.space == "workgroup" else at.GLOBAL
-                row[at.POLICY] = self._policy_of(access)
-                row[at.COUNT_OF] = count
-                row[at.STRIDE] = access.stride
-        return table
+            count = self._count(access, sizes)
+            row[at.BASE] = self._start(access) // access.unit + access.offset
+            row[at.LIMIT] = (count - 1) * access.stride if access.stride else _NEVER
+            row[at.UNIT], row[at.UNITS] = access.unit, access.units
+            row[at.SPACE] = at.SHARED if access.space == "workgroup" else at.GLOBAL
+            row[at.POLICY] = self._policy_of(access)
+            row[at.COUNT_OF] = count
+            row[at.STRIDE] = access.stride
+            table[number] = row
+        table[:, :, at.BASE] += np.arange(UNITS_PER_ACCESS)
+        return table.reshape(-1, at.ACCESS_SIZE)
 
     def _policy_of(self, access: Access) -> int:
         """Of an access past the end. A texel that is not there is never stored; its address, clamped, is that of the

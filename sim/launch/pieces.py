@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache, reduce
@@ -38,7 +38,8 @@ class Outcome:
     jumps: int  # backward, the most that a batch took
 
 
-_WORTH = 1 << 19  # instructions, by lanes: below, a piece takes as long to hand out as to work on
+_WORTH = 1 << 22  # instructions, by lanes: below, a piece takes as long to hand out as to work on
+_TURNS = 16  # that a program with loops is taken to make of them
 
 
 class Desk:
@@ -98,14 +99,31 @@ def _outcomes(
     if min(threads, len(pieces)) == 1:
         yield from starmap(piece, work)
         return
-    pools = [_pool(os.getpid(), number, threads // len(shadows)) for number in range(len(shadows))]
+    alone = len(shadows) == 1  # nobody has one of their own, so that this thread may work on any piece
+    workers = threads - 1 if alone else threads // len(shadows)
+    pools = [_pool(os.getpid(), number, workers) for number in range(len(shadows))]
     jobs = [pools[i % len(pools)].submit(piece, *each) for i, each in enumerate(work)]
     try:
-        yield from (job.result() for job in jobs)
+        yield from _shared_out(piece, work, jobs) if alone else (job.result() for job in jobs)
     finally:
         for job in jobs:
             job.cancel()
         wait(jobs)
+
+
+def _shared_out(
+    piece: Callable[[int, int, Shadow], Outcome], work: list[tuple[int, int, Shadow]], jobs: list[Future[Outcome]]
+) -> Generator[Outcome]:
+    """What comes of the jobs. While the next is not done, this thread works on those that nobody has begun: of a small
+    run it has done them all before another thread wakes up."""
+    own: dict[int, Outcome] = {}
+    for place, job in enumerate(jobs):
+        while place not in own and not job.done():
+            left = next((i for i in range(place, len(jobs)) if i not in own and jobs[i].cancel()), None)
+            if left is None:
+                break
+            own[left] = piece(*work[left])
+        yield own.pop(place) if place in own else job.result()
 
 
 @cache
@@ -115,13 +133,14 @@ def _pool(process: int, number: int, workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix=f"bankshot-{number}")
 
 
-def in_pieces(count: int, threads: int, together: int, work: int) -> list[tuple[int, int]]:
-    """Ranges of workgroups, none smaller than a batch: two to eight for each thread, or for two of them, as there is
-    work for. `work`: instructions of a workgroup, by lanes, as if there were no loops."""
+def in_pieces(count: int, threads: int, together: int, work: int, loops: bool) -> list[tuple[int, int]]:
+    """Ranges of workgroups, none smaller than a batch: up to eight for each thread, or for two of them, as there is
+    work for. `work`: instructions of a workgroup, by lanes; where there are loops, how much it is nobody knows."""
     if count == 0:
         return [(0, 0)]  # an empty grid runs nothing, and counts nothing
     threads = max(threads, 2)
-    pieces = min(count, max(2 * threads, min(count * work // _WORTH, 8 * threads)))
+    least, turns = (threads, _TURNS) if loops else (1, 1)
+    pieces = min(count, max(least, min(count * work * turns // _WORTH, 8 * threads)))
     size = -(-count // pieces)
     size = -(-size // together) * together
     return [(first, min(first + size, count)) for first in range(0, count, size)]
@@ -164,6 +183,8 @@ def total(outcomes: list[Outcome]) -> Outcome:
 
 def _added(tables: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Add up what rows count first; what they say of the first time is that of the earliest that has one."""
+    if not any(each[:, 0].any() for each in tables):
+        return tables[0]
     every = np.stack(tables)
     counts = every[:, :, 0]
     added = every[np.argmax(counts != 0, axis=0), np.arange(counts.shape[1])]

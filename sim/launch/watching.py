@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,9 @@ from ..wgsl.diagnostics import fail
 _SAME = (at.R_FIRST, at.R_SECOND, at.R_ACROSS)  # races that are counted together
 _ENTRY, _ROOM = 40, 1 << 34  # bytes of a shadow's entry; of all shadows, most of which nobody ever touches
 _COUNTS = (at.R_TIMES, at.R_DIFFERENT)
+
+
+_nothing = cache(no_watch)  # which no run changes
 
 
 class Watching:
@@ -55,7 +60,7 @@ class Watching:
         row."""
         program = self._program
         if not program.watched:
-            return no_watch()
+            return _nothing()
         if len(program.watched) > SLOTS or int(np.prod(program.workgroup_size)) > LANES:
             raise fail("unsupported", "this program is too large to be watched for races", None)
         table = np.zeros((len(program.watched), at.WATCHED_SIZE), np.int64)

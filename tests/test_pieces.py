@@ -1,0 +1,77 @@
+"""A run in pieces: how many there are, who works on them, and that their outcomes come in order."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sim.launch.pieces import in_pieces, in_threads
+from sim.machine import layout as at
+
+
+def outcome(first, ends=False):
+    races = np.zeros((1, at.RACE_SIZE), np.int64)
+    races[0, at.NEEDED] = ends
+    return SimpleNamespace(first=first, races=races)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("shadows", [1, 2])
+def test_outcomes_come_in_order(threads, shadows):
+    pieces = [(i, i + 1) for i in range(20)]
+    told = []
+    found = in_threads(
+        lambda a, b, s: outcome(a), pieces, threads, [s for s in range(shadows)], lambda *d: told.append(d)
+    )
+    assert [each.first for each in found] == list(range(20))
+    assert told == [(i + 1, 20) for i in range(20)]
+
+
+def test_the_thread_that_asks_works_too():
+    """Of two threads one is this: both have to be there at once."""
+    both, who = threading.Barrier(2, timeout=30), set()
+
+    def piece(first, last, shadow):
+        who.add(threading.current_thread())
+        both.wait()
+        return outcome(first)
+
+    in_threads(piece, [(0, 1), (1, 2)], 2, [None], None)
+    assert len(who) == 2
+    assert threading.current_thread() in who
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_piece_may_end_the_run(threads):
+    found = in_threads(lambda a, b, s: outcome(a, a == 3), [(i, i + 1) for i in range(9)], threads, [None], None)
+    assert [each.first for each in found] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_fails_is_told(threads):
+    def piece(first, last, shadow):
+        if first == 2:
+            raise ZeroDivisionError
+        return outcome(first)
+
+    with pytest.raises(ZeroDivisionError):
+        in_threads(piece, [(i, i + 1) for i in range(6)], threads, [None], None)
+
+
+def test_what_is_little_is_not_cut():
+    assert in_pieces(0, 2, 1, 1000, False) == [(0, 0)]
+    assert in_pieces(64, 2, 1, 1000, False) == [(0, 64)]
+    assert in_pieces(64, 2, 1, 1000, True) == [(0, 32), (32, 64)]
+
+
+@pytest.mark.parametrize("together", [1, 8])
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_pieces_are_whole_batches(threads, together):
+    pieces = in_pieces(1000, threads, together, 1 << 20, True)
+    assert [first for first, _ in pieces] == [0, *(last for _, last in pieces[:-1])]
+    assert pieces[-1][1] == 1000
+    assert all((last - first) % together == 0 for first, last in pieces)
+    assert len(pieces) <= 8 * max(2, threads)
