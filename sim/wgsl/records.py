@@ -2,14 +2,14 @@
 
 `dataclass(frozen=True)` writes six functions for each class, and has them compiled whenever a process starts: half a
 millisecond. There are some 250 classes here, and an audit is to take less than half a second. So of these functions
-only `__init__` is written, and the others are shared. That nobody assigns to a member of what is frozen, the type
-checker sees to.
+only `__init__` is written, when a first instance is made, and the others are shared. That nobody assigns to a member of
+what is frozen, the type checker sees to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform, overload
 
@@ -20,7 +20,9 @@ T = TypeVar("T")
 def entity(cls: type[T]) -> type[T]:
     """Part of a tree or a graph: equal only to itself, and may be changed."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # else it would be the signature, which takes as long as all the rest
-    made = dataclass(repr=False, eq=False)(cls)
+    made = dataclass(init=False, repr=False, eq=False)(cls)
+    if "__init__" not in cls.__dict__:
+        _write_late(made)
     if made.__repr__ is object.__repr__:
         made.__repr__ = _words
     return made
@@ -43,6 +45,38 @@ def frozen(cls: Any = None, /, *, eq: bool = True) -> Any:
         return made
 
     return make if cls is None else make(cls)
+
+
+def _write_late(made: Any) -> None:
+    """Have `__init__` written when it is first called: of most classes a process makes no instance."""
+
+    def first(self: Any, /, *given: Any, **named: Any) -> None:
+        made.__init__ = _written(made)
+        made.__init__(self, *given, **named)
+
+    made.__init__ = first
+
+
+def _written(made: Any) -> Callable[..., None]:
+    """`__init__`, as `dataclass` has it."""
+    known: dict[str, Any] = {"_none": MISSING}
+    body, by_place, by_name = [" pass"], ["self"], ["*"]
+    for member in fields(made):
+        name, parameters = member.name, by_name if member.kw_only else by_place
+        if member.default_factory is not MISSING:
+            known[f"_make_{name}"] = member.default_factory
+            body.append(f" self.{name} = _make_{name}()" + f" if {name} is _none else {name}" * member.init)
+            parameters += [f"{name}=_none"] * member.init
+        elif member.init:
+            known[f"_is_{name}"] = member.default
+            body.append(f" self.{name} = {name}")
+            parameters.append(name if member.default is MISSING else f"{name}=_is_{name}")
+    if hasattr(made, "__post_init__"):
+        body.append(" self.__post_init__()")
+    parameters = ", ".join(by_place + (by_name if len(by_name) > 1 else []))
+    exec(f"def __init__({parameters}):\n" + "\n".join(body), known)
+    known["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
+    return known["__init__"]
 
 
 def _words(self: Any) -> str:

@@ -4,6 +4,9 @@ import dataclasses
 import pickle
 import time
 
+import pytest
+
+from sim.wgsl import records
 from sim.wgsl.records import entity, frozen
 
 
@@ -85,6 +88,86 @@ def test_they_are_dataclasses():
     match Place(1, 5):
         case Point(x, y):
             assert (x, y) == (1, 5)
+
+
+def members(decorator):
+    """A class with members of every kind."""
+
+    @decorator
+    class Copy:
+        plain: int
+        own: int = dataclasses.field(init=False, default=7)
+        made: list[int] = dataclasses.field(init=False, default_factory=list)
+        many: list[int] = dataclasses.field(default_factory=list)
+        named: str = dataclasses.field(kw_only=True)
+        also: str = dataclasses.field(default="also", kw_only=True)
+        total: int = 0
+
+        def __post_init__(self) -> None:
+            self.total += self.plain
+
+    return Copy
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ((1,), {"named": "n"}),
+        ((1, [2], 3), {"named": "n", "also": "a"}),
+        ((), {"plain": 1, "many": [5], "named": "n", "total": 4}),
+    ],
+)
+def test_they_are_made_as_dataclasses_are(given, named):
+    copy = members(entity)
+    one, other = copy(*given, **named), members(dataclasses.dataclass)(*given, **named)
+    assert vars(one) == vars(other)
+    again = copy(*given, **named)
+    assert vars(again) == vars(other)
+    assert again.made is not one.made
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "said"),
+    [
+        ((), {}, "missing"),
+        ((1, 2, 3, "n"), {}, "positional arguments"),
+        ((1,), {"named": "n", "own": 1}, "unexpected keyword"),
+    ],
+)
+def test_what_they_are_not_made_of_is_refused(given, named, said):
+    copy = members(entity)
+    for _ in range(2):  # the first call is not as the others are
+        with pytest.raises(TypeError, match=rf"Copy.__init__\(\).*{said}"):
+            copy(*given, **named)
+
+
+def test_what_makes_instances_is_written_with_the_first(monkeypatch):
+    written = []
+    monkeypatch.setattr(records, "_written", lambda made: written.append(made) or (lambda self: None))
+    made = frozen(type("Made", (), {"__annotations__": {}, "__module__": __name__}))
+    assert written == []
+    made()
+    made()
+    assert written == [made]
+
+
+def test_a_class_makes_its_instances_itself_if_it_wants_to():
+    @entity
+    class Own:
+        x: int
+
+        def __init__(self) -> None:
+            self.x = 5
+
+    assert Own().x == 5
+
+
+def test_one_that_is_not_a_record_itself_is_made_as_its_base_is():
+    class Further(Branch):
+        pass
+
+    for _ in range(2):
+        assert (Further("a", ["b"]).kind, Further("a").leaves) == ("a", [])
 
 
 def test_they_cost_less_than_half_of_what_dataclasses_cost():
