@@ -62,10 +62,12 @@ class Audits:
 
 @frozen
 class Size:
-    """What a case takes, about: `time` in units that only compare, and `bytes`."""
+    """What a case takes, about: `time` in units that only compare, and `bytes`. `kernel`: what is built once for those
+    with the same, in each process."""
 
     time: float
     bytes: int
+    kernel: int = 0
 
 
 def size_of(plan: Plan, shape: Shape) -> Size:
@@ -74,7 +76,7 @@ def size_of(plan: Plan, shape: Shape) -> Size:
     with suppress(UsageError):
         read, written = plan.numbers(shape)
     time = 1 + (read + written) / NUMBERS + prod(shape.dims.values()) / TURNS
-    return Size(time, read * BYTES_READ + written * BYTES_WRITTEN)
+    return Size(time, read * BYTES_READ + written * BYTES_WRITTEN, id(plan))
 
 
 def in_turn(audits: Audits, jobs: int | None, progress: Meter) -> Iterator[Audited]:
@@ -99,9 +101,10 @@ def _long(seconds: float, sizes: Sequence[Size], done: int) -> bool:
 
 
 class Deal:
-    """Which case is begun next: the next in order, that rows come as soon as they can, unless a later one alone would
-    take the processes' share of all that is left, or more; and none that, beside those that are being run, would hold
-    too many bytes. One whose process died is begun again, once, beside nothing."""
+    """Which case a process begins next: the next of the kernel that it has built, else of one that no other is at, in
+    order, that rows come soon; but first one that alone would take the processes' share of all that is left, or more.
+    None that, beside those that are being run, would hold too many bytes. One whose process died is begun again, once,
+    beside nothing."""
 
     def __init__(self, sizes: Sequence[Size], processes: int, first: int = 0) -> None:
         self._sizes = sizes
@@ -110,20 +113,28 @@ class Deal:
         self._alone: list[int] = []
         self._twice: set[int] = set()
 
-    def take(self, running: Collection[int]) -> int | None:
-        """The case that is to be begun beside those that are `running`; None where none is, or none now."""
+    def take(self, running: Collection[int], after: int | None = None) -> int | None:
+        """The case that is to be begun beside those that are `running`, by the process that has done `after`; None
+        where none is, or none now."""
         if self._alone:
             return None if running else self._alone.pop()
         room = self._processes * BYTES_EACH - sum(self._sizes[number].bytes for number in running)
         fitting = [number for number in self.waiting if not running or self._sizes[number].bytes <= room]
         if not fitting:
             return None
-        times = [self._sizes[number].time for number in self.waiting]
+        left = sum(self._sizes[number].time for number in self.waiting)
         longest = max(fitting, key=lambda number: self._sizes[number].time)
-        urgent = self._sizes[longest].time >= sum(times) / self._processes
-        chosen = longest if urgent else fitting[0]
+        urgent = self._sizes[longest].time >= left / self._processes
+        chosen = longest if urgent else self._next(fitting, running, after)
         self.waiting.remove(chosen)
         return chosen
+
+    def _next(self, fitting: Sequence[int], running: Collection[int], after: int | None) -> int:
+        own = set() if after is None else {self._sizes[after].kernel}
+        others = {self._sizes[number].kernel for number in running}
+        wanted = (own.__contains__, lambda kernel: kernel not in others)
+        found = (number for wants in wanted for number in fitting if wants(self._sizes[number].kernel))
+        return next(found, fitting[0])
 
     def again(self, number: int) -> bool:
         """Whether a case whose process died is begun again: others may have taken the memory."""
@@ -144,8 +155,9 @@ def _dealt(audits: Audits, deal: Deal, processes: int, progress: Meter) -> Itera
     done: dict[int, Made | Failed] = {}
     with Crew(processes, audits) as crew:
         while order:
-            while crew.idle and (number := deal.take(crew.tasks)) is not None:
-                crew.give(number)
+            for worker in crew.idle:
+                if (number := deal.take(crew.tasks, worker.last)) is not None:
+                    worker.give(number)
             for number, heard in crew.hear():
                 if isinstance(heard, Said):
                     progress.stage(audits.title(number), heard.words, number + 1)

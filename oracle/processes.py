@@ -59,10 +59,19 @@ Heard = Said | Made | Failed
 
 
 @dataclass
-class _Member:
+class Worker:
+    """One of the processes. `task`: what it is at, `last`: what it was at before; None: nothing."""
+
     process: Any
     pipe: Connection
     task: Any = None
+    last: Any = None
+
+    def give(self, task: Any) -> None:
+        """Have it begin, if it is idle."""
+        self.task = task
+        with suppress(OSError):  # that it has died meanwhile is heard
+            self.pipe.send(task)
 
 
 class Crew:
@@ -74,49 +83,42 @@ class Crew:
     def __init__(self, count: int, work: Work) -> None:
         self._work = work
         self._threads = max(1, processors() // count)
-        self._members = [self._hired() for _ in range(count)]
+        self._workers = [self._hired() for _ in range(count)]
 
     def __enter__(self) -> Crew:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for member in self._members:
-            member.process.kill()
-        for member in self._members:
-            member.process.join()
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
 
     @property
-    def idle(self) -> bool:
-        """Whether somebody has no task."""
-        return any(member.task is None for member in self._members)
+    def idle(self) -> list[Worker]:
+        """Those that have no task."""
+        return [worker for worker in self._workers if worker.task is None]
 
     @property
     def tasks(self) -> list[Any]:
         """Those that are being done."""
-        return [member.task for member in self._members if member.task is not None]
-
-    def give(self, task: Any) -> None:
-        """To one who is idle."""
-        member = next(member for member in self._members if member.task is None)
-        member.task = task
-        with suppress(OSError):  # who has died meanwhile is heard of
-            member.pipe.send(task)
+        return [worker.task for worker in self._workers if worker.task is not None]
 
     def hear(self) -> Iterator[tuple[Any, Heard]]:
         """Wait for news, and give them with the tasks that they are of. Who died is replaced."""
         from multiprocessing.connection import wait
 
-        busy = {member.pipe: member for member in self._members if member.task is not None}
+        busy: dict[Any, Worker] = {worker.pipe: worker for worker in self._workers if worker.task is not None}
         for pipe in wait(list(busy)):
-            member = busy[pipe]  # type: ignore[index]
-            task, heard = member.task, _heard(member)
+            worker = busy[pipe]
+            task, heard = worker.task, _heard(worker)
             if not isinstance(heard, Said):
-                member.task = None
+                worker.task, worker.last = None, task
             if isinstance(heard, Failed) and isinstance(heard.error, Died):
-                self._members[self._members.index(member)] = self._hired()
+                self._workers[self._workers.index(worker)] = self._hired()
             yield task, heard
 
-    def _hired(self) -> _Member:
+    def _hired(self) -> Worker:
         import multiprocessing
 
         context = multiprocessing.get_context("spawn")
@@ -125,15 +127,15 @@ class Crew:
         with _inherited(self._threads):
             process.start()
         there.close()
-        return _Member(process, here)
+        return Worker(process, here)
 
 
-def _heard(member: _Member) -> Heard:
+def _heard(worker: Worker) -> Heard:
     try:
-        return member.pipe.recv()
+        return worker.pipe.recv()
     except (EOFError, OSError):
-        member.process.join()
-        return Failed(Died(f"the process that ran it {_ending(member.process.exitcode)}"))
+        worker.process.join()
+        return Failed(Died(f"the process that ran it {_ending(worker.process.exitcode)}"))
 
 
 def _ending(code: int) -> str:
@@ -172,7 +174,7 @@ def _inherited(threads: int) -> Iterator[None]:
 
 def _serve(pipe: Connection, work: Work) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(EOFError, BrokenPipeError):  # who made it is no more
+    with suppress(EOFError, ConnectionError):  # who made it is no more
         while True:
             pipe.send(_done(work, pipe.recv(), lambda words: pipe.send(Said(words))))
 
@@ -180,7 +182,7 @@ def _serve(pipe: Connection, work: Work) -> None:
 def _done(work: Work, task: Any, say: Say) -> Heard:
     try:
         return Made(work(task, say))
-    except BrokenPipeError:
+    except ConnectionError:
         raise
     except Exception as error:
         error.add_note(traceback.format_exc())

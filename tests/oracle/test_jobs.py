@@ -221,6 +221,17 @@ def test_cases_are_begun_in_order_but_for_those_that_would_be_waited_for():
     assert order(Deal([Size(1, 0)] * 4, 2, first=2)) == [2, 3]
 
 
+def test_a_process_goes_on_with_the_kernel_that_it_has_built():
+    deal = Deal([Size(1, 0, kernel) for kernel in (1, 1, 1, 2, 2, 2, 3)], 2)
+    assert [deal.take([]), deal.take([0])] == [0, 3]
+    assert [deal.take([0], after=3), deal.take([4], after=0)] == [4, 1]
+    assert [deal.take([4], after=1), deal.take([2], after=4)] == [2, 5]
+    assert deal.take([5], after=2) == 6
+    assert order(Deal([Size(1, 0, 1)] * 3, 2)) == [0, 1, 2]
+    shared = Deal([Size(1, 0, 1)] * 3, 2)
+    assert [shared.take([]), shared.take([0])] == [0, 1]  # rather than wait
+
+
 def test_cases_that_would_hold_too_much_together_are_not_run_together():
     half = dealing.BYTES_EACH
     deal = Deal([Size(1, 2 * half), Size(1, half), Size(1, half), Size(1, 1), Size(1, 9 * half)], 2)
@@ -267,7 +278,7 @@ def work(task, say):
 
 def heard(task):
     with Crew(2, work) as crew:
-        crew.give(task)
+        crew.idle[0].give(task)
         said, made = (next(crew.hear()) for _ in range(2))
     assert said[0] == made[0] == task
     assert said[1] == Said(f"at {task}")
