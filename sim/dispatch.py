@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from .program.padding import PADDING
 from .program.program import Program
 from .program.rounding import Rounding
 from .program.shadows import Shadow
+from .wgsl.records import frozen
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
 
@@ -44,7 +45,7 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
     return programs[key]
 
 
-@dataclass(frozen=True)
+@frozen
 class Dispatch:
     """Everything that decides a run. `arenas`: those that hold the bindings as they are, for the first runs."""
 

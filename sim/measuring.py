@@ -9,7 +9,7 @@ of a run of all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -28,6 +28,7 @@ from .launch.launch import Launch
 from .launch.pieces import Outcome
 from .program.likeness import Unproven
 from .wgsl.diagnostics import Crash
+from .wgsl.records import frozen
 
 Progress = Callable[[int, int], None] | None
 
@@ -36,7 +37,7 @@ _OF_DATA = frozenset(("not-finite", "division-by-zero", "shift-count", "conversi
 _SEEN_BY_ALL = frozenset(("race", "uninit", "endless-loop"))  # what they say hangs on all workgroups
 
 
-@dataclass(frozen=True)
+@frozen
 class Measured:
     """`launch` and `outcome` hold the counters, `left` what a run of all workgroups has left, where there was one."""
 

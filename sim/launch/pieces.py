@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, reduce
 from itertools import starmap
 from typing import Any
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from ..machine import layout as at
 from ..machine.records import Shadow
+from ..wgsl.records import entity
 from .watching import merged_races
 
 
-@dataclass
+@entity
 class Outcome:
     """What the machine counted: see `layout` for the rows. `finished`: workgroups that ran to their end."""
 

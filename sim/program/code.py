@@ -5,7 +5,7 @@ The emitter writes `Ins` with `Reg`s; `allocate` gives each a row so that no two
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..wgsl.records import entity
 
@@ -70,7 +70,7 @@ class Label:
     levels: set[int] = field(default_factory=set)
 
 
-@dataclass
+@entity
 class Code:
     """A growing list of instructions, with the loops in it (first and last position)."""
 

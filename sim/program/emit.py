@@ -11,7 +11,7 @@ whichever way led there. A row that is a mask is right in all lanes, also in tho
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ..machine import layout as at
 from ..machine import opcodes as op
@@ -51,7 +51,7 @@ class _Around:
         return [r for r in ((self.turn,) if kind == "continue" else (self.stay, self.turn)) if r is not None]
 
 
-@dataclass
+@entity
 class Emitter:
     """Emits one program. `probes` names what is counted; `together` is workgroups per batch; `idle`: see `idle`."""
 

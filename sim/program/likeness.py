@@ -17,10 +17,10 @@ Where these moves are whole lines of memory, and stay in bounds, every counter i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from ..wgsl.records import frozen
+from ..wgsl.records import entity, frozen
 from ..wgsl.typed import Variable
 from . import ir
 from .ir import Block, Slot, Value
@@ -63,7 +63,7 @@ class Comparison:
     forms: tuple[Form, Form]
 
 
-@dataclass
+@entity
 class Likeness:
     """`exact` values must be equal in each lane. `accesses`: every access to memory, and every index that is looked
     at, in the order of the program. `unknown`: factors that were not among the numbers; with them the forms of
@@ -116,7 +116,7 @@ class _Facts:
             self.stored.setdefault(variable, []).extend(item.values if isinstance(item, ir.Store) else item.args)
 
 
-@dataclass
+@entity
 class _Analysis:
     """Passes over the program until no assumption has to be withdrawn. A form None is not known yet."""
 

@@ -7,11 +7,11 @@ known while lowering. `expressions.py` does what has a value, `memory.py` what t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..wgsl import typed
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
+from ..wgsl.records import entity
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from . import ir
@@ -27,7 +27,7 @@ from .views import View
 MAX_STATEMENTS = 1 << 17  # with those of inlined calls, each as often as it is called: ours, against runaway inlining
 
 
-@dataclass
+@entity
 class Lowered:
     """What the emitter and the launch need."""
 
@@ -40,7 +40,7 @@ class Lowered:
     points: list[Point]
 
 
-@dataclass
+@entity
 class _Frame:
     """One inlined call. `exit` None: the function ends with its only return."""
 

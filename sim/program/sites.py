@@ -5,9 +5,9 @@ A piece of source that is inlined several times is still one place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from ..wgsl.records import frozen
+from ..wgsl.records import entity, frozen
 from ..wgsl.source import Source, Span
 
 
@@ -50,7 +50,7 @@ _PLAIN_ATOMICS = ("atomicLoad", "atomicStore", "workgroupUniformLoad")  # cost w
 NO_SITE = Site("none", Span(Source(""), 0, 0))
 
 
-@dataclass
+@entity
 class SiteTable:
     rows: list[Site] = field(default_factory=list)
     _numbers: dict[Site, int] = field(default_factory=dict)

@@ -8,8 +8,9 @@ refuted until nothing changes, so that loops settle.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..wgsl.records import entity
 from . import ir
 from .access import Access
 from .ir import Region, Slot, Value
@@ -20,7 +21,7 @@ _GROUP_INPUTS = frozenset(("group_x", "group_y", "group_z"))
 Leavable = ir.Loop | ir.Scope
 
 
-@dataclass
+@entity
 class Uniformity:
     """Items by identity. `parted`: Ifs whose lanes part, Loops and Scopes that lanes leave apart, Jumps that only some
     lanes take. `whole`: Sets and Puts that write every lane that can read the variable. `leaving`: items inside which

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from ..wgsl.records import frozen
+from ..wgsl.records import entity, frozen
 from . import ir
 from .ir import Region, Slot, Value
 from .passes import ALL, Passes
@@ -53,7 +53,7 @@ def split(address: Value | None, passes: Passes = ALL) -> Address:
     return Address(address, None, constant)
 
 
-@dataclass
+@entity
 class Uses:
     """`count`: uses of each value that is needed. `wide`: needed in all lanes. `copies`: reads of a variable that
     outlive the value read. `addresses`: used as the lanes' part of an address in a loop that does not change them.
