@@ -295,7 +295,7 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
 @click.option(
     "--jobs",
     type=click.IntRange(1),
-    help="Processes that share the cases; left out, one for each processor once an audit takes seconds.",
+    help="Processes that share the cases; left out, one for each processor, of up to eight, once that takes seconds.",
 )
 @JSON
 def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, sweep: bool, listing: str,

@@ -24,6 +24,7 @@ from .progress import Meter
 from .reports.audited import Audited, Wanted, audited
 
 BEGUN, LEFT = 2.0, 4.0  # seconds after which, and for how many more, other processes are worth their start
+MOST = 8  # processes that are begun unasked: each holds some 300 MB, and room on every GPU
 BYTES_EACH = 3 << 29  # of what all processes hold beside themselves, as estimated, the share of each
 
 # What a case takes, about, as measured with the kernels of shaders/: bytes for each number of what a shader reads
@@ -81,9 +82,9 @@ def size_of(plan: Plan, shape: Shape) -> Size:
 
 def in_turn(audits: Audits, jobs: int | None, progress: Meter) -> Iterator[Audited]:
     """Every case, in order: on `jobs` processes; left out, in this one until it is known that others, one for each
-    processor, are worth their start. Raises what the first case that fails raises, after those before it."""
+    processor up to `MOST`, are worth their start. Raises what the first case that fails raises, after those before."""
     sizes = audits.sizes()
-    most = min(len(sizes), processors() if jobs is None else jobs)
+    most = min(len(sizes), jobs or min(processors(), MOST))
     start, done = time.perf_counter(), 0
     while done < len(sizes) and not (most > 1 and (jobs or _long(time.perf_counter() - start, sizes, done))):
         yield audits(done, partial(progress.stage, audits.title(done)))

@@ -127,6 +127,22 @@ def test_a_long_audit_is_shared_once_that_is_known(folder, monkeypatch):
     assert untimed(result.stdout) == one
 
 
+def test_many_processors_have_eight_processes(folder, monkeypatch):
+    monkeypatch.setenv("BANKSHOT_THREADS", "64")
+    monkeypatch.setattr(dealing, "BEGUN", 0.0)
+    monkeypatch.setattr(dealing, "LEFT", 0.0)
+    begun = []
+
+    def crew(count, work):
+        begun.append(count)
+        raise UsageError("enough")
+
+    monkeypatch.setattr(dealing, "Crew", crew)
+    (folder / "long.toml").write_text(manifest(PARAMS, SWEEP.replace("[32, 40, 64]", str(list(range(32, 64))))))
+    assert audit("--no-gpu").exit_code == 2
+    assert begun == [8]
+
+
 def test_one_processor_has_one_process(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "1")
     monkeypatch.setattr(dealing, "BEGUN", 0.0)
