@@ -447,3 +447,45 @@ def test_a_texel_is_exact_and_how_a_sample_is_filtered_nobody_says(call, worst):
     used = {k: v for k, v in bindings.items() if k != "s" or "Sample" in call}
     done = sim.simulate(source, grid=1, bindings=used)
     assert (done.bounds["y"].max(), done.bounds.findings) == (worst, ())
+
+
+# ---- softmax, from minus infinity on -----------------------------------------------------------------
+
+ONLINE = """
+var m = {start}; var sum = 0.0;
+for (var k = 0u; k < 4u; k++) {{
+    let v = z[(i + 7u * k) % 64u] * 1.25;
+    let next = max(m, v);
+    sum = sum * exp(m - next) + exp(v - next);
+    m = next;
+}}
+y[i] = m + log(sum);"""
+# The literal bits would be an error of the shader: WGSL has no infinite constants.
+STARTS = ["bitcast<f32>(0xff800000u + min(i, 0u))", "-3.4028234e38", "-3.0e38", "-1e30"]
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("device", ["nvidia", "lavapipe"])
+def test_a_softmax_that_begins_at_the_least_is_bound(start, device):
+    z = np.random.default_rng(0).normal(size=64)
+    done = run(ONLINE.format(start=start), z, z, device=device)
+    assert unbounded(done) == []
+    terms = 1.25 * z.astype(f32).astype(float)[(np.arange(64)[:, None] + 7 * np.arange(4)) % 64]
+    assert_holds(done, np.log(np.exp(terms).sum(1)))
+    assert done.bounds["y"].max() < 1e-4
+
+
+def test_what_a_mask_of_minus_infinities_leaves_is_bound():
+    scores, mask = samples(1, 64, 1.0)[0], np.where(np.arange(64) % 3 == 0, -np.inf, 0.0)
+    done = run("y[i] = exp(a * 0.5 + b);", scores, mask)
+    assert unbounded(done) == []
+    assert (done.bounds["y"][::3] == 0).all()
+    assert_holds(done, np.exp(scores.astype(f32).astype(float) * 0.5 + mask))
+
+
+def test_infinities_that_may_be_others_have_no_bound():
+    big = np.full(64, 3e38)
+    assert (
+        len(unbounded(run("let s = a + b * exp(0.0 * a); y[i] = exp(-s);", big, big))) == 64
+    )  # it may overflow, or not
+    assert len(unbounded(run("y[i] = a - a * exp(0.0 * b);", np.full(64, np.inf), big))) == 64

@@ -129,7 +129,28 @@ class Rules:
         total = covered.choose(self.rounded(result, more, ulps), INF)
         if self.is_factor(result) and stem != "fma":
             total = self.on_the_way(stem, result, args, total)
-        return self.settled(stem, result, args, total) if stem in RESIDUES else total
+        total = self.settled(stem, result, args, total) if stem in RESIDUES else total
+        return self.extreme(stem, args, total) if stem in _EXTREME and self._shapes.exponents else total
+
+    def extreme(self, stem: str, args: list[Number], total: Real) -> Real:
+        """The bound of a result that an infinite operand, or nearly the largest there is, decides alone. A softmax
+        begins its maximum with such, and masks with them: -inf + x, exp(-inf). That an implementation may take it that
+        there are no infinities, or overflow where it rounds away from zero, would leave nothing to check."""
+        form = FORMATS[args[0].kind]
+        infinite = [(abs(a.real) > form.largest) & a.bound.is_sure for a in args]
+        finite = [a.most <= form.largest for a in args]
+        if stem == "fma":
+            alone = finite[0] & finite[1] & (args[0].most * args[1].most <= form.largest) & infinite[2]
+            return alone.choose(0.0, total)
+        if len(args) == 1:  # an exponential, of what is 0 whatever the argument is
+            most = args[0].most.at_most(form.largest)
+            least = most.times_plus(2 * form.least * form.ulp, 4 * form.least)
+            return infinite[0].choose(0.0, (args[0].real + args[0].bound <= _UNDERFLOWS).choose(least, total))
+        for one, other in (args, args[::-1]):
+            absorbs = one.bound.is_sure & (abs(one.real) >= form.largest / 2) & (one.most <= form.largest)
+            absorbs = absorbs & (other.most <= abs(one.real) * (form.ulp / 8))
+            total = absorbs.choose(abs(one.real) * (2 * form.ulp), total)
+        return (infinite[0] & finite[1] | finite[0] & infinite[1]).choose(0.0, total)
 
     def settled(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
         """The bound of a sum or product whose own rounding may be none, or may come in another order."""
@@ -286,6 +307,10 @@ def accuracy_of(stem: str) -> Accuracy:
     rows = (row for row in (*BUILTINS.values(), *OPERATORS.values()) if name in (row.op, row.name))
     return next((row.accuracy for row in rows if row.accuracy is not None), UNBOUNDED)
 
+
+# Operations of which an extreme operand decides the result alone, where shaders exponentiate.
+_EXTREME = frozenset(("add", "sub", "fma", "exp", "exp2"))
+_UNDERFLOWS = -256.0  # powers of 2 and of e are below all numbers here
 
 # ---- what can be off at all ----------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ class Shapes:
     `terms`: sums that are a term of a sum, and that no variable keeps; `factors`: products and quotients that belong to
     one product of more, and to nothing else. These an implementation may compute in another order: a sum that is an
     operand more than once, as an element of a matrix is, each time in another. Spec: "Reassociation and Fusion".
+    `exponents`: whether anything is exponentiated.
     """
 
     def __init__(self, body: Region, accesses: list[Access]) -> None:
@@ -47,6 +48,7 @@ class Shapes:
                 self._written.setdefault(accesses[item.access].variable, []).extend(item.values)
             elif isinstance(item, ir.Load):
                 self._loaded |= dict.fromkeys(item.results, accesses[item.access].variable)
+        self.exponents = any(value.op.startswith("exp") for value in values)
         self.delicate = self._delicate(values)
         self.terms = {term for _, term in _chains(values, _SUMS) if term not in self._kept}
         factors = [pair for pair in _chains(values, _PRODUCTS) if self._uses[pair[1]] == 1]
