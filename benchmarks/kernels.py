@@ -49,9 +49,10 @@ the load was {load} the minute before: the least of {rounds} rounds, against {ad
 simulator's processor time that is not spent in the machine.
 
 What is slower than wgpu is one of three things. A dispatch of a millisecond or two is mostly Python's: bindings are
-checked, tables made, counters added up. Of a kernel most of whose invocations are idle the machine computes all lanes,
-where a driver leaves out every group of 8 that is idle. And what reads each number once takes as long to copy into the
-simulator's memory as to compute; wgpu's uploads are not in its time.
+checked, tables made. Where few invocations of a workgroup have something to do, the machine computes them in vectors of
+16, up to the last that is active, and to read an instruction takes longer than to carry it out; a driver has compiled
+it. And what reads each number once takes as long to copy into the simulator's memory as to compute; wgpu's uploads are
+not in its time.
 
 | kernel | shape | simulator, ms | wgpu, ms | times as fast | Python |
 | --- | --- | ---: | ---: | ---: | ---: |

@@ -7,6 +7,7 @@ The loop knows nothing of WGSL: it reads rows of the program (see `opcodes`), an
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
 from . import layout as at
 from . import opcodes as op
@@ -16,7 +17,7 @@ from .checks import checked_sum
 from .jit import compiled, inlined, part
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill
-from .lending import lend
+from .lending import borrower, lend
 from .memory import learn, load, load_from_known, load_units, pick, put, shared_part, store, store_known
 from .opcodes import families, scalar_opcodes
 from .probes import PROBES, probe, settle
@@ -107,6 +108,15 @@ def barrier(regs, row, config, workgroup, together, epoch, events):
 
 
 @inlined
+def meet(regs, row, config, workgroup, together, epoch, events, lent_watch):
+    """A barrier, for those who watch it and those who are there."""
+    if config[at.WATCHES] == 1:
+        watch_barrier(regs, row, config, workgroup, together, lent_watch)
+    if row[6] >= 0:
+        barrier(regs, row, config, workgroup, together, epoch, events)
+
+
+@inlined
 def touch(regs, row, entry, memory, patterns, lanes, width):
     """A load or a store on this memory, whatever its addresses."""
     if row[0] == op.STORE:
@@ -182,6 +192,17 @@ def move_rows(regs, row, access, lanes, width, whole):
 
 
 @inlined
+def width_from(regs, row, place, lanes, width):
+    """How many lanes are to be computed from an `up_to` or `widen` on; 0 where it jumps."""
+    if row[0] == op.WIDEN:
+        return place[at.WIDTHS + row[1]]
+    wanted = lanes_up_to(regs, row[6], lanes)
+    if wanted == 0 and row[2] >= 0:
+        return np.int64(0)
+    return min(max(wanted, np.int64(at.VECTOR_LANES)), width)
+
+
+@inlined
 def go_to_level(place, level, width):
     """Compute so many lanes from here on. Whether that is another number than before."""
     changes = place[at.WIDTHS + place[at.LEVEL]] != width
@@ -239,23 +260,16 @@ def run_strand(
                 if not some_active(regs, row[6], lanes):
                     pc = row[2]
             elif what == op.UP_TO or what == op.WIDEN:
-                level, wanted = np.int64(row[1]), place[at.WIDTHS + row[1]]
-                if what == op.UP_TO:
-                    wanted = lanes_up_to(regs, row[6], lanes)
-                    if wanted == 0 and row[2] >= 0:
-                        pc = np.int64(row[2])
-                        continue
-                    wanted = min(max(wanted, at.VECTOR_LANES), width)
-                if go_to_level(place, level, wanted):
+                wanted = width_from(regs, row, place, lanes, width)
+                if wanted == 0:
+                    pc = np.int64(row[2])
+                elif go_to_level(place, row[1], wanted):
                     add_what_waits(width, queue, lent)
                     break
             elif op.COPY <= what <= op.MASK or what == op.LENGTH:
                 move_rows(regs, row, access, lanes, width, config[at.WIDTH])
             elif what == op.BARRIER:
-                if config[at.WATCHES] == 1:
-                    watch_barrier(regs, row, config, workgroup, together, lent_watch)
-                if row[6] >= 0:
-                    barrier(regs, row, config, workgroup, together, epoch, events)
+                meet(regs, row, config, workgroup, together, epoch, events, lent_watch)
                 epoch += 1
                 if config[at.STRANDS] > 1:
                     place[at.PC], place[at.LEFT], place[at.PASSED] = pc, budget, epoch
@@ -304,16 +318,22 @@ def draw_turns(turns, seed):
     return max(seed, 1)
 
 
-@part(
-    *(PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE),
-    returns=LONG,
+_ALL = types.Tuple(
+    (PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE)
 )
-def run(code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch, queue):
-    """Run workgroups FIRST to LAST of the grid. Returns how many were finished.
+_borrowed = borrower(_ALL)
+
+
+@part(LONG, returns=LONG, record=_ALL)
+def run(address):
+    """Run workgroups FIRST to LAST of the grid, on the arrays at this address. Returns how many were finished.
 
     A workgroup is one strand, or several (the first axis of `configs`, `regs`, `patterns` and `places`), which take
     turns from barrier to barrier.
     """
+    code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch, queue = (
+        _borrowed(address)
+    )
     shared16 = shared.view(np.uint16)
     storage16 = storage.view(np.uint16)
     lent_probes, lent_watch = lend(probes), lend(watch)

@@ -47,9 +47,10 @@ class Part:
     """A unit: a function that is compiled on its own. Others reach it by the address of its symbol: what Numba sees
     called, it optimizes anew with the caller, and the machine is too large for that."""
 
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], returns: Any) -> None:
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], returns: Any, record: Any) -> None:
         self.symbol = f"bankshot.{function.__module__}.{function.__name__}"
         self.signature = returns(*arguments)
+        self._record = record
         self._dispatcher = compiled(function)
         self.call = intrinsic(self._caller(function))
 
@@ -64,8 +65,7 @@ class Part:
         """What `native` has to know of it, and of its file in the folder."""
         file = native.find(folder, self.symbol)
         assert file is not None
-        arguments = list(_arrays(self.signature.args))
-        return {"symbol": self.symbol, "arguments": arguments, "file": file.name}
+        return {"symbol": self.symbol, "arguments": list(_arrays(self._record)), "file": file.name}
 
     def _caller(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """What Numba asks for the type and the code of a call, with the parameters of `function`."""
@@ -86,7 +86,7 @@ class Part:
 
 
 def _arrays(kinds: Any) -> Iterator[tuple[str, int]]:
-    """Data type and dimensions of each array in arguments of these types, records of arrays taken apart."""
+    """Data type and dimensions of each array in a record of these types, records in it taken apart."""
     for kind in kinds:
         if isinstance(kind, types.BaseTuple):
             yield from _arrays(kind)
@@ -97,11 +97,12 @@ def _arrays(kinds: Any) -> Iterator[tuple[str, int]]:
 PARTS: list[Part] = []  # a part stands after those that it calls
 
 
-def part(*arguments: Any, returns: Any = types.void) -> Callable[[Callable[..., Any]], Any]:
-    """Make a function a `Part` of these argument types; the result is what compiled functions call."""
+def part(*arguments: Any, returns: Any = types.void, record: Any = ()) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function a `Part` of these argument types; the result is what compiled functions call. `record`: types of
+    what is at the address that it takes, where Python is to put it there."""
 
     def make(function: Callable[..., Any]) -> Any:
-        PARTS.append(Part(function, arguments, returns))
+        PARTS.append(Part(function, arguments, returns, record))
         return PARTS[-1].call
 
     return make
