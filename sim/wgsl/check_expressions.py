@@ -13,6 +13,7 @@ from . import check_calls, fold, syntax, typed
 from . import types as t
 from .check_types import TypeExpressions
 from .diagnostics import Note, WgslError, fail
+from .habits import HABITS
 from .scopes import Bypassed, Constant, Entity, Failed, Scope, Uses, describe, did_you_mean
 from .source import Span
 
@@ -61,7 +62,9 @@ class Expressions:
 
     def _unresolved(self, name: str, span: Span) -> WgslError:
         nearby = [*(self.scope.names() if self.scope else ()), *self.module.names()]
-        error = fail("unresolved-name", f"'{name}' is not declared", span, hint=did_you_mean(name, nearby))
+        error = fail(
+            "unresolved-name", f"'{name}' is not declared", span, hint=HABITS.get(name) or did_you_mean(name, nearby)
+        )
         if self.scope:
             self.scope.root().fail(name, error, span)
         return error

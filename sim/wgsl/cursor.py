@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from .diagnostics import Note, WgslError, fail
+from .habits import STEP
 from .lexer import END, IDENTIFIER, TEMPLATE_END, TEMPLATE_START, Token, lex
 from .source import Source, Span
 
@@ -131,6 +132,8 @@ class Cursor:
         message = f"expected {what}" + (f" {context}" if context else "")
         if not after_previous:
             message += f", found {self.found()}"
+        if self.token.kind in ("++", "--"):
+            hint = hint or STEP
         if (after_previous or self.token.kind == END) and self.index:
             end = self.tokens[self.index - 1].end
             return fail("expected", message, Span(self.source, end, end), *notes, hint=hint)

@@ -12,6 +12,7 @@ import unicodedata
 from typing import NamedTuple, cast
 
 from .diagnostics import WgslError, fail
+from .habits import HABITS, TERNARY
 from .source import LINE_BREAKS, Source, Span
 
 # Kinds of tokens; a keyword or a syntactic token has its own text as its kind.
@@ -183,12 +184,12 @@ def _word_kind(word: str, span: Span) -> str:
     if word in KEYWORDS or word == "_":
         return word
     if word in RESERVED_WORDS:
-        raise fail("reserved-word", f"'{word}' is a reserved word", span, hint="give it another name")
+        raise fail("reserved-word", f"'{word}' is a reserved word", span, hint=HABITS.get(word, "give it another name"))
     if not word.isidentifier():  # Python's identifiers are XID_Start or '_', then XID_Continue: just as WGSL's
         end = next(i for i in range(1, len(word) + 1) if not word[:i].isidentifier())
         raise _illegal(span.source, span.start + end - 1)
     if word.startswith("__"):
-        raise fail("reserved-name", f"the name '{word}' starts with two underscores", span)
+        raise fail("reserved-name", f"the name '{word}' starts with two underscores", span, hint=HABITS.get(word))
     return IDENTIFIER
 
 
@@ -213,4 +214,4 @@ def _illegal(source: Source, at: int) -> WgslError:
     shown = f"'{character}' " if character.isprintable() else ""
     name = unicodedata.name(character, "unnamed").lower()
     message = f"character {shown}(U+{ord(character):04X}, {name}) cannot stand here"
-    return fail("illegal-character", message, Span(source, at, at + 1))
+    return fail("illegal-character", message, Span(source, at, at + 1), hint=TERNARY if character == "?" else None)

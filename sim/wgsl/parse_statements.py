@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from . import syntax
 from .diagnostics import fail
+from .habits import declaration
 from .lexer import END, IDENTIFIER
 from .parse_attributes import AttributeParser
 
@@ -210,7 +211,9 @@ class StatementParser(AttributeParser):
             return syntax.Increment(self.span_from(start), target, operator.kind)
         if isinstance(target, syntax.Call):
             return syntax.CallStmt(target.span, target)
-        raise self.expected("an assignment, '++' or '--'", f"after '{target.span.text[:40]}'", after_previous=True)
+        hint = declaration(target.span.text, operator.text) if operator.kind == IDENTIFIER else None
+        after = f"after '{target.span.text[:40]}'"
+        raise self.expected("an assignment, '++' or '--'", after, after_previous=True, hint=hint)
 
     def phony_assignment(self) -> syntax.Assign:
         """assignment_statement : '_' '=' expression"""

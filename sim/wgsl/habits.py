@@ -1,0 +1,86 @@
+"""Habits from GLSL, HLSL, CUDA, Metal and C, one row each: what is written there, and what WGSL has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_SCALARS = {"float": "f32", "double": "f32", "half": "f16", "int": "i32", "uint": "u32", "unsigned": "u32"}
+_SCALARS |= {"char": "i32", "short": "i32", "long": "i32", "size_t": "u32", "int32_t": "i32", "uint32_t": "u32"}
+_VECTORS = {f"{name}{n}": f"vec{n}<{_SCALARS[name]}>" for name in ("float", "half", "int", "uint") for n in (2, 3, 4)}
+_VECTORS |= {f"{c}vec{n}": f"vec{n}<{of}>" for c, of in (("i", "i32"), ("u", "u32"), ("b", "bool")) for n in (2, 3, 4)}
+_MATRICES = {f"float{n}x{n}": f"mat{n}x{n}<f32>" for n in (2, 3, 4)} | {
+    f"mat{n}": f"mat{n}x{n}<f32>" for n in (2, 3, 4)
+}
+
+TYPES: Mapping[str, str] = {**_SCALARS, **_VECTORS, **_MATRICES}
+
+_FUNCTIONS = {
+    "lerp": "mix", "rsqrt": "inverseSqrt", "rsqrtf": "inverseSqrt", "inversesqrt": "inverseSqrt", "frac": "fract",
+    "fmaf": "fma", "mad": "fma", "fabs": "abs", "fabsf": "abs", "expf": "exp", "logf": "log", "powf": "pow",
+    "sqrtf": "sqrt", "fmax": "max", "fmaxf": "max", "fmin": "min", "fminf": "min", "tanhf": "tanh", "sinf": "sin",
+    "cosf": "cos", "__expf": "exp", "__logf": "log", "ddx": "dpdx", "ddy": "dpdy", "countbits": "countOneBits",
+    "popcount": "countOneBits", "__popc": "countOneBits", "bitCount": "countOneBits", "clz": "countLeadingZeros",
+    "asfloat": "bitcast<f32>", "asuint": "bitcast<u32>", "asint": "bitcast<i32>", "InterlockedAdd": "atomicAdd",
+    "floatBitsToUint": "bitcast<u32>", "uintBitsToFloat": "bitcast<f32>", "__float_as_uint": "bitcast<u32>",
+    "__float2half": "f16", "__half2float": "f32", "atomicCAS": "atomicCompareExchangeWeak",
+    "atomicExch": "atomicExchange", "atomicCompSwap": "atomicCompareExchangeWeak",
+    "subgroupSum": "subgroupAdd", "simd_sum": "subgroupAdd", "simd_max": "subgroupMax",
+    "WaveActiveSum": "subgroupAdd",
+}  # fmt: skip
+_BARRIERS = (
+    "__syncthreads",
+    "barrier",
+    "GroupMemoryBarrierWithGroupSync",
+    "threadgroup_barrier",
+    "memoryBarrierShared",
+)
+_BUILTINS = {
+    "threadIdx": "local_invocation_id", "blockIdx": "workgroup_id", "gridDim": "num_workgroups",
+    "gl_GlobalInvocationID": "global_invocation_id", "gl_LocalInvocationID": "local_invocation_id",
+    "gl_WorkGroupID": "workgroup_id", "gl_LocalInvocationIndex": "local_invocation_index",
+    "gl_NumWorkGroups": "num_workgroups", "gl_SubgroupInvocationID": "subgroup_invocation_id",
+    "gl_SubgroupSize": "subgroup_size", "SV_DispatchThreadID": "global_invocation_id",
+    "SV_GroupThreadID": "local_invocation_id", "SV_GroupID": "workgroup_id",
+    "SV_GroupIndex": "local_invocation_index",
+    "thread_position_in_grid": "global_invocation_id", "warpSize": "subgroup_size",
+}  # fmt: skip
+_WORDS = {
+    "mul": "write a * b",
+    "mod": "write a % b, which has the sign of a; or a - b * floor(a / b)",
+    "fmod": "write a % b",
+    "blockDim": "the size stands in @workgroup_size; give it a name, const or override",
+    "shared": "write var<workgroup> name: array<f32, 64>; outside of functions",
+    "groupshared": "write var<workgroup> name: array<f32, 64>; outside of functions",
+    "__shared__": "write var<workgroup> name: array<f32, 64>; outside of functions",
+    "threadgroup": "write var<workgroup> name: array<f32, 64>; outside of functions",
+    "do": "write loop { …; break if !condition; } with the break in `continuing`",
+    "goto": "WGSL has none; loops have break and continue",
+    "isnan": "an implementation may take it that there are no NaNs; look at the bits, bitcast<u32>(x)",
+    "isinf": "an implementation may take it that there are no infinities; look at the bits, bitcast<u32>(x)",
+    "INFINITY": "WGSL has no infinite constants; take the least there is, -3.4028234e38",
+    "FLT_MAX": "write 3.4028234e38",
+    "printf": "`bankshot run --trace NAME` prints the values of a variable",
+    "sizeof": "of a buffer there is arrayLength(&name)",
+    "static": "write const, or var<private> outside of functions",
+    "uniform": "write var<uniform> name: Type;",
+    "inline": "leave it out: fn name(…)",
+    "void": "leave it out: fn name(…) returns nothing",
+}
+
+HABITS: Mapping[str, str] = {
+    **{name: f"WGSL calls it {type_}" for name, type_ in TYPES.items()},
+    **{name: f"WGSL calls it {other}" for name, other in _FUNCTIONS.items()},
+    **dict.fromkeys(_BARRIERS, "WGSL calls it workgroupBarrier(), or storageBarrier() for storage"),
+    **{name: f"take it as a parameter of the entry point: @builtin({builtin})" for name, builtin in _BUILTINS.items()},
+    **_WORDS,
+}
+"""By name, the hint."""
+
+TERNARY = "write select(if_false, if_true, condition), which computes both"
+STEP = "'++' and '--' are statements of their own: i++;"
+
+
+def declaration(type_: str, name: str) -> str | None:
+    """Of `float x`: the hint, where the first is a type elsewhere."""
+    known = TYPES.get(type_)
+    return f"write var {name}: {known} = …, or let {name} = … where it does not change" if known else None
