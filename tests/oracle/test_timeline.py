@@ -23,7 +23,7 @@ var<workgroup> tile: array<f32, 128>;
 var<workgroup> sum: array<atomic<u32>, 2>;
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
-    tile[lane] = 1.0;
+    tile[lane] = 1.0; if lane < 2u { atomicStore(&sum[lane], 0u); }
     workgroupBarrier();
     for (var k = 0u; k < 3u; k++) {
         if k < 2u { tile[(k + 1u) % 2u * 64u + lane] = f32(k); }
@@ -62,6 +62,7 @@ def test_who_writes_and_who_reads_which_slot_between_which_barriers(known):
     ]
     assert [(each.kind, each.epoch) for each in line.of("tile", 1)] == [("write", 1), ("read", 2)]
     assert line.of("sum", 0, "update") == [
+        Slice("sum", 0, "update", 0, 2, ("known.wgsl:6",), 1),
         Slice("sum", 0, "update", 4, 40, ("known.wgsl:13",), 2),
         Slice("sum", 0, "update", 5, 64, ("known.wgsl:15",), 2),
     ]
