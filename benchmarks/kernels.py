@@ -3,13 +3,14 @@
     python -m benchmarks.kernels [MANIFEST[:KERNEL[:NAME=SIZE,...]] ...]
 
 For each kernel and shape: seconds of the simulator, whose shader has been read, and of the dispatch on wgpu, whose
-pipeline has been made: the least of several rounds, in which the two have their turns. Of the processor time that the
-simulator takes, the part that is not the machine's is Python's: bindings, tables, threads. --page writes a page.
+pipeline has been made: the least of several rounds, in which the two have their turns. A profile of the simulator's
+processor time goes with them, and of what is slower than wgpu, which of its parts is the largest. --page writes a page.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from oracle import gpu
 from oracle.audit import run_on_gpu
@@ -24,7 +26,9 @@ from oracle.cli import Guarded
 from oracle.errors import TooLarge
 from oracle.kernels.cases import Request, plans
 from oracle.kernels.manifest import Case
+from sim.instructions import by_class
 from sim.launch import launch
+from sim.machine.layout import VECTOR_LANES
 from sim.machine.native import Machine
 
 from .__main__ import ROOT, _machine, _size
@@ -45,37 +49,66 @@ HEAD = """\
 # Kernels that are no matmuls
 
 Written by `python -m benchmarks.kernels --page docs/kernels.md` on {cores} cores of {processor}, Python {python}, where
-the load was {load} the minute before: the least of {rounds} rounds, against {adapter}. "Python" is the part of the
-simulator's processor time that is not spent in the machine.
+the load was {load} the minute before: the least of {rounds} rounds, against {adapter}.
 
-What is slower than wgpu is one of three things. A dispatch of a millisecond or two is mostly Python's: bindings are
-checked, tables made. Where few invocations of a workgroup have something to do, the machine computes them in vectors of
-16, up to the last that is active, and to read an instruction takes longer than to carry it out; a driver has compiled
-it. And what reads each number once takes as long to copy into the simulator's memory as to compute; wgpu's uploads are
-not in its time.
+The profile is of the simulator's processor time in that round. "Python" checks bindings, makes tables, and hands out
+work. "Copies" is what it takes to copy every binding once: the simulator computes in memory of its own, and wgpu's
+uploads are not in its time. "Machine" is the rest, and "ns" what of it falls on {vector} invocations' turn at one
+instruction of the text, where {vector} are a vector of the machine: where few have something to do, vectors are partly
+empty, and to read an instruction takes longer than to carry it out; a driver has compiled it. "At work" are the
+invocations that have something to do, and of the lanes of subgroups those that are active.
 
-| kernel | shape | simulator, ms | wgpu, ms | times as fast | Python |
-| --- | --- | ---: | ---: | ---: | ---: |
+Of what is slower than wgpu, the last column names the largest part: Python, copies, or the machine, that is *idle
+lanes* where less than half are at work, else *instructions*.
+
+| kernel | shape | simulator, ms | wgpu, ms | ratio | Python, ms | copies, ms | machine, ms | ns | at work | why |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 """
 
 
 @dataclass(frozen=True, slots=True)
+class Profile:
+    """Where processor time goes, in seconds; and what was to be done: `lanes` that execute an instruction, invocations
+    that have something to do and active lanes of subgroups, each as a part of all."""
+
+    python: float
+    copies: float
+    machine: float
+    lanes: int
+    at_work: tuple[float, float]
+
+    @property
+    def largest(self) -> str:
+        """The part that takes the most time, in words."""
+        parts = {"Python": self.python, "copies": self.copies, "machine": self.machine}
+        (name, _), *_ = Counter(parts).most_common(1)
+        if name != "machine":
+            return name
+        return "idle lanes" if min(self.at_work) < 0.5 else "instructions"
+
+    def __str__(self) -> str:
+        milliseconds = (f"{1e3 * part:.3g}" for part in (self.python, self.copies, self.machine))
+        each = 1e9 * self.machine * VECTOR_LANES / max(1, self.lanes)
+        return " | ".join((*milliseconds, f"{each:.2g}", ", ".join(f"{part:.0%}" for part in self.at_work)))
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
-    """`seconds` by the clock; `python`: part of the simulator's processor time."""
+    """`seconds` by the clock, and how the simulator's are spent."""
 
     kernel: str
     shape: str
     seconds: float
     on_gpu: float
-    python: float
+    profile: Profile
 
     @property
     def ratio(self) -> float:
         return self.on_gpu / self.seconds
 
     def __str__(self) -> str:
-        words = f"{1e3 * self.seconds:.3g} | {1e3 * self.on_gpu:.3g} | {self.ratio:.2f} | {self.python:.0%}"
-        return f"| {self.kernel} | {self.shape} | {words} |"
+        words = f"{1e3 * self.seconds:.3g} | {1e3 * self.on_gpu:.3g} | {self.ratio:.2f} | {self.profile}"
+        return f"| {self.kernel} | {self.shape} | {words} | {self.profile.largest if self.ratio < 1 else ''} |"
 
 
 @click.group(cls=Guarded, invoke_without_command=True, context_settings={"allow_interspersed_args": True})
@@ -86,7 +119,9 @@ class Row:
 def main(kernels: tuple[str, ...], rounds: int, adapter: str, page: Path | None) -> None:
     """Time kernels, plain, against wgpu: by default those that are no matmuls."""
     info = gpu.require_adapter(adapter)
-    head = HEAD.format(**_machine() | {"cores": launch.processors()}, rounds=rounds, adapter=info.name)
+    head = HEAD.format(
+        **_machine() | {"cores": launch.processors()}, rounds=rounds, adapter=info.name, vector=VECTOR_LANES
+    )
     rows = []
     for case in _cases(kernels or tuple(str(SHADERS / text) for text in KERNELS)):
         try:
@@ -110,18 +145,28 @@ def _cases(texts: tuple[str, ...]) -> Iterator[Case]:
 
 def _row(case: Case, info: gpu.AdapterInfo, rounds: int) -> Row:
     simulator = Simulator.of(case, info.profile or gpu.FALLBACK)
-    seconds, python, on_gpu = [], [], []
+    taken, on_gpu = [], []
     for number in range(rounds + 1):
         with _machine_seconds() as machine:
             before = time.process_time()
-            taken = timed(lambda: simulator.run("none").outputs)
+            seconds = timed(lambda: simulator.run("none").outputs)
             used = time.process_time() - before
         dispatch = run_on_gpu(case, info.name, repeats=2).seconds[1]
         if number:  # in the first, programs and pipelines are made
-            seconds.append(taken)
-            python.append(1 - sum(machine) / used)
+            taken.append((seconds, used, sum(machine)))
             on_gpu.append(dispatch)
-    return Row(case.kernel.name, str(case.shape), min(seconds), min(on_gpu), python[seconds.index(min(seconds))])
+    seconds, used, machine = min(taken)
+    return Row(case.kernel.name, str(case.shape), seconds, min(on_gpu), _profile(simulator, used, machine))
+
+
+def _profile(simulator: Simulator, used: float, machine: float) -> Profile:
+    """The profile of a run that took so much processor time, so much of it in the machine."""
+    arrays = [array for array in simulator.case.bindings.values() if isinstance(array, np.ndarray)]
+    copies = min(used - machine, min(timed(lambda: [array.copy() for array in arrays]) for _ in range(3)))
+    run = simulator.run("lanes")
+    lanes = sum(lanes for _, lanes in by_class(run.instructions).values())
+    at_work = (run.counters["thread_utilization"], run.counters["simt_efficiency"])
+    return Profile(used - machine - copies, copies, machine, lanes, at_work)
 
 
 @contextmanager

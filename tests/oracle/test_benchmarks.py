@@ -109,8 +109,28 @@ def test_kernels_are_timed_and_python_has_its_part(tmp_path):
     named = ["shaders/ffn/silu.toml::N=256", "shaders/q4_k/q4_fused.toml:q4_fused_small_k:N=1,K=4"]
     result = CliRunner().invoke(kernels.main, [*named, "--rounds", "1", "--page", str(page)])
     assert result.exit_code == 0, result.output
-    rows = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    lines = [line for line in page.read_text().splitlines() if line.startswith("| ")]
+    rows = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines]
     assert [row[0] for row in rows] == ["kernel", "---", "silu", "q4_fused_small_k"]
-    for _, _, ours, theirs, ratio, python in rows[2:]:
+    for _, _, ours, theirs, ratio, *parts, _, _, why in rows[2:]:
         assert float(ratio) == pytest.approx(float(theirs) / float(ours), rel=0.02, abs=0.01)
-        assert 0 < float(python.rstrip("%")) <= 100
+        assert all(float(part) >= 0 for part in parts)
+        assert (why == "") == (float(theirs) >= float(ours))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "at_work", "largest"),
+    [
+        ((3.0, 2.0, 1.0), (1.0, 1.0), "Python"),
+        ((1.0, 3.0, 2.0), (1.0, 1.0), "copies"),
+        ((1.0, 2.0, 3.0), (1.0, 0.9), "instructions"),
+        ((1.0, 2.0, 3.0), (0.1, 0.9), "idle lanes"),
+        ((1.0, 2.0, 3.0), (0.9, 0.1), "idle lanes"),
+    ],
+)
+def test_what_is_slow_is_told_the_largest_part_of_it(seconds, at_work, largest):
+    profile = kernels.Profile(*seconds, 1 << 20, at_work)
+    assert profile.largest == largest
+    slow, fast = (str(kernels.Row("one", "N=1", 6.0, on_gpu, profile)) for on_gpu in (3.0, 12.0))
+    assert slow.endswith(f"| {largest} |")
+    assert fast.endswith("|  |")
