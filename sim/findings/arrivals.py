@@ -11,7 +11,7 @@ from ..launch.schedules import MIRRORED, REVERSED
 from ..program.sites import Site
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import Runner, difference
+from .replay import Runner, differences
 
 _HARMLESS = ("same-value", "unseen")
 _FEW = 1 << 12  # invocations that are run one by one as well, which takes far longer than in step
@@ -26,8 +26,7 @@ def find_arrivals(run: Runner, launch: Launch, outcome: Outcome, others: Iterabl
         return []
     for order in (MIRRORED, REVERSED) if launch.invocations <= _FEW else (MIRRORED,):
         again, after = run(frozenset(), budget=launch.how.budget, schedule=order)
-        before, now = launch.outputs(), again.outputs()
-        changes = {name: changed for name in before if (changed := difference(str(name), before[name], now[name]))}
+        changes = dict(differences(launch.outputs(), again.outputs()))
         if changes and after.finished == outcome.finished:
             return [_finding(sites, launch, {name: f"run {order.name}, {changes[name]}" for name in changes})]
     return []

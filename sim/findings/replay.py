@@ -8,12 +8,13 @@ same value is `same-value`, whatever the rest does; one that only a barrier of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..bindings.bound import Key
 from ..launch.launch import POLICIES, Launch
 from ..launch.pieces import Outcome
 from ..launch.schedules import Schedule, schedule
@@ -89,11 +90,8 @@ class Judge:
         launch, outcome = self._run(frozenset(), budget=budget, threads=1, **each.changes)
         if outcome.finished < self._outcome.finished:
             return Note(f"{each.words}, it does not come to an end")
-        after = launch.outputs()
-        for name, data in after.items():
-            changed = difference(str(name), self._before[name], data)
-            if changed:
-                return Note(f"{each.words}, {changed}")
+        for _, changed in differences(self._before, launch.outputs()):
+            return Note(f"{each.words}, {changed}")
         return None
 
 
@@ -104,7 +102,14 @@ def _words(order: Schedule) -> str:
     return f"run {order.name}" + (", by subgroups" if order.alone == "subgroup" and order.seed else "")
 
 
-def difference(name: str, before: Any, after: Any) -> str | None:
+def differences(before: Mapping[Key, Any], after: Mapping[Key, Any]) -> Iterator[tuple[Key, str]]:
+    """The outputs of two runs that differ, and in words, which of their elements."""
+    for name, data in before.items():
+        if changed := _difference(str(name), data, after[name]):
+            yield name, changed
+
+
+def _difference(name: str, before: Any, after: Any) -> str | None:
     """In words, which elements of an output differ in their bits; None where none does."""
     ours, theirs = (np.frombuffer(x, np.uint8) if isinstance(x, bytes) else np.asarray(x) for x in (before, after))
     if ours.tobytes() == theirs.tobytes():

@@ -14,7 +14,7 @@ from ..program.sites import Site
 from ..wgsl.diagnostics import Note
 from .finding import Finding
 from .races import UNSTORED
-from .replay import POISON, Runner, difference
+from .replay import POISON, Runner, differences
 
 _ONLY_STORE = ("atomicStore", "atomicLoad", "workgroupUniformLoad")  # or only load
 
@@ -31,8 +31,7 @@ def find_unstored(run: Runner, launch: Launch, outcome: Outcome, others: Iterabl
     if not sites or any(each.code == "uninit" and each.verdict == "harmful" for each in others):
         return []
     again, after = run(frozenset(), budget=launch.how.budget, filling=POISON)
-    before, now = launch.outputs(), again.outputs()
-    changes = [changed for name in before if (changed := difference(str(name), before[name], now[name]))]
+    changes = [changed for _, changed in differences(launch.outputs(), again.outputs())]
     if after.finished < outcome.finished:
         changes = ["it does not come to an end"]
     if not changes:
