@@ -210,7 +210,7 @@ def go_to_level(place, level, width):
     return changes
 
 
-@inlined
+@compiled
 def run_strand(
     code, config, regs, shared, shared16, storage, storage16, access, patterns,
     workgroup, together, place, events, probes, lent_probes, watch, lent_watch, queue,

@@ -1,6 +1,6 @@
 """Compiling the machine with Numba, unit by unit: each becomes an object file that `native` loads.
 
-What is compiled here is not run here, so every call from unit to unit may have an address that leads nowhere.
+What is compiled here is not run here, so calls from unit to unit need no address.
 """
 
 from __future__ import annotations
@@ -11,35 +11,33 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from ctypes import addressof, c_void_p
 from functools import cache
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from llvmlite.binding import add_symbol
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from . import native
+from .scalar.emission import Pipeline, uncollected
 
 # No reference counts: nothing here allocates, and counting at every view of a row took half of the time. No rewrites of
 # array expressions: there are none. No wrappers: neither Python nor C calls it by one.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_NOWHERE = c_void_p(None)
 LOAD = "native.from_objects(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
 
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function of the machine; it becomes part of what calls it."""
-    return njit(**_OPTIONS, **_NO_WRAPPERS)(function)
+    return njit(pipeline_class=Pipeline, **_OPTIONS, **_NO_WRAPPERS)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """A piece of one compiled function, put in its place: Numba optimizes anew, with each caller, what is called."""
+    """A piece of one compiled function, put in its place: Numba takes longer for one more than for its lines."""
     return njit(inline="always", **_OPTIONS)(function)
 
 
@@ -58,8 +56,7 @@ class Part:
         """The name of its function, and the object code that has it."""
         self._dispatcher.compile(self.signature)
         result = self._dispatcher.overloads[self.signature.args]
-        _, _, (code, _) = result.library.serialize_using_object_code()
-        return result.fndesc.llvm_func_name, code
+        return result.fndesc.llvm_func_name, result.library.emit()
 
     def row(self, folder: Path) -> dict[str, Any]:
         """What `native` has to know of it, and of its file in the folder."""
@@ -134,12 +131,11 @@ def compile_parts(folder: str | Path, step: int) -> None:
     """
     from . import core  # noqa: F401  (it brings all parts)
 
-    for each in PARTS:
-        add_symbol(each.symbol, addressof(_NOWHERE))
-    for each in PARTS[::step]:
-        if native.find(Path(folder), each.symbol) is None:
-            name, code = each.compile()
-            native.keep(Path(folder), each.symbol, name.encode() + b"\n" + code)
+    with uncollected():
+        for each in PARTS[::step]:
+            if native.find(Path(folder), each.symbol) is None:
+                name, code = each.compile()
+                native.keep(Path(folder), each.symbol, name.encode() + b"\n" + code)
 
 
 @cache

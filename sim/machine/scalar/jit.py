@@ -13,10 +13,11 @@ from typing import Any
 from numba import njit, types
 from numba.extending import intrinsic, register_jitable
 
+from .emission import Pipeline
 from .registry import HELPERS, OPS, ScalarOp
 
 # Division by zero is IEEE-754's, not Python's.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "pipeline_class": Pipeline}
 # Nobody calls these from Python or C; the wrappers that would allow it take a quarter of the time.
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "no_rewrites": True}
 
