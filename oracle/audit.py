@@ -72,17 +72,27 @@ class Options:
 @frozen
 class OutputCheck:
     """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
-    where bounds were derived. `likely`: why it differs, where it does."""
+    where bounds were derived. `likely`: why it differs, where it does. `held_elsewhere`: another check holds it."""
 
     output: str
     against: str
     comparison: Comparison
     doubts: tuple[Any, ...] = ()
     likely: Diagnosis | None = None
+    held_elsewhere: bool = False
 
     @property
     def ok(self) -> bool:
-        return self.comparison.ok
+        """A check that no value could have failed says nothing: the output passes only if another one holds it."""
+        return self.comparison.ok and not (self.comparison.vacuous and not self.held_elsewhere)
+
+    @property
+    def advice(self) -> str:
+        """What to do about a check that could not fail, where it counts as one that did; else nothing."""
+        if self.ok or not self.comparison.vacuous:
+            return ""
+        rule = f'{self.output} = {{ rule = "close", rtol = 1e-3, atol = 1e-3 }}'
+        return f"give a tolerance in [expect]: {f'gpu = {{ {rule} }}' if self.against.startswith(_ON_GPU) else rule}"
 
     @property
     def by_gpu(self) -> bool:
@@ -208,6 +218,8 @@ def _audited(case: Case, options: Options, say: Say) -> Audit:
     adapters = _adapters(options, notes) if options.gpu else {}
     for name in adapters:
         checks += _against_gpu(case, run, truth, options.device, name, say, seconds, notes)
+    held = {check.output for check in checks if not (check.by_gpu or check.comparison.vacuous)}
+    checks = [replace(check, held_elsewhere=check.by_gpu and check.output in held) for check in checks]
     devices = ()
     if options.also:
         devices = timed(seconds, "other devices", lambda: side_by_side(case, run, options.also, say, **how))

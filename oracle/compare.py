@@ -62,7 +62,8 @@ class Difference:
 class Comparison:
     """The verdict. `score` is the rule's own measure, to be held against `limit`; `worst` the worst elements first.
 
-    `unbounded` elements pass whatever they hold: nothing can be derived for them. `spread` is of those that do not."""
+    `unbounded` elements pass whatever they hold, as the rule has no finite bound for them. `spread` is of those that do
+    not pass."""
 
     rule: Rule
     ok: bool
@@ -76,6 +77,11 @@ class Comparison:
     worst: tuple[Difference, ...]
     unbounded: int = 0
     spread: Spread | None = None
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether no element could have been rejected: there are some, and none has a bound."""
+        return 0 < self.elements == self.unbounded
 
     @property
     def share(self) -> float:
@@ -133,12 +139,13 @@ Judgement = tuple[np.ndarray, float, float]  # rejected elements, score, limit
 @frozen
 class RuleRow:
     """`limits` are the names it takes; `measure` says what its score is. `gather` makes the score of an array from
-    those of its pieces; None: the rule is of whole arrays."""
+    those of its pieces; None: the rule is of whole arrays. `bounded`: elements are held against bounds."""
 
     limits: tuple[str, ...]
     measure: str
     judge: Callable[[Pair], Judgement]
     gather: Callable[[Iterable[float]], float] | None
+    bounded: bool = False
 
 
 def _exact(pair: Pair) -> Judgement:
@@ -155,8 +162,9 @@ def _close(pair: Pair) -> Judgement:
         raise UsageError("rule close takes both rtol and atol, or neither")
     rtol, atol = CLOSE_DEFAULTS.get(pair.actual.dtype.name, (0.0, 0.0))
     rtol, atol = pair.limits.get("rtol", rtol), pair.limits.get("atol", atol)
-    allowed = atol + rtol * np.abs(pair.expected.astype(np.float64))
-    return _within(pair.error, allowed)
+    size = np.abs(pair.expected.astype(np.float64))
+    size[np.isinf(size)] = 0.0  # nothing but the same infinity is close to one
+    return _within(pair.error, atol + rtol * size)
 
 
 def _bound(pair: Pair) -> Judgement:
@@ -198,8 +206,8 @@ RULES = {
     "ulp": RuleRow(("max",), "ULP apart at most", _ulp, max),
     "close": RuleRow(("rtol", "atol"), "share of the tolerance used", _close, max),
     "nmse": RuleRow(("max",), "NMSE", _nmse, None),
-    "bound": RuleRow((), "share of the bound used", _bound, max),
-    "derived": RuleRow((), "share of the derived bound used", _derived, max),
+    "bound": RuleRow((), "share of the bound used", _bound, max, bounded=True),
+    "derived": RuleRow((), "share of the derived bound used", _derived, max, bounded=True),
 }
 
 
@@ -231,7 +239,7 @@ def compare(
         max_abs=judged.max_abs,
         max_ulp=_known(judged.max_ulp),
         worst=worst_ones,
-        unbounded=0 if bound is None else int(np.count_nonzero(np.isinf(bound))),
+        unbounded=int(np.count_nonzero(np.isinf(bound))) if bound is not None and row.bounded else 0,
         spread=where,
     )
 

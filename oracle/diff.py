@@ -43,13 +43,15 @@ class Diff:
 
     @property
     def differs(self) -> bool:
-        outputs = all(check.ok for check in self.outputs)
+        outputs = all(check.comparison.ok for check in self.outputs)
         return not (outputs and (self.counters is None or self.counters.ok))
 
     @property
     def refused(self) -> str | None:
         """Why this is not a clean case, although nothing differs."""
-        return None if self.differs else self.not_run or self.not_counted
+        vacuous = ", ".join(check.output for check in self.outputs if check.comparison.vacuous)
+        not_held = f"no element of {vacuous} has a bound" if vacuous else None
+        return None if self.differs else self.not_run or not_held or self.not_counted
 
     @property
     def ok(self) -> bool:

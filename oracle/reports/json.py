@@ -160,8 +160,8 @@ def case_entry(case: Case) -> dict[str, Any]:
 
 def output_entry(check: OutputCheck) -> dict[str, Any]:
     doubts = [_finding_entry(finding, allowed=True) for finding in check.doubts]
-    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison),
-            "likely": _likely_entry(check.likely), "doubts": doubts}  # fmt: skip
+    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison), "ok": check.ok,
+            "held": not check.comparison.vacuous, "likely": _likely_entry(check.likely), "doubts": doubts}  # fmt: skip
 
 
 def _likely_entry(likely: Diagnosis | None) -> dict[str, str] | None:

@@ -22,6 +22,7 @@ ERROR, NOTE = "error", "note"
 # Every kind of remark but the findings, whose codes are the simulator's.
 CODES = {
     "output": "an output is not what it is to be",
+    "unbounded": "elements of an output have no bound that they are held to",
     "counter": "a counter is not what the manifest expects",
     "limit": "the dispatch is beyond a limit of the device",
     "golden": "a run is not as its golden has it",
@@ -127,9 +128,12 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
     entry = audit.run.pipeline.entry.span if hasattr(audit.run.pipeline, "entry") else None
     for check in audit.outputs:
         if not check.ok:
-            verdict = comparison_words(check.comparison) + _worst(check) + _likely(check)
+            verdict = comparison_words(check.comparison) + _worst(check) + _likely(check) + _advice(check)
             words = f"{check.output} against {check.against}: {verdict}"
             yield _of_span(ERROR, "output", words, entry, str(kernel.source), check.comparison.mismatches)
+        elif check.comparison.unbounded and not check.held_elsewhere:
+            words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
+            yield _of_span(NOTE, "unbounded", words, entry, str(kernel.source), check.comparison.unbounded)
     for check in audit.limits:
         if not check.ok:
             words = f"beyond what {audit.device} allows, {check.exceeded}"
@@ -156,6 +160,10 @@ def _worst(check: Any) -> str:
 
 def _likely(check: Any) -> str:
     return "" if check.likely is None else f"; {check.likely}"
+
+
+def _advice(check: Any) -> str:
+    return f"; {check.advice}" if check.advice else ""
 
 
 def of_finding(level: str, f: Any, file: str) -> Remark:

@@ -17,7 +17,9 @@ def _outputs(checks: Iterable[OutputCheck]) -> str:
     worst: dict[str, float] = {}
     for check in checks:
         if not check.ok:
-            return f"DIFFERS {check.output}"
+            return f"{'NOT HELD' if check.comparison.vacuous else 'DIFFERS'} {check.output}"
+        if check.comparison.vacuous:
+            continue
         rule = check.comparison.rule.name
         worst[rule] = max(worst.get(rule, 0.0), check.comparison.score)
     return ", ".join(rule if rule == "exact" else f"{rule} {score:.2g}" for rule, score in worst.items()) or NOTHING

@@ -248,12 +248,19 @@ def _golden(out: Console, verdict: Verdict) -> None:
             out.print(_differences(change.comparison.worst))
 
 
+# The verdict of a check that could not fail, where another holds the output and where none does.
+NOT_HELD = {True: ("  -        ", "yellow"), False: ("  NOT HELD ", "bold red")}
+
+
 def show_output_check(out: Console, check: OutputCheck) -> None:
     """One line, and the worst elements below it where they differ."""
     words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
-    _say(out, _verdict(check.ok).append(words))
+    verdict = NOT_HELD.get(check.ok) if check.comparison.vacuous else None
+    _say(out, Text.assemble(verdict or _verdict(check.ok), words))
     if check.comparison.worst:
         out.print(_differences(check.comparison.worst))
+    if check.advice:
+        _say(out, f"           {check.advice}")
     if check.likely is not None:
         _say(out, f"           {check.likely}")
     for finding in check.doubts:
@@ -275,9 +282,11 @@ def comparison_words(c: Comparison) -> str:
     elements = f"{c.elements:,} element{'' if c.elements == 1 else 's'}"
     if c.ok and c.rule.name == "exact":
         return f"bit for bit, {elements}"
+    if c.vacuous:
+        return f"{elements}, rule {c.rule}: none has a bound, so that any value passes"
     score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
     if c.unbounded:
-        score += f", {c.unbounded:,} without a bound"
+        score += f", {c.unbounded:,} of them without a bound, which pass whatever they hold"
     if c.ok:
         return f"{elements}, rule {c.rule}{score}"
     ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,} ULP apart"

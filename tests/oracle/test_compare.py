@@ -56,6 +56,18 @@ def test_equal_bits_are_no_error_whatever_they_are(rule):
     assert (result.ok, result.score, result.max_abs, result.max_ulp) == (True, 0.0, 0.0, 0)
 
 
+def test_no_number_is_close_to_an_infinity():
+    result = compare(np.array([5.0, np.inf, -np.inf], f32), np.full(3, np.inf), Rule("close"))
+    assert (result.mismatches, result.score) == (2, np.inf)
+
+
+@pytest.mark.parametrize(("rule", "unbounded"), [("bound", 2), ("derived", 2), ("close", 0), ("exact", 0)])
+def test_only_rules_of_bounds_leave_elements_without_one(rule, unbounded):
+    ones = np.ones(2, f32)
+    result = compare(ones, ones, Rule(rule), bound=np.full(2, np.inf))
+    assert (result.ok, result.unbounded, result.vacuous) == (True, unbounded, unbounded == 2)
+
+
 def test_equal_to_what_truth_rounds_to_is_still_an_error():
     truth = np.array([1.0 + 2.0**-30])
     result = compare(truth.astype(f32), truth)
