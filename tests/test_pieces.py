@@ -62,16 +62,34 @@ def test_what_fails_is_told(threads):
 
 
 def test_what_is_little_is_not_cut():
-    assert in_pieces(0, 2, 1, 1000, False) == [(0, 0)]
-    assert in_pieces(64, 2, 1, 1000, False) == [(0, 64)]
-    assert in_pieces(64, 2, 1, 1000, True) == [(0, 32), (32, 64)]
+    assert in_pieces(0, 2, 1, 1000, loops=False, dealt=False) == [(0, 0)]
+    assert in_pieces(64, 2, 1, 1000, loops=False, dealt=False) == [(0, 64)]
+    assert in_pieces(64, 2, 1, 1000, loops=True, dealt=False) == [(0, 32), (32, 64)]
 
 
+@pytest.mark.parametrize("dealt", [True, False])
 @pytest.mark.parametrize("together", [1, 8])
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_pieces_are_whole_batches(threads, together):
-    pieces = in_pieces(1000, threads, together, 1 << 20, True)
+def test_pieces_are_whole_batches(threads, together, dealt):
+    pieces = in_pieces(1000, threads, together, 1 << 20, True, dealt)
     assert [first for first, _ in pieces] == [0, *(last for _, last in pieces[:-1])]
     assert pieces[-1][1] == 1000
     assert all((last - first) % together == 0 for first, last in pieces)
-    assert len(pieces) <= 8 * max(2, threads)
+    assert len(pieces) <= (8 if dealt else 20) * max(2, threads)
+
+
+def test_pieces_that_are_dealt_are_alike():
+    sizes = {last - first for first, last in in_pieces(1024, 2, 1, 1 << 20, True, dealt=True)}
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("threads", [2, 16])
+@pytest.mark.parametrize("slower", [1.0, 1.3, 2.0])
+def test_no_thread_waits_long_for_the_last_piece(threads, slower):
+    """Threads that take the next piece when they are free, one of them slower than the others."""
+    count = 480
+    times = [0.0] * threads
+    for first, last in in_pieces(count, threads, 1, 1 << 24, True, dealt=False):
+        free = times.index(min(times))
+        times[free] += (last - first) * (slower if free == 0 else 1.0)
+    assert max(times) <= 1.1 * count / (threads - 1 + 1 / slower)

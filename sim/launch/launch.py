@@ -154,7 +154,8 @@ class Launch:
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
         work = len(self.program.code) * self._lanes
-        pieces = in_pieces(self.count, self._threads(), self.program.together, work, bool(self.program.loops))
+        program, dealt = self.program, self.watching.watches_storage  # each thread's pieces are noted in its own shadow
+        pieces = in_pieces(self.count, self._threads(), program.together, work, bool(program.loops), dealt)
         return total(self._outcomes(pieces, progress))
 
     def run_each(self) -> list[Outcome]:

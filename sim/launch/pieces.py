@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
 from functools import cache, reduce
-from itertools import starmap
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ class Outcome:
 
 _WORTH = 1 << 22  # instructions, by lanes: below, a piece takes as long to hand out as to work on
 _TURNS = 16  # that a program with loops is taken to make of them
+_SHARE = 3  # a piece is this part of what is left for a thread
+_SMALLEST = 64  # of what a thread does in all, the part that the smallest piece is
 
 
 class Desk:
@@ -134,17 +136,22 @@ def _pool(process: int, number: int, workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix=f"bankshot-{number}")
 
 
-def in_pieces(count: int, threads: int, together: int, work: int, loops: bool) -> list[tuple[int, int]]:
-    """Ranges of workgroups, none smaller than a batch: up to eight for each thread, or for two of them, as there is
-    work for. `work`: instructions of a workgroup, by lanes; where there are loops, how much it is nobody knows."""
+def in_pieces(count: int, threads: int, together: int, work: int, loops: bool, dealt: bool) -> list[tuple[int, int]]:
+    """Ranges of workgroups in whole batches. `work`: instructions of a workgroup, by lanes; where there are loops, how
+    much it is nobody knows. `dealt`: it is settled before who works on which, so that all are alike; else they become
+    smaller, and no thread waits long for the last of another."""
     if count == 0:
         return [(0, 0)]  # an empty grid runs nothing, and counts nothing
     threads = max(threads, 2)
     least, turns = (threads, _TURNS) if loops else (1, 1)
-    pieces = min(count, max(least, min(count * work * turns // _WORTH, 8 * threads)))
-    size = -(-count // pieces)
-    size = -(-size // together) * together
-    return [(first, min(first + size, count)) for first in range(0, count, size)]
+    worth = max(least, count * work * turns // _WORTH)  # pieces
+    most, share = (8, count) if dealt else (_SMALLEST, _SHARE * threads)
+    smallest = -(-count // min(count, worth, most * threads))
+    ends = [0]
+    while (left := count - ends[-1]) > 0:
+        size = max(smallest, -(-left // share))
+        ends.append(min(count, ends[-1] + -(-size // together) * together))
+    return list(pairwise(ends))
 
 
 def times(outcome: Outcome, count: int) -> Outcome:

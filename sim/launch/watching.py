@@ -43,17 +43,18 @@ class Watching:
     def threads(self) -> int:
         """How many threads may have a shadow of storage each."""
         return (
-            max(1, _ROOM // (self._words * 4 // self.grains["storage"] * _ENTRY)) if self._watches_storage else 1 << 10
+            max(1, _ROOM // (self._words * 4 // self.grains["storage"] * _ENTRY)) if self.watches_storage else 1 << 10
         )
 
     @property
-    def _watches_storage(self) -> bool:
+    def watches_storage(self) -> bool:
+        """Whether there is a shadow of storage at all."""
         return any(self._program.accesses[w.access].space != "workgroup" for w in self._program.watched)
 
     def shadows(self, threads: int) -> list[Shadow]:
         """Storage's shadow for each thread; one where storage is not watched."""
         grains = self._words * 4 // self.grains["storage"]
-        return [make_shadow(grains) for _ in range(threads)] if self._watches_storage else [make_shadow(1)]
+        return [make_shadow(grains) for _ in range(threads)] if self.watches_storage else [make_shadow(1)]
 
     def watch(self, access: NDArray[np.int64], lanes: int) -> Watch:
         """The machine's record, with no shadow of storage yet. `access`: its table of accesses; `lanes` of a register
