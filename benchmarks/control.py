@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from sim.launch.launch import processors
+from sim.launch.threads import processors
 
 from .ways import Way, timed
 

@@ -27,7 +27,7 @@ from oracle.errors import TooLarge
 from oracle.kernels.cases import Request, plans
 from oracle.kernels.manifest import Case
 from sim.instructions import by_class
-from sim.launch import launch
+from sim.launch.threads import processors
 from sim.machine.layout import VECTOR_LANES
 from sim.machine.native import Machine
 
@@ -119,9 +119,7 @@ class Row:
 def main(kernels: tuple[str, ...], rounds: int, adapter: str, page: Path | None) -> None:
     """Time kernels, plain, against wgpu: by default those that are no matmuls."""
     info = gpu.require_adapter(adapter)
-    head = HEAD.format(
-        **_machine() | {"cores": launch.processors()}, rounds=rounds, adapter=info.name, vector=VECTOR_LANES
-    )
+    head = HEAD.format(**_machine() | {"cores": processors()}, rounds=rounds, adapter=info.name, vector=VECTOR_LANES)
     rows = []
     for case in _cases(kernels or tuple(str(SHADERS / text) for text in KERNELS)):
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
 
-from sim.launch.launch import processors
+from sim.launch.threads import processors
 from sim.wgsl.records import frozen
 
 from .audit import Options, audit

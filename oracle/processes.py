@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sim.launch.launch import THREADS, processors
+from sim.launch.threads import THREADS, processors
 from sim.wgsl.diagnostics import Crash
 from sim.wgsl.records import frozen
 

@@ -14,8 +14,9 @@ import numpy as np
 from .bindings.bound import Bound
 from .bindings.buffers import hide, words
 from .coverage import Place
+from .launch.arena import Arena
 from .launch.classes import Classes, run_classes
-from .launch.launch import Arena, How, Launch
+from .launch.launch import How, Launch
 from .launch.pieces import Outcome
 from .models import Device
 from .program.build import build, build_with_bounds, build_with_padding, build_with_sites, draft

@@ -22,7 +22,8 @@ from .findings.explain import explain
 from .findings.finding import Finding
 from .instructions import Instructions, count_instructions
 from .launch import schedules
-from .launch.launch import BUDGET, POLICIES, How, Launch, take
+from .launch.arena import take
+from .launch.launch import BUDGET, POLICIES, How, Launch
 from .launch.pieces import Outcome
 from .launch.tracing import Trace, TraceRow
 from .launch.tracing import rows as trace_rows

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 
-from sim.launch.launch import THREADS, processors
+from sim.launch.threads import THREADS, processors
 from sim.wgsl.diagnostics import WgslError
 
 from ..audit import Options, audit, judged_as

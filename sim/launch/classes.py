@@ -24,7 +24,8 @@ from ..program.likeness import Axes, Form, Likeness, Moving, Unproven, find_like
 from ..program.program import Program
 from ..program.tabulate import TABLE
 from ..wgsl.records import frozen
-from .launch import Arena, How, Launch, make_arena
+from .arena import Arena, make_arena
+from .launch import How, Launch
 from .pieces import Outcome, times, total
 
 _TABLE_WORDS = 1 << 22  # values that are computed at once

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bindings.bound import Blank, Bound, Key
+from ..bindings.bound import Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
 from ..machine.native import machine
@@ -23,21 +22,19 @@ from ..program.passes import ALL, Passes
 from ..program.program import MemoryProbe, Program
 from ..program.sites import Site
 from ..wgsl import types as t
-from ..wgsl.diagnostics import fail
 from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
+from .arena import Arena, make_arena, zeros
 from .pieces import Desk, Outcome, in_pieces, in_threads, total
 from .schedules import LOCKSTEP, MIRRORED, Schedule
+from .threads import processors
 from .tracing import Trace
 from .watching import Shadow, Watching
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
-THREADS = "BANKSHOT_THREADS"
 BUDGET = 1 << 24  # turns of loops: seconds, where loops of kernels that end take thousands
 _NEVER = NOWHERE - 1  # the largest address of an access that needs no bound
 _EVENTS = 256  # kinds of events at different places that one piece of a run may note
-_LINE = 64  # bytes
-_ALIGN = handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two
 
 
 @frozen
@@ -59,19 +56,6 @@ class How:
     trace: Trace | None = None
     passes: Passes = ALL
     chosen: NDArray[np.int64] | None = None
-
-
-@frozen
-class Arena:
-    """All bindings side by side in one array: where each starts in bytes, and the words."""
-
-    places: dict[str, int]
-    words: NDArray[np.uint32]
-
-    def part(self, bound: Bound) -> NDArray[np.uint8]:
-        """The bytes of a binding."""
-        start = self.places[bound.variable.name]
-        return self.words.view(np.uint8)[start : start + len(bound.data)]
 
 
 class Launch:
@@ -245,11 +229,11 @@ class Launch:
     def _arguments(self, access: NDArray[np.int64], shadow: Shadow) -> tuple[Any, ...]:
         """What the machine takes, see `machine.core.run`, for no workgroups yet."""
         program = self.program
-        shared = _zeros(max(1, program.shared_bytes // 4 * program.together))
+        shared = zeros(max(1, program.shared_bytes // 4 * program.together))
         events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
         strands = -(-self._lanes // self._strand)
         configs = np.stack([self._config(strand) for strand in range(strands)])
-        registers = _zeros(strands, program.rows, self._width)
+        registers = zeros(strands, program.rows, self._width)
         for strand in range(strands):
             self._fill(registers[strand], strand)
         patterns = np.zeros((strands, program.rows, at.PATTERN_SIZE), np.int64)
@@ -258,7 +242,7 @@ class Launch:
         return (
             *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
             *(self._order, self._probes(), watch),
-            make_queue(*(_zeros(words(program.code, self._width)) for words in (queue_words, kept_words))),
+            make_queue(*(zeros(words(program.code, self._width)) for words in (queue_words, kept_words))),
         )
 
     def _config(self, strand: int) -> NDArray[np.int64]:
@@ -393,41 +377,3 @@ class Launch:
         """Of textures as many texels as the format packs into `size` bytes, which take more room here."""
         room = handles.TEXEL_BYTES // self._texel_bytes.get(access.variable.name, handles.TEXEL_BYTES)
         return size * room // access.unit
-
-
-def processors() -> int:
-    """How many this process is to run on: as `$BANKSHOT_THREADS` says, or as a container, or `taskset`, leaves it."""
-    if asked := os.environ.get(THREADS):
-        if not asked.isdecimal() or int(asked) < 1:
-            raise fail("threads", f"{THREADS} is {asked!r}, and is to be a whole number above 0", None)
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _zeros(*shape: int) -> NDArray[np.uint32]:
-    """Words that begin a line of the cache: a vector across two lines costs twice as much."""
-    count = prod(shape)
-    room = np.zeros(count + _LINE // 4, np.uint32)
-    first = -room.ctypes.data % _LINE // 4
-    return room[first : first + count].reshape(shape)
-
-
-def make_arena(bound: list[Bound]) -> Arena:
-    """Room for all bindings, and what they hold."""
-    places: dict[str, int] = {}
-    size = 0
-    for each in bound:
-        places[each.variable.name] = size
-        size += -(-len(each.data) // _ALIGN) * _ALIGN
-    storage = _zeros(max(_ALIGN, size) // 4)
-    arena = Arena(places, storage)
-    for each in bound:
-        if not isinstance(each, Blank):
-            arena.part(each)[:] = each.data
-    return arena
-
-
-def take(bound: list[Bound]) -> tuple[list[Bound], Arena]:
-    """The bindings as they are at this moment, and an arena that holds them. What no shader writes to is there only."""
-    arena = make_arena(bound)
-    return [replace(each, data=each.data.copy() if each.writable else arena.part(each)) for each in bound], arena

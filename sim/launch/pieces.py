@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import replace
-from functools import cache, reduce
+from functools import reduce
 from itertools import pairwise, starmap
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from ..machine import layout as at
 from ..machine.records import Shadow
 from ..wgsl.records import entity
+from .threads import pool
 from .watching import merged_races
 
 
@@ -104,7 +104,7 @@ def _outcomes(
         return
     alone = len(shadows) == 1  # nobody has one of their own, so that this thread may work on any piece
     workers = threads - 1 if alone else threads // len(shadows)
-    pools = [_pool(os.getpid(), number, workers) for number in range(len(shadows))]
+    pools = [pool(number, workers) for number in range(len(shadows))]
     jobs = [pools[i % len(pools)].submit(piece, *each) for i, each in enumerate(work)]
     try:
         yield from _shared_out(piece, work, jobs) if alone else (job.result() for job in jobs)
@@ -127,13 +127,6 @@ def _shared_out(
                 break
             own[left] = piece(*work[left])
         yield own.pop(place) if place in own else job.result()
-
-
-@cache
-def _pool(process: int, number: int, workers: int) -> ThreadPoolExecutor:
-    """Threads stay from run to run, for to start them takes as long as a small one. A process that is forked off has
-    none of its parent's."""
-    return ThreadPoolExecutor(workers, thread_name_prefix=f"bankshot-{number}")
 
 
 def in_pieces(count: int, threads: int, together: int, work: int, loops: bool, dealt: bool) -> list[tuple[int, int]]:

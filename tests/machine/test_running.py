@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import sim
-from sim.launch.launch import THREADS, Launch
+from sim.launch.launch import Launch
 from sim.launch.pieces import in_threads
+from sim.launch.threads import THREADS
 from sim.machine import native
 
 HEAD = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"

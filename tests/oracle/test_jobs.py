@@ -17,7 +17,7 @@ from oracle.cli import main
 from oracle.dealing import Deal, Size
 from oracle.errors import UsageError
 from oracle.processes import Crew, Failed, Made, Said
-from sim.launch.launch import processors
+from sim.launch.threads import processors
 from sim.wgsl.diagnostics import Crash
 from tests.scaling import PARAMS, SHADER, manifest
 

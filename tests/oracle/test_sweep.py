@@ -19,7 +19,7 @@ from oracle.errors import UsageError
 from oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, tables
 from oracle.sweep.columns import columns
 from oracle.sweep.work import together
-from sim.launch.launch import processors
+from sim.launch.threads import processors
 from tests.scaling import manifest
 
 ROOT = Path(__file__).parents[2]
