@@ -1,7 +1,8 @@
 """The command `bankshot`: check, run, audit, diff, sweep, advise, adapters, corpus, claims.
 
 Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (a broken shader, data that does not fit, a missing file),
-70 an internal error. Reports go to stdout, everything else to stderr.
+70 an internal error. Where several hold, an audit, which goes on with the other cases, leaves with the largest.
+Reports go to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from typing import Any
 
 import click
 
-from sim.wgsl.diagnostics import Crash, WgslError
+from sim.wgsl.diagnostics import WgslError
 
 from .devices import parse_devices
 from .errors import UsageError
+from .failures import CLEAN, FOUND, INTERRUPTED, WRONG_USE, Failure
 from .kernels import inputs
-from .kernels.cases import Plan, Request, plans
+from .kernels.cases import Broken, Plan, Request, plans
 from .progress import Meter, meter
-
-CLEAN, FOUND, WRONG_USE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
 
 class Guarded(click.Group):
@@ -34,12 +34,10 @@ class Guarded(click.Group):
         try:
             return super().invoke(ctx)
         except (UsageError, WgslError) as error:
-            click.echo(str(error) if isinstance(error, WgslError) else f"error: {error}", err=True)
             _annotate_error(error)
-            ctx.exit(WRONG_USE)
+            self._leave(ctx, error)
         except MemoryError as error:
-            click.echo(f"error: there is not enough memory ({str(error) or 'none is left'})", err=True)
-            ctx.exit(WRONG_USE)
+            self._leave(ctx, error)
         except BrokenPipeError:  # the reader of a pipe has seen enough
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
             ctx.exit(CLEAN)
@@ -48,9 +46,13 @@ class Guarded(click.Group):
         except Exception as error:
             if os.environ.get("BANKSHOT_DEBUG") == "1":
                 raise
-            message = str(error) if isinstance(error, Crash) else f"internal error: {type(error).__name__}: {error}"
-            click.echo(f"{message}\nthis is a fault of bankshot; BANKSHOT_DEBUG=1 shows where", err=True)
-            ctx.exit(INTERNAL)
+            self._leave(ctx, error)
+
+    @staticmethod
+    def _leave(ctx: click.Context, error: Exception) -> None:
+        failure = Failure.of(error)
+        click.echo(failure.text, err=True)
+        ctx.exit(failure.code)
 
 
 def _annotate_error(error: UsageError | WgslError) -> None:
@@ -319,8 +321,9 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
     as_json = as_json or form == "json"
     out = console()
     wanted = Wanted("json" if as_json else form, listing, html, sarif, out.width, out.is_terminal)
-    work = plans(paths, request)
-    reports, audits = Reports(work, wanted), Audits(work, options, wanted)
+    broken: list[Broken] = []
+    work = plans(paths, request, broken)
+    reports, audits = Reports(work, wanted, broken), Audits(work, options, wanted, broken)
     _each(
         "audit",
         work,
@@ -328,6 +331,8 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
         results=lambda progress: map(reports.kept, in_turn(audits, jobs, progress)),
         show=lambda _, case: reports.show(case),
         entry=lambda case: case.entry,
+        failed=lambda case: case.failure,
+        more=len(broken),
         finish=reports.finish,
     )
 
@@ -544,23 +549,31 @@ def _each(
     entry: Callable[[Any], dict[str, Any]],
     times: int = 1,
     refused: Callable[[Any], str | None] = lambda result: None,
+    failed: Callable[[Any], Failure | None] = lambda result: None,
+    more: int = 0,
     finish: Callable[[], None] = lambda: None,
 ) -> None:
     """Report the results of each case as they come, with progress, or all as JSON; leave with the verdict.
 
-    There are `times` results of a case; `refused` says why one is none. `finish` is done when all have run.
+    There are `times` results of a case, and `more`; `refused` says why one is none, `failed` what error one is (each
+    is told once). `finish` is done when all have run.
     """
     from .reports.json import document
     from .reports.text import console
 
-    good, entries, total = 0, [], times * sum(len(plan.shapes) for plan in work)
+    good, entries, total = 0, [], times * sum(len(plan.shapes) for plan in work) + more
     reasons: Counter[str] = Counter()
+    failures: Counter[Failure] = Counter()
     try:
         with meter(total) as progress:
             for result in results(progress):
                 good += result.ok
                 reasons.update(filter(None, [refused(result)]))
+                failure = failed(result)
                 with progress.finish():
+                    if failure is not None and failure not in failures:
+                        click.echo(failure.text, err=True)
+                    failures.update(filter(None, [failure]))
                     if as_json:
                         entries.append(entry(result))
                     else:
@@ -573,11 +586,12 @@ def _each(
     finish()
     clean = good > 0 and good + reasons.total() == total
     if as_json:
-        click.echo(document(verb, entries, clean))
+        click.echo(document(verb, entries, clean, "\n".join(failure.reason for failure in failures) or None))
     else:
         left_out = sum(plan.left_out for plan in work)
         heavy = f"; {left_out} heavy left out, --sweep runs all" if left_out else ""
-        click.echo(f"{verb}: {good} of {total} cases clean{heavy}")
+        not_run = f"; {failures.total()} could not be run" if failures else ""
+        click.echo(f"{verb}: {good} of {total} cases clean{not_run}{heavy}")
         for reason, count in reasons.most_common():
             click.echo(f"{verb}: {count} not compared: {reason}")
-    sys.exit(CLEAN if clean else FOUND)
+    sys.exit(max((failure.code for failure in failures), default=CLEAN if clean else FOUND))

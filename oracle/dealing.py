@@ -4,6 +4,7 @@ come back in their order. What is reported does not hang on it, but for the seco
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
@@ -13,15 +14,16 @@ from functools import cached_property, partial
 from math import prod
 
 from sim.launch.threads import processors
+from sim.wgsl.diagnostics import WgslError
 from sim.wgsl.records import frozen
 
 from .audit import Options, audit
-from .errors import UsageError
-from .kernels.cases import Plan
+from .errors import Died, GpuError, NoAdapter, UsageError
+from .kernels.cases import Broken, Plan
 from .kernels.manifest import Shape
-from .processes import Crew, Died, Failed, Made, Said, Say
+from .processes import Crew, Failed, Made, Said, Say
 from .progress import Meter
-from .reports.audited import Audited, Wanted, audited
+from .reports.audited import Audited, Wanted, audited, failed
 
 BEGUN, LEFT = 2.0, 4.0  # seconds after which, and for how many more, other processes are worth their start
 MOST = 8  # processes that are begun unasked: each holds some 300 MB, and room on every GPU
@@ -41,6 +43,7 @@ class Audits:
     work: Sequence[Plan]
     options: Options
     wanted: Wanted
+    broken: Sequence[Broken] = ()
 
     @cached_property
     def cases(self) -> list[tuple[Plan, Shape]]:
@@ -51,11 +54,36 @@ class Audits:
         return f"{plan.kernel.name} {shape}".strip()
 
     def __call__(self, number: int, say: Say) -> Audited:
-        """Raises what `audit` does."""
+        """Raises what is wrong with the machine, or with what was asked for; what is wrong with a case comes of it."""
         plan, shape = self.cases[number]
+        try:
+            return self._audited(number, plan, shape, say)
+        except (NoAdapter, ConnectionError):
+            raise
+        except UsageError as error:
+            if not (plan.request.as_in_manifest or isinstance(error, GpuError)):
+                raise
+            return self.failed(number, error)
+        except Exception as error:
+            if os.environ.get("BANKSHOT_DEBUG") == "1" and not isinstance(error, WgslError | MemoryError):
+                raise
+            return self.failed(number, error)
+
+    def _audited(self, number: int, plan: Plan, shape: Shape, say: Say) -> Audited:
         first = all(before.kernel.name != plan.kernel.name for before, _ in self.cases[:number])
         result = audit(plan.case(shape), self.options, say).noting(f"assumed {words}" for words in plan.assumed)
         return audited(result, self.wanted, number + 1, first, say)
+
+    def failed(self, number: int, error: Exception) -> Audited:
+        """A case that could not be run."""
+        plan, shape = self.cases[number]
+        kernel = plan.kernel
+        return failed(kernel.name, kernel.source, kernel.path, shape, error, self.wanted, number + 1)
+
+    def unplanned(self) -> Iterator[Audited]:
+        """Those whose manifest cannot be read, numbered after all cases."""
+        for number, each in enumerate(self.broken, len(self.cases) + 1):
+            yield failed(each.path.stem, each.path, each.path, Shape({}), each.error, self.wanted, number)
 
     def sizes(self) -> list[Size]:
         return [size_of(*case) for case in self.cases]
@@ -81,8 +109,9 @@ def size_of(plan: Plan, shape: Shape) -> Size:
 
 
 def in_turn(audits: Audits, jobs: int | None, progress: Meter) -> Iterator[Audited]:
-    """Every case, in order: on `jobs` processes; left out, in this one until it is known that others, one for each
-    processor up to `MOST`, are worth their start. Raises what the first case that fails raises, after those before."""
+    """Every case, in order, and what could not be planned: on `jobs` processes; left out, in this one until it is known
+    that others, one for each processor up to `MOST`, are worth their start. Raises what the first case that ends the
+    audit raises, after those before."""
     sizes = audits.sizes()
     most = min(len(sizes), jobs or min(processors(), MOST))
     start, done = time.perf_counter(), 0
@@ -91,6 +120,7 @@ def in_turn(audits: Audits, jobs: int | None, progress: Meter) -> Iterator[Audit
         done += 1
     if done < len(sizes):
         yield from _dealt(audits, Deal(sizes, most, done), min(most, len(sizes) - done), progress)
+    yield from audits.unplanned()
 
 
 def _long(seconds: float, sizes: Sequence[Size], done: int) -> bool:
@@ -166,15 +196,16 @@ def _dealt(audits: Audits, deal: Deal, processes: int, progress: Meter) -> Itera
                     progress.stage(audits.title(number), f"{heard.error}; once more, alone", number + 1)
                 else:
                     done[number] = heard
-                    if isinstance(heard, Failed):
+                    if isinstance(heard, Failed) and not isinstance(heard.error, Died):
                         deal.end(number)
             while order and order[0] in done:
-                yield _result(audits.title(order[0]), done.pop(order.popleft()))
+                number = order.popleft()
+                yield _result(audits, number, done.pop(number))
 
 
-def _result(title: str, heard: Made | Failed) -> Audited:
+def _result(audits: Audits, number: int, heard: Made | Failed) -> Audited:
     if isinstance(heard, Made):
         return heard.result
     if isinstance(heard.error, Died):
-        raise Died(f"{title}: {heard.error}")
+        return audits.failed(number, Died(f"{audits.title(number)}: {heard.error}"))
     raise heard.error

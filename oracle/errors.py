@@ -21,3 +21,7 @@ class TooLarge(GpuError):
 
 class Lacking(GpuError):
     """The adapter has not what a shader enables."""
+
+
+class Died(UsageError):
+    """The process that did a task is no more."""

@@ -99,8 +99,9 @@ class Manifest(pytest.File):
 
         try:
             kernels = manifest.load_all(self.path)
-        except UsageError as error:
-            raise self.CollectError(str(error)) from None
+        except UsageError as error:  # of one test, for pytest runs none if it cannot collect all
+            yield BrokenItem.from_parent(self, name=self.path.stem, error=error)
+            return
         claimed = []
         for kernel in kernels:
             for shape in kernel.shapes:
@@ -188,6 +189,23 @@ class KernelItem(OurItem):
             raise Failed(_report(result, entry))
         if result.golden is not None and result.golden.state == OTHER_DEVICE:
             raise Failed(str(result.golden))
+
+
+class BrokenItem(OurItem):
+    """That a manifest can be read, which it cannot."""
+
+    def __init__(self, *, error: UsageError, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.error = error
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name
+
+    def runtest(self) -> None:
+        from .reports import remarks
+
+        tell(self, [remarks.entry_of_error(self.name, self.error, str(self.path))])
+        raise self.error
 
 
 class UnusedItem(OurItem):

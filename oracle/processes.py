@@ -17,7 +17,7 @@ from sim.launch.threads import THREADS, processors
 from sim.wgsl.diagnostics import Crash
 from sim.wgsl.records import frozen
 
-from .errors import UsageError
+from .errors import Died
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection  # which most commands do without, and takes long to import
@@ -28,10 +28,6 @@ Work = Callable[[Any, Say], Any]  # what comes of a task; it may say how far it 
 # How many threads others than the simulator begin: NumPy's BLAS, and Mesa's software adapter.
 OTHER_THREADS = ("OPENBLAS_NUM_THREADS", "LP_NUM_THREADS")
 _MASKS = hasattr(signal, "pthread_sigmask")
-
-
-class Died(UsageError):
-    """The process that did a task is no more."""
 
 
 @frozen

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sim.wgsl.diagnostics import WgslError
 from sim.wgsl.records import frozen
 
 from ..errors import UsageError
@@ -74,6 +75,14 @@ class Plan:
         return replace(case, arrays={**case.arrays, **fitted}, grid=self.request.grid or case.grid)
 
 
+@frozen
+class Broken:
+    """A manifest or shader of which no plan can be made, and why."""
+
+    path: Path
+    error: Exception
+
+
 def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
     """`array` in the shape of the manifest's; as it is where that has no array."""
     if not isinstance(like, np.ndarray):
@@ -85,12 +94,27 @@ def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
     return array.reshape(like.shape)
 
 
-def plans(paths: Sequence[Path], request: Request) -> list[Plan]:
-    """A plan for every kernel that `paths` name, in order. Raises `UsageError`."""
+def plans(paths: Sequence[Path], request: Request, broken: list[Broken] | None = None) -> list[Plan]:
+    """A plan for every kernel that `paths` name, in order. Raises `UsageError`.
+
+    What is wrong with a manifest or shader, rather than with the request, is put into `broken`, where that is given,
+    and the others are planned; of a request for one kernel, only where that is not found elsewhere.
+    """
     files = [file for path in paths for file in _files(path)]
-    found = [plan for file in files for plan in _plans(file, request)]
-    if not found:
-        names = [kernel.name for file in files for kernel in manifest.load_all(file)]
+    found, names = [], []
+    for file in files:
+        try:
+            kernels = _kernels(file, request)
+        except (UsageError, WgslError) as error:
+            if broken is None:
+                raise
+            broken.append(Broken(file, error))
+            continue
+        names += [kernel.name for kernel in kernels]
+        found += _plans(file, kernels, request)
+    if broken and found and request.kernel is not None:
+        broken.clear()  # what was asked for is there
+    if names and not found:
         raise UsageError(f"no kernel is named {request.kernel}; there are {', '.join(names)}")
     return found
 
@@ -108,10 +132,18 @@ def _files(path: Path) -> list[Path]:
     return [beside if path.suffix == ".wgsl" and beside.exists() else path]
 
 
-def _plans(path: Path, request: Request) -> list[Plan]:
+def _kernels(path: Path, request: Request) -> tuple[Kernel, ...]:
+    """Those of a manifest, or the one of a bare shader, which is read and checked."""
+    if path.suffix == ".toml":
+        return manifest.load_all(path)
+    kernel = _with(_unplanned(path, request), request)
+    check_module(kernel)
+    return (kernel,)
+
+
+def _plans(path: Path, kernels: Sequence[Kernel], request: Request) -> list[Plan]:
     if path.suffix != ".toml":
-        return [_bare(path, request)]
-    kernels = manifest.load_all(path)
+        return [_bare(path, kernel, request) for kernel in kernels]
     return [_plan(path, kernel, request) for kernel in kernels if request.kernel in (None, kernel.name)]
 
 
@@ -143,10 +175,8 @@ def _with(kernel: Kernel, request: Request) -> Kernel:
 # ---- shaders without a manifest ----------------------------------------------------------------------
 
 
-def _bare(path: Path, request: Request) -> Plan:
-    if request.dims:
-        raise UsageError(f"{path}: --set gives sizes to a manifest's dims, and {path.name} has no manifest beside it")
-    kernel = Kernel(
+def _unplanned(path: Path, request: Request) -> Kernel:
+    return Kernel(
         path=path,
         name=path.stem,
         source=path,
@@ -156,9 +186,12 @@ def _bare(path: Path, request: Request) -> Plan:
         bindings=(),
         shapes=(Shape({}),),
     )
-    kernel = _with(kernel, request)
-    module = check_module(kernel)
-    entry = entry_point(module, request.entry)
+
+
+def _bare(path: Path, kernel: Kernel, request: Request) -> Plan:
+    if request.dims:
+        raise UsageError(f"{path}: --set gives sizes to a manifest's dims, and {path.name} has no manifest beside it")
+    entry = entry_point(check_module(kernel), request.entry)
     arrays, assumed = _infer(entry, request, path)
     if request.grid is None:
         assumed.insert(0, "a grid of one workgroup (give --grid X,Y,Z for more)")

@@ -13,13 +13,15 @@ import click
 
 from sim.wgsl.records import frozen
 
+from ..failures import Failure
 from . import ci
-from .remarks import Entry, entry_of
+from .remarks import Entry, entry_of, entry_of_error
 from .rows import Rows, cells_of
 
 if TYPE_CHECKING:
     from ..audit import Audit
-    from ..kernels.cases import Plan
+    from ..kernels.cases import Broken, Plan
+    from ..kernels.manifest import Shape
     from .html import Section
 
 
@@ -47,8 +49,8 @@ class Wanted:
 
 @frozen
 class Audited:
-    """A case that was audited. `texts`: by `Wanted.listings`. `cells` of a table, `entry` of a JSON document and
-    `section` of a page: where these are wanted."""
+    """A case that was audited; `failure`: why it could not be. `texts`: by `Wanted.listings`. `cells` of a table,
+    `entry` of a JSON document and `section` of a page: where these are wanted."""
 
     kernel: str
     ok: bool
@@ -57,6 +59,7 @@ class Audited:
     cells: tuple[str, ...] = ()
     entry: dict[str, Any] | None = None
     section: Section | None = None
+    failure: Failure | None = None
 
 
 def audited(audit: Audit, wanted: Wanted, number: int, first: bool, say: Callable[[str], None]) -> Audited:
@@ -82,6 +85,36 @@ def audited(audit: Audit, wanted: Wanted, number: int, first: bool, say: Callabl
     )
 
 
+def failed(
+    kernel: str, source: Path, path: Path, shape: Shape, error: Exception, wanted: Wanted, number: int
+) -> Audited:
+    """What reports need of a case, the `number`-th of all, that could not be run. `path`: its manifest."""
+    failure = Failure.of(error)
+    remarks = entry_of_error(f"{kernel} {shape}".strip(), error, str(path))
+    section, entry = None, None
+    if wanted.page is not None:
+        from .html import section_of_error
+
+        section = section_of_error(kernel, str(shape), failure.reason, number)
+    if wanted.form == "json":
+        from .json import error_entry
+
+        entry = error_entry(kernel, source, shape.dims, failure.reason, remarks)
+    first = failure.reason.splitlines()[0]
+    title = click.style(f"{kernel}  {shape}".rstrip(), bold=True)
+    text = f"{title}\n{click.style('  ERROR    ', fg='red', bold=True)}{first}\n\n"
+    return Audited(
+        kernel=kernel,
+        ok=False,
+        remarks=remarks,
+        texts={wanted.listing: text} if wanted.form in ("text", "github") else {},
+        cells=("ERROR", kernel, str(shape), first) if wanted.form == "table" else (),
+        entry=entry,
+        section=section,
+        failure=failure,
+    )
+
+
 def _text(audit: Audit, wanted: Wanted, listing: str) -> str:
     from rich.console import Console
 
@@ -94,11 +127,11 @@ def _text(audit: Audit, wanted: Wanted, listing: str) -> str:
 
 
 class Reports:
-    """Those of an audit of `work`."""
+    """Those of an audit of `work`, and of what could not be planned."""
 
-    def __init__(self, work: Sequence[Plan], wanted: Wanted) -> None:
+    def __init__(self, work: Sequence[Plan], wanted: Wanted, broken: Sequence[Broken] = ()) -> None:
         self._wanted = wanted
-        self._rows = Rows(work)
+        self._rows = Rows(work, [each.path.stem for each in broken])
         self._listed: set[str] = set()
         self._entries: list[Entry] = []
         self._page = None
@@ -115,7 +148,7 @@ class Reports:
             again = "counted" if case.kernel in self._listed else "full"
             text = case.texts.get(again) or next(iter(case.texts.values()))
             click.echo(text, nl=False, color=self._wanted.terminal)
-            self._listed.add(case.kernel)
+            self._listed |= {case.kernel} if case.failure is None else set()
 
     def kept(self, case: Audited) -> Audited:
         """The same; what files need of it is kept."""

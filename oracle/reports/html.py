@@ -134,6 +134,12 @@ def section_of(audit: Audit, number: int, full: bool) -> Section:
     return Section(summary, case(**parts, accesses=accesses, reason=reason, schedule=schedule))
 
 
+def section_of_error(kernel: str, shape: str, text: str, number: int) -> Section:
+    """Of the `number`-th case, which could not be run."""
+    summary = Summary(f"case{number}", kernel, shape, False, {}, 0, "could not be run")
+    return Section(summary, _template("case.html.j2").module.failure(summary, text))
+
+
 @cache
 def _template(name: str) -> Any:
     environment = Environment(

@@ -14,6 +14,8 @@ from ..audit import with_derived
 from .listing import ADDED
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..audit import Audit, CounterCheck, LimitCheck, OutputCheck
     from ..compare import Comparison
     from ..devices import Charged
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ..kernels.manifest import Case
     from ..probing.counters import CounterDiff
     from ..run import RunResult
+    from .remarks import Entry
 
 SCHEMA = 1
 
@@ -31,7 +34,7 @@ SITE = ("executions", "active_lanes", *ADDED)
 
 
 def document(verb: str, entries: Sequence[dict[str, Any]], ok: bool, error: str | None = None) -> str:
-    """The whole report of one command. `error` is what ended it before its last case."""
+    """The whole report of one command. `error`: what ended it before its last case, or why cases could not be run."""
     whole = {"tool": "bankshot", "schema": SCHEMA, "verb": verb, "ok": ok, "cases": list(entries)}
     if error is not None:
         whole["error"] = error
@@ -62,6 +65,16 @@ def audit_entry(audit: Audit) -> dict[str, Any]:
         "notes": list(audit.notes),
         "seconds": audit.seconds,
     }
+
+
+def error_entry(kernel: str, source: Path, dims: dict[str, int], text: str, remarks: Entry) -> dict[str, Any]:
+    """A case that could not be run, and the places that say why."""
+    places = [
+        {"label": each.message, "file": each.file, **({"line": each.line} if each.line else {}),
+         **({"column": each.column} if each.column else {})}
+        for each in remarks.remarks
+    ]  # fmt: skip
+    return {"kernel": kernel, "source": str(source), "dims": dims, "ok": False, "error": text, "places": places}
 
 
 def _coverage_entry(coverage: Any) -> dict[str, Any]:

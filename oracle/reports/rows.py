@@ -68,10 +68,12 @@ def cells_of(audit: Audit) -> tuple[str, ...]:
 
 
 class Rows:
-    """A table of the cases of `work`, made row by row: a run that is stopped leaves what it has found."""
+    """A table of the cases of `work`, and of `more` kernels, made row by row: a run that is stopped leaves what it has
+    found. A row with fewer cells ends in words."""
 
-    def __init__(self, work: Iterable[Plan]) -> None:
-        cases = [(plan.kernel.name, str(shape)) for plan in work for shape in plan.shapes]
+    def __init__(self, work: Iterable[Plan], more: Iterable[str] = ()) -> None:
+        cases = [(name, "") for name in more]
+        cases += [(plan.kernel.name, str(shape)) for plan in work for shape in plan.shapes]
         self._widths = [max(map(len, column)) for column in zip(("kernel", "shape"), *cases, strict=True)]
         self._widths += [width for _, width, _ in COLUMNS]
         self._begun = False
@@ -83,5 +85,5 @@ class Rows:
         return "\n".join(self._padded(*row) for row in rows)
 
     def _padded(self, verdict: str, *cells: str) -> str:
-        padded = (cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True))
+        padded = (cell.ljust(width) for cell, width in zip(cells, self._widths, strict=False))
         return f"{verdict:8}{'  '.join(padded)}".rstrip()

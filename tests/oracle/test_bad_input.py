@@ -1,6 +1,7 @@
 """Every kind of bad input through the command line: one clear sentence with its place, exit code 2, no traceback."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ y = { rule = "close", rtol = 1.0 }
 barriers = 0
 """,
 )
+# Of a command that was refused nothing, of an audit which cases it could not run.
+NOT_RUN = r"((.+\n  ERROR    .+\n\n)+audit: 0 of (\d) cases clean; \3 could not be run\n)?"
 GIVEN = {"x": "ones:f32:40", "y": "zeros:f32:40", "params": "u32:40,0"}
 
 
@@ -44,7 +47,7 @@ def run(*extra, verb="run", **binds):
 
 def refused(result, *messages):
     assert result.exit_code == 2, result.output
-    assert result.stdout == ""
+    assert re.fullmatch(NOT_RUN, result.stdout), result.stdout
     assert "Traceback" not in result.output
     assert "fault of bankshot" not in result.output
     for message in messages:
@@ -306,8 +309,10 @@ def test_what_was_found_before_an_error_is_reported(folder):
     (folder / "scale.toml").write_text(text)
     result = bankshot("audit", "scale.toml", "--no-gpu", "--json")
     report = json.loads(result.stdout)
-    assert (result.exit_code, report["ok"], len(report["cases"])) == (2, False, 1)
+    assert (result.exit_code, report["ok"], len(report["cases"])) == (2, False, 2)
     assert report["error"] == "scale.toml: at N=41: `33 / (41 - N)` divides by zero"
+    assert [case["ok"] for case in report["cases"]] == [True, False]
+    assert report["cases"][1]["error"] == report["error"]
     result = bankshot("audit", "scale.toml", "--no-gpu")
     assert (result.exit_code, "scale  N=8" in result.stdout) == (2, True)
 

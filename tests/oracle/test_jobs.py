@@ -93,18 +93,68 @@ def test_what_is_being_done_is_told_by_number(folder):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_broken_shader_ends_an_audit_after_those_before_it(folder, jobs):
+def test_a_broken_shader_is_an_error_of_its_cases_alone(folder, jobs):
     (folder / "d.toml").write_text(manifest(PARAMS, SWEEP, source="broken.wgsl"))
     (folder / "broken.wgsl").write_text(SHADER.replace("x[id.x]", "x[id.x"))
     code, rows, said = at_once(jobs, "--no-gpu", "--format", "table")
-    assert code == 2
-    assert sum(line.startswith(("ok  ", "NOT OK")) for line in rows.splitlines()) == 6
-    assert "broken.wgsl:8:41: error: expected" in said
+    assert (code, rows.splitlines()[-1]) == (2, "audit: 3 of 12 cases clean; 3 could not be run")
+    assert sum(line.startswith(("ok  ", "NOT OK")) for line in rows.splitlines()) == 9
+    assert len(re.findall(r"(?m)^ERROR +d +N=\d\d +broken.wgsl:8:41: error: expected", rows)) == 3
+    assert said.count("broken.wgsl:8:41: error: expected") == 1
     assert "Traceback" not in said
     result = audit("--jobs", str(jobs), "--no-gpu", "--json")
     whole = json.loads(result.stdout)
-    assert (result.exit_code, len(whole["cases"])) == (2, 6)
+    assert (result.exit_code, len(whole["cases"])) == (2, 12)
     assert "broken.wgsl:8:41" in whole["error"]
+    places = [case["places"][0] for case in whole["cases"] if "error" in case]
+    assert [(each["file"], each["line"], each["column"]) for each in places] == [("broken.wgsl", 8, 41)] * 3
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("form", ["text", "github", "table"])
+def test_what_cannot_be_run_is_in_every_report(folder, jobs, form):
+    (folder / "bad.toml").write_text("[kernel]\nsource = 3\n")
+    (folder / "lost.toml").write_text(manifest(source="lost.wgsl"))
+    (folder / "typed.toml").write_text(manifest(PARAMS, source="typed.wgsl"))
+    (folder / "typed.wgsl").write_text(SHADER.replace("params.factor", "params.n"))
+    code, text, said = at_once(jobs, "--no-gpu", "--format", form, "--html", "a.html", "--sarif", "a.sarif")
+    page, log = Path("a.html").read_text(encoding="utf-8"), json.loads(Path("a.sarif").read_text())
+    assert (code, text.count("ERROR "), page.count(">not run</span>")) == (2, 3, 3)
+    assert "audit: 3 of 12 cases clean; 3 could not be run" in text
+    found = [result["locations"][0]["physicalLocation"] for result in log["runs"][0]["results"]]
+    places = {(each["artifactLocation"]["uri"], each["region"]["startLine"]) for each in found}
+    for file, line, words in (
+        ("bad.toml", 2, "bad.toml:2: `source` is to be a string"),
+        ("lost.toml", 2, "lost.toml:2: source lost.wgsl does not exist"),
+        ("typed.wgsl", 8, "typed.wgsl:8:"),
+    ):
+        assert (file, line) in places
+        assert all(words in report for report in (text, said, page))
+
+
+def test_what_is_asked_for_wrongly_ends_an_audit_at_once(folder):
+    (folder / "bad.toml").write_text("[kernel]\nsource = 3\n")
+    for wrong in (("--set", "Q=3"), ("--kernel", "nope"), ("--bind", "x=u32:1"), ("--adapter", "no such adapter")):
+        result = audit(*wrong)
+        assert (result.exit_code, result.stdout) == (2, "")
+    result = audit("--no-gpu", "--kernel", "clean")
+    assert (result.exit_code, result.stderr.count("bad.toml")) == (0, 0)
+
+
+def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
+    honest = dealing.audit
+
+    def audited(case, *rest):
+        if case.kernel.name == "counted":
+            raise KeyError("oh")
+        return honest(case, *rest)
+
+    monkeypatch.setattr(dealing, "audit", audited)
+    result = audit("--no-gpu", "--jobs", "1")
+    assert (result.exit_code, result.stderr.count("internal error: KeyError: 'oh'\nthis is a fault")) == (70, 1)
+    assert "audit: 3 of 9 cases clean; 3 could not be run" in result.stdout
+    monkeypatch.setenv("BANKSHOT_DEBUG", "1")
+    assert isinstance(audit("--no-gpu", "--jobs", "1").exception, KeyError)
 
 
 # ---- whether others are started ----------------------------------------------------------------------
@@ -182,7 +232,8 @@ def test_a_process_that_dies_is_an_error_of_its_case(deadly):
     deadly(once=False)
     code, rows, said = at_once(2, "--no-gpu", "--format", "table")
     assert code == 2
-    assert sum(line.startswith(("ok  ", "NOT OK")) for line in rows.splitlines()) == 6
+    assert sum(line.startswith(("ok  ", "NOT OK")) for line in rows.splitlines()) == 9
+    assert len(re.findall(r"(?m)^ERROR +deadly +N=\d\d +deadly N=\d\d: the process that ran it died", rows)) == 3
     assert "error: deadly N=32: the process that ran it died of SIGKILL; perhaps there was not enough memory" in said
     assert "Traceback" not in said
 

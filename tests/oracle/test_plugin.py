@@ -171,6 +171,21 @@ def test_wrong_use_is_told_without_a_traceback(project, file, edit, words):
 # ---- goldens -----------------------------------------------------------------------------------------
 
 
+def test_what_is_broken_fails_alone(project):
+    (project.path / "k.toml").write_text(PLAIN)
+    (project.path / "manifest.toml").write_text("[kernel]\nsource = 3\n")
+    (project.path / "shader.toml").write_text(PLAIN.replace("k.wgsl", "shader.wgsl"))
+    (project.path / "shader.wgsl").write_text(SHADER.replace("workgroupBarrier()", "workgroupBarrier("))
+    done = project("--bankshot-sarif", "a.sarif")
+    done.assert_outcomes(passed=2, failed=3)
+    done.stdout.fnmatch_lines(["*manifest.toml:2: `source` is to be a string, not 3"])
+    done.stdout.fnmatch_lines(["*shader.wgsl:6:22: error: expected*"])
+    assert "Traceback" not in done.stdout.str()
+    locations = [r["locations"][0] for r in json.loads((project.path / "a.sarif").read_text())["runs"][0]["results"]]
+    lines = {each["physicalLocation"]["region"]["startLine"] for each in locations}
+    assert lines == {2, 6}
+
+
 def test_a_golden_is_missing_made_held_and_broken(project):
     result = project()
     result.assert_outcomes(failed=2, deselected=1)
