@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .curves import curves_of
 from .jit import part
 from .kinds import FIELD, LONG
 from .lanes import switch_of
@@ -13,11 +14,17 @@ _CODES = scalar_opcodes()
 _OPERATION = (LONG, LONG, *(FIELD,) * 6, LONG)  # address and pitch of the registers, opcode, D, A, B, C, E, lanes
 
 
+def _rows(family: str):
+    return [(_CODES[name], OPS[name], jitted(name)) for name in families()[family]]
+
+
 def _switch(family: str):
-    return switch_of([(_CODES[name], OPS[name], jitted(name)) for name in families()[family]])
+    return switch_of(_rows(family))
 
 
 _float, _half, _integer, _conversion = (_switch(f) for f in ("float", "half", "integer", "conversion"))
+_TO_HALF = "quantizeToF16_f32"
+_curve = curves_of(_rows("curve"), (OPS[_TO_HALF], jitted(_TO_HALF)))
 
 
 @part(*_OPERATION)
@@ -38,3 +45,8 @@ def integer(start, pitch, op, d, a, b, c, e, lanes):
 @part(*_OPERATION)
 def conversion(start, pitch, op, d, a, b, c, e, lanes):
     _conversion(start, pitch, op, d, a, b, c, e, lanes)
+
+
+@part(*_OPERATION)
+def curve(start, pitch, op, d, a, b, c, e, lanes):
+    _curve(start, pitch, op, d, a, b, lanes)

@@ -11,7 +11,7 @@ from numba import types
 
 from . import layout as at
 from . import opcodes as op
-from .alu import conversion, float_, half, integer
+from .alu import conversion, curve, float_, half, integer
 from .atomics import atomic
 from .checks import checked_sum
 from .jit import compiled, inlined, part
@@ -26,7 +26,7 @@ from .subgroups import collective
 from .tiles import QUEUE, add_up, add_what_waits, lend_to_tiles, restart, tile
 
 _CODES = scalar_opcodes()
-_HALF, _INTEGER, _CONVERSION = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion"))
+_HALF, _INTEGER, _CONVERSION, _CURVE = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion", "curve"))
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
 
 
@@ -40,8 +40,10 @@ def scalar(start, pitch, row, lanes):
         half(start, pitch, code, d, a, b, c, e, lanes)
     elif code < _CONVERSION:
         integer(start, pitch, code, d, a, b, c, e, lanes)
-    else:
+    elif code < _CURVE:
         conversion(start, pitch, code, d, a, b, c, e, lanes)
+    else:
+        curve(start, pitch, code, d, a, b, c, e, lanes)
 
 
 @inlined

@@ -23,7 +23,7 @@ from .layout import VECTOR_LANES
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _FLOAT = (types.float32, ir.FloatType())
-_KINDS: dict[str, tuple[Any, ir.Type]] = {
+KINDS: dict[str, tuple[Any, ir.Type]] = {
     "f32": _FLOAT,
     "f16": _FLOAT,
     "i32": (types.int32, _I32),
@@ -41,7 +41,7 @@ def row_of(context: Any, builder: Any, array_type: Any, array: Any, index: Any, 
     """Pointer to row `index` of a 2-D array, as a pointer to `element`."""
     struct = context.make_array(array_type)(context, builder, array)
     stride = cgutils.unpack_tuple(builder, struct.strides)[0]
-    pointer = cgutils.pointer_add(builder, struct.data, builder.mul(_wide(builder, index), stride))
+    pointer = cgutils.pointer_add(builder, struct.data, builder.mul(wide(builder, index), stride))
     return builder.bitcast(pointer, element.as_pointer())
 
 
@@ -50,11 +50,11 @@ def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: ir
     return builder.bitcast(pointer, element.as_pointer())
 
 
-def _wide(builder: Any, value: Any) -> Any:
+def wide(builder: Any, value: Any) -> Any:
     return builder.sext(value, _I64) if value.type.width < 64 else value
 
 
-def _lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], Any]], None]) -> None:
+def lane_loop(builder: Any, lanes: Any, body: Callable[[Any, Callable[[Any], Any]], None]) -> None:
     """`body(lane, note)` for each lane; `note` marks a memory instruction as independent of other lanes."""
     module = builder.module
     loop = module.add_metadata([ir.Constant(_I32, len(module.metadata))])
@@ -99,7 +99,7 @@ def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
             start, pitch, opcode, target, *sources = args[:8]
 
             def row_at(index: Any, element: ir.Type) -> Any:
-                place = builder.add(start, builder.mul(_wide(builder, index), pitch))
+                place = builder.add(start, builder.mul(wide(builder, index), pitch))
                 return builder.inttoptr(place, element.as_pointer())
 
             done = builder.append_basic_block("op.done")
@@ -108,15 +108,15 @@ def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
                 case = builder.append_basic_block(f"op.{row.name}")
                 switch.add_case(ir.Constant(opcode.type, code), case)
                 builder.position_at_end(case)
-                call, kinds = _scalar_call(context, row, function)
-                inputs = [row_at(s, _KINDS[k][1]) for s, k in zip(sources, kinds, strict=False)]
-                output = row_at(target, _KINDS[row.result][1])
+                call, kinds = scalar_call(context, row, function)
+                inputs = [row_at(s, KINDS[k][1]) for s, k in zip(sources, kinds, strict=False)]
+                output = row_at(target, KINDS[row.result][1])
 
                 def body(lane, note, inputs=inputs, output=output, call=call):  # type: ignore[no-untyped-def]
                     values = [note(builder.load(builder.gep(p, [lane]))) for p in inputs]
                     note(builder.store(call(builder, values), builder.gep(output, [lane])))
 
-                _lane_loop(builder, _wide(builder, args[8]), body)
+                lane_loop(builder, wide(builder, args[8]), body)
                 builder.branch(done)
             builder.position_at_end(done)
             return context.get_dummy_value()
@@ -126,12 +126,12 @@ def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
     return run
 
 
-def _scalar_call(context: Any, row: Any, function: Any) -> tuple[Any, tuple[str, ...]]:
+def scalar_call(context: Any, row: Any, function: Any) -> tuple[Any, tuple[str, ...]]:
     """The compiled scalar function, as LLVM sees it, returning exactly the kind of the row."""
     dispatcher = types.Dispatcher(function)
-    arguments = [_KINDS[k][0] for k in row.args]
+    arguments = [KINDS[k][0] for k in row.args]
     signature = dispatcher.get_call_type(context.typing_context, arguments, {})
-    wanted = _KINDS[row.result][0]
+    wanted = KINDS[row.result][0]
     if signature.return_type != wanted:
         raise TypeError(f"{row.name} returns {signature.return_type}, not {wanted}")
     return context.get_function(dispatcher, signature), row.args
@@ -161,7 +161,7 @@ def gather(typingctx, into, memory, addresses, extra, last, shifts, lanes):  # t
                 value = builder.zext(value, _I32)
             note(builder.store(value, builder.gep(out, [lane])))
 
-        _lane_loop(builder, _wide(builder, n), body)
+        lane_loop(builder, wide(builder, n), body)
         return context.get_dummy_value()
 
     return types.void(into, memory, addresses, types.uint32, types.uint32, shifts, lanes), codegen
@@ -183,7 +183,7 @@ def gather_four(typingctx, outs, memory, addresses, extra, last, shifts, lanes):
         results = [builder.inttoptr(each, _I32.as_pointer()) for each in cgutils.unpack_tuple(builder, args[0])]
         more, limit = (spread(builder, each) for each in args[3:5])
         zero, step = _I64(0), _I64(VECTOR_LANES)
-        with cgutils.for_range_slice(builder, zero, _wide(builder, args[6]), step, _I64) as (lane, _):
+        with cgutils.for_range_slice(builder, zero, wide(builder, args[6]), step, _I64) as (lane, _):
             at = builder.add(builder.load(vector_at(builder, index, lane), align=4), more)
             at = builder.select(builder.icmp_unsigned("<", at, limit), at, limit)
             at = builder.add(at, builder.load(vector_at(builder, shift, lane), align=4))
@@ -225,7 +225,7 @@ def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
             on = builder.icmp_unsigned("!=", note(builder.load(builder.gep(chosen, [lane]))), ir.Constant(_I32, 0))
             note(builder.store(builder.select(on, new, old), builder.gep(out, [lane])))
 
-        _lane_loop(builder, _wide(builder, args[4]), body)
+        lane_loop(builder, wide(builder, args[4]), body)
         return context.get_dummy_value()
 
     return types.void(regs, d, a, mask, lanes), codegen
@@ -241,7 +241,7 @@ def copy(typingctx, regs, d, a, lanes):  # type: ignore[no-untyped-def]
         def body(lane, note):  # type: ignore[no-untyped-def]
             note(builder.store(note(builder.load(builder.gep(source, [lane]))), builder.gep(out, [lane])))
 
-        _lane_loop(builder, _wide(builder, args[3]), body)
+        lane_loop(builder, wide(builder, args[3]), body)
         return context.get_dummy_value()
 
     return types.void(regs, d, a, lanes), codegen
@@ -258,7 +258,7 @@ def both(typingctx, regs, d, a, b, lanes):  # type: ignore[no-untyped-def]
             values = [note(builder.load(builder.gep(row, [lane]))) for row in (one, other)]
             note(builder.store(builder.and_(*values), builder.gep(out, [lane])))
 
-        _lane_loop(builder, _wide(builder, args[4]), body)
+        lane_loop(builder, wide(builder, args[4]), body)
         return context.get_dummy_value()
 
     return types.void(regs, d, a, b, lanes), codegen
@@ -270,9 +270,9 @@ def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         out = row_of(context, builder, signature.args[0], args[0], args[1], _I32)
-        _lane_loop(
+        lane_loop(
             builder,
-            _wide(builder, args[3]),
+            wide(builder, args[3]),
             lambda lane, note: note(builder.store(args[2], builder.gep(out, [lane]))),
         )
         return context.get_dummy_value()
@@ -282,7 +282,7 @@ def fill(typingctx, regs, d, value, lanes):  # type: ignore[no-untyped-def]
 
 def vector_at(builder: Any, row: Any, lane: Any, element: ir.Type = _I32) -> Any:
     """Pointer to the 16 elements of a row from `lane` on."""
-    pointer = builder.gep(row, [_wide(builder, lane)])
+    pointer = builder.gep(row, [wide(builder, lane)])
     return builder.bitcast(pointer, ir.VectorType(element, VECTOR_LANES).as_pointer())
 
 
@@ -314,7 +314,7 @@ def repeat(typingctx, row, period, lanes):  # type: ignore[no-untyped-def]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = data_of(context, builder, signature.args[0], args[0], _I32)
-        period, lanes = _wide(builder, args[1]), _wide(builder, args[2])
+        period, lanes = wide(builder, args[1]), wide(builder, args[2])
         zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, VECTOR_LANES)
         with cgutils.for_range_slice(builder, zero, period, step, _I64) as (first, _):
             value = builder.load(vector_at(builder, data, first), align=4)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from .near import has_near
 from .scalar import OPS
 
 OP, D, A, B, C, E, M, X = range(8)
@@ -92,11 +93,13 @@ SCALAR = 64  # scalar operations are numbered from here
 TILED = ("mad_f32", "fma_f32")  # those that tiles are made of
 FUSED, PRODUCT_FIRST, PRODUCT_LAST = range(3)  # E of a checked sum: rounded once; or twice, a * b + c or c + a * b
 
-_FAMILIES = ("float", "half", "integer", "conversion")
+_FAMILIES = ("float", "half", "integer", "conversion", "curve")
 
 
 def _family(name: str) -> str:
     row = OPS[name]
+    if has_near(name):
+        return "curve"
     kinds = {*row.args, row.result}
     if kinds == {"f32"} or (row.result == "bool" and kinds == {"f32", "bool"}):
         return "float"
