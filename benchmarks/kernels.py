@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -172,8 +171,8 @@ def _machine_seconds() -> Iterator[list[float]]:
     """The processor time of every call of the machine meanwhile."""
     ready, seconds = Machine.ready, []
 
-    def clocked(self: Machine, *arguments: Any) -> Callable[[], int]:
-        run = ready(self, *arguments)
+    def clocked(self: Machine, address: int) -> Callable[[], int]:
+        run = ready(self, address)
 
         def run_and_note() -> int:
             start = time.thread_time()

@@ -23,7 +23,8 @@ from .findings.finding import Finding
 from .instructions import Instructions, count_instructions
 from .launch import schedules
 from .launch.arena import take
-from .launch.launch import BUDGET, POLICIES, How, Launch
+from .launch.arrays import POLICIES
+from .launch.launch import BUDGET, How, Launch
 from .launch.pieces import Outcome
 from .launch.tracing import Trace, TraceRow
 from .launch.tracing import rows as trace_rows

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..bindings.bound import Key
-from ..launch.launch import POLICIES, Launch
+from ..launch.arrays import POLICIES
+from ..launch.launch import Launch
 from ..launch.pieces import Outcome
 from ..launch.schedules import Schedule, schedule
 from ..wgsl.diagnostics import Note

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,12 +36,8 @@ class Arena:
         return self.words.view(np.uint8)[start : start + len(bound.data)]
 
 
-def zeros(*shape: int) -> NDArray[np.uint32]:
-    """Words that begin a line of the cache: a vector across two lines costs twice as much."""
-    return _lined_up(np.zeros, prod(shape)).reshape(shape)
-
-
 def _lined_up(make: Callable[[int, Any], NDArray[np.uint32]], count: int) -> NDArray[np.uint32]:
+    """Words that begin a line of the cache: a vector across two lines costs twice as much."""
     room = make(count + _LINE // 4, np.uint32)
     first = -room.ctypes.data % _LINE // 4
     return room[first : first + count]

@@ -13,28 +13,27 @@ from numpy.typing import NDArray
 from ..bindings.bound import Bound, Key
 from ..bindings.textures import BoundTexture
 from ..machine import layout as at
-from ..machine.native import machine
-from ..machine.records import kept_words, make_probes, make_queue, queue_words
 from ..models import Device
 from ..program import handles
-from ..program.access import NOWHERE, UNITS_PER_ACCESS, Access
+from ..program.access import UNITS_PER_ACCESS, Access
 from ..program.passes import ALL, Passes
-from ..program.program import MemoryProbe, Program
+from ..program.program import Program
 from ..program.sites import Site
 from ..wgsl import types as t
 from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
-from .arena import Arena, make_arena, zeros
-from .pieces import Desk, Outcome, in_pieces, in_threads, total
-from .schedules import LOCKSTEP, MIRRORED, Schedule
+from .arena import Arena, make_arena
+from .arrays import Arrays, units_of
+from .desks import Desk, Given, Mould
+from .outfits import OUTFITS
+from .pieces import Outcome, in_pieces, in_threads, total
+from .schedules import LOCKSTEP, Schedule
 from .threads import processors
 from .tracing import Trace
 from .watching import Shadow, Watching
 
-POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
 BUDGET = 1 << 24  # turns of loops: seconds, where loops of kernels that end take thousands
-_NEVER = NOWHERE - 1  # the largest address of an access that needs no bound
-_EVENTS = 256  # kinds of events at different places that one piece of a run may note
+_GRID = ("grid_x", "grid_y", "grid_z")  # inputs
 
 
 @frozen
@@ -71,25 +70,23 @@ class Launch:
         arena: Arena | None = None,
     ) -> None:
         self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
-        self.program = self._with_widths(program)
+        self._outfit = OUTFITS.of(program, device, how.schedule, how.policy, self._texel_bytes)
+        self.program = replace(program, sites=self._outfit.sites) if self._texel_bytes else program
         self.grid = grid
         self.device = device
         self._bound = bound
         self.how = how
         arena = arena or make_arena(bound)
         self._places, self.storage = arena.places, arena.words
-        kinds, words = {probe.kind for probe in program.probes}, len(self.storage)
-        self._writers = np.zeros(words if "writers" in kinds else 1, np.int64)
-        self._touched = np.zeros(words if "touched" in kinds else 1, np.uint8)
-        self._lanes = prod(program.workgroup_size)
-        self._strand = self._strand_lanes()
-        lanes = program.together * self._strand
-        self._width = -(-lanes // at.VECTOR_LANES) * at.VECTOR_LANES
+        words = len(self.storage)
+        self._writers = np.zeros(words if "writers" in program.named else 1, np.int64)
+        self._touched = np.zeros(words if "touched" in program.named else 1, np.uint8)
+        self._lanes = self._outfit.strands.lanes
         self.count = prod(grid) if how.chosen is None else len(how.chosen)
         self._order = how.schedule.order(self.count)
         if how.chosen is not None:
             self._order = how.chosen[self._order] if self._order.size else how.chosen
-        self.watching = Watching(program, self._places, len(self.storage))
+        self.watching = Watching(program, self._outfit.watched, self._places, words)
 
     def output(self, bound: Bound) -> Any:
         start = self._places[bound.variable.name]
@@ -148,14 +145,13 @@ class Launch:
 
     def _outcomes(self, pieces: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
         threads = self._threads()
-        access = self._access_table()
         shadows = self.watching.shadows(threads)
-        ready = machine().ready
+        mould, given = self._mould(), self._given()
         idle: dict[int, list[Desk]] = {id(shadow): [] for shadow in shadows}
 
         def piece(first: int, last: int, shadow: Shadow) -> Outcome:
             desks = idle[id(shadow)]
-            desk = desks.pop() if desks else Desk(ready, self._arguments(access, shadow))
+            desk = desks.pop() if desks else Desk(mould, given, shadow)
             outcome = desk.run(first, last)
             desks.append(desk)
             return outcome
@@ -176,45 +172,11 @@ class Launch:
         counts = zip(accesses, outcome.bounds[:, at.OUTSIDE], strict=False)
         return self.how.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)
 
-    @property
-    def _exchanges(self) -> bool:
-        """Whether subgroups exchange values, so that their invocations stay side by side."""
-        return any(site.kind == "subgroup" for site in self.program.sites)
-
-    def _places_taken(self, size: int) -> NDArray[np.int64]:
-        """Which invocation of a strand each of its lanes is."""
-        lanes, group = np.arange(size), self.device.subgroup_size if self._exchanges else 1
-        if self.how.schedule != MIRRORED or size % group:
-            return lanes
-        return lanes.reshape(-1, group)[::-1].reshape(-1)
-
-    def _strand_lanes(self) -> int:
-        """Invocations that go in step from barrier to barrier."""
-        match self.how.schedule.alone:
-            case "workgroup":
-                return self._lanes
-            case "invocation" if not self._exchanges:
-                return 1
-            case _:
-                return min(self._lanes, self.device.subgroup_size)
-
     def _independent(self) -> bool:
-        """Whether workgroups cannot see each other: nothing in storage is both read and written, or atomic."""
-        storage = [a for a in self.program.accesses if a.space == "storage"]
-        written = {a.variable for a in storage if a.writes}
-        read = {a.variable for a in storage if not a.writes}
-        atomic = any(s.kind == "atomic" and s.space == "storage" for s in self.program.sites)
-        return not atomic and not (written & read)
+        """Whether workgroups cannot see each other."""
+        return self.program.independent
 
     # ---- textures: counted as their formats pack them ----
-
-    def _with_widths(self, program: Program) -> Program:
-        """The program, whose texture sites have the width of the texels that are bound."""
-        widths = self._texel_bytes
-        if not widths:
-            return program
-        sites = [replace(s, bytes_per_lane=widths[s.variable]) if s.variable in widths else s for s in program.sites]
-        return replace(program, sites=sites)
 
     def _in_texels(self, outcome: Outcome) -> Outcome:
         """The outcome, whose bytes of texture sites are those of the format."""
@@ -226,109 +188,46 @@ class Launch:
 
     # ---- arrays ----
 
-    def _arguments(self, access: NDArray[np.int64], shadow: Shadow) -> tuple[Any, ...]:
-        """What the machine takes, see `machine.core.run`, for no workgroups yet."""
-        program = self.program
-        shared = zeros(max(1, program.shared_bytes // 4 * program.together))
-        events = np.zeros((_EVENTS, at.EVENT_SIZE), np.int64)
-        strands = -(-self._lanes // self._strand)
-        configs = np.stack([self._config(strand) for strand in range(strands)])
-        registers = zeros(strands, program.rows, self._width)
-        for strand in range(strands):
-            self._fill(registers[strand], strand)
-        patterns = np.zeros((strands, program.rows, at.PATTERN_SIZE), np.int64)
-        places, turns = np.zeros((strands, at.PLACE_SIZE), np.int64), np.zeros(strands, np.int64)
-        watch = self.watching.watch(access, self._width)._replace(storage=shadow)
-        return (
-            *(program.code, configs, registers, shared, self.storage, access, events, patterns, places, turns),
-            *(self._order, self._probes(), watch),
-            make_queue(*(zeros(words(program.code, self._width)) for words in (queue_words, kept_words))),
-        )
+    def _mould(self) -> Mould:
+        """What desks are cast from; a trace takes one of its own."""
+        how, outfit = self.how, self._outfit
+        if how.trace is None and outfit.mould is not None:
+            return outfit.mould
+        notes = 0 if how.trace is None else how.trace.limit
+        arrays = Arrays(self.program, self.device, how.schedule, outfit.strands, self._texel_bytes, notes)
+        mould = Mould(arrays.arguments(outfit.accesses, outfit.watched))
+        if how.trace is None:
+            OUTFITS.keep(outfit, mould)
+        return mould
 
-    def _config(self, strand: int) -> NDArray[np.int64]:
-        config = np.zeros(at.CONFIG_SIZE, np.int64)
-        config[at.LANES] = min(self._strand, self._lanes - strand * self._strand)
-        config[at.SUBGROUP] = self.device.subgroup_size
-        config[at.TOGETHER] = self.program.together
-        config[at.SHARED_WORDS] = self.program.shared_bytes // 4
-        config[at.GRID_X : at.GRID_Z + 1] = self.grid
-        config[at.BUDGET] = self.how.budget
-        config[at.WGID_ROW] = self.program.inputs["group_x"]
-        config[at.WIDTH] = self._width
-        ignored = self.how.ignored
-        config[at.IGNORED] = -1 if ignored is None else self.program.sites.index(ignored)
-        config[at.STOP] = ignored is not None
-        config[at.SEED], config[at.STRANDS] = self.how.schedule.seed, -(-self._lanes // self._strand)
-        config[at.FIRST_LANE] = strand * self._strand
-        config[at.WATCHES], config[at.FILLING] = bool(self.program.watched), self.how.filling
-        return config
+    def _given(self) -> Given:
+        """What is this launch's own in the arrays of the machine."""
+        how, access = self.how, self._access_table()
+        ignored = -1 if how.ignored is None else self.program.sites.index(how.ignored)
+        config = (*self.grid, how.budget, ignored, how.ignored is not None, how.filling)
+        inputs = self.program.inputs
+        rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
+        tables = (access, self._outfit.watched.table(access), self._traced())
+        return Given(config, rows, *tables, (self.storage, self._order, self._writers, self._touched))
 
-    def _fill(self, registers: NDArray[np.uint32], strand: int) -> None:
-        """Put constants and inputs into the rows of a strand."""
-        for bits, row in self.program.constants.items():
-            registers[row] = bits
-        size = min(self._strand, self._lanes - strand * self._strand)
-        lane = strand * self._strand + self._places_taken(size)[np.arange(self._width) % size]
-        x, y, _ = self.program.workgroup_size
-        subgroup = self.device.subgroup_size
-        workgroup = np.arange(self._width) // size
-        values: dict[str, Callable[[], Any]] = {
-            "local_x": lambda: lane % x,
-            "local_y": lambda: lane // x % y,
-            "local_z": lambda: lane // (x * y),
-            "local_index": lambda: lane,
-            "grid_x": lambda: self.grid[0],
-            "grid_y": lambda: self.grid[1],
-            "grid_z": lambda: self.grid[2],
-            "subgroup_lane": lambda: lane % subgroup,
-            "subgroup_index": lambda: lane // subgroup,
-            "subgroup_size": lambda: subgroup,
-            "subgroup_count": lambda: -(-self._lanes // subgroup),
-            "shared_base_4": lambda: workgroup * (self.program.shared_bytes // 4),
-            "shared_base_2": lambda: workgroup * (self.program.shared_bytes // 2),
-            **dict.fromkeys(("group_x", "group_y", "group_z"), lambda: 0),  # the machine's affair
-        }
-        for name, row in self.program.inputs.items():
-            registers[row] = values[name]()
+    def _traced(self) -> NDArray[np.int64]:
+        """The workgroup that is traced (-1: none), and its lanes: all of them for memory that they share."""
+        traced = np.zeros(1 + self._lanes, np.int64)
+        traced[0] = -1
+        if self.how.trace is not None:
+            (x, y, z), (width, height, _) = self.how.trace.workgroup, self.grid
+            traced[0] = (z * height + y) * width + x
+            shared = any(point.variable.space == "workgroup" for point in self.program.points)
+            lanes = None if shared else self.how.trace.lanes
+            traced[1:] = [lanes is None or lane in lanes for lane in range(self._lanes)]
+        return traced
 
     def _access_table(self) -> NDArray[np.int64]:
-        table = np.zeros((max(1, len(self.program.accesses)), UNITS_PER_ACCESS, at.ACCESS_SIZE), np.int64)
-        sizes = {b.variable.name: len(b.data) for b in self._bound}
-        row = [0] * at.ACCESS_SIZE
-        for number, access in enumerate(self.program.accesses):
-            count = self._count(access, sizes)
-            row[at.BASE] = self._start(access) // access.unit + access.offset
-            row[at.LIMIT] = (count - 1) * access.stride if access.stride else _NEVER
-            row[at.UNIT], row[at.UNITS] = access.unit, access.units
-            row[at.SPACE] = at.SHARED if access.space == "workgroup" else at.GLOBAL
-            row[at.POLICY] = self._policy_of(access)
-            row[at.COUNT_OF] = count
-            row[at.STRIDE] = access.stride
-            table[number] = row
-        table[:, :, at.BASE] += np.arange(UNITS_PER_ACCESS)
-        return table.reshape(-1, at.ACCESS_SIZE)
+        return self._outfit.accesses.at(self._places, self._sizes)
 
-    def _policy_of(self, access: Access) -> int:
-        """Of an access past the end. A texel that is not there is never stored; its address, clamped, is that of the
-        border, and wraps around to that of the nearest texel that is."""
-        if not isinstance(access.variable.type, t.Texture):
-            return POLICIES[self.how.policy]
-        if access.writes:
-            return at.ZERO
-        return at.CLAMP if self.device.texel_outside == "zero" else at.WRAP
-
-    def _start(self, access: Access) -> int:
-        if access.space == "index":
-            return 0
-        name = access.variable.name
-        return self.program.shared_offsets[name] if access.space == "workgroup" else self._places[name]
-
-    def _count(self, access: Access, sizes: dict[str, int]) -> int:
-        if access.count is not None:
-            return access.count
-        assert access.tail is not None
-        offset, stride = access.tail
-        return (sizes[access.variable.name] - offset) // stride
+    @property
+    def _sizes(self) -> dict[str, int]:
+        return {b.variable.name: len(b.data) for b in self._bound}
 
     def limits(self) -> list[int]:
         """The highest address of each access that is in bounds."""
@@ -336,44 +235,8 @@ class Launch:
 
     def elements(self, access: Access) -> int:
         """How many elements the array has that an access indexes."""
-        return self._count(access, {b.variable.name: len(b.data) for b in self._bound})
-
-    def _probes(self) -> Any:
-        program = self.program
-        limit = 0 if self.how.trace is None else self.how.trace.limit
-        counts = (len(program.probes), self._width, len(program.runs), len(program.inspected))
-        probes = make_probes(*counts, self._writers, self._touched, self._watched(), limit, program.margins)
-        for slot, probe in enumerate(program.probes):
-            self._rule(probe, probes.rules[slot], probes.orders[slot])
-        return probes
-
-    def _watched(self) -> NDArray[np.int64]:
-        """The workgroup that is traced, and its lanes: all of them for memory that they share."""
-        watched = np.zeros(1 + self._lanes, np.int64)
-        watched[0] = -1
-        if self.how.trace is not None:
-            (x, y, z), (width, height, _) = self.how.trace.workgroup, self.grid
-            watched[0] = (z * height + y) * width + x
-            shared = any(point.variable.space == "workgroup" for point in self.program.points)
-            lanes = None if shared else self.how.trace.lanes
-            watched[1:] = [lanes is None or lane in lanes for lane in range(self._lanes)]
-        return watched
-
-    def _rule(self, probe: MemoryProbe, row: NDArray[np.int64], order: NDArray[np.int64]) -> None:
-        access = self.program.accesses[probe.access]
-        rule = self.device.bank_rule(access.bytes_per_lane, access.writes)
-        row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge
-        row[at.ORDERED] = len(rule.order)
-        row[at.TURNS_TAKEN] = self.program.sites[probe.site].takes_turns
-        order[: len(rule.order)] = rule.order
-        row[at.SECTOR] = self._units(self.device.sector_bytes, access)
-        row[at.LINE] = self.line(access)
+        return access.elements(self._sizes.get(access.variable.name, 0))
 
     def line(self, access: Access) -> int:
         """How many units of an access a line of memory holds."""
-        return self._units(self.device.line_bytes, access)
-
-    def _units(self, size: int, access: Access) -> int:
-        """Of textures as many texels as the format packs into `size` bytes, which take more room here."""
-        room = handles.TEXEL_BYTES // self._texel_bytes.get(access.variable.name, handles.TEXEL_BYTES)
-        return size * room // access.unit
+        return units_of(self.device.line_bytes, access, self._texel_bytes)

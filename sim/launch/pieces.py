@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise, starmap
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,36 +42,6 @@ _WORTH = 1 << 22  # instructions, by lanes: below, a piece takes as long to hand
 _TURNS = 16  # that a program with loops is taken to make of them
 _SHARE = 3  # a piece is this part of what is left for a thread
 _SMALLEST = 64  # of what a thread does in all, the part that the smallest piece is
-
-
-class Desk:
-    """What the machine works with, one piece of a run after the other. `ready`: see `native.Machine`; `arguments`:
-    those of `machine.core.run`, in which nothing is counted."""
-
-    def __init__(self, ready: Callable[..., Callable[[], int]], arguments: tuple[Any, ...]) -> None:
-        _, self._configs, _, _, _, _, events, _, self._places, _, _, probes, watch, _ = arguments
-        self._tables = (
-            *(probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins),
-            *(events, watch.races, watch.unwritten, probes.checks, probes.notes),
-        )
-        self._worked, self._working = probes.worked, probes.working
-        self._empty = [table.copy() for table in self._tables]
-        self._run = ready(*arguments)
-
-    def run(self, first: int, last: int) -> Outcome:
-        """Run workgroups `first` to `last` of a launch. Registers and known patterns stay from piece to piece, as they
-        do from batch to batch."""
-        self._configs[:, at.FIRST], self._configs[:, at.LAST] = first, last
-        self._worked[:], self._working[:], self._places[:] = 0, 0, 0
-        for table, empty in zip(self._tables, self._empty, strict=True):
-            table[:] = empty
-        finished = self._run()
-        return Outcome(
-            *(table.copy() for table in self._tables),
-            worked=int(self._worked[1]),
-            finished=finished,
-            jumps=int(self._places[:, at.MOST].max()),
-        )
 
 
 def in_threads(

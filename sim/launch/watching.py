@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import layout as at
 from ..machine.records import LANES, SLOTS, WRITER, Shadow, Watch, make_shadow, make_watch, no_watch
-from ..program.access import UNITS_PER_ACCESS
+from ..program.access import UNITS_PER_ACCESS, Access
 from ..program.emit import ORDERS
 from ..program.program import Program
 from ..wgsl.diagnostics import fail
@@ -19,69 +20,81 @@ _ENTRY, _ROOM = 40, 1 << 34  # bytes of a shadow's entry; of all shadows, most o
 _COUNTS = (at.R_TIMES, at.R_DIFFERENT)
 
 
-_nothing = cache(no_watch)  # which no run changes
+_nothing = cache(no_watch)  # from which no run takes more than the bytes
+
+
+class Watched:
+    """What a program watches, whatever it is given: see `Watching`, and `layout` for the rows of the table."""
+
+    def __init__(self, program: Program) -> None:
+        watched = [program.accesses[each.access] for each in program.watched]
+        if len(watched) > SLOTS or (watched and prod(program.workgroup_size) > LANES):
+            raise fail("unsupported", "this program is too large to be watched for races", None)
+        self.grains = {kind: _grain(program.accesses, kind == "workgroup") for kind in ORDERS}
+        self.storage = any(access.space != "workgroup" for access in watched)
+        self.stored = {access.variable.name for access in watched if access.writes and access.space != "workgroup"}
+        self.variables = {name: number for number, name in enumerate(sorted({a.variable.name for a in watched}))}
+        self.own = program.together * program.shared_bytes // self.grains["workgroup"]
+        self.together = program.together
+        self._entries = np.array([each.access * UNITS_PER_ACCESS for each in program.watched], np.int64)
+        self._table = np.zeros((len(watched), at.WATCHED_SIZE), np.int64)
+        loaded = {access.variable for access in program.accesses if not access.writes}
+        for row, access in zip(self._table, watched, strict=True):
+            grain = self.grains[access.memory]
+            row[at.W_FACTOR] = factor = access.unit // grain
+            row[at.W_GRAINS], row[at.W_GRAIN] = access.units * factor, grain
+            row[at.W_PITCH] = program.shared_bytes // grain if access.space == "workgroup" else 0
+            row[at.W_VARIABLE] = self.variables[access.variable.name]
+            row[at.W_MEMORY] = ORDERS[access.memory]
+            row[at.W_READ] = access.variable in loaded
+            row[at.W_UNWRITTEN] = access.space == "workgroup" and "uninit" in program.named
+
+    def table(self, access: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The machine's table of what is watched. `access`: its table of accesses."""
+        if not len(self._table):
+            return _nothing().table
+        table = self._table.copy()
+        table[:, at.W_BASE] = access[self._entries, at.BASE] * table[:, at.W_FACTOR]
+        table[:, at.W_LIMIT] = access[self._entries, at.LIMIT]
+        return table
+
+    def watch(self, access: NDArray[np.int64], lanes: int) -> Watch:
+        """The machine's record, with a shadow of storage of one word. `lanes` of a register row."""
+        if not len(self._table):
+            return _nothing()
+        variables, own = len(self.variables), make_shadow(self.own)
+        return make_watch(self.table(access), variables, self.together, lanes, own, make_shadow(1))
+
+
+def _grain(accesses: list[Access], own: bool) -> int:
+    """Bytes that a shadow's entry stands for: of workgroup memory, or of everything else."""
+    return min((a.unit for a in accesses if (a.space == "workgroup") == own), default=4)
 
 
 class Watching:
-    """What a program's watching probes need. `places`: byte offset of each binding in storage of `words` words."""
+    """What the watching probes of a launch see. `places`: byte offset of each binding in storage of `words` words."""
 
-    def __init__(self, program: Program, places: dict[str, int], words: int) -> None:
-        self._program = program
-        self._starts, self._places = {**program.shared_offsets, **places}, places
-        self._words = words
-        self._unwritten = "uninit" in program.named
-        used = {program.accesses[w.access].variable.name for w in program.watched}
-        self._variables = {name: number for number, name in enumerate(sorted(used))}
-        self.grains = {kind: self._grain(kind == "workgroup") for kind in ORDERS}
-
-    def _grain(self, own: bool) -> int:
-        """Bytes that a shadow's entry stands for: of workgroup memory, or of everything else."""
-        accesses = [a for a in self._program.accesses if (a.space == "workgroup") == own]
-        return min((a.unit for a in accesses), default=4)
+    def __init__(self, program: Program, watched: Watched, places: dict[str, int], words: int) -> None:
+        self._program, self._watched, self._places, self._words = program, watched, places, words
+        self.grains = watched.grains
 
     @property
     def threads(self) -> int:
         """How many threads may have a shadow of storage each."""
-        return (
-            max(1, _ROOM // (self._words * 4 // self.grains["storage"] * _ENTRY)) if self.watches_storage else 1 << 10
-        )
+        return max(1, _ROOM // (self._grains * _ENTRY)) if self.watches_storage else 1 << 10
 
     @property
     def watches_storage(self) -> bool:
         """Whether there is a shadow of storage at all."""
-        return any(self._program.accesses[w.access].space != "workgroup" for w in self._program.watched)
+        return self._watched.storage
+
+    @property
+    def _grains(self) -> int:
+        return self._words * 4 // self.grains["storage"]
 
     def shadows(self, threads: int) -> list[Shadow]:
         """Storage's shadow for each thread; one where storage is not watched."""
-        grains = self._words * 4 // self.grains["storage"]
-        return [make_shadow(grains) for _ in range(threads)] if self.watches_storage else [make_shadow(1)]
-
-    def watch(self, access: NDArray[np.int64], lanes: int) -> Watch:
-        """The machine's record, with no shadow of storage yet. `access`: its table of accesses; `lanes` of a register
-        row."""
-        program = self._program
-        if not program.watched:
-            return _nothing()
-        if len(program.watched) > SLOTS or int(np.prod(program.workgroup_size)) > LANES:
-            raise fail("unsupported", "this program is too large to be watched for races", None)
-        table = np.zeros((len(program.watched), at.WATCHED_SIZE), np.int64)
-        for slot, row in enumerate(table):
-            self._row(slot, row, access)
-        own = make_shadow(program.together * program.shared_bytes // self.grains["workgroup"])
-        return make_watch(table, len(self._variables), program.together, lanes, own, make_shadow(1))
-
-    def _row(self, slot: int, row: NDArray[np.int64], access: NDArray[np.int64]) -> None:
-        number = self._program.watched[slot].access
-        what, entry = self._program.accesses[number], access[number * UNITS_PER_ACCESS]
-        grain = self.grains[what.memory]
-        row[at.W_FACTOR] = what.unit // grain
-        row[at.W_BASE], row[at.W_LIMIT] = entry[at.BASE] * row[at.W_FACTOR], entry[at.LIMIT]
-        row[at.W_GRAINS], row[at.W_GRAIN] = what.units * row[at.W_FACTOR], grain
-        row[at.W_PITCH] = self._program.shared_bytes // grain if what.space == "workgroup" else 0
-        row[at.W_VARIABLE] = self._variables[what.variable.name]
-        row[at.W_MEMORY] = ORDERS[what.memory]
-        row[at.W_READ] = any(a.variable is what.variable and not a.writes for a in self._program.accesses)
-        row[at.W_UNWRITTEN] = what.space == "workgroup" and self._unwritten
+        return [make_shadow(self._grains) for _ in range(threads)] if self.watches_storage else [make_shadow(1)]
 
     def overlap(self, shadows: list[Shadow]) -> bool:
         """Whether two threads have stored to one word: neither has seen the other's stores."""
@@ -96,10 +109,8 @@ class Watching:
 
     def _stored(self) -> list[slice]:
         """Where in its shadow the bindings lie that are stored to."""
-        accesses = [self._program.accesses[each.access] for each in self._program.watched]
-        names = {a.variable.name for a in accesses if a.writes and a.space != "workgroup"}
         grain, ends = self.grains["storage"], [*self._places.values(), self._words * 4]
-        first = [self._places[name] for name in names]
+        first = [self._places[name] for name in self._watched.stored]
         return [slice(start // grain, min(end for end in ends if end > start) // grain) for start in first]
 
     def byte(self, slot: int, place: int) -> int:
@@ -107,7 +118,8 @@ class Watching:
         access = self._program.accesses[self._program.watched[slot].access]
         grain = self.grains[access.memory]
         size = self._program.shared_bytes if access.space == "workgroup" else 0
-        return (place * grain % size if size else place * grain) - self._starts[access.variable.name]
+        starts = self._program.shared_offsets if size else self._places
+        return (place * grain % size if size else place * grain) - starts[access.variable.name]
 
 
 def race_rows(races: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from ctypes import CFUNCTYPE, POINTER, addressof, byref, c_int32, c_int64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, byref, c_int32, c_int64, c_void_p
 from functools import cache
 from importlib.util import find_spec
 from itertools import takewhile
@@ -28,6 +28,7 @@ import numpy as np
 from . import image
 
 _HERE = Path(__file__).parent
+ADDRESS = 4  # place of the address in the `header` of an array
 INDEX, IMAGE = "index.json", "image"
 _LOADING = Lock()
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")  # by which Numba makes other code
@@ -104,38 +105,41 @@ class Machine:
         self._arguments = [(np.dtype(name), dimensions) for name, dimensions in arguments]
         self._run = CFUNCTYPE(c_int32, POINTER(c_int64), POINTER(c_void_p), c_int64)(address)
 
-    def ready(self, *arguments: Any) -> Callable[[], int]:
-        """`core.run` on arrays and records of arrays, contiguous and of the types that it was compiled for. It may be
-        called again and again, and while other threads call theirs."""
-        arrays = list(_arrays(arguments))
-        fields = self._fields(arrays)
-        record = (c_int64 * len(fields))(*fields)
+    def record(self, *arguments: Any) -> list[int]:
+        """Arrays and records of arrays as `core.run` takes them: contiguous, of the types that it was compiled for."""
+        arrays = list(flat(arguments))
+        if [(a.dtype, a.ndim) for a in arrays] != self._arguments:
+            raise TypeError("the machine is given other arrays than it was compiled for")
+        return [number for array in arrays for number in header(array)]
+
+    def ready(self, address: int) -> Callable[[], int]:
+        """`core.run` on the record at this address, which may be called again and again, and while other threads call
+        theirs. It is the caller who keeps record and arrays alive."""
 
         def run() -> int:
-            assert arrays  # they live as long as this
             result, error = c_int64(), c_void_p()
-            status = self._run(byref(result), byref(error), addressof(record))
+            status = self._run(byref(result), byref(error), address)
             if status != 0:
                 raise RuntimeError(f"the machine stopped with status {status}")
             return result.value
 
         return run
 
-    def _fields(self, arrays: list[Any]) -> list[int]:
-        """Arrays as Numba has them in memory: owner and parent, elements, bytes of one, address, lengths, strides."""
-        fields: list[int] = []
-        if [(a.dtype, a.ndim) for a in arrays] != self._arguments or not all(a.flags.c_contiguous for a in arrays):
-            raise TypeError("the machine is given other arrays than it was compiled for")
-        for each in arrays:
-            address, _ = each.__array_interface__["data"]  # `ctypes` takes four times as long
-            fields += (0, 0, each.size, each.itemsize, address, *each.shape, *each.strides)
-        return fields
+
+def header(array: Any) -> tuple[int, ...]:
+    """A contiguous array as Numba has it in memory: owner and parent, elements, bytes of one, address (at `ADDRESS`),
+    lengths, strides. Raises TypeError where it is not contiguous."""
+    if not array.flags.c_contiguous:
+        raise TypeError("the machine is given an array that is not contiguous")
+    address, _ = array.__array_interface__["data"]  # `ctypes` takes four times as long
+    return (0, 0, array.size, array.itemsize, address, *array.shape, *array.strides)
 
 
-def _arrays(values: tuple[Any, ...]) -> Iterator[Any]:
+def flat(values: tuple[Any, ...]) -> Iterator[Any]:
+    """The arrays of nested records, in order."""
     for value in values:
         if isinstance(value, tuple):
-            yield from _arrays(value)
+            yield from flat(value)
         else:
             yield value
 

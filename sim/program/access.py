@@ -43,3 +43,11 @@ class Access:
     @property
     def bytes_per_lane(self) -> int:
         return self.unit * self.units
+
+    def elements(self, size: int) -> int:
+        """How many elements the array has that is indexed, in a variable of so many bytes."""
+        if self.count is not None:
+            return self.count
+        assert self.tail is not None
+        offset, stride = self.tail
+        return (size - offset) // stride

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +34,7 @@ class Inspected:
     site: int
 
 
-@frozen
+@frozen(eq=False)
 class Program:
     """`code` is int32[n, 8] (see `machine.opcodes`); `rows` registers of which the first are filled before the run:
     `inputs` by name, `constants` with their bits in every lane. `runs[i]` are the sites that count number i counts, and
@@ -60,3 +62,17 @@ class Program:
     points: list[Point]  # what is traced
     margins: int  # comparisons that are watched
     arrivals: list[int]  # sites of atomic operations at which the order of invocations may show
+
+    @cached_property
+    def exchanges(self) -> bool:
+        """Whether subgroups exchange values, so that their invocations stay side by side."""
+        return any(site.kind == "subgroup" for site in self.sites)
+
+    @cached_property
+    def independent(self) -> bool:
+        """Whether workgroups cannot see each other: nothing in storage is both read and written, or atomic."""
+        storage = [a for a in self.accesses if a.space == "storage"]
+        written = {a.variable for a in storage if a.writes}
+        read = {a.variable for a in storage if not a.writes}
+        atomic = any(s.kind == "atomic" and s.space == "storage" for s in self.sites)
+        return not atomic and not (written & read)

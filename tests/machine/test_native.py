@@ -155,7 +155,7 @@ def test_a_part_that_a_process_cannot_load_alone_is_noticed(copy):
 
 def test_arrays_of_other_types_are_refused():
     with pytest.raises(TypeError, match="other arrays"):
-        native.machine().ready(np.zeros(3, np.float32))
+        native.machine().record(np.zeros(3, np.float32))
 
 
 def test_of_several_threads_one_loads(monkeypatch):
@@ -208,7 +208,7 @@ def test_the_image_does_what_the_object_files_do(monkeypatch):
     given = {"x": x, "y": np.zeros(256, np.float32), "sum": np.zeros(1, np.uint32)}
     folder, module, seen = native.cache_folder(), sim.check(EVERYTHING), []
     for machine in (native.from_image(folder), native.from_objects(folder, native._index(folder))):
-        monkeypatch.setattr("sim.launch.launch.machine", lambda machine=machine: machine)
+        monkeypatch.setattr("sim.launch.desks.machine", lambda machine=machine: machine)
         done = sim.simulate(module, grid=4, bindings=given, probes="all")
         bits = [{n: array.tobytes() for n, array in arrays.items()} for arrays in (done.outputs, done.bounds)]
         sites = [(site.site, [getattr(site, name) for name in COUNTERS]) for site in done.sites]
