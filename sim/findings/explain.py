@@ -12,6 +12,7 @@ from ..launch.pieces import Outcome
 from ..machine import layout as at
 from ..program.access import Access
 from ..program.sites import Site
+from ..wgsl.diagnostics import Note
 from .checked import find_checked
 from .finding import Finding
 from .races import find_races, find_unwritten
@@ -20,6 +21,14 @@ _NO_TEXEL = {
     "load": "WebGPU gives zeros, or some texel of the texture",
     "store": "WebGPU does not store it",
 }
+
+
+_WAITING = "its end hangs on other invocations, and WGSL does not promise that these go on while it spins; "
+_NO_WAIT = (
+    "invocations of a subgroup run in step, and those of another workgroup may not have begun: do without a lock, by "
+    "atomicAdd and the like, or let one invocation of each workgroup do the work after a barrier; "
+)
+_MORE_TURNS = "`budget` gives it more turns, in a manifest's [kernel] too"
 
 
 def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
@@ -106,19 +115,28 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
                 hint="every invocation of a workgroup must reach each barrier",
             )
         elif kind == at.BUDGET_SPENT:
-            findings[kind, place] = Finding(
-                "endless-loop",
-                "error",
-                f"this loop was still running when its workgroup had gone round loops {launch.how.budget:,} times; "
-                "the run was stopped",
-                program.loops[place],
-                int(row[at.TIMES]),
-                workgroup,
-                (),
-                int(row[at.EPOCH]),
-                hint="where it is to end later, `budget` gives it more turns, in a manifest's [kernel] too",
-            )
+            findings[kind, place] = _endless(launch, place, workgroup, row)
     return list(findings.values())
+
+
+def _endless(launch: Launch, place: int, workgroup: tuple[int, int, int], row: NDArray[np.int64]) -> Finding:
+    span, awaited = launch.program.loops[place]
+    sites = [launch.program.sites[site] for site in awaited]
+    named = dict.fromkeys((site.name, site.variable, site.span) for site in sites)
+    notes = [Note(f"what this {name} of {of} gives decides whether it ends", where) for name, of, where in named]
+    return Finding(
+        "endless-loop",
+        "error",
+        f"this loop was still running when its workgroup had gone round loops {launch.how.budget:,} times; "
+        f"{_WAITING if sites else ''}the run was stopped",
+        span,
+        int(row[at.TIMES]),
+        workgroup,
+        (),
+        int(row[at.EPOCH]),
+        tuple(notes),
+        hint=f"{_NO_WAIT if sites else ''}where it is to end later, {_MORE_TURNS}",
+    )
 
 
 def _absent(row: NDArray[np.int64]) -> tuple[int, ...]:

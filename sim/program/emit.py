@@ -28,6 +28,7 @@ from .program import Inspected, MemoryProbe
 from .sites import Site
 from .uniform import Uniformity
 from .uses import FREE, Uses, base, split
+from .waiting import deciding
 
 _GROUP_ROWS = ("group_x", "group_y", "group_z")
 
@@ -71,7 +72,7 @@ class Emitter:
     memory_probes: list[MemoryProbe] = field(default_factory=list)
     watched: list[MemoryProbe] = field(default_factory=list)
     inspected: list[Inspected] = field(default_factory=list)
-    loops: list[Span] = field(default_factory=list)
+    loops: list[tuple[Span, tuple[int, ...]]] = field(default_factory=list)
     margins: int = 0
 
     def __post_init__(self) -> None:
@@ -85,6 +86,7 @@ class Emitter:
         self._defs: dict[Value, int] = {}
         self._learnt: set[Value] = set()
         self._written = {access.variable for access in self.accesses if access.writes}
+        self._atomics = any(site.kind == "atomic" for site in self.sites)
         self._straight = 0  # where the present straight run of instructions began
         self._bodies: set[int] = set()
         self._merged: dict[int, int] = {}
@@ -587,7 +589,7 @@ class Emitter:
             self._stay_unless(loop.break_if, around)
         self._jump(Ins(op.JUMP, e=len(self.loops)), top)
         self.code.loops.append((start, self.code.here - 1))
-        self.loops.append(self.spans[id(loop)])
+        self.loops.append((self.spans[id(loop)], deciding(loop) if self._atomics else ()))
         self._place(around.exit, level)
         self._around.pop()
         self._mask = outer

@@ -51,7 +51,7 @@ class Program:
     probes: list[MemoryProbe]
     watched: list[MemoryProbe]
     inspected: list[Inspected]
-    loops: list[Span]
+    loops: list[tuple[Span, tuple[int, ...]]]  # and the sites of the atomic operations that decide whether it ends
     places: list[int]  # site of each instruction, -1 for none
     named: frozenset[str]  # the probes that were asked for
     together: int

@@ -1,0 +1,68 @@
+"""Loops that do not end: whether that hangs on other invocations, who may wait for ever, or on nobody."""
+
+import numpy as np
+import pytest
+
+import sim
+
+SHADER = """\
+enable subgroups; diagnostic(off, subgroup_uniformity);
+@group(0) @binding(0) var<storage, read_write> lock: atomic<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32, 32>;
+fn try_lock() -> bool { return atomicCompareExchangeWeak(&lock, 0u, 1u).exchanged; }
+fn acquire() { loop { let r = atomicExchange(&lock, 1u); if r == 0u { return; } } }
+@compute @workgroup_size(32)
+fn main(@builtin(local_invocation_index) i: u32) {
+    BODY
+}
+"""
+LOCKED = " y[0] += 1.0; atomicStore(&lock, 0u);"
+
+
+def endless(body):
+    bindings = {"lock": np.zeros(1, np.uint32), "y": np.zeros(32, np.float32)}
+    run = sim.simulate(SHADER.replace("BODY", body), grid=1, bindings=bindings, budget=5000)
+    return [finding for finding in run.findings if finding.code == "endless-loop"]
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "name"),
+    [
+        ("loop { if atomicCompareExchangeWeak(&lock, 0u, 1u).exchanged { break; } }", 8, "atomicCompareExchangeWeak"),
+        ("while !try_lock() {}", 4, "atomicCompareExchangeWeak"),
+        ("acquire();", 5, "atomicExchange"),
+        ("var done = false; while !done { if atomicExchange(&lock, 1u) == 0u { done = true; } }", 8, "atomicExchange"),
+        ("loop { if i == 0u { break; } continuing { break if atomicLoad(&lock) == 1u; } }", 8, "atomicLoad"),
+        ("var seen = array<u32, 2>(); while seen[i & 1u] == 0u { seen[i & 1u] = atomicLoad(&lock); }", 8, "atomicLoad"),
+        ("while subgroupAny(atomicLoad(&lock) == 0u) {}", 8, "atomicLoad"),
+    ],
+)
+def test_who_spins_waits_for_others(body, line, name):
+    (finding,) = endless(body + LOCKED)
+    assert "its end hangs on other invocations, and WGSL does not promise that these go on" in finding.message
+    (note,) = finding.notes
+    assert (note.message, note.span.line) == (f"what this {name} of lock gives decides whether it ends", line)
+    assert finding.hint.startswith("invocations of a subgroup run in step")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (var k = 0u; k < 9u; ) { atomicAdd(&lock, 1u); }",
+        "for (var k = 0u; k < 9u; ) { y[i] = f32(atomicLoad(&lock)); }",
+        "let taken = atomicLoad(&lock); while taken == 0u {}",
+        "while y[i] < 1.0 { if atomicLoad(&lock) == 1u { y[i] = -1.0; } }",
+        "loop { loop { if atomicAdd(&lock, 1u) < 0xffffffffu { break; } } if y[i] < 0.0 { break; } }",
+    ],
+)
+def test_who_turns_for_ever_without_them_does_not(body):
+    (finding,) = endless(body)
+    assert finding.message.endswith("had gone round loops 5,000 times; the run was stopped")
+    assert (finding.notes, finding.hint.startswith("where it is to end later")) == ((), True)
+
+
+def test_who_only_tries_again_ends():
+    retry = (
+        "loop { let old = atomicLoad(&lock); if atomicCompareExchangeWeak(&lock, old, old + 1u).exchanged { break; } }"
+    )
+    assert endless(retry) == []
