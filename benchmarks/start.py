@@ -3,14 +3,17 @@
 From the start of a process to the end of an import, of the first `simulate`, of an audit at 256 x 256 x 256 after an
 edit of the shader: a comment and a constant are changed before each, so that nobody knows the text. The machine is
 compiled, and Python's bytecode written, in a first round that is not counted. Rounds are interleaved. Seconds of
-processor time (all threads) and of the clock: where others use the machine, the two are apart.
+processor time (all threads) and of the clock: where others use the machine, the two are apart. An audit that is
+`watched` takes from the edit to the end of what `--watch` makes of it; of that the clock alone is known.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -41,7 +44,10 @@ COMMANDS = {
     "first simulate": ("-c", FIRST),
     "audit, without wgpu": (*AUDIT, *SIZES, "--no-gpu"),
 }
+WATCH = "--watch"
+COMMANDS["watched, without wgpu"] = (*COMMANDS["audit, without wgpu"], WATCH)
 ON_GPU = {"import wgpu": ("-c", "import wgpu.backends.wgpu_native"), "audit, with wgpu": (*AUDIT, *SIZES)}
+ON_GPU["watched, with wgpu"] = (*ON_GPU["audit, with wgpu"], WATCH)
 
 
 @click.group(cls=Guarded, invoke_without_command=True)
@@ -58,7 +64,7 @@ def main(rounds: int) -> None:
             for name, arguments in commands.items():
                 click.echo(f"round {number} of {rounds}: {name}", err=True)
                 _edit(number)
-                seconds = _seconds(arguments, environment)
+                seconds = (_watched if WATCH in arguments else _seconds)(arguments, environment)
                 if number:
                     taken[name].append(seconds)
         shutil.rmtree(SHADERS)
@@ -67,7 +73,7 @@ def main(rounds: int) -> None:
     for name, pairs in taken.items():
         processor, clock = zip(*pairs, strict=True)
         figures = (min(processor), statistics.median(processor), min(clock), statistics.median(clock))
-        click.echo(f"{name:24}" + "".join(f"{figure:10.3f}" for figure in figures))
+        click.echo(f"{name:24}" + "".join(f"{"-" if math.isnan(figure) else f"{figure:.3f}":>10}" for figure in figures))
 
 
 def _edit(number: int) -> None:
@@ -86,6 +92,27 @@ def _seconds(arguments: Sequence[str], environment: dict[str, str]) -> tuple[flo
     after, end = os.times(), time.perf_counter()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     return used, end - start
+
+
+def _watched(arguments: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
+    """The same of an audit that watches, from one more edit on."""
+    command = [sys.executable, *arguments]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as process:
+        _wait(process)
+        _edit(int(1e9 * time.perf_counter()))
+        start = time.perf_counter()
+        _wait(process)
+        end = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+    return math.nan, end - start
+
+
+def _wait(process: subprocess.Popen[str]) -> None:
+    """Until an audit has ended, and it watches."""
+    assert process.stderr is not None
+    if not any(line.startswith("watching ") for line in process.stderr):
+        raise SystemExit("an audit that was to watch has ended")
 
 
 if __name__ == "__main__":

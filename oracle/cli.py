@@ -299,12 +299,14 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     type=click.IntRange(1),
     help="Processes that share the cases; left out, one for each processor, of up to eight, once that takes seconds.",
 )
+@click.option("--watch", is_flag=True, help="Again whenever a manifest, its shaders or its references are saved.")
 @JSON
 def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, sweep: bool, listing: str,
           update_golden: bool, form: str, sarif: Path | None, html: Path | None, jobs: int | None,
-          sample: int | None, check_classes: bool, as_json: bool, **given: Any) -> None:  # fmt: skip
+          sample: int | None, check_classes: bool, watch: bool, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
     from . import audit as room
+    from . import watching
     from .dealing import Audits, in_turn
     from .goldens import files as golden_files
     from .reports.audited import Reports, Wanted
@@ -314,6 +316,8 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
     if update_golden:
         golden_files.may_write("--update-golden")
     request = _request(**given, quick=not sweep)
+    if watch:
+        watching.rounds(paths, request, gpu)
     golden, chosen = request.as_in_manifest, _which(sample, check_classes)
     options = room.Options(
         first, gpu, adapter, also=tuple(also), workgroups=chosen, golden=golden, update=update_golden

@@ -1,0 +1,140 @@
+"""`audit --watch`, as somebody at an editor has it: a process that goes on, and what it says after each change."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.scaling import manifest
+
+ROOT = Path(__file__).parents[2]
+MANIFEST = manifest(kernel='reference = "references.py:scale"', n=64, lanes=64)
+SHADER = """\
+#include "factor.wgsl"
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x] = FACTOR * x[id.x]; }
+"""
+FACTOR = "const FACTOR = {}.0;\n"
+REFERENCE = "def scale(arrays, dims):\n    return {{'y': {} * arrays['x']}}\n"
+DEADLINE = 120  # seconds
+
+
+class Watch:
+    """A process that watches. `said`: the lines since the last change."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        self.said = []
+        self._waits = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        for line in self.process.stdout:
+            self.said.append(line)
+            if line.startswith("watching "):
+                self._waits.set()
+
+    def after(self, change):
+        """Everything it says after a change until it waits for the next."""
+        self._waits.clear()
+        self.said.clear()
+        change()
+        return self.now()
+
+    def now(self):
+        assert self._waits.wait(DEADLINE), "".join(self.said)
+        return "".join(self.said)
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(DEADLINE)
+
+
+@contextmanager
+def watching(folder, *options, start=("-m", "oracle")):
+    command = [sys.executable, *start, "audit", str(folder), "--watch", "--no-gpu", "--listing", "none", *options]
+    watch = Watch(command)
+    try:
+        yield watch
+    finally:
+        watch.process.kill()
+        watch.process.wait()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "scale.toml").write_text(MANIFEST)
+    (tmp_path / "scale.wgsl").write_text(SHADER)
+    (tmp_path / "factor.wgsl").write_text(FACTOR.format(2))
+    (tmp_path / "references.py").write_text(REFERENCE.format(2))
+    return tmp_path
+
+
+def clean(said):
+    return "audit: 1 of 1 cases clean" in said
+
+
+def test_what_is_saved_is_audited_again(folder):
+    """An included file, the reference and the manifest. The last audit's exit code is that of all."""
+    with watching(folder) as watch:
+        assert clean(watch.now())
+        said = watch.after(lambda: (folder / "factor.wgsl").write_text(FACTOR.format(3)))
+        assert not clean(said)
+        assert "factor.wgsl changed" in said
+        assert clean(watch.after(lambda: (folder / "references.py").write_text(REFERENCE.format(3))))
+        assert not clean(watch.after(lambda: (folder / "scale.toml").write_text(MANIFEST.replace("normal", "lots"))))
+        assert watch.interrupt() == 2
+
+
+def test_what_is_broken_may_be_mended(folder):
+    with watching(folder) as watch:
+        assert clean(watch.now())
+        assert "scale.wgsl:5:1: error" in watch.after(lambda: (folder / "scale.wgsl").write_text(SHADER + "}\n"))
+        assert clean(watch.after(lambda: (folder / "scale.wgsl").write_text(SHADER)))
+        assert "error" in watch.after(lambda: (folder / "scale.toml").write_text("[kernel"))
+        assert clean(watch.after(lambda: (folder / "scale.toml").write_text(MANIFEST)))
+        assert watch.interrupt() == 0
+
+
+def test_a_file_that_was_missing_is_seen(folder):
+    (folder / "factor.wgsl").unlink()
+    with watching(folder) as watch:
+        assert "factor.wgsl" in watch.now()
+        assert clean(watch.after(lambda: (folder / "factor.wgsl").write_text(FACTOR.format(2))))
+        assert not clean(watch.after((folder / "factor.wgsl").unlink))
+
+
+def test_what_is_saved_during_an_audit_is_not_missed(folder):
+    with watching(folder) as watch:
+        assert clean(watch.now())
+        watch.after(lambda: (folder / "scale.wgsl").write_text(SHADER + "\n"))
+        (folder / "scale.wgsl").write_text(SHADER + "\n\n")
+        time.sleep(0.15)  # the next audit has begun, or is about to
+        (folder / "factor.wgsl").write_text(FACTOR.format(5))
+        end = time.monotonic() + DEADLINE
+        while "0 of 1" not in "".join(watch.said) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert "0 of 1" in "".join(watch.said)
+
+
+def test_where_no_process_can_be_forked_others_are_started(folder):
+    start = ("-c", "import os; del os.fork; from oracle.__main__ import main; main()")
+    with watching(folder, start=start) as watch:
+        assert clean(watch.now())
+        assert not clean(watch.after(lambda: (folder / "factor.wgsl").write_text(FACTOR.format(3))))
+        assert watch.interrupt() == 1
+
+
+def test_paths_that_are_not_there_end_it(folder):
+    with watching(folder / "nothing") as watch:
+        assert watch.process.wait(DEADLINE) == 2
