@@ -73,7 +73,8 @@ def main(rounds: int) -> None:
     for name, pairs in taken.items():
         processor, clock = zip(*pairs, strict=True)
         figures = (min(processor), statistics.median(processor), min(clock), statistics.median(clock))
-        click.echo(f"{name:24}" + "".join(f"{"-" if math.isnan(figure) else f"{figure:.3f}":>10}" for figure in figures))
+        cells = ("-" if math.isnan(figure) else f"{figure:.3f}" for figure in figures)
+        click.echo(f"{name:24}" + "".join(f"{cell:>10}" for cell in cells))
 
 
 def _edit(number: int) -> None:
