@@ -134,9 +134,8 @@ class Launch:
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
-        work = len(self.program.code) * self._lanes
-        program, dealt = self.program, self.watching.watches_storage  # each thread's pieces are noted in its own shadow
-        pieces = in_pieces(self.count, self._threads(), program.together, work, bool(program.loops), dealt)
+        program, work = self.program, len(self.program.code) * self._lanes
+        pieces = in_pieces(self.count, self._threads(), program.together, work, bool(program.loops))
         return total(self._outcomes(pieces, progress))
 
     def run_each(self) -> list[Outcome]:
@@ -145,19 +144,21 @@ class Launch:
 
     def _outcomes(self, pieces: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
         threads = self._threads()
-        shadows = self.watching.shadows(threads)
         mould, given = self._mould(), self._given()
-        idle: dict[int, list[Desk]] = {id(shadow): [] for shadow in shadows}
+        numbers = list(range(threads if self.watching.watches_storage else 1))
+        shadows: dict[int, Shadow] = {}
+        idle: dict[int, list[Desk]] = {number: [] for number in numbers}
 
-        def piece(first: int, last: int, shadow: Shadow) -> Outcome:
-            desks = idle[id(shadow)]
-            desk = desks.pop() if desks else Desk(mould, given, shadow)
+        def piece(first: int, last: int, number: int) -> Outcome:
+            desks = idle[number]
+            desk = desks.pop() if desks else Desk(mould, given, shadows.setdefault(number, self.watching.shadow()))
             outcome = desk.run(first, last)
             desks.append(desk)
             return outcome
 
-        outcomes = in_threads(piece, pieces, threads, shadows, progress)
-        self.met = threads > 1 and (self.watching.overlap(shadows) or any(map(self._stores_outside, outcomes)))
+        outcomes = in_threads(piece, pieces, threads, numbers, progress)
+        seen = list(shadows.values())
+        self.met = threads > 1 and (self.watching.overlap(seen) or any(map(self._stores_outside, outcomes)))
         return [self._in_texels(outcome) for outcome in outcomes]
 
     def _threads(self) -> int:

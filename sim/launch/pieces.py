@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise, starmap
+from itertools import pairwise
+from queue import SimpleQueue
+from time import sleep
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import layout as at
-from ..machine.records import Shadow
 from ..wgsl.records import entity
 from .threads import pool
 from .watching import merged_races
@@ -39,19 +39,21 @@ class Outcome:
 
 
 _WORTH = 1 << 22  # instructions, by lanes: below, a piece takes as long to hand out as to work on
+_PATIENCE = 2e-4  # seconds that other threads leave a run to the one that asks: to work with it costs as much
 _TURNS = 16  # that a program with loops is taken to make of them
 _SHARE = 3  # a piece is this part of what is left for a thread
 _SMALLEST = 64  # of what a thread does in all, the part that the smallest piece is
 
 
 def in_threads(
-    piece: Callable[[int, int, Shadow], Outcome],
+    piece: Callable[[int, int, int], Outcome],
     pieces: list[tuple[int, int]],
     threads: int,
-    shadows: list[Shadow],
+    shadows: list[int],
     progress: Callable[[int, int], None] | None,
 ) -> list[Outcome]:
-    """The outcomes of all pieces in order, up to the first that ends the run. One thread alone works on a shadow."""
+    """The outcomes of all pieces in order, up to the first that ends the run. A piece is told the number of a shadow:
+    one of several is one thread's alone. Of a small run this thread has done all before others begin."""
     outcomes: list[Outcome] = []
     with closing(_outcomes(piece, pieces, threads, shadows)) as found:
         for (_, last), outcome in zip(pieces, found, strict=False):
@@ -64,54 +66,60 @@ def in_threads(
 
 
 def _outcomes(
-    piece: Callable[[int, int, Shadow], Outcome], pieces: list[tuple[int, int]], threads: int, shadows: list[Shadow]
+    piece: Callable[[int, int, int], Outcome], pieces: list[tuple[int, int]], threads: int, shadows: list[int]
 ) -> Generator[Outcome]:
-    """What comes of the pieces. Where it is closed before its end, so are those that have not begun."""
-    work = [(*each, shadows[i % len(shadows)]) for i, each in enumerate(pieces)]
-    if min(threads, len(pieces)) == 1:
-        yield from starmap(piece, work)
-        return
-    alone = len(shadows) == 1  # nobody has one of their own, so that this thread may work on any piece
-    workers = threads - 1 if alone else threads // len(shadows)
-    pools = [pool(number, workers) for number in range(len(shadows))]
-    jobs = [pools[i % len(pools)].submit(piece, *each) for i, each in enumerate(work)]
+    """What comes of the pieces. Where it is closed before its end, those that have not begun do not begin."""
+    own = len(shadows) > 1  # each thread has one; else nothing is noted there
+    threads = min(threads, len(pieces), len(shadows) if own else threads)
+    left = iter(range(len(pieces)))  # whoever has time takes the next; no other thread can come between
+    told: SimpleQueue[tuple[int, Outcome | None, BaseException | None]] = SimpleQueue()
+
+    def help_out(shadow: int) -> None:
+        sleep(_PATIENCE)
+        for place in left:
+            try:
+                told.put((place, piece(*pieces[place], shadow), None))
+            except BaseException as error:
+                told.put((place, None, error))
+
+    jobs = [pool(0, threads - 1).submit(help_out, shadows[i if own else 0]) for i in range(1, threads)]
+    known: dict[int, tuple[Outcome | None, BaseException | None]] = {}
+    mine = heard = 0
     try:
-        yield from _shared_out(piece, work, jobs) if alone else (job.result() for job in jobs)
+        for place in range(len(pieces)):
+            while place not in known:
+                if (taken := next(left, None)) is not None:
+                    mine += 1
+                    known[taken] = piece(*pieces[taken], shadows[0]), None
+                else:
+                    number, outcome, error = told.get()
+                    heard += 1
+                    known[number] = outcome, error
+            outcome, error = known.pop(place)
+            if outcome is None:
+                assert error is not None
+                raise error
+            yield outcome
     finally:
+        mine += len(list(left))  # nobody takes another
         for job in jobs:
             job.cancel()
-        wait(jobs)
+        for _ in range(len(pieces) - mine - heard):  # those that others are at
+            told.get()
 
 
-def _shared_out(
-    piece: Callable[[int, int, Shadow], Outcome], work: list[tuple[int, int, Shadow]], jobs: list[Future[Outcome]]
-) -> Generator[Outcome]:
-    """What comes of the jobs. While the next is not done, this thread works on those that nobody has begun: of a small
-    run it has done them all before another thread wakes up."""
-    own: dict[int, Outcome] = {}
-    for place, job in enumerate(jobs):
-        while place not in own and not job.done():
-            left = next((i for i in range(place, len(jobs)) if i not in own and jobs[i].cancel()), None)
-            if left is None:
-                break
-            own[left] = piece(*work[left])
-        yield own.pop(place) if place in own else job.result()
-
-
-def in_pieces(count: int, threads: int, together: int, work: int, loops: bool, dealt: bool) -> list[tuple[int, int]]:
-    """Ranges of workgroups in whole batches. `work`: instructions of a workgroup, by lanes; where there are loops, how
-    much it is nobody knows. `dealt`: it is settled before who works on which, so that all are alike; else they become
-    smaller, and no thread waits long for the last of another."""
+def in_pieces(count: int, threads: int, together: int, work: int, loops: bool) -> list[tuple[int, int]]:
+    """Ranges of workgroups in whole batches, which become smaller, so that no thread waits long for the last of
+    another. `work`: instructions of a workgroup, by lanes; where there are loops, how much it is nobody knows."""
     if count == 0:
         return [(0, 0)]  # an empty grid runs nothing, and counts nothing
     threads = max(threads, 2)
     least, turns = (threads, _TURNS) if loops else (1, 1)
     worth = max(least, count * work * turns // _WORTH)  # pieces
-    most, share = (8, count) if dealt else (_SMALLEST, _SHARE * threads)
-    smallest = -(-count // min(count, worth, most * threads))
+    smallest = -(-count // min(count, worth, _SMALLEST * threads))
     ends = [0]
     while (left := count - ends[-1]) > 0:
-        size = max(smallest, -(-left // share))
+        size = max(smallest, -(-left // (_SHARE * threads)))
         ends.append(min(count, ends[-1] + -(-size // together) * together))
     return list(pairwise(ends))
 

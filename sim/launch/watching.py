@@ -92,9 +92,9 @@ class Watching:
     def _grains(self) -> int:
         return self._words * 4 // self.grains["storage"]
 
-    def shadows(self, threads: int) -> list[Shadow]:
-        """Storage's shadow for each thread; one where storage is not watched."""
-        return [make_shadow(self._grains) for _ in range(threads)] if self.watches_storage else [make_shadow(1)]
+    def shadow(self) -> Shadow:
+        """Storage's shadow for a thread; of one word where storage is not watched."""
+        return make_shadow(self._grains if self.watches_storage else 1)
 
     def overlap(self, shadows: list[Shadow]) -> bool:
         """Whether two threads have stored to one word: neither has seen the other's stores."""
