@@ -18,7 +18,19 @@ from .jit import compiled, inlined, part
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill
 from .lending import borrower, lend
-from .memory import learn, load, load_from_known, load_units, pick, put, shared_part, store, store_known
+from .memory import (
+    learn,
+    load,
+    load_from_known,
+    load_units,
+    pick,
+    put,
+    shared_part,
+    stays_inside,
+    store,
+    store_known,
+    store_units,
+)
 from .opcodes import families, scalar_opcodes
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_barrier, watch_batch
@@ -121,7 +133,7 @@ def meet(regs, row, config, workgroup, together, epoch, events, lent_watch):
 @inlined
 def touch(regs, row, entry, memory, patterns, lanes, width):
     """A load or a store on this memory, whatever its addresses."""
-    if row[0] == op.STORE:
+    if row[0] == op.STORE or row[0] == op.STORE_FOUR:
         store(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], lanes)
     elif row[0] == op.STORE_KNOWN:
         known = patterns[row[2]]
@@ -161,6 +173,20 @@ def load_four(regs, code, place, access, storage, storage16, shared, shared16, w
         load_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, width)
     else:
         load_units(regs, code, place, shared if entry[at.SPACE] == at.SHARED else storage, entry, extra, width)
+
+
+@part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG, returns=LONG)
+def store_four(regs, code, place, access, storage, storage16, shared, shared16, lanes):
+    """The store in row `place` and the three after it, where no address is out of bounds; else 0, and none of them."""
+    row = code[place]
+    entry, extra = access[row[5]], shared_part(regs, row[3], row[4])
+    if not stays_inside(regs, row[2], extra, entry, lanes):
+        return 0
+    if entry[at.UNIT] == 2:
+        store_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, lanes)
+    else:
+        store_units(regs, code, place, shared if entry[at.SPACE] == at.SHARED else storage, entry, extra, lanes)
+    return 1
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, TABLE, LONG, LONG)
@@ -231,9 +257,13 @@ def run_strand(
             pc += 1
             if what >= _SCALAR:
                 scalar(start, pitch, row, np.int64(1) if row[6] == 1 else width)
-            elif op.LOAD <= what <= op.STORE_KNOWN and what != op.LEARN:
+            elif op.LOAD <= what <= op.STORE_FOUR and what != op.LEARN:
                 if what <= op.LOAD_KNOWN and row[6] == op.FOUR and four_at_once(row, access, patterns):
                     load_four(regs, code, pc - 1, access, storage, storage16, shared, shared16, width)
+                    pc += op.FOUR - 1
+                elif what == op.STORE_FOUR and store_four(
+                    regs, code, pc - 1, access, storage, storage16, shared, shared16, lanes
+                ):
                     pc += op.FOUR - 1
                 else:
                     memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)

@@ -213,6 +213,67 @@ def _turned(builder: Any, rows: list[Any]) -> list[Any]:
 
 
 @generated
+def scatter_four(typingctx, memory, values, addresses, extra, shifts, mask, lanes):  # type: ignore[no-untyped-def]
+    """memory[addresses[l] + extra + shifts[l]] and the three words after it are those of lane l in the rows at four
+    addresses, for each lane in order; of those alone that are on in the row at the address `mask`, unless that is 0.
+
+    16 lanes of the rows are turned, so that all of a lane's words go at once.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        element = _I32 if signature.args[0].dtype.bitwidth == 32 else _I16
+        four = ir.VectorType(element, 4)
+        data = data_of(context, builder, signature.args[0], args[0], element)
+        index, shift = (data_of(context, builder, signature.args[i], args[i], _I32) for i in (2, 4))
+        rows = [builder.inttoptr(each, _I32.as_pointer()) for each in cgutils.unpack_tuple(builder, args[1])]
+        more, lanes = spread(builder, args[3]), wide(builder, args[6])
+        turned = cgutils.alloca_once(builder, ir.ArrayType(four, VECTOR_LANES))
+        places = cgutils.alloca_once(builder, ir.ArrayType(_I32, VECTOR_LANES))
+        zero, step = _I64(0), _I64(VECTOR_LANES)
+        with cgutils.for_range_slice(builder, zero, lanes, step, _I64) as (first, _):
+            at = builder.add(builder.load(vector_at(builder, index, first), align=4), more)
+            at = builder.add(at, builder.load(vector_at(builder, shift, first), align=4))
+            found = [builder.load(vector_at(builder, row, first), align=4) for row in rows]
+            if element is _I16:
+                found = [builder.trunc(each, ir.VectorType(_I16, VECTOR_LANES)) for each in found]
+            units = _turned(builder, found)
+            chosen = _chosen(builder, args[5], first, lanes)
+            with builder.if_else(builder.icmp_signed("==", chosen, _I16(-1))) as (all_of_them, some):
+                with all_of_them:
+                    for lane, value in enumerate(units):
+                        place = builder.gep(data, [builder.extract_element(at, _I32(lane))])
+                        builder.store(value, builder.bitcast(place, four.as_pointer()), align=element.width // 8)
+                with some:
+                    for lane, value in enumerate(units):
+                        builder.store(value, builder.gep(turned, [_I32(0), _I32(lane)]))
+                    builder.store(at, builder.bitcast(places, at.type.as_pointer()), align=4)
+                    with cgutils.for_range(builder, _I64(VECTOR_LANES)) as loop:
+                        bit = builder.and_(builder.lshr(chosen, builder.trunc(loop.index, _I16)), _I16(1))
+                        with builder.if_then(builder.icmp_unsigned("!=", bit, _I16(0))):
+                            place = builder.gep(data, [builder.load(builder.gep(places, [_I64(0), loop.index]))])
+                            value = builder.load(builder.gep(turned, [_I64(0), loop.index]))
+                            builder.store(value, builder.bitcast(place, four.as_pointer()), align=element.width // 8)
+        return context.get_dummy_value()
+
+    addresses_of = types.UniTuple(types.int64, 4)
+    return types.void(memory, addresses_of, addresses, types.uint32, shifts, types.int64, lanes), codegen
+
+
+def _chosen(builder: Any, mask: Any, first: Any, lanes: Any) -> Any:
+    """A bit for each of 16 lanes from `first` on: whether there is one, and it is on in the row at the address."""
+    numbers = ir.Constant(ir.VectorType(_I64, VECTOR_LANES), list(range(VECTOR_LANES)))
+    there = builder.icmp_signed("<", numbers, spread(builder, builder.sub(lanes, first)))
+    bits = cgutils.alloca_once(builder, _I16)
+    builder.store(builder.bitcast(there, _I16), bits)
+    with builder.if_then(builder.icmp_unsigned("!=", mask, _I64(0))):
+        row = vector_at(builder, builder.inttoptr(mask, _I32.as_pointer()), first)
+        active = builder.load(row, align=4)
+        on = builder.icmp_unsigned("!=", active, ir.Constant(active.type, [0] * VECTOR_LANES))
+        builder.store(builder.and_(builder.load(bits), builder.bitcast(on, _I16)), bits)
+    return builder.load(bits)
+
+
+@generated
 def blend(typingctx, regs, d, a, mask, lanes):  # type: ignore[no-untyped-def]
     """regs[d, l] = regs[a, l] where regs[mask, l], else as it was."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, inlined
-from .lanes import address_of_first, blend, copy, gather, gather_four, repeat, splat, transfer
+from .lanes import address_of_first, blend, copy, gather, gather_four, repeat, scatter_four, splat, transfer
 from .layout import (
     BASE,
     BLOCKS,
@@ -142,6 +142,22 @@ def highest_of(row, lanes):
     for lane in range(lanes):
         highest = max(highest, row[lane])
     return highest
+
+
+@inlined
+def stays_inside(regs, a, extra, row, lanes):
+    """Whether no address is out of bounds."""
+    return np.uint64(highest_of(regs[a], lanes)) + np.uint64(extra) <= np.uint64(np.uint32(row[LIMIT]))
+
+
+@inlined
+def store_units(regs, code, place, memory, row, extra, lanes):
+    """The four units of an access, for each lane of the mask: rows `place` to `place + 3` of the program."""
+    here, start, pitch = code[place], address_of_first(regs), np.int64(4 * regs.shape[1])
+    one, two, three, four = here[1], code[place + 1, 1], code[place + 2, 1], code[place + 3, 1]
+    values = (start + one * pitch, start + two * pitch, start + three * pitch, start + four * pitch)
+    mask = start + here[6] * pitch if here[6] >= 0 else np.int64(0)
+    scatter_four(memory[np.uint32(row[BASE]) :], values, regs[here[2]], extra, regs[here[7]], mask, lanes)
 
 
 @compiled

@@ -15,7 +15,7 @@ from .scalar import OPS
 
 OP, D, A, B, C, E, M, X = range(8)
 FIELDS = 8
-FOUR = 4  # M of a load that three more follow
+FOUR = 4  # units that are loaded or stored at once, and M of a load that three more follow
 
 ATOMICS = (
     *("load", "store", "add_u32", "sub_u32", "max_i32", "max_u32", "min_i32", "min_u32"),
@@ -47,6 +47,7 @@ MACHINE_OPS = (
     ("learn", "note the pattern of row A, which will be an address more than once"),
     ("store", "unit of memory = D in the lanes of mask M"),
     ("store_known", "the same, of an address row that `learn` has seen"),
+    ("store_four", "store; the three rows after it are stores of the next units, to the same addresses"),
     ("length", "D = number of elements of access E (M: narrow)"),
     # sums of products (see `tiles`)
     (
@@ -82,7 +83,7 @@ MACHINE_OPS = (
 NAMES = tuple(name for name, _ in MACHINE_OPS)
 HALT, JUMP, JUMP_ZERO, JUMP_NONE, UP_TO, WIDEN, BARRIER = range(7)
 COPY, BLEND, SPREAD, PICK, PUT, MASK = range(7, 13)
-LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, LENGTH, TILE, ADD_UP, CHECKED, FIRST_ATOMIC = range(13, 23)
+LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, STORE_FOUR, LENGTH, TILE, ADD_UP, CHECKED, FIRST_ATOMIC = range(13, 24)
 TILES = (TILE, ADD_UP)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)

@@ -26,7 +26,7 @@ PASSES = {
     "checked": "a sum of products and the checks of what it makes are one instruction",
     "rename": "what is copied is computed where it is copied to",
     "tiles": "sums of products that share factors are one instruction",
-    "wide": "loads of neighbouring words are one instruction",
+    "wide": "loads, or stores, of neighbouring words are one instruction",
     "rows": "registers that are not alive together share a row",
 }
 ALL: Passes = frozenset(PASSES)

@@ -199,3 +199,37 @@ def test_workgroup_memory_starts_as_zero_in_every_workgroup():
     """
     run = sim.simulate(text, grid=50, bindings={"y": np.ones(2000, np.uint32)})
     assert not run.outputs["y"].any()
+
+
+@pytest.mark.parametrize("kind", ["vec4", "vec4h"])
+@pytest.mark.parametrize("policy", ["clamp", "zero"])
+@pytest.mark.parametrize("lanes", [16, 24, 50])
+def test_stores_of_vectors_by_some_lanes(lanes, policy, kind):
+    """Lanes that are switched off, lanes past the last, lanes past the end of the array, and one place for several."""
+    text = (
+        BUFFERS
+        + """
+@compute @workgroup_size({lanes})
+fn main(@builtin(global_invocation_id) id: vec3u) {{
+    let i = id.x;
+    if i % 5u != 2u {{ y[{pattern}] = x[i]; }}
+    if i < 20u {{ y[60u + i] = x[i] + x[i]; }}
+}}
+"""
+    )
+    name, _, enable = TYPES[kind]
+    x = elements(kind, 2 * lanes) + 1
+    for pattern, places in (("i / 2u", np.arange(2 * lanes) // 2), ("i * 7u % 59u", np.arange(2 * lanes) * 7 % 59)):
+        y = np.zeros((70, 4), x.dtype)
+        source = text.format(type=name, enable=enable, pattern=pattern, lanes=lanes)
+        run = sim.simulate(source, grid=2, bindings={"x": x, "y": y}, out_of_bounds=policy, probes="none")
+        expected = y.copy()
+        for first in (0, lanes):  # the highest lane stores last
+            lane = np.arange(first, first + lanes)
+            on = lane[lane % 5 != 2]
+            for i in on:
+                expected[places[i]] = x[i]
+            for i in lane[lane < 20]:
+                if 60 + i < 70 or policy == "clamp":
+                    expected[min(60 + i, 69)] = x[i] + x[i]
+        np.testing.assert_array_equal(run.outputs["y"], expected)
