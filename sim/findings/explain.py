@@ -45,6 +45,8 @@ def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
 def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
     program = launch.program
     findings: dict[int, Finding] = {}
+    if not outcome.bounds[:, at.OUTSIDE].any():
+        return []
     for probe, row in zip(program.probes, outcome.bounds, strict=False):
         if probe.kind != "bounds" or row[at.OUTSIDE] == 0:
             continue

@@ -133,6 +133,8 @@ def _advice(one: _Access, two: _Access, across: bool) -> str:
 def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
     """One finding for each load of workgroup memory that came before any store."""
     findings: dict[int, Finding] = {}
+    if not outcome.unwritten[:, at.OUTSIDE].any():
+        return []
     for slot, (watched, row) in enumerate(zip(launch.program.watched, outcome.unwritten, strict=False)):
         if row[at.OUTSIDE] == 0:
             continue

@@ -78,6 +78,7 @@ class AccessTable:
         self._placed = np.array(placed, np.int64).reshape(-1, 3).T
         self._tails = np.array(tails, np.int64).reshape(-1, 5).T
         self._bounded = self._tails[4] != 0
+        self._last: tuple[Any, NDArray[np.int64]] = (None, table)
 
     @property
     def blank(self) -> NDArray[np.int64]:
@@ -85,18 +86,23 @@ class AccessTable:
         return self._table.reshape(-1, at.ACCESS_SIZE)
 
     def at(self, places: Mapping[str, int], sizes: Mapping[str, int]) -> NDArray[np.int64]:
-        """The table where bindings lie at these bytes, and are so long."""
+        """The table where bindings lie at these bytes, and are so long; not to be changed."""
+        key = [(places[name], sizes[name]) for name in self._names]
+        known, table = self._last
+        if known != key:
+            table = self._placed_at(np.array(key, np.int64).reshape(-1, 2))
+            self._last = key, table  # at once: of two threads, each has its own
+        return table
+
+    def _placed_at(self, extents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The table, by first byte and size of each of `_names`."""
         table = self._table.copy()
-        if self._placed.size:
-            rows, of, units = self._placed
-            starts = np.array([places[name] for name in self._names])
-            table[rows, :, at.BASE] += (starts[of] // units)[:, np.newaxis]
-        if self._tails.size:
-            rows, of, offsets, pitches, strides = self._tails
-            counts = (np.array([sizes[name] for name in self._names])[of] - offsets) // pitches
-            table[rows, :, at.COUNT_OF] = counts[:, np.newaxis]
-            limits = np.where(self._bounded, (counts - 1) * strides, _NEVER)
-            table[rows, :, at.LIMIT] = limits[:, np.newaxis]
+        rows, of, units = self._placed
+        table[rows, :, at.BASE] += (extents[of, 0] // units)[:, np.newaxis]
+        rows, of, offsets, pitches, strides = self._tails
+        counts = (extents[of, 1] - offsets) // pitches
+        table[rows, :, at.COUNT_OF] = counts[:, np.newaxis]
+        table[rows, :, at.LIMIT] = np.where(self._bounded, (counts - 1) * strides, _NEVER)[:, np.newaxis]
         return table.reshape(-1, at.ACCESS_SIZE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -135,7 +136,7 @@ class Launch:
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
         program, work = self.program, len(self.program.code) * self._lanes
-        pieces = in_pieces(self.count, self._threads(), program.together, work, bool(program.loops))
+        pieces = in_pieces(self.count, self._threads, program.together, work, bool(program.loops))
         return total(self._outcomes(pieces, progress))
 
     def run_each(self) -> list[Outcome]:
@@ -143,7 +144,7 @@ class Launch:
         return self._outcomes([(place, place + 1) for place in range(self.count)], None)
 
     def _outcomes(self, pieces: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
-        threads = self._threads()
+        threads = self._threads
         mould, given = self._mould(), self._given()
         numbers = list(range(threads if self.watching.watches_storage else 1))
         shadows: dict[int, Shadow] = {}
@@ -159,8 +160,9 @@ class Launch:
         outcomes = in_threads(piece, pieces, threads, numbers, progress)
         seen = list(shadows.values())
         self.met = threads > 1 and (self.watching.overlap(seen) or any(map(self._stores_outside, outcomes)))
-        return [self._in_texels(outcome) for outcome in outcomes]
+        return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
 
+    @cached_property
     def _threads(self) -> int:
         """How many threads may work on it: one where workgroups see each other, or go in an order that counts."""
         if self.how.schedule != LOCKSTEP or not self._independent():
@@ -169,6 +171,8 @@ class Launch:
 
     def _stores_outside(self, outcome: Outcome) -> bool:
         """Whether stores out of bounds have gone to places that others store to as well."""
+        if not outcome.bounds[:, at.OUTSIDE].any():
+            return False
         accesses = [self.program.accesses[probe.access] for probe in self.program.probes]
         counts = zip(accesses, outcome.bounds[:, at.OUTSIDE], strict=False)
         return self.how.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)

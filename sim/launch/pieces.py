@@ -143,8 +143,8 @@ def total(outcomes: list[Outcome]) -> Outcome:
     events[0, 0] = len(events) - 1
     return replace(
         first,
-        blocks=np.sum([each.blocks for each in outcomes], axis=0),
-        tallies=np.sum([each.tallies for each in outcomes], axis=0),
+        blocks=reduce(np.add, [each.blocks for each in outcomes]),
+        tallies=reduce(np.add, [each.tallies for each in outcomes]),
         bounds=_added([each.bounds for each in outcomes]),
         events=events,
         races=reduce(merged_races, [each.races for each in outcomes if each.races[0].any()] or [first.races]),
