@@ -24,7 +24,7 @@ from .program.padding import PADDING
 from .program.program import Program
 from .program.rounding import Rounding
 from .program.shadows import Shadow
-from .wgsl.records import frozen
+from .wgsl.records import frozen, recall
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .program.bounds import Woven
 
 _LANES_PER_BATCH = 512
+_MOST_PROGRAMS = 64  # of a module, with other overrides, entry points, probes
 
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
@@ -41,9 +42,7 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
     key = (pipeline.entry.name, values, *how.items())
-    if key not in programs:
-        programs[key] = build(pipeline, **how)
-    return programs[key]
+    return recall(programs, key, lambda: build(pipeline, **how), _MOST_PROGRAMS)
 
 
 @frozen

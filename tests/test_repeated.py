@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import sim
+from sim.dispatch import _PROGRAMS
 from sim.launch.outfits import OUTFITS, Outfits
 from sim.launch.schedules import LOCKSTEP
 from sim.launch.threads import THREADS
@@ -187,3 +188,15 @@ def test_what_is_kept_goes_with_its_program():
     del program
     gc.collect()
     assert outfits.nbytes == 0
+
+
+def test_a_module_knows_few_of_the_programs_it_has_been():
+    """As where a test draws overrides at random."""
+    module, x = sim.check(SOURCES["racing"]), np.ones(64, np.float32)
+    for scale in range(100):
+        run = sim.simulate(
+            module, grid=1, bindings={"x": x, "y": np.zeros(64, np.float32)}, overrides={"scale": scale}, probes="none"
+        )
+        assert run.outputs["y"][1] == 8 * scale
+    assert len(_PROGRAMS[module]) <= 64
+    assert len(module._pipelines) <= 64

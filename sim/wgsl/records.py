@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
@@ -93,3 +94,15 @@ def _equal(self: Any, other: Any) -> bool:
 
 def _hash(self: Any) -> int:
     return hash(type(self)._members(self))
+
+
+def recall(known: dict[K, T], key: K, make: Callable[[], T], most: int) -> T:
+    """What was made for this key before, or else now. The `most` that were asked for last stay known.
+
+    Each step is one operation of a dict: of two threads that ask at once both may make it, and no harm is done."""
+    found = known.pop(key, None)
+    known[key] = found = make() if found is None else found
+    if len(known) > most:
+        for oldest in list(known)[:-most]:
+            known.pop(oldest, None)
+    return found

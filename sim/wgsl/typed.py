@@ -14,7 +14,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from . import types as t
-from .records import entity
+from .records import entity, recall
 from .source import Source, Span
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .diagnostics import Diagnostic
 
 Value = Any
+_MOST_PIPELINES = 64  # that a module knows, with other overrides
 
 # The type of a call without a value. No expression can ask for it.
 NOTHING = t.Scalar("nothing")
@@ -430,14 +431,14 @@ class Module:
     ) -> Pipeline:
         """Choose an entry point and fix every override; see `pipeline.create_pipeline`. Raises `WgslError`.
 
-        What was made before is not made again: a pipeline is not changed once it is there.
+        What was made lately is not made again: a pipeline is not changed once it is there.
         """
         from .pipeline import create_pipeline
 
         asked = repr((entry, sorted((overrides or {}).items(), key=repr), limits))
-        if asked not in self._pipelines:
-            self._pipelines[asked] = create_pipeline(self, entry, overrides or {}, limits)
-        return self._pipelines[asked]
+        return recall(
+            self._pipelines, asked, lambda: create_pipeline(self, entry, overrides or {}, limits), _MOST_PIPELINES
+        )
 
 
 @entity
