@@ -92,7 +92,8 @@ class OutputCheck:
         if self.ok or not self.comparison.vacuous:
             return ""
         rule = f'{self.output} = {{ rule = "close", rtol = 1e-3, atol = 1e-3 }}'
-        return f"give a tolerance in [expect]: {f'gpu = {{ {rule} }}' if self.against.startswith(_ON_GPU) else rule}"
+        key = f"gpu = {{ {rule} }}" if self.against.startswith(_ON_GPU) else rule
+        return f"where no finding says why, give a tolerance in [expect]: {key}"
 
     @property
     def by_gpu(self) -> bool:

@@ -57,6 +57,17 @@ class Difference:
     bound: float | None = None
     used: float | None = None
 
+    @property
+    def is_float(self) -> bool:
+        return isinstance(self.actual, float)
+
+    @property
+    def numbers(self) -> tuple[str, str]:
+        """`actual` and `expected`, in as many digits as tell floats apart; of whole numbers, all."""
+        if self.is_float or not float(self.expected).is_integer():
+            return f"{self.actual:.9g}", f"{self.expected:.9g}"
+        return str(self.actual), str(int(self.expected))
+
 
 @frozen
 class Comparison:

@@ -34,6 +34,7 @@ UNREAD = Class("missing term", "the kernel, with an input changed", terms.unread
 CLASSES = (
     Class("endless loop", "nothing, it is a finding", reruns.finding("endless-loop"), DIGEST),  # as others would be
     Class("out-of-bounds policy", "other policies", reruns.decides("out-of-bounds", ALL), DIGEST),
+    Class("race", "other orders of invocations", reruns.decides("race", ALL, "out-of-bounds"), DIGEST),
     Class("tail mask", "the kernel, with a dim a multiple of 64 or 256", shapes.tail, TRUTH),
     Class("race", "other orders of invocations", reruns.decides("race", MOST), DIGEST),
     Class("order of atomics", "other orders of invocations", reruns.decides("atomic-order", MOST), DIGEST),
@@ -62,7 +63,7 @@ CLASSES = (
     Class("order of atomics", "other orders of invocations", reruns.decides("atomic-order", 0), DIGEST),
     Class("out-of-bounds policy", "other policies", reruns.decides("out-of-bounds", 0), DIGEST),
     Class("unwritten output", "nothing, it holds what was there before", shapes.unwritten),
-    Class("number out of range", "nothing, it is a finding", reruns.finding("not-finite"), DIGEST),
+    Class("number out of range", "nothing, it is a finding", reruns.out_of_range, DIGEST),
 )
 
 # The class of a finding that is held against a kernel, by its code; others are a class of their own.

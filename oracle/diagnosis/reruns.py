@@ -42,13 +42,22 @@ OPEN: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-def decides(code: str, least: float) -> Callable[[Mismatch], str | None]:
-    """There is such a finding; and, what it leaves open being decided otherwise, all elements agree, or at least this
-    share of the wrong ones changes (of 0: any; above 1: all must agree)."""
+def out_of_range(m: Mismatch) -> str | None:
+    """Some number is not finite, and it is not known to have gone to other elements than those that differ."""
+    found = m.found("not-finite")
+    if found is None:
+        return None
+    strange = ~np.isfinite(m.ours) if m.ours.dtype.kind == "f" else np.zeros(m.ours.shape, bool)
+    return None if strange.any() and not strange[m.wrong].any() else place(found)
+
+
+def decides(code: str, least: float, unless: str = "") -> Callable[[Mismatch], str | None]:
+    """There is such a finding, and none `unless`, of which this one may come; and, what it leaves open being decided
+    otherwise, all elements agree, or at least this share of the wrong ones changes (of 0: any; above 1: all must)."""
 
     def look(m: Mismatch) -> str | None:
         found = m.found(code)
-        if found is None:
+        if found is None or m.found(unless) is not None:
             return None
         moved: dict[str, int] = {}
         for words, options in OPEN[code].items():

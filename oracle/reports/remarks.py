@@ -155,7 +155,8 @@ def _worst(check: Any) -> str:
         return ""
     d = check.comparison.worst[0]
     owner = f", written by {d.owner}" if d.owner else ""
-    return f"; worst [{', '.join(map(str, d.index))}]: {d.actual:.9g} for {d.expected:.9g}{owner}"
+    ours, theirs = d.numbers
+    return f"; worst [{', '.join(map(str, d.index))}]: {ours} for {theirs}{owner}"
 
 
 def _likely(check: Any) -> str:

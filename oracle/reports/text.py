@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..run import RunResult
 
 MOST_DIFFERENCES = 20  # of counters that are shown
+_ANY_WIDTH = 1000
 WIDTH = 120  # of a report that goes to no terminal
 
 GUTTER = "{:>5} {:>6} {:>5}{} {:>11} {:>11}  {}"
@@ -245,7 +247,7 @@ def _golden(out: Console, verdict: Verdict) -> None:
             _say(out, f"           {words}")
     for change in verdict.outputs:
         if change.comparison is not None:
-            out.print(_differences(change.comparison.worst))
+            _show_differences(out, change.comparison.worst)
 
 
 # The verdict of a check that could not fail, where another holds the output and where none does.
@@ -258,7 +260,7 @@ def show_output_check(out: Console, check: OutputCheck) -> None:
     verdict = NOT_HELD.get(check.ok) if check.comparison.vacuous else None
     _say(out, Text.assemble(verdict or _verdict(check.ok), words))
     if check.comparison.worst:
-        out.print(_differences(check.comparison.worst))
+        _show_differences(out, check.comparison.worst)
     if check.advice:
         _say(out, f"           {check.advice}")
     if check.likely is not None:
@@ -289,21 +291,30 @@ def comparison_words(c: Comparison) -> str:
         score += f", {c.unbounded:,} of them without a bound, which pass whatever they hold"
     if c.ok:
         return f"{elements}, rule {c.rule}{score}"
-    ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,} ULP apart"
+    unit = " ULP" if all(d.is_float for d in c.worst) else ""
+    ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,}{unit} apart"
     more = "" if c.rule.name == "exact" else score
     return f"{c.mismatches:,} of {elements} ({c.share:.2%}), rule {c.rule}{more}{ulp}"
 
 
+def _show_differences(out: Console, worst: Sequence[Difference]) -> None:
+    """As wide as it has to be, as one that leaves out part of an index tells nothing."""
+    table, width = _differences(worst), out.width
+    out.width = max(width, Measurement.get(out, out.options.update(width=_ANY_WIDTH), table).maximum)
+    out.print(table)
+    out.width = width
+
+
 def _differences(worst: Sequence[Difference]) -> RichTable:
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
-    headings = ["index", "ours", "theirs", "our bits", "their bits", "ULP"]
+    headings = ["index", "ours", "theirs", "our bits", "their bits", "ULP" if worst[0].is_float else "apart"]
     owners, bounds = any(d.owner for d in worst), any(d.bound is not None for d in worst)
     for heading in (*headings, *(["bound", "used"] if bounds else []), *(["written by"] if owners else [])):
         table.add_column(heading, justify="left" if heading == "written by" else "right", no_wrap=True)
     for d in worst:
         ulp = "NaN" if d.ulp is None else f"{d.ulp:,}"
         index = ", ".join(map(str, d.index))
-        cells = (f"[{index}]", f"{d.actual:.9g}", f"{d.expected:.9g}", d.actual_bits, d.expected_bits, ulp)
+        cells = (f"[{index}]", *d.numbers, d.actual_bits, d.expected_bits, ulp)
         if bounds and d.bound is not None and d.used is not None:
             cells += (f"{d.bound:.3g}", f"{d.used:.3g}")
         table.add_row(*(Text(cell) for cell in cells), *([Text(d.owner or "")] if owners else []))

@@ -82,7 +82,8 @@ def _element(launch: Launch, site: Site, access: Access, address: int) -> tuple[
         )
     within = "" if access.of.startswith(site.variable or "") else f" in {site.variable}"
     of = f"({access.of})" if access.of.startswith("*") else access.of
-    what = f"{site.kind} of {of}[{index}]{within}, {has}"
+    done = site.name if site.kind == "atomic" else site.kind
+    what = f"{done} of {of}[{index}]{within}, {has}"
     return what, "WebGPU keeps such an access inside the buffer, but not at a place you can count on"
 
 

@@ -81,6 +81,49 @@ def test_a_class_is_decided(case, body: str, name: str, evidence: str | None) ->
     assert evidence in (None, check.likely.evidence)
 
 
+SUMS = """\
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < 12u && id.y < arrayLength(&x) / 12u { y[12u * id.y + id.x] += 0.5 * x[12u * id.y + id.x]; }
+}
+"""
+SUMS_MANIFEST = """\
+[kernel]
+source = "k.wgsl"
+reference = "k.py:doubled"
+dims = { M = 10 }
+dispatch = [2, "ceil(M / 8)", 4]
+[bind.x]
+dtype = "f32"
+shape = ["M", 12]
+init = "normal"
+[bind.y]
+dtype = "f32"
+shape = ["M", 12]
+init = "zeros"
+"""
+
+
+def test_sums_that_workgroups_race_for_are_no_tail(case, tmp_path: Path) -> None:
+    made = case("", manifest=SUMS_MANIFEST)
+    (tmp_path / "k.wgsl").write_text(SUMS)  # of large grids, not all workgroups run at once
+    (check,) = judged(made).outputs
+    assert check.likely is not None
+    assert check.likely.name == "race"
+    assert check.likely.evidence.startswith("run subgroup-serial, all 120 elements agree")
+
+
+def test_numbers_out_of_range_explain_only_what_they_reach(case) -> None:
+    manifest = MANIFEST.replace('rule = "ulp", max = 4', 'rule = "derived"')
+    body = "y[id.x] = select(x[id.x] * x[id.x], 2.0 * x[id.x] / (x[id.x] - x[id.x]), id.x == 3u);"
+    (check,) = judged(case(body, manifest=manifest)).outputs
+    assert check.comparison.unbounded == 1
+    assert check.likely is not None
+    assert check.likely.name == UNKNOWN
+
+
 def test_a_factor_of_zero_is_called_zero(case) -> None:
     made = case("y[id.x] = 0.0;")
     m = Mismatch(made, simulate(made, "nvidia", "none"), "y", made.arrays["x"])

@@ -115,7 +115,7 @@ def test_atomics_past_the_end(policy, after):
     done = run(source, bindings=bindings, out_of_bounds=policy)
     assert done.outputs["cells"].tolist() == after
     (finding,) = done.findings
-    assert (finding.code, finding.message) == ("out-of-bounds", "atomic of cells[2], which has 2 elements")
+    assert (finding.code, finding.message) == ("out-of-bounds", "atomicAdd of cells[2], which has 2 elements")
 
 
 def test_an_exchange_that_does_not_happen_says_so():

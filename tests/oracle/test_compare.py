@@ -1,13 +1,18 @@
 """The rules against values whose distance is known by hand."""
 
+from io import StringIO
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from rich.console import Console
 
-from oracle.compare import EXACT, RULES, Rule, compare, ulp_distance
+from oracle.audit import OutputCheck
+from oracle.compare import DERIVED, EXACT, RULES, Rule, compare, ulp_distance
 from oracle.errors import UsageError
+from oracle.reports.text import show_output_check
 
 f32 = np.float32
 
@@ -66,6 +71,14 @@ def test_only_rules_of_bounds_leave_elements_without_one(rule, unbounded):
     ones = np.ones(2, f32)
     result = compare(ones, ones, Rule(rule), bound=np.full(2, np.inf))
     assert (result.ok, result.unbounded, result.vacuous) == (True, unbounded, unbounded == 2)
+
+
+def test_whole_numbers_are_told_in_full():
+    ours, theirs = np.array([4161221505], np.uint32), np.array([4161221506.0])
+    (worst,) = compare(ours, theirs, EXACT).worst
+    assert (worst.numbers, worst.is_float) == (("4161221505", "4161221506"), False)
+    (worst,) = compare(np.array([0.1], f32), np.array([3.0], f32), EXACT).worst
+    assert (worst.numbers, worst.is_float) == (("0.100000001", "3"), True)
 
 
 def test_equal_to_what_truth_rounds_to_is_still_an_error():
@@ -163,3 +176,15 @@ def test_shapes_must_agree():
 
 def test_empty_arrays_agree():
     assert compare(np.zeros(0, f32), np.zeros(0, f32)).ok
+
+
+def test_differences_are_shown_in_full_however_narrow_the_report_is():
+    ours, theirs = np.full((1, 1, 30), -(2.0**-100), f32), np.full((1, 1, 30), 2.0**100, f32)
+    bound = np.full((1, 1, 30), 1.2345e-9)
+    result = compare(ours, theirs, DERIVED, bound=bound, owner=lambda index: "workgroup (10, 10, 0)")
+    out = Console(file=StringIO(), width=60)
+    show_output_check(out, OutputCheck("y", "reference mine.py:ref", result))
+    rows = [line.split() for line in out.file.getvalue().splitlines() if "workgroup (10" in line]
+    assert len(rows) == 5
+    assert rows[0][:5] == ["[0,", "0,", "0]", "-7.88860905e-31", "1.2676506e+30"]
+    assert out.width == 60

@@ -29,7 +29,7 @@ def right(arrays, dims):
     n = np.arange(dims["N"])
     return {"y": np.where(n >= FIRST, 1, 2) * arrays["x"].astype(np.float64)}
 """
-GIVE = 'give a tolerance in [expect]: y = { rule = "close", rtol = 1e-3, atol = 1e-3 }'
+GIVE = 'where no finding says why, give a tolerance in [expect]: y = { rule = "close", rtol = 1e-3, atol = 1e-3 }'
 
 
 @pytest.fixture
