@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -18,7 +18,9 @@ from .launch.arena import Arena
 from .launch.classes import Classes, run_classes
 from .launch.launch import How, Launch
 from .launch.pieces import Outcome
+from .machine.layout import VECTOR_LANES
 from .models import Device
+from .program.abreast import WORTH, gain
 from .program.build import build, build_with_bounds, build_with_padding, build_with_sites, draft
 from .program.padding import PADDING
 from .program.program import Program
@@ -67,6 +69,13 @@ class Dispatch:
             return 1
         return max(1, min(_LANES_PER_BATCH // self.lanes, prod(self.grid)))
 
+    def _abreast(self, launch: Launch) -> int:
+        """How many workgroups are to go abreast instead: none, or as many as fill a vector with one lane of each."""
+        several = max(VECTOR_LANES, launch.program.together)
+        if launch.count < 2 * several or not launch.may_go_abreast:
+            return 0
+        return several if gain(launch.program, several, launch.glance()) >= WORTH else 0
+
     @property
     def rounding(self) -> Rounding:
         return Rounding(
@@ -82,7 +91,8 @@ class Dispatch:
         how = replace(self.how, **changes)
         probes = self._charged(probes)
         name = None if how.trace is None else how.trace.variable
-        program = _built(
+        build = partial(
+            _built,
             self.pipeline,
             rounding=self.rounding,
             probes=probes,
@@ -91,8 +101,15 @@ class Dispatch:
             policy=how.policy,
             passes=how.passes,
         )
+        program = build()
         arena = self.arenas.pop() if self.arenas else None
         launch = Launch(program, self.bound, self.grid, self.device, how, arena)
+        if abreast := self._abreast(launch):
+            wide = Launch(build(abreast=abreast), self.bound, self.grid, self.device, how, launch.arena)
+            outcome = wide.run(progress)
+            if not wide.unclear:
+                return wide, outcome
+            launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
         if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))

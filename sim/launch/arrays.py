@@ -167,6 +167,7 @@ class Arrays:
         config[at.WIDTH] = strands.width
         config[at.SEED], config[at.STRANDS] = self.schedule.seed, strands.count
         config[at.FIRST_LANE] = strand * strands.size
+        config[at.LANE_PITCH], config[at.GROUP_PITCH] = self.program.pitches(strands.size)
         config[at.WATCHES] = bool(self.program.watched)
         return config
 
@@ -181,12 +182,13 @@ class Arrays:
         """Put constants and inputs into the rows of a strand."""
         for bits, row in self.program.constants.items():
             registers[row] = bits
-        strands, lanes = self.strands, np.arange(self.strands.width)
+        strands, places = self.strands, np.arange(self.strands.width)
         size = min(strands.size, strands.lanes - strand * strands.size)
-        lane = strand * strands.size + self._places_taken(size)[lanes % size]
+        lane_pitch, group_pitch = self.program.pitches(size)
+        lane = strand * strands.size + self._places_taken(size)[places // lane_pitch % size]
         x, y, _ = self.program.workgroup_size
         subgroup = self.device.subgroup_size
-        workgroup = lanes // size
+        workgroup = places // group_pitch % self.program.together
         launched = ("grid_x", "grid_y", "grid_z", "group_x", "group_y", "group_z")  # the launch's and machine's affair
         values: dict[str, Callable[[], Any]] = {
             "local_x": lambda: lane % x,

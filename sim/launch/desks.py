@@ -106,15 +106,8 @@ class Desk:
     def run(self, first: int, last: int) -> Outcome:
         """Run workgroups `first` to `last` of a launch. Registers and known patterns stay from piece to piece, as they
         do from batch to batch."""
-        self._configs[:, at.FIRST], self._configs[:, at.LAST] = first, last
-        counted = self._mould.counted
-        if not self._fresh:
-            self._memory[counted] = self._mould.image[counted]
-            for table in self._state:
-                table[:] = 0
-        self._fresh = False
-        finished = self._run()
-        counts = self._memory[counted].copy()
+        finished = self._finished(first, last)
+        counts = self._memory[self._mould.counted].copy()
         blocks, tallies, bounds, reached, margins, unwritten, checks = (part.of(counts) for part in self._mould.tables)
         events, races, notes = (_taken(table) for table in self._lists)
         return Outcome(
@@ -123,6 +116,25 @@ class Desk:
             finished=finished,
             jumps=int(self._places[:, at.MOST].max()),
         )
+
+    def glance(self, place: int, turns: int) -> float:
+        """Run one workgroup, to its end or so many turns of its loops, and nothing after it: of the lanes that it has
+        in loops, the part that is needed, up to the last active one. 1 where there are no loops."""
+        self._configs[:, at.GLANCE], self._configs[:, at.BUDGET] = 1, turns
+        self._finished(place, place + 1)
+        needed, every = self._places[:, [at.NEEDED_LANES, at.ALL_LANES]].sum(axis=0).tolist()
+        return needed / every if every else 1.0
+
+    def _finished(self, first: int, last: int) -> int:
+        """Run these workgroups, with nothing counted before them; how many came to their end."""
+        self._configs[:, at.FIRST], self._configs[:, at.LAST] = first, last
+        if not self._fresh:
+            counted = self._mould.counted
+            self._memory[counted] = self._mould.image[counted]
+            for table in self._state:
+                table[:] = 0
+        self._fresh = False
+        return self._run()
 
 
 def _taken(table: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from ..bindings.textures import BoundTexture
 from ..machine import layout as at
 from ..models import Device
 from ..program import handles
+from ..program.abreast import has_idle_loops
 from ..program.access import UNITS_PER_ACCESS, Access
 from ..program.passes import ALL, Passes
 from ..program.program import Program
@@ -34,6 +35,7 @@ from .tracing import Trace
 from .watching import Shadow, Watching
 
 BUDGET = 1 << 24  # turns of loops: seconds, where loops of kernels that end take thousands
+_GLANCE = 1 << 14  # turns, to see what they are for
 _GRID = ("grid_x", "grid_y", "grid_z")  # inputs
 
 
@@ -80,7 +82,8 @@ class Launch:
         arena = arena or make_arena(bound)
         self._places, self.storage = arena.places, arena.words
         words = len(self.storage)
-        self._writers = np.zeros(words if "writers" in program.named else 1, np.int64)
+        noted = words if "writers" in program.named else 2 * words if program.abreast else 1
+        self._writers = np.zeros(noted, np.int64)
         self._touched = np.zeros(words if "touched" in program.named else 1, np.uint8)
         self._lanes = self._outfit.strands.lanes
         self.count = prod(grid) if how.chosen is None else len(how.chosen)
@@ -160,7 +163,14 @@ class Launch:
         outcomes = in_threads(piece, pieces, threads, numbers, progress)
         seen = list(shadows.values())
         self.met = threads > 1 and (self.watching.overlap(seen) or any(map(self._stores_outside, outcomes)))
+        self.unclear = self.program.abreast and any(map(_is_unclear, outcomes))
         return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
+
+    def glance(self) -> float:
+        """Run a workgroup from the middle, before it runs with all others, which changes nothing where none reads what
+        one has stored: the part of its lanes that loops need, see `Desk.glance`."""
+        desk = Desk(self._mould(), self._given(), self.watching.shadow())
+        return desk.glance(self.count // 2, _GLANCE)
 
     @cached_property
     def _threads(self) -> int:
@@ -176,6 +186,21 @@ class Launch:
         accesses = [self.program.accesses[probe.access] for probe in self.program.probes]
         counts = zip(accesses, outcome.bounds[:, at.OUTSIDE], strict=False)
         return self.how.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)
+
+    @property
+    def arena(self) -> Arena:
+        """What holds its memory."""
+        return Arena(self._places, self.storage)
+
+    @property
+    def may_go_abreast(self) -> bool:
+        """Whether workgroups could go abreast, and might gain by it. Nobody looks at lanes, nor do they at each other;
+        what order workgroups go in shows nowhere but where two store to one place, which is found out."""
+        how, program = self.how, self.program
+        watched = program.named or how.trace is not None or how.ignored is not None or how.schedule != LOCKSTEP
+        if watched or "abreast" not in how.passes or not has_idle_loops(program):
+            return False
+        return program.independent and not program.exchanges
 
     def _independent(self) -> bool:
         """Whether workgroups cannot see each other."""
@@ -245,3 +270,9 @@ class Launch:
     def line(self, access: Access) -> int:
         """How many units of an access a line of memory holds."""
         return units_of(self.device.line_bytes, access, self._texel_bytes)
+
+
+def _is_unclear(outcome: Outcome) -> bool:
+    """Whether something happened, abreast, that the order of workgroups has to tell: a loop without an end, a barrier
+    that some do not reach, or workgroups that store to one place."""
+    return bool(outcome.events[0, 0] or outcome.bounds[:, at.OUTSIDE].any())

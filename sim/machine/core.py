@@ -83,6 +83,14 @@ def lanes_up_to(regs, mask, lanes):
 
 
 @compiled
+def last_active(mask, lanes):
+    """The lanes of a mask row up to the last that is on."""
+    while lanes > 0 and mask[lanes - 1] == 0:
+        lanes -= 1
+    return lanes
+
+
+@compiled
 def record(events, kind, site, workgroup, lane, detail, other, epoch):
     """Note an event: the first of each kind and site with its details, the others by their number alone. Its row if it
     is the first, else 0."""
@@ -105,19 +113,20 @@ def record(events, kind, site, workgroup, lane, detail, other, epoch):
 def barrier(regs, row, config, workgroup, together, epoch, events):
     """Every lane of each workgroup should be here; those that are not are an event."""
     mask, site = row[6], row[2]
-    size = config[at.LANES]
+    size, step = config[at.LANES], config[at.LANE_PITCH]
     for w in range(together):
+        first = w * config[at.GROUP_PITCH]
         active = 0
         absent = -1
         for lane in range(size):
-            if regs[mask, w * size + lane] != 0:
+            if regs[mask, first + lane * step] != 0:
                 active += 1
             elif absent < 0:
                 absent = lane
         if 0 < active < size:
             new = record(events, at.DIVERGED, site, workgroup + w, absent, size - active, 0, epoch)
             for lane in range(min(size, 1024) if new > 0 else 0):
-                missing = np.int64(regs[mask, w * size + lane] == 0)
+                missing = np.int64(regs[mask, first + lane * step] == 0)
                 events[new, at.ABSENT + lane // 32] |= missing << (lane % 32)
 
 
@@ -247,10 +256,11 @@ def run_strand(
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
     start, pitch, size = address_of_first(regs), np.int64(4 * regs.shape[1]), config[at.LANES]
     lent = lend_to_tiles(regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, together)
+    places = (together if config[at.LANE_PITCH] == 1 else config[at.TOGETHER]) * size
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
     while True:  # once for each change of the width, so that it is a constant of the loop that counts
         width = place[at.WIDTHS + place[at.LEVEL]]
-        lanes = min(together * size, width)
+        lanes = min(places, width)
         while True:
             row = code[pc]
             what = row[0]
@@ -278,6 +288,9 @@ def run_strand(
                     if budget < 0:
                         record(events, at.BUDGET_SPENT, row[5], workgroup, 0, 0, 0, epoch)
                         return False
+                    if config[at.GLANCE] == 1:
+                        place[at.NEEDED_LANES] += (pc - row[2]) * place[at.ACTIVE_LANES + place[at.LEVEL]]
+                        place[at.ALL_LANES] += (pc - row[2]) * places
                 pc = row[2]
             elif what == op.JUMP_ZERO:
                 if regs[row[3], 0] == 0:
@@ -293,6 +306,8 @@ def run_strand(
                     pc = row[2]
             elif what == op.UP_TO or what == op.WIDEN:
                 wanted = width_from(regs, row, place, lanes, width)
+                if config[at.GLANCE] == 1 and what == op.UP_TO:
+                    place[at.ACTIVE_LANES + row[1]] = last_active(regs[row[6]], lanes)
                 if wanted == 0:
                     pc = np.int64(row[2])
                 elif go_to_level(place, row[1], wanted):
@@ -320,17 +335,23 @@ def run_strand(
 
 @part(NUMBERS, FILES, TABLE, NUMBERS, WORDS, LONG, LONG)
 def begin(config, regs, places, order, shared, workgroup, together):
-    """Put every strand of a batch at the start of the program, in its workgroup of the grid, and fill its memory."""
-    grid_x, grid_y, wgid, size = config[at.GRID_X], config[at.GRID_Y], config[at.WGID_ROW], config[at.LANES]
+    """Put every strand of a batch at the start of the program, in its workgroup of the grid, and fill its memory.
+
+    Where fewer are left than go together, the last one stands in all the other places, too: what it does more than
+    once, at the same time, it might as well do once."""
+    grid_x, grid_y, wgid = config[at.GRID_X], config[at.GRID_Y], config[at.WGID_ROW]
+    size, step = config[at.LANES], config[at.LANE_PITCH]
     for strand in range(regs.shape[0]):
         places[strand, at.PC], places[strand, at.LEFT], places[strand, at.PASSED] = 0, config[at.BUDGET], 0
         places[strand, at.LEVEL], places[strand, at.WIDTHS] = 0, config[at.WIDTH]
-        for w in range(together):
-            index = order[workgroup + w] if order.size > 0 else workgroup + w
-            for lane in range(w * size, (w + 1) * size):
-                regs[strand, wgid, lane] = index % grid_x
-                regs[strand, wgid + 1, lane] = index // grid_x % grid_y
-                regs[strand, wgid + 2, lane] = index // (grid_x * grid_y)
+        places[strand, at.ACTIVE_LANES] = together * size
+        for w in range(config[at.TOGETHER]):
+            number = workgroup + min(w, together - 1)
+            index = order[number] if order.size > 0 else number
+            x, y, z = index % grid_x, index // grid_x % grid_y, index // (grid_x * grid_y)
+            first = w * config[at.GROUP_PITCH]
+            for place in range(first, first + size * step, step):
+                regs[strand, wgid, place], regs[strand, wgid + 1, place], regs[strand, wgid + 2, place] = x, y, z
     for word in range(shared.size):
         shared[word] = config[at.FILLING]
 

@@ -24,15 +24,19 @@ STRANDS = 15  # that a workgroup is cut into
 WATCHES = 16  # 1: the program has watching probes
 FILLING = 17  # what a word of workgroup memory holds at first
 FIRST_LANE = 18  # of this strand
-CONFIG_SIZE = 19
+LANE_PITCH, GROUP_PITCH = 19, 20  # how far apart in a row neighbouring lanes, and workgroups, are: see `Program`
+GLANCE = 21  # 1: note how many lanes have work in loops
+CONFIG_SIZE = 22
 FORWARD, BACKWARD = 0, -1
 
 # places: one row per strand of a workgroup: its next instruction (-1: it is done), what is left of its budget, and
 # barriers passed; the most that it has used of its budget in any batch; at which level it is of leaving lanes out, and
-# how many lanes are computed at each (level 0: all)
-PC, LEFT, PASSED, MOST, LEVEL, WIDTHS = range(6)
+# how many lanes are computed at each (level 0: all). At a glance: rows of loops, by lanes up to the last active one and
+# by all lanes, and the lanes up to the last active one at each level
+PC, LEFT, PASSED, MOST, NEEDED_LANES, ALL_LANES, LEVEL, WIDTHS = range(8)
 LEVELS = 16
-PLACE_SIZE = WIDTHS + LEVELS
+ACTIVE_LANES = WIDTHS + LEVELS
+PLACE_SIZE = ACTIVE_LANES + LEVELS
 
 # access
 BASE = 0  # first unit of the variable, in its arena
@@ -74,7 +78,7 @@ LAST_SIZE = TALLY_SIZE + 1
 EXECUTIONS, ACTIVE, STAYED, PRESENT, LAUNCHED = range(5)
 BLOCK_SIZE = 5
 
-# bounds: how many accesses were outside, and the first
+# bounds: how many accesses were outside, and the first; or how many stores met those of another workgroup
 OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
 BOUNDS_SIZE = 4
 

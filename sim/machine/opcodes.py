@@ -72,6 +72,7 @@ MACHINE_OPS = (
     ("bounds", "addresses past the end of the access"),
     ("writers", "who stores here last"),
     ("touched", "that this is accessed"),
+    ("meets", "whether another workgroup of the batch has stored here; D is 1 where notes are of halves of a word"),
     ("watch_read", "races of a load, and words that nobody wrote"),
     ("watch_write", "races of the store of unit D"),
     ("watch_order", "what is unordered without the barrier that is ignored; D is 1 for a store"),
@@ -87,8 +88,8 @@ LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, STORE_FOUR, LENGTH, TILE, ADD_UP, C
 TILES = (TILE, ADD_UP)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
 FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
-COUNT, BANKS, SECTORS, BOUNDS, WRITERS, TOUCHED = range(FIRST_PROBE, FIRST_PROBE + 6)
-WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, MARGIN, TRACE = range(FIRST_PROBE + 6, FIRST_PROBE + 13)
+COUNT, BANKS, SECTORS, BOUNDS, WRITERS, TOUCHED, MEETS = range(FIRST_PROBE, FIRST_PROBE + 7)
+WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, MARGIN, TRACE = range(FIRST_PROBE + 7, FIRST_PROBE + 14)
 WATCHES = (WATCH_READ, WATCH_WRITE, WATCH_ORDER)
 SCALAR = 64  # scalar operations are numbered from here
 TILED = ("mad_f32", "fma_f32")  # those that tiles are made of

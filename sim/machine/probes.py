@@ -18,7 +18,7 @@ from .checks import all_finite, check
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORD
 from .lending import borrower
-from .memory import highest_of, inside, shared_part
+from .memory import address_of, highest_of, inside, shared_part
 from .ordering import watch_order
 from .reach import margin, reach
 from .records import PLACES, make_probes
@@ -274,6 +274,27 @@ def note_writers(regs, row, config, entry, workgroup, together, lent):
                 p.writers[word] = 1 + workgroup * size + lane
 
 
+@part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG, LONG)
+def note_meetings(regs, row, config, entry, workgroup, together, lanes, lent):
+    """Count stores to where another workgroup of the batch has stored: who is last there hangs on how they go together.
+    Workgroups are abreast; D is 1 where places are noted in halves of a word."""
+    p = _borrowed(lent)
+    addresses, mask = regs[row[2]], p.ones if row[6] < 0 else regs[row[6]]
+    extra, each, abreast = shared_part(regs, row[3], row[4]), entry[at.UNIT] // (4 - 2 * row[1]), config[at.TOGETHER]
+    met = np.int64(0)
+    for first in range(0, lanes, abreast):
+        for w in range(min(abreast, lanes - first)):
+            if mask[first + w] == 0:
+                continue
+            address, happens = address_of(addresses[first + w], extra, entry)
+            start, own = (entry[at.BASE] + np.int64(address)) * each, 1 + min(w, together - 1)
+            for place in range(start, start + entry[at.UNITS] * each if happens else start):
+                before = p.writers[place] - workgroup
+                met += np.int64(0 < before <= together and before != own)
+                p.writers[place] = workgroup + own
+    p.bounds[row[7], at.OUTSIDE] += met
+
+
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, TABLE, LONG, LONG)
 def note_touched(regs, row, config, entry, patterns, together, lent):
     """Remember which words are accessed: of lanes that are neighbours, or a vector of them in one place, at once."""
@@ -315,6 +336,8 @@ def probe(regs, row, config, access, storage, shared, patterns, workgroup, toget
         trace(regs, row, config, access, workgroup, together, p.watched, p.notes)
     elif row[0] == op.WRITERS:
         note_writers(regs, row, config, access[row[5]], workgroup, together, lent)
+    elif row[0] == op.MEETS:
+        note_meetings(regs, row, config, access[row[5]], workgroup, together, lanes, lent)
     elif row[0] == op.TOUCHED:
         note_touched(regs, row, config, access[row[5]], patterns, together, lent)
     elif row[0] == op.BOUNDS:

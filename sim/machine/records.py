@@ -42,6 +42,7 @@ class Probes(NamedTuple):
     masks: NDArray[np.uint32]  # [n, w]
     last: NDArray[np.int64]  # [n, PLACES, LAST_SIZE] what others have counted, moved from it
     writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
+    # (where these go abreast: [words of storage, or halves] 1 + workgroup that did)
     touched: NDArray[np.uint8]  # [words of storage, or 1] which were accessed
     checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
     watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes

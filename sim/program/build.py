@@ -47,15 +47,17 @@ def build(
     rounding: Rounding,
     probes: frozenset[str],
     together: int,
+    abreast: int = 0,
     trace: str | None = None,
     policy: str = "clamp",
     passes: Passes = ALL,
 ) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `trace`: a variable that is watched;
-    `policy`: of indices past their end, see `lower`; `passes`: those that are on."""
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `abreast`: as many go abreast instead, if
+    any; `trace`: a variable that is watched; `policy`: of indices past their end, see `lower`; `passes`: those that are
+    on."""
     passes = _needed(passes, rounding, probes)
     lowered = _probed(pipeline, rounding, probes, together, trace, policy, passes)
-    return _finish(pipeline, lowered, probes, together, [], passes)
+    return _finish(pipeline, lowered, probes, abreast or together, [], passes, abreast=abreast > 0)
 
 
 @frozen
@@ -176,10 +178,13 @@ def _finish(
     together: int,
     shadows: list[Shadow],
     passes: Passes = ALL,
+    *,
+    abreast: bool = False,
 ) -> Program:
     uniformity, uses = _analysed(lowered, together, passes)
     idle = left_out(lowered.body, uniformity, passes)
-    emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, probes, together, idle)
+    looks = probes | {"meets"} if abreast else probes
+    emitter = Emitter(lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, looks, together, idle)
     emitter.program(lowered.body)
     code = emitter.code
     for name, shorten in SHORTER.items():
@@ -212,6 +217,7 @@ def _finish(
         lowered.points,
         emitter.margins,
         find_arrivals(lowered, uses),
+        abreast,
     )
 
 

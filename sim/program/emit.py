@@ -87,6 +87,7 @@ class Emitter:
         self._learnt: set[Value] = set()
         self._written = {access.variable for access in self.accesses if access.writes}
         self._atomics = any(site.kind == "atomic" for site in self.sites)
+        self._halves = any(access.unit == 2 for access in self.accesses if access.writes)
         self._straight = 0  # where the present straight run of instructions began
         self._bodies: set[int] = set()
         self._merged: dict[int, int] = {}
@@ -391,7 +392,7 @@ class Emitter:
         elif access.space == "storage":
             kinds += ["sectors", "touched"]
             if access.writes:
-                kinds.append("writers")
+                kinds += ["writers", "meets"]
         for kind in kinds:
             words = self._merged.get(id(item), access.units) if kind in _CHARGED else access.units
             if kind in self.probes and words:
@@ -400,7 +401,7 @@ class Emitter:
                 ins.e = number * UNITS_PER_ACCESS
                 ins.x = len(self.memory_probes)
                 ins.m = self._mask_field()
-                ins.d = int(self._is_learnt(item))
+                ins.d = int(self._halves if kind == "meets" else self._is_learnt(item))
                 self._add(ins)
                 self.memory_probes.append(MemoryProbe(kind, item.site, number))
 
@@ -643,7 +644,7 @@ ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "tex
 _CHARGED = ("banks", "sectors")
 _PROBES = {
     **{"banks": op.BANKS, "sectors": op.SECTORS, "bounds": op.BOUNDS, "reach": op.REACH},
-    **{"writers": op.WRITERS, "touched": op.TOUCHED},
+    **{"writers": op.WRITERS, "touched": op.TOUCHED, "meets": op.MEETS},
 }
 
 

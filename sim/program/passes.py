@@ -22,6 +22,7 @@ PASSES = {
     "address": "what all lanes share of an address, and its constant, are operands of the access",
     "learn": "the machine looks once at addresses that a loop uses again and again",
     "idle": "lanes past the last active one are left out",
+    "abreast": "workgroups in which few have much to do go abreast: the same lane of each, one next to the other",
     "copies": "an operation writes the variable itself, and who reads it reads it there",
     "checked": "a sum of products and the checks of what it makes are one instruction",
     "rename": "what is copied is computed where it is copied to",

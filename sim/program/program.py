@@ -36,7 +36,10 @@ class Inspected:
 
 @frozen(eq=False)
 class Program:
-    """`code` is int32[n, 8] (see `machine.opcodes`); `rows` registers of which the first are filled before the run:
+    """`together` workgroups run side by side, one after the other in a row of registers; `abreast`: the same lane of
+    each next to the other.
+
+    `code` is int32[n, 8] (see `machine.opcodes`); `rows` registers of which the first are filled before the run:
     `inputs` by name, `constants` with their bits in every lane. `runs[i]` are the sites that count number i counts, and
     `computed[i]` how many instructions of which class at which place."""
 
@@ -62,6 +65,7 @@ class Program:
     points: list[Point]  # what is traced
     margins: int  # comparisons that are watched
     arrivals: list[int]  # sites of atomic operations at which the order of invocations may show
+    abreast: bool
 
     @cached_property
     def exchanges(self) -> bool:
@@ -76,3 +80,8 @@ class Program:
         read = {a.variable for a in storage if not a.writes}
         atomic = any(s.kind == "atomic" and s.space == "storage" for s in self.sites)
         return not atomic and not (written & read)
+
+    def pitches(self, lanes: int) -> tuple[int, int]:
+        """How far apart in a row neighbouring lanes of a workgroup, or strand, of so many lanes are; and how far the
+        same lane of neighbouring workgroups is."""
+        return (self.together, 1) if self.abreast else (1, lanes)

@@ -1,0 +1,205 @@
+"""Workgroups abreast, the same lane of each next to the other: what they leave, and what is found, stays as it is.
+
+Where it pays is estimated; here most kernels go abreast whether it pays or not (`everybody`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import random_programs as rp
+from test_left_out import BEFORE, NUMBERS, SEEN, checked, simulate, source_of
+from test_passes import simulate as simulate_with
+from test_passes import told
+
+import sim
+from oracle.kernels.cases import Request, plans
+from oracle.kernels.reflect import check_module
+from sim import dispatch
+from sim.launch.threads import THREADS
+from sim.program.passes import ALL
+
+SHADERS = Path(__file__).parents[2] / "shaders"
+SIDE_BY_SIDE = ALL - {"abreast"}
+ALONE = "a shuffle", "votes", "atomics", "unwritten memory"  # lanes, or workgroups, that see each other
+
+
+@pytest.fixture
+def everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all kernels go abreast that may, in grids of any size."""
+
+    def several(_: dispatch.Dispatch, launch: dispatch.Launch) -> int:
+        return 16 if launch.may_go_abreast else 0
+
+    monkeypatch.setattr(dispatch.Dispatch, "_abreast", several)
+    monkeypatch.setenv(THREADS, "1")  # two would race where workgroups do
+
+
+def ran(body: str, size: int, groups: int, **options) -> sim.Run:
+    """What workgroups leave abreast; that it is what they leave side by side."""
+    module = checked(source_of(f"let at = group.x * {size}u + i; {body}", size, BEFORE))
+    done = simulate(module, size, groups, probes="none", **options)
+    not_abreast = simulate(module, size, groups, probes="none", passes=SIDE_BY_SIDE, **options)
+    assert told(done) == told(not_abreast)
+    assert not not_abreast.program.abreast
+    return done
+
+
+# ---- nobody can tell ---------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("everybody")
+@pytest.mark.parametrize(("size", "groups"), [(128, 5), (40, 37), (13, 20)])
+@pytest.mark.parametrize("name", SEEN)
+def test_outputs_and_findings_are_the_same(name: str, size: int, groups: int) -> None:
+    """In batches of 16 that are not full, and of lanes that fill no vector."""
+    done = ran(f"{NUMBERS} {SEEN[name]}", size, groups)
+    assert not (done.program.abreast and name in ALONE)
+
+
+@pytest.mark.usefixtures("everybody")
+@pytest.mark.parametrize("seed", range(400, 440))
+@pytest.mark.parametrize("size", [7, 24, 40])
+def test_random_control_flow(seed: int, size: int) -> None:
+    """As a plain interpreter has it, for each invocation alone; eighteen workgroups are two batches."""
+    count = 18 * size
+    given = np.array([(i * 7 + i // 5) % 11 if i % size < 13 else 0 for i in range(count)], np.uint32)
+    program = rp.Maker(seed).program()
+    bindings = {"out": np.zeros(count * rp.LOGGED, np.uint32), "given": given, "same": 2}
+    done = sim.simulate(rp.render(program, size), grid=18, bindings=bindings, probes="none", budget=100_000)
+    got = done.outputs["out"].reshape(count, rp.LOGGED).tolist()
+    assert got == [rp.interpret(program, int(given[i]), 2, i) for i in range(count)]
+
+
+def test_random_programs_do_go_abreast(everybody: None) -> None:
+    """Many of them; the others have no loop, or none in which lanes are left out."""
+    gone = []
+    for seed in range(400, 440):
+        source = rp.render(rp.Maker(seed).program(), 24)
+        bindings = {"out": np.zeros(18 * 24 * rp.LOGGED, np.uint32), "given": np.zeros(18 * 24, np.uint32), "same": 2}
+        gone.append(sim.simulate(source, grid=18, bindings=bindings, probes="none").program.abreast)
+    assert sum(gone) > 20
+
+
+KERNELS = {f"{plan.kernel.path.stem}-{plan.kernel.name}": plan for plan in plans([SHADERS], Request())}
+
+
+@pytest.mark.usefixtures("everybody")
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels(name: str) -> None:
+    plan = KERNELS[name]
+    case = plan.case(min(plan.shapes, key=lambda shape: np.prod(list(shape.dims.values()))))
+    module, kernel = check_module(case.kernel), case.kernel
+    given = {"entry": kernel.entry, "grid": case.grid, "bindings": case.bindings, "overrides": kernel.overrides}
+    abreast, not_abreast = (simulate_with(p, module, probes="none", **given) for p in (ALL, SIDE_BY_SIDE))
+    assert told(abreast) == told(not_abreast)
+
+
+# ---- what shows the order of workgroups --------------------------------------------------------------
+
+LOOP = "if i < 3u { var t = i; for (var k = 0u; k < 4u + group.x % 3u; k++) { t = t * 3u + k; } "
+
+
+@pytest.mark.usefixtures("everybody")
+def test_it_is_the_last_workgroup_that_stores_last() -> None:
+    """Abreast, workgroup 3 would store after workgroup 4, for it takes more turns."""
+    later = "if i < 3u { for (var k = i; k < 9u - group.x; k++) { y[k] = group.x * 10u + i; } }"
+    done = ran(later, 64, 5)
+    assert done.outputs["y"][:10].tolist() == [40, 40, 40, 40, 40, 30, 20, 10, 0, 0]
+    assert not done.program.abreast
+
+
+@pytest.mark.usefixtures("everybody")
+def test_stores_past_the_end_meet_at_the_last_element() -> None:
+    """All of a workgroup go to the last element, of 320: workgroup 4 is the last."""
+    done = ran(LOOP + "y[at + 1000u] = group.x; }", 64, 5)
+    assert done.outputs["y"][-1] == 4
+    assert not done.program.abreast
+    nowhere = ran(LOOP + "y[at + 1000u] = group.x; }", 64, 5, out_of_bounds="zero")
+    assert not nowhere.outputs["y"].any()
+    assert nowhere.program.abreast
+
+
+@pytest.mark.usefixtures("everybody")
+def test_neighbours_that_share_a_word_do_not_meet() -> None:
+    """Two workgroups store to the halves of each word."""
+    source = """enable f16; @group(0) @binding(0) var<storage, read_write> h: array<f16>;
+    @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3u) {
+        if i == 0u { var t = 0h; for (var k = 0u; k <= g.x; k++) { t += f16(k); } h[g.x] = t; } }"""
+    done = sim.simulate(source, grid=20, bindings={"h": np.zeros(20, np.float16)}, probes="none")
+    assert done.outputs["h"].tolist() == [k * (k + 1) / 2 for k in range(20)]
+    assert done.program.abreast
+
+
+@pytest.mark.usefixtures("everybody")
+def test_a_barrier_that_some_do_not_reach_is_told_of_each_workgroup() -> None:
+    body = LOOP + "shared_[i] = t; if group.x > 1u { workgroupBarrier(); } y[at] = shared_[i]; }"
+    done = ran(body, 64, 5)
+    (finding,) = done.findings
+    assert (finding.code, finding.count, finding.workgroup) == ("barrier-divergence", 3, (2, 0, 0))
+    assert not done.program.abreast
+
+
+@pytest.mark.usefixtures("everybody")
+def test_a_loop_without_an_end_is_told_of_the_workgroup_that_is_in_it() -> None:
+    body = "if i < 3u { var t = i; loop { t = t * 5u + 1u; if t % 2u == 3u - group.x { break; } } y[at] = t; }"
+    done = ran(body, 64, 6, budget=1000)
+    assert [(finding.code, finding.workgroup) for finding in done.findings] == [("endless-loop", (0, 0, 0))]
+    assert not done.program.abreast
+
+
+@pytest.mark.usefixtures("everybody")
+@pytest.mark.parametrize(
+    "body",
+    [
+        LOOP + "y[at] += t; }",  # reads what it stores to
+        LOOP + "atomicAdd(&count, t); }",
+        LOOP + "y[at] = subgroupAdd(t); }",
+        "y[at] = i * 3u;",  # has no loop
+        "for (var k = 0u; k < 4u; k++) { y[at] = k; }",  # of all lanes
+    ],
+)
+def test_some_do_not_go_abreast(body: str) -> None:
+    assert not ran(body, 64, 40).program.abreast
+
+
+# ---- where it pays -----------------------------------------------------------------------------------
+
+WORK = "if i < {} {{ var t = i; for (var k = 0u; k < 40u; k++) {{ t = t * 3u + k; t ^= k * 5u; }} y[at] = t; }}"
+
+
+def worked(count: int) -> list[int]:
+    made = []
+    for i in range(count):
+        t = i
+        for k in range(40):
+            t = ((t * 3 + k) & 0xFFFFFFFF) ^ (k * 5)
+        made.append(t)
+    return made
+
+
+@pytest.mark.parametrize(("size", "active", "pays"), [(256, 2, True), (256, 250, False), (64, 1, True)])
+def test_workgroups_go_abreast_where_few_lanes_have_work(size: int, active: int, pays: bool) -> None:
+    done = ran(WORK.format(f"{active}u"), size, 50)
+    assert done.program.abreast == pays
+    assert done.outputs["y"].reshape(50, size)[:, :active].tolist() == [worked(active)] * 50
+    assert not done.outputs["y"].reshape(50, size)[:, active:].any()
+
+
+def test_not_where_few_workgroups_run_or_somebody_looks() -> None:
+    few = WORK.format("2u")
+    assert not ran(few, 256, 20).program.abreast
+    module = checked(source_of(f"let at = group.x * 256u + i; {few}", 256))
+    for probes in ("lanes", "races", "bounds"):
+        assert not simulate(module, 256, 50, probes=probes).program.abreast
+
+
+def test_the_look_at_one_workgroup_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is workgroup 25 of 50, which stores where workgroup 49 does later, and does not come to its end."""
+    monkeypatch.setenv(THREADS, "1")
+    body = "if i < 250u { var t = 0u; for (var k = 0u; k < 20000u; k++) { t += k; } y[i] = t + group.x; }"
+    done = ran(body, 256, 50)
+    assert done.outputs["y"][:250].tolist() == [20000 * 19999 // 2 + 49] * 250
+    assert done.findings == []
