@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,9 +49,9 @@ def _called(function: Callable[..., Any], path: Path, name: str, arrays: Arrays,
 
 def _line(error: BaseException, path: Path) -> str:
     """`:12`, the innermost line of the file that an exception came through."""
-    found, trace = "", error.__traceback__
+    found, trace, file = "", error.__traceback__, os.path.abspath(path)  # as modules know theirs
     while trace is not None:
-        if Path(trace.tb_frame.f_code.co_filename) == path:
+        if os.path.abspath(trace.tb_frame.f_code.co_filename) == file:
             found = f":{trace.tb_lineno}"
         trace = trace.tb_next
     return found

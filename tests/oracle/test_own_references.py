@@ -135,3 +135,12 @@ def test_it_may_work_in_place(audit):
     done = audit("mine/refs.py:in_place", gpu=True)
     (case,) = json.loads(done.stdout)["cases"]
     assert (done.exit_code, [output["ok"] for output in case["outputs"]]) == (0, [True, True])
+
+
+def test_the_line_that_fails_is_named_wherever_the_audit_is_run_from(audit, tmp_path, monkeypatch):
+    audit("mine/refs.py:raising")
+    monkeypatch.chdir(tmp_path / "mine")
+    result = CliRunner().invoke(main, ["audit", "../twice.toml", "--no-gpu"])
+    line = 1 + REFERENCES[: REFERENCES.index('arrays["z"]')].count("\n")
+    assert result.exit_code == 2
+    assert f"refs.py:{line}: raising fails: KeyError: 'z'" in result.stderr
