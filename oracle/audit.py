@@ -462,7 +462,7 @@ def _against_gpu(
         run = timed(seconds, f"simulator as {profile}", lambda: simulate(part, profile, "none", say))
     checks = gpu_checks(part, run, on_gpu, truth if part is case else None, adapter=name, unordered=unordered)
     for left_out in sorted({case.name_of(var) for var in unordered} - {check.output for check in checks}):
-        notes.append(f"{left_out} is not held against wgpu on {adapter.name}: it hangs on the order of invocations")
+        notes.append(f"{left_out} is not held against wgpu on {adapter.name}: it depends on the order of invocations")
     return checks
 
 

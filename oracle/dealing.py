@@ -1,5 +1,5 @@
 """The cases of an audit, one after the other in this process or dealt to several: which is begun when, and how they
-come back in their order. What is reported does not hang on it, but for the seconds.
+come back in their order. What is reported does not depend on it, but for the seconds.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from .failures import CLEAN
 from .kernels.cases import Broken, Plan, Request, plans
 
 OPTION = "--watch"
-PERIOD = 0.1  # seconds between two looks at the files
+PERIOD = 0.05  # seconds between two looks at the files
 NAMED = 3  # changed files, at most
 SUFFIXES = (".toml", ".wgsl", ".py")
 

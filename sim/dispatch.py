@@ -111,7 +111,7 @@ class Dispatch:
                 return wide, outcome
             launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
-        if launch.met:  # threads have written to the same words: what they left, and saw, hangs on who was first
+        if launch.met:  # threads have written to the same words: what they left, and saw, depends on who was first
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome

@@ -151,7 +151,7 @@ def _findings(woven: Woven, notes: NDArray[np.uint32], dispatch: Dispatch) -> It
         yield Finding(
             "rounding",
             "info",
-            f"this {doubt.what} hangs on a rounding: a legal implementation may take it the other way",
+            f"this {doubt.what} depends on a rounding: a legal implementation may take it the other way",
             doubt.span,
             sum(count for count, _ in times),
             (group % x, group // x % y, group // (x * y)),

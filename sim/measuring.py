@@ -1,7 +1,7 @@
 """Running a dispatch for its counters and findings: every workgroup, one of each class, or a sample.
 
-By classes, counters and all findings that hang on control flow and addresses come from one workgroup of each class
-(`launch.classes` has the proof). What hangs on data, and what workgroups do to each other, is looked for in a run of
+By classes, counters and all findings that depend on control flow and addresses come from one workgroup of each class
+(`launch.classes` has the proof). What depends on data, and what workgroups do to each other, is looked for in a run of
 all of them, which counts nothing: numbers that are not finite, races in storage, what is touched. So the result is that
 of a run of all.
 """
@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None] | None
 
 PROOF = "no branch and no address depends on what they store, and in a class addresses are whole lines of memory apart"
 _OF_DATA = frozenset(("not-finite", "division-by-zero", "shift-count", "conversion"))
-_SEEN_BY_ALL = frozenset(("race", "uninit", "endless-loop"))  # what they say hangs on all workgroups
+_SEEN_BY_ALL = frozenset(("race", "uninit", "endless-loop"))  # what they say depends on all workgroups
 
 
 @frozen
@@ -91,7 +91,7 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     found = dispatch.classes(probes - {"touched", "redundant"})
     findings = [f for f in explain(found.launch, found.outcome) if f.code not in _OF_DATA]
     if found.met or any(f.code in _SEEN_BY_ALL for f in findings):
-        raise Unproven("what was found hangs on all of them")
+        raise Unproven("what was found depends on all of them")
     rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
     left = after = None
     program = found.launch.program
@@ -99,7 +99,7 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)
         if any(f.code in _SEEN_BY_ALL for f in of_all):
-            raise Unproven("what was found hangs on all of them")
+            raise Unproven("what was found depends on all of them")
         findings = [*(f for f in of_all if f.code in _OF_DATA), *findings]
         if replay:
             findings = _judged(dispatch, probes, left, after, findings)

@@ -1,4 +1,4 @@
-"""The reader neither crashes nor hangs on changed shaders: some here, many by `python -m tests.fuzz_reader`."""
+"""The reader neither crashes nor depends on changed shaders: some here, many by `python -m tests.fuzz_reader`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a row of a sweep holds: who it is of, what was counted and what follows from it, and the verdict.
 
-One row of a table is one column. The sizes of a case have columns of their own, `dims.M`, which hang on the kernels.
+One row of a table is one column. The sizes of a case have columns of their own, `dims.M`, which depend on the kernels.
 Of a case that could not be run, a row has no figures, and `why` says what is wrong. Every figure is what its device is
 charged; ratios are of 1.
 """

@@ -1,4 +1,4 @@
-"""Outputs that hang on which invocation comes first at an atomic operation: the dispatch run in another order tells."""
+"""Outputs that depend on which invocation is first at an atomic operation: the dispatch run in another order tells."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _finding(sites: list[Site], launch: Launch, changes: dict[Key, str]) -> Find
     return Finding(
         "atomic-order",
         "warning",
-        f"what {holds} hold{'s'[: len(changes) == 1]} hangs on which invocation comes first at this {first.name}",
+        f"what {holds} hold{'s'[: len(changes) == 1]} depends on which invocation comes first at this {first.name}",
         first.span,
         1,
         launch.workgroup(0),

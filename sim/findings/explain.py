@@ -23,7 +23,7 @@ _NO_TEXEL = {
 }
 
 
-_WAITING = "its end hangs on other invocations, and WGSL does not promise that these go on while it spins; "
+_WAITING = "its end depends on other invocations, and WGSL does not promise that these go on while it spins; "
 _NO_WAIT = (
     "invocations of a subgroup run in step, and those of another workgroup may not have begun: do without a lock, by "
     "atomicAdd and the like, or let one invocation of each workgroup do the work after a barrier; "

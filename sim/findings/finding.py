@@ -29,7 +29,7 @@ class Finding:
     """`code`: one of `CODES`, or allow, of a comment that silences nothing. `lanes` are local invocation indices.
 
     `count`: how often it happened in all; the rest describes the first time. `epoch`: barriers passed before.
-    `verdict`, of what may or may not matter: see `replay`. `outputs`, of atomic-order: which hang on the order.
+    `verdict`, of what may or may not matter: see `replay`. `outputs`, of atomic-order: which depend on the order.
     """
 
     code: str

@@ -1,6 +1,6 @@
 """The machine's arrays as a program has them before it runs, whatever it is given: see `machine.core.run`.
 
-What hangs on a launch stands in a few places, which it fills in: `Configs`, the table of accesses, `STORAGE`.
+What depends on a launch stands in a few places, which it fills in: `Configs`, the table of accesses, `STORAGE`.
 """
 
 from __future__ import annotations

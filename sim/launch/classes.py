@@ -118,7 +118,7 @@ class _Classifier:
     # ---- values of every workgroup ----
 
     def _workgroups(self, axes: Axes) -> tuple[int, int]:
-        """How many values there are of what hangs on these components of workgroup_id; the first workgroups that have
+        """How many values there are of what depends on these components of workgroup_id; the first workgroups that have
         them are that far apart."""
         x, y, z = self._grid
         known = {(): (1, 1), (0,): (x, 1), (1,): (y, x), (2,): (z, x * y), (0, 1): (x * y, 1), (1, 2): (y * z, x)}
@@ -148,7 +148,7 @@ class _Classifier:
                 yield first, value, table[:, number]
 
     def _keys(self) -> dict[Axes, Numbers]:
-        """By what values hang on, and position: workgroups that differ in a number are not alike."""
+        """By what values depend on, and position: workgroups that differ in a number are not alike."""
         likeness = self._likeness
         exact, atoms = likeness.exact, [atom for atom in likeness.atoms if atom not in likeness.exact]
         keys: dict[Axes, Numbers] = {}
@@ -160,7 +160,7 @@ class _Classifier:
         return keys
 
     def _columns(self, exact: list[Value], atoms: list[Value]) -> Iterator[Numbers]:
-        """What must be equal, as numbers by position, of values that hang on the same."""
+        """What must be equal, as numbers by position, of values that depend on the same."""
         values = list(dict.fromkeys([*exact, *atoms]))
         if not values:
             return

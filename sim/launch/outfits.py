@@ -1,4 +1,4 @@
-"""What launches of one program on one device have in common, kept for the next: it hangs on no data, size or grid.
+"""What launches of one program on one device have in common, kept for the next: it depends on no data, size or grid.
 
 It never changes once it is made, so that no run sees anything of another, whatever thread it is in. It lives no longer
 than its program, and what is kept of all programs has no more than `ROOM`. Each step here is one operation of a dict:

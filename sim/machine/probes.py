@@ -276,7 +276,7 @@ def note_writers(regs, row, config, entry, workgroup, together, lent):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG, LONG)
 def note_meetings(regs, row, config, entry, workgroup, together, lanes, lent):
-    """Count stores to where another workgroup of the batch has stored: who is last there hangs on how they go together.
+    """Count stores to where another workgroup of the batch has stored: who is last depends on how they go together.
     Workgroups are abreast; D is 1 where places are noted in halves of a word."""
     p = _borrowed(lent)
     addresses, mask = regs[row[2]], p.ones if row[6] < 0 else regs[row[6]]

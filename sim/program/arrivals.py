@@ -1,7 +1,7 @@
 """Atomic operations where it may show which invocation comes first, as the text has it: a run in another order decides.
 
 Additions to a word commute, and so do those of other operations with their like; an exchange commutes with nothing, and
-what an operation gives hangs on all that came before.
+what an operation gives depends on all that came before.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ program stands. All other values that decide something are brought into the form
 
     a part that is alike in every workgroup + the sum of coefficient * atom     (modulo 2^32)
 
-where atoms are pure values that hang on workgroup_id. What has no such form makes its atoms *exact*.
+where atoms are pure values that depend on workgroup_id. What has no such form makes its atoms *exact*.
 
 Two workgroups do the same, lane by lane and step by step, where every exact value is equal in each lane, each atom
 differs by one distance in all lanes, and no comparison of numbers that move so comes out otherwise: all branches are
@@ -28,7 +28,7 @@ from .lower import Lowered
 from .uses import base
 
 Form = dict[Value, int]  # atom -> coefficient, none of them 0; empty: alike in every workgroup
-Axes = frozenset[int]  # the components of workgroup_id that a pure value hangs on
+Axes = frozenset[int]  # the components of workgroup_id that a pure value depends on
 
 _AXES = {"group_x": frozenset((0,)), "group_y": frozenset((1,)), "group_z": frozenset((2,))}
 _NO_AXES: Axes = frozenset()
@@ -194,7 +194,7 @@ class _Analysis:
     # ---- pure values ----
 
     def axes(self, value: Value) -> Axes | None:
-        """What a value hangs on if it is pure; None where it is not."""
+        """What a value depends on if it is pure; None where it is not."""
         value = base(value)
         if value not in self._axes:
             self._axes[value] = self._find_axes(value)

@@ -2,7 +2,7 @@
 
 A *strand* is a mask as the program text shows it: places on one strand have one set of active lanes. A value is uniform
 where it comes from uniform values; a variable where only uniform values are written to it, on the strand it was
-declared on; a branch or loop that hangs on uniform values keeps its strand. Everything is assumed uniform first and
+declared on; a branch or loop that depends on uniform values keeps its strand. Everything is assumed uniform first and
 refuted until nothing changes, so that loops settle.
 """
 

@@ -1,4 +1,4 @@
-"""Loops whose end hangs on what atomic operations in them give, and so on other invocations: that of a spin lock does.
+"""Loops whose end depends on what atomic operations in them give, and so on other invocations: as in a spin lock.
 
 A loop ends where its conditions say so, or a branch with a jump out of it is taken. What these are computed from is
 followed backwards, through variables that the loop writes and the branches in which it does.

@@ -1,4 +1,4 @@
-"""Random programs whose branches and addresses hang on the workgroup, held against a run of all workgroups; and every
+"""Random programs whose branches and addresses depend on the workgroup, held against a run of all workgroups; and every
 kernel of shaders/."""
 
 import random

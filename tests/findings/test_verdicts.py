@@ -1,4 +1,4 @@
-"""What is said of a finding: both places, lanes, values, advice, and whether outputs hang on it."""
+"""What is said of a finding: both places, lanes, values, advice, and whether outputs depend on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that do not end: whether that hangs on other invocations, who may wait for ever, or on nobody."""
+"""Loops that do not end: whether that depends on other invocations, who may wait for ever, or on nobody."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def endless(body):
 )
 def test_who_spins_waits_for_others(body, line, name):
     (finding,) = endless(body + LOCKED)
-    assert "its end hangs on other invocations, and WGSL does not promise that these go on" in finding.message
+    assert "its end depends on other invocations, and WGSL does not promise that these go on" in finding.message
     (note,) = finding.notes
     assert (note.message, note.span.line) == (f"what this {name} of lock gives decides whether it ends", line)
     assert finding.hint.startswith("invocations of a subgroup run in step")

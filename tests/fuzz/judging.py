@@ -1,7 +1,7 @@
 """Whether the simulator and an adapter agree on a program, and where not, whether they may.
 
 Bits may differ only where the run's derived bounds allow it (`run.bounds`); where those are infinite nothing is known,
-as after an overflow or a branch that hangs on a rounding. Everything else is a disagreement that somebody has to answer
+as after an overflow or a branch that depends on a rounding. Anything else is a disagreement that somebody has to answer
 for: one of `known.KNOWN`, or us.
 """
 

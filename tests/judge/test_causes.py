@@ -169,7 +169,7 @@ def impatient(case: Case, *seconds: float) -> Diagnosis:
 
 
 def test_what_there_was_no_time_for_is_said(case) -> None:
-    """A square is unknown; how many classes are tried hangs on how often the clock is looked at before ten seconds."""
+    """A square is unknown; how many classes are tried depends on how often the clock is read before ten seconds."""
     made = case("y[id.x] = x[id.x] * x[id.x];")
     everything, nothing = impatient(made, 10), impatient(made, 11)
     assert "not tried" not in everything.evidence

@@ -1,4 +1,4 @@
-"""Outputs that hang on who comes first at an atomic operation are no mismatch with a GPU, and are told of."""
+"""Outputs that depend on who comes first at an atomic operation are no mismatch with a GPU, and are told of."""
 
 from dataclasses import replace
 

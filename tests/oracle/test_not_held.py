@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from oracle.cli import main
 from tests.scaling import manifest
 
-# Which way a lane goes hangs on roundings where `x` is at least LEAST, so that nothing is derived for it.
+# Which way a lane goes depends on roundings where `x` is at least LEAST, so that nothing is derived for it.
 SHADER = """\
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;

@@ -185,7 +185,7 @@ TENTHS = np.arange(64) * f32(0.1)
 def test_what_nothing_is_rounded_off_has_no_bound(body):
     done = run(body, np.abs(TENTHS) + 1)
     worst = done.bounds["y"].max()
-    # Products and sums that no branch hangs on are not looked at; these are exact all the same.
+    # Products and sums that no branch depends on are not looked at; these are exact all the same.
     assert worst <= 2 * np.spacing(np.abs(done.outputs["y"]).max())
     assert done.bounds.findings == ()
 

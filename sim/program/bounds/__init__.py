@@ -11,7 +11,7 @@ another one". What no rounding can reach has no companion and costs nothing.
 
     arithmetic   writes operations, and lets rules be read as formulas
     numbers      float formats, and values with their bounds
-    shapes       what belongs to one sum, and what a branch hangs on
+    shapes       what belongs to one sum, and what a branch depends on
     slopes       how operations carry errors on
     jumps        operations that add none, or jump
     rules        the bound of a result, by those and by the accuracy table
