@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from oracle import watching as watching_room
 from tests.scaling import manifest
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +81,13 @@ def folder(tmp_path):
     return tmp_path
 
 
+def save(file, text):
+    """At once, as editors do: nobody sees half of it."""
+    beside = file.with_name("being written")
+    beside.write_text(text)
+    beside.replace(file)
+
+
 def clean(said):
     return "audit: 1 of 1 cases clean" in said
 
@@ -88,21 +96,21 @@ def test_what_is_saved_is_audited_again(folder):
     """An included file, the reference and the manifest. The last audit's exit code is that of all."""
     with watching(folder) as watch:
         assert clean(watch.now())
-        said = watch.after(lambda: (folder / "factor.wgsl").write_text(FACTOR.format(3)))
+        said = watch.after(lambda: save(folder / "factor.wgsl", FACTOR.format(3)))
         assert not clean(said)
         assert "factor.wgsl changed" in said
-        assert clean(watch.after(lambda: (folder / "references.py").write_text(REFERENCE.format(3))))
-        assert not clean(watch.after(lambda: (folder / "scale.toml").write_text(MANIFEST.replace("normal", "lots"))))
+        assert clean(watch.after(lambda: save(folder / "references.py", REFERENCE.format(3))))
+        assert not clean(watch.after(lambda: save(folder / "scale.toml", MANIFEST.replace("normal", "lots"))))
         assert watch.interrupt() == 2
 
 
 def test_what_is_broken_may_be_mended(folder):
     with watching(folder) as watch:
         assert clean(watch.now())
-        assert "scale.wgsl:5:1: error" in watch.after(lambda: (folder / "scale.wgsl").write_text(SHADER + "}\n"))
-        assert clean(watch.after(lambda: (folder / "scale.wgsl").write_text(SHADER)))
-        assert "error" in watch.after(lambda: (folder / "scale.toml").write_text("[kernel"))
-        assert clean(watch.after(lambda: (folder / "scale.toml").write_text(MANIFEST)))
+        assert "scale.wgsl:5:1: error" in watch.after(lambda: save(folder / "scale.wgsl", SHADER + "}\n"))
+        assert clean(watch.after(lambda: save(folder / "scale.wgsl", SHADER)))
+        assert "error" in watch.after(lambda: save(folder / "scale.toml", "[kernel"))
+        assert clean(watch.after(lambda: save(folder / "scale.toml", MANIFEST)))
         assert watch.interrupt() == 0
 
 
@@ -110,17 +118,17 @@ def test_a_file_that_was_missing_is_seen(folder):
     (folder / "factor.wgsl").unlink()
     with watching(folder) as watch:
         assert "factor.wgsl" in watch.now()
-        assert clean(watch.after(lambda: (folder / "factor.wgsl").write_text(FACTOR.format(2))))
+        assert clean(watch.after(lambda: save(folder / "factor.wgsl", FACTOR.format(2))))
         assert not clean(watch.after((folder / "factor.wgsl").unlink))
 
 
 def test_what_is_saved_during_an_audit_is_not_missed(folder):
     with watching(folder) as watch:
         assert clean(watch.now())
-        watch.after(lambda: (folder / "scale.wgsl").write_text(SHADER + "\n"))
-        (folder / "scale.wgsl").write_text(SHADER + "\n\n")
+        watch.after(lambda: save(folder / "scale.wgsl", SHADER + "\n"))
+        save(folder / "scale.wgsl", SHADER + "\n\n")
         time.sleep(0.15)  # the next audit has begun, or is about to
-        (folder / "factor.wgsl").write_text(FACTOR.format(5))
+        save(folder / "factor.wgsl", FACTOR.format(5))
         end = time.monotonic() + DEADLINE
         while "0 of 1" not in "".join(watch.said) and time.monotonic() < end:
             time.sleep(0.05)
@@ -131,10 +139,27 @@ def test_where_no_process_can_be_forked_others_are_started(folder):
     start = ("-c", "import os; del os.fork; from oracle.__main__ import main; main()")
     with watching(folder, start=start) as watch:
         assert clean(watch.now())
-        assert not clean(watch.after(lambda: (folder / "factor.wgsl").write_text(FACTOR.format(3))))
+        assert not clean(watch.after(lambda: save(folder / "factor.wgsl", FACTOR.format(3))))
         assert watch.interrupt() == 1
 
 
 def test_paths_that_are_not_there_end_it(folder):
     with watching(folder / "nothing") as watch:
         assert watch.process.wait(DEADLINE) == 2
+
+
+def test_what_is_half_saved_is_waited_for(monkeypatch):
+    """A file that is emptied, then written: nobody is told of it before two looks at it are alike."""
+    file, looks = Path("a.wgsl"), iter([(1, 9), (1, 9), (2, 0), (3, 4), (3, 8), (3, 8)])
+    monkeypatch.setattr(watching_room, "_stamp", lambda _: next(looks))
+    monkeypatch.setattr(watching_room, "PERIOD", 0)
+    assert watching_room._changes({file: (1, 9)}) == [file]
+    assert next(looks, None) is None
+
+
+def test_what_is_as_it_was_is_no_change(monkeypatch):
+    file, looks = Path("a.wgsl"), iter([(2, 0), (1, 9), (1, 9), None, None])
+    monkeypatch.setattr(watching_room, "_stamp", lambda _: next(looks))
+    monkeypatch.setattr(watching_room, "PERIOD", 0)
+    assert watching_room._changes({file: (1, 9)}) == [file]
+    assert next(looks, None) is None
