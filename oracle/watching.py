@@ -19,12 +19,12 @@ from pathlib import Path
 
 import click
 
-from sim.checking import read
 from sim.wgsl.diagnostics import WgslError
 
 from .errors import NoAdapter, UsageError
 from .failures import CLEAN
 from .kernels.cases import Broken, Plan, Request, plans
+from .kernels.reflect import source_of
 
 OPTION = "--watch"
 PERIOD = 0.03  # seconds between two looks at the files
@@ -86,9 +86,7 @@ def _of_plan(plan: Plan) -> Iterator[Path]:
     kernel = plan.kernel
     yield from (kernel.path, kernel.source, *sorted(kernel.path.parent.glob("*.py")))
     try:
-        source = read(
-            kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess
-        )
+        source = source_of(kernel)
     except (WgslError, OSError):
         yield from (*_around(kernel.source), *kernel.include_dirs)
     else:

@@ -23,13 +23,18 @@ if TYPE_CHECKING:
 SCALARS = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
 
 
+def source_of(kernel: Kernel) -> Any:
+    """The kernel's text, preprocessed. Raises `WgslError`."""
+    return read(kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess)
+
+
 def check_module(kernel: Kernel) -> Any:
     """The kernel's WGSL, checked. Raises `WgslError`.
 
     Its files are read each time. As long as they come to the same text, it is the same module, whose programs the
     simulator keeps: nobody is to change it.
     """
-    source = read(kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess)
+    source = source_of(kernel)
     return _checked(source.text, source.name, None if source.origin is None else tuple(source.origin))
 
 

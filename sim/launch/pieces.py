@@ -82,7 +82,7 @@ def _outcomes(
             except BaseException as error:
                 told.put((place, None, error))
 
-    jobs = [pool(0, threads - 1).submit(help_out, shadows[i if own else 0]) for i in range(1, threads)]
+    jobs = [pool(threads - 1).submit(help_out, shadows[i if own else 0]) for i in range(1, threads)]
     known: dict[int, tuple[Outcome | None, BaseException | None]] = {}
     mine = heard = 0
     try:

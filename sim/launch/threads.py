@@ -21,21 +21,21 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def pool(number: int, workers: int) -> ThreadPoolExecutor:
-    """Threads that stay from run to run, for to start them takes as long as a small one; pools of other numbers have
-    others. A process that is forked off has none of its parent's."""
-    return _pool(os.getpid(), number, workers)
+def pool(workers: int) -> ThreadPoolExecutor:
+    """Threads that stay from run to run, for to start them takes as long as a small one. A process that is forked off
+    has none of its parent's."""
+    return _pool(os.getpid(), workers)
 
 
 @cache
-def _pool(process: int, number: int, workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix=f"bankshot-{number}")
+def _pool(process: int, workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="bankshot")
 
 
 def together(work: Callable[[], None], threads: int) -> None:
     """Have `work` done by this thread, and by others as soon as they wake up, until it has nothing left to do and
     returns. Raises what it raises."""
-    others = [pool(0, threads - 1).submit(work) for _ in range(threads - 1)]
+    others = [pool(threads - 1).submit(work) for _ in range(threads - 1)]
     try:
         work()
     finally:
