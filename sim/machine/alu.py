@@ -8,14 +8,13 @@ from .kinds import FIELD, LONG
 from .lanes import switch_of
 from .opcodes import families, scalar_opcodes
 from .scalar import OPS
-from .scalar.jit import jitted
 
 _CODES = scalar_opcodes()
 _OPERATION = (LONG, LONG, *(FIELD,) * 6, LONG)  # address and pitch of the registers, opcode, D, A, B, C, E, lanes
 
 
 def _rows(family: str):
-    return [(_CODES[name], OPS[name], jitted(name)) for name in families()[family]]
+    return [(_CODES[name], OPS[name]) for name in families()[family]]
 
 
 def _switch(family: str):
@@ -23,8 +22,7 @@ def _switch(family: str):
 
 
 _float, _half, _integer, _conversion = (_switch(f) for f in ("float", "half", "integer", "conversion"))
-_TO_HALF = "quantizeToF16_f32"
-_curve = curves_of(_rows("curve"), (OPS[_TO_HALF], jitted(_TO_HALF)))
+_curve = curves_of(_rows("curve"))
 
 
 @part(*_OPERATION)

@@ -15,13 +15,16 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from .lanes import generated, lane_loop, scalar_call, vector_at, wide
+from .lanes import generated, lane_loop, vector_at, wide
 from .layout import VECTOR_LANES
 from .near import NEAR, OFF
+from .scalar import OPS, ScalarOp
+from .scalar.translation import emitted
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 _FREELY = ("contract",)  # a product and a sum may be one instruction
+_TO_HALF = "quantizeToF16_f32"
 _NEXT = 2.0**-23  # relatively, at least as far as from one f32 to the next
 
 
@@ -130,14 +133,13 @@ class _Numbers:
         return _Vector(self.builder, self.builder.bitcast(x.value, _vector(_DOUBLE)))
 
 
-def curves_of(rows: Sequence[tuple[int, Any, Any]], to_half: tuple[Any, Any]) -> Any:
-    """An intrinsic like that of `lanes.switch_of`, of operations that have a function in `near`. `to_half`: table row
-    and jitted function that round an f32 to f16."""
+def curves_of(rows: Sequence[tuple[int, ScalarOp]]) -> Any:
+    """An intrinsic like that of `lanes.switch_of`, of operations that have a function in `near`."""
 
     @generated
     def run(typingctx, start, pitch, op, d, a, b, lanes):  # type: ignore[no-untyped-def]
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _Curves(context, builder, rows, to_half, args).emit()
+            _Curves(context, builder, rows, args).emit()
             return context.get_dummy_value()
 
         return types.void(start, pitch, op, d, a, b, lanes), codegen
@@ -148,9 +150,8 @@ def curves_of(rows: Sequence[tuple[int, Any, Any]], to_half: tuple[Any, Any]) ->
 class _Curves:
     """The code of one such function."""
 
-    def __init__(self, context: Any, builder: Any, rows: Any, to_half: Any, args: Any) -> None:
+    def __init__(self, context: Any, builder: Any, rows: Any, args: Any) -> None:
         self.context, self.builder, self.rows = context, builder, rows
-        self.round_to_half, _ = scalar_call(context, *to_half)
         start, pitch, self.opcode, target, *sources, lanes = args
         self.lanes = wide(builder, lanes)
         self.target, *self.sources = (
@@ -189,23 +190,23 @@ class _Curves:
             with builder.if_then(builder.icmp_unsigned("!=", builder.load(doubtful), _I16(0)), likely=False):
                 self._exactly(first, doubtful)
 
-    def _cases(self, body: Callable[[Any, Any], None]) -> None:
-        """`body(table row, jitted function)` of the operation."""
+    def _cases(self, body: Callable[[ScalarOp], None]) -> None:
+        """`body(table row)` of the operation."""
         builder = self.builder
         done = builder.append_basic_block("curve.done")
         switch = builder.switch(self.opcode, done)
-        for code, row, function in self.rows:
+        for code, row in self.rows:
             case = builder.append_basic_block(f"curve.{row.name}")
             switch.add_case(ir.Constant(self.opcode.type, code), case)
             builder.position_at_end(case)
-            body(row, function)
+            body(row)
             builder.branch(done)
         builder.position_at_end(done)
 
     def _keep_first(self) -> None:
         """Operands of a lane alone."""
 
-        def body(row: Any, function: Any) -> None:
+        def body(row: ScalarOp) -> None:
             self._keep(row, lambda source: source, lambda room: room)
 
         self._cases(body)
@@ -223,7 +224,7 @@ class _Curves:
         done = builder.append_basic_block("near.done")
         switch = builder.switch(self.opcode, done)
         cases: dict[str, Any] = {}
-        for code, row, _ in self.rows:
+        for code, row in self.rows:
             stem = row.name.rpartition("_")[0]
             if stem not in cases:
                 cases[stem] = builder.append_basic_block(f"near.{stem}"), row
@@ -250,7 +251,7 @@ class _Curves:
         builder.store(single, target, align=4)
         in_doubt = cgutils.alloca_once(builder, _I16)
         builder.store(self._differ(below, above), in_doubt)
-        halves = [ir.Constant(self.opcode.type, code) for code, row, _ in self.rows if row.result == "f16"]
+        halves = [ir.Constant(self.opcode.type, code) for code, row in self.rows if row.result == "f16"]
         done, half = builder.append_basic_block("rounded"), builder.append_basic_block("rounded.half")
         switch = builder.switch(self.opcode, done)
         for each in halves:
@@ -276,7 +277,7 @@ class _Curves:
         def body(lane: Any, note: Any) -> None:
             value = note(builder.load(builder.gep(room["single"], [lane])))
             around = (builder.fmul(value, ir.Constant(_FLOAT, 1 + by)) for by in (-_NEXT, _NEXT))
-            below, above = (self.round_to_half(builder, [each]) for each in around)
+            below, above = (emitted(self.context, builder, OPS[_TO_HALF], [each]) for each in around)
             differ = builder.zext(builder.fcmp_ordered("!=", below, above), _I32)
             note(builder.store(below, builder.gep(room["half"], [lane])))
             note(builder.store(differ, builder.gep(room["doubt"], [lane])))
@@ -291,11 +292,10 @@ class _Curves:
             chosen = builder.and_(builder.load(doubtful), bit)
             with builder.if_then(builder.icmp_unsigned("!=", chosen, _I16(0)), likely=False):
 
-                def body(row: Any, function: Any) -> None:
-                    call, _ = scalar_call(self.context, row, function)
+                def body(row: ScalarOp) -> None:
                     rooms = (self.room["one"], self.room["other"])[: len(row.args)]
                     values = [builder.load(builder.gep(room, [loop.index])) for room in rooms]
                     place = builder.gep(self.target, [builder.add(first, loop.index)])
-                    builder.store(call(builder, values), place)
+                    builder.store(emitted(self.context, builder, row, values), place)
 
                 self._cases(body)

@@ -20,16 +20,12 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .layout import VECTOR_LANES
+from .scalar import ScalarOp
+from .scalar.translation import emitted
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
-_FLOAT = (types.float32, ir.FloatType())
-KINDS: dict[str, tuple[Any, ir.Type]] = {
-    "f32": _FLOAT,
-    "f16": _FLOAT,
-    "i32": (types.int32, _I32),
-    "u32": (types.uint32, _I32),
-    "bool": (types.uint32, _I32),
-}
+_FLOAT = ir.FloatType()
+KINDS: dict[str, ir.Type] = {"f32": _FLOAT, "f16": _FLOAT, "i32": _I32, "u32": _I32, "bool": _I32}
 
 
 def generated(function: Callable[..., Any]) -> Any:
@@ -89,9 +85,9 @@ def address_of_first(typingctx, array):  # type: ignore[no-untyped-def]
     return types.int64(array), codegen
 
 
-def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
+def switch_of(rows: Sequence[tuple[int, ScalarOp]]) -> Any:
     """An intrinsic `run(start, pitch, op, d, a, b, c, e, lanes)`: registers are from the address `start` on, rows
-    `pitch` bytes apart; `rows` are (opcode, table row, jitted scalar function)."""
+    `pitch` bytes apart; `rows` are opcodes with the rows of the table."""
 
     @generated
     def run(typingctx, start, pitch, op, d, a, b, c, e, lanes):  # type: ignore[no-untyped-def]
@@ -104,17 +100,16 @@ def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
 
             done = builder.append_basic_block("op.done")
             switch = builder.switch(opcode, done)
-            for code, row, function in rows:
+            for code, row in rows:
                 case = builder.append_basic_block(f"op.{row.name}")
                 switch.add_case(ir.Constant(opcode.type, code), case)
                 builder.position_at_end(case)
-                call, kinds = scalar_call(context, row, function)
-                inputs = [row_at(s, KINDS[k][1]) for s, k in zip(sources, kinds, strict=False)]
-                output = row_at(target, KINDS[row.result][1])
+                inputs = [row_at(s, KINDS[k]) for s, k in zip(sources, row.args, strict=False)]
+                output = row_at(target, KINDS[row.result])
 
-                def body(lane, note, inputs=inputs, output=output, call=call):  # type: ignore[no-untyped-def]
+                def body(lane, note, row=row, inputs=inputs, output=output):  # type: ignore[no-untyped-def]
                     values = [note(builder.load(builder.gep(p, [lane]))) for p in inputs]
-                    note(builder.store(call(builder, values), builder.gep(output, [lane])))
+                    note(builder.store(emitted(context, builder, row, values), builder.gep(output, [lane])))
 
                 lane_loop(builder, wide(builder, args[8]), body)
                 builder.branch(done)
@@ -124,17 +119,6 @@ def switch_of(rows: Sequence[tuple[int, Any, Any]]) -> Any:
         return types.void(start, pitch, op, d, a, b, c, e, lanes), codegen
 
     return run
-
-
-def scalar_call(context: Any, row: Any, function: Any) -> tuple[Any, tuple[str, ...]]:
-    """The compiled scalar function, as LLVM sees it, returning exactly the kind of the row."""
-    dispatcher = types.Dispatcher(function)
-    arguments = [KINDS[k][0] for k in row.args]
-    signature = dispatcher.get_call_type(context.typing_context, arguments, {})
-    wanted = KINDS[row.result][0]
-    if signature.return_type != wanted:
-        raise TypeError(f"{row.name} returns {signature.return_type}, not {wanted}")
-    return context.get_function(dispatcher, signature), row.args
 
 
 @generated

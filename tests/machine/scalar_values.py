@@ -7,10 +7,10 @@ import numpy as np
 from numba import njit
 
 from sim.machine.scalar import OPS
-from sim.machine.scalar.jit import compile_all, jitted
+from sim.machine.scalar.jit import jitted
 
 DTYPE = {"f32": np.float32, "f16": np.float32, "i32": np.int32, "u32": np.uint32, "bool": np.uint32}
-CONCRETE = list(compile_all())
+CONCRETE = [name for name, row in OPS.items() if not {"af", "ai"} & {*row.args, row.result}]
 
 _INTEGERS = [0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 64, 127, 128, 255, 256, 65535, 2**24 + 1, 2**31 - 1, 2**31]
 _INTEGERS += [2**32 - x for x in (1, 2, 3, 128, 129, 32768)] + [0x80000001, 0x12345678, 0xF0F0F0F0]

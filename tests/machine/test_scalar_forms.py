@@ -10,7 +10,8 @@ from scalar_values import CONCRETE, DTYPE, anything, assert_same, beside_midpoin
 
 from sim.machine.scalar import OPS
 from sim.machine.scalar.jit import jitted
-from sim.machine.scalar.registry import define
+from sim.machine.scalar.registry import ScalarOp, define
+from sim.machine.scalar.translation import FASTER
 
 
 @pytest.mark.parametrize("name", CONCRETE)
@@ -21,8 +22,11 @@ def test_plain_and_compiled_agree(name):
     assert_same(over_arrays(name, *picked), plainly(name, *picked), *picked)
 
 
-def test_faster_fma_is_the_plain_one():
-    plain = njit(error_model="numpy")(OPS["fma_f32"].fn)
+def test_faster_fma_is_the_plain_one(monkeypatch):
+    plain = loop(jitted.__wrapped__("fma_f32"), 3)
+    with monkeypatch.context() as patch:
+        patch.delitem(FASTER, "fma_f32")
+        plain(*np.ones((4, 1), np.float32))  # compiled now
     rng = np.random.default_rng(1)
     count = 1_000_000
     a, b, c = (anything("f32", count, rng) for _ in range(3))
@@ -31,7 +35,7 @@ def test_faster_fma_is_the_plain_one():
         addends = (c, close, close * np.float32(2**-24), close * np.float32(2**24))
     for arrays in (*((a, b, addend) for addend in addends), beside_midpoints("f32", rng, count)):
         expected = np.empty_like(arrays[0])
-        loop(plain, 3)(expected, *arrays)
+        plain(expected, *arrays)
         assert_same(over_arrays("fma_f32", *arrays), expected, *arrays)
 
 
@@ -47,6 +51,16 @@ def test_compiled_multiply_and_add_are_not_fused():
     out = np.empty_like(a)
     chained(out, a, b, c)
     assert_same(out, a * b + c, a, b, c)
+
+
+def test_an_operation_that_returns_another_kind_is_not_compiled(monkeypatch):
+    monkeypatch.setitem(OPS, "wide_u32", ScalarOp("wide_u32", _widened, ("u32",), "u32"))
+    with pytest.raises(TypeError, match="wide_u32 returns uint64, not uint32"):
+        over_arrays("wide_u32", np.ones(1, np.uint32))
+
+
+def _widened(a):
+    return np.uint64(a)
 
 
 def test_every_row_is_named_by_its_kinds():

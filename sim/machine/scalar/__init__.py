@@ -1,7 +1,7 @@
 """What a scalar operation of WGSL means: the only place where that is said.
 
 `OPS["add_f32"]` is a row (`ScalarOp`): a plain Python function on NumPy scalars, its kinds and its cost.
-Const-evaluation calls `fn`; the machine compiles the same function (`jit`) into loops over lanes. Names are
+Const-evaluation calls `fn`; the machine makes loops over lanes of the same function (`translation`). Names are
 `{stem}_{kind}` with the kind of the first argument, and `convert_{from}_{to}`, `bitcast_{from}_{to}`. A value of each
 kind is
 
@@ -11,7 +11,8 @@ kind is
 
 Every function of concrete kinds is total: infinities, NaNs, zero divisors and shifts by any amount have a result that
 the spec gives or allows, and denormals are kept. Which NaN a NaN is, is left open. NumPy warns where something
-overflows: callers of the plain functions use `np.errstate(all="ignore")`. Nothing here imports Numba, except `jit`.
+overflows: callers of the plain functions use `np.errstate(all="ignore")`. Only `translation`
+and `jit` import Numba.
 """
 
 from __future__ import annotations

@@ -4,37 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from .registry import define, helper
-
-# The casts before `view` change nothing; Numba wants to see the type.
+from .registry import define
 
 
-@helper
 def bits_of(a: np.float32) -> np.uint32:
-    return np.float32(a).view(np.uint32)
+    return a.view(np.uint32)
 
 
-@helper
 def float_of(bits: np.uint32) -> np.float32:
-    return np.uint32(bits).view(np.float32)
+    return bits.view(np.float32)
 
 
-@helper
 def bits_of_double(a: np.float64) -> np.int64:
-    return np.float64(a).view(np.int64)
+    return a.view(np.int64)
 
 
-@helper
 def double_of(bits: np.int64) -> np.float64:
-    return np.int64(bits).view(np.float64)
+    return bits.view(np.float64)
 
 
 def signed_bits_of(a: np.float32) -> np.int32:
-    return np.float32(a).view(np.int32)
+    return a.view(np.int32)
 
 
 def float_of_signed(bits: np.int32) -> np.float32:
-    return np.int32(bits).view(np.float32)
+    return bits.view(np.float32)
 
 
 def to_unsigned(a: np.int32) -> np.uint32:

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import f32
 from .bits import bits_of, bits_of_double, double_of, float_of
-from .registry import OPS, define, helper, op
+from .registry import OPS, define, op
 
 _SIGN, _EXPONENT = np.uint32(0x80000000), np.uint32(0x7F800000)
 _SIGN64, _EXPONENT64 = np.int64(-(2**63)), np.int64(0x7FF0000000000000)
@@ -21,7 +21,6 @@ _EXCESS, _EXCESS64 = np.uint32((23 - 10) << 23), np.int64((52 - 10) << 52)
 _OVERFLOW, _INFINITY = np.float32(65520), np.float32(np.inf)
 
 
-@helper
 def round_to_f16(a: np.float32) -> np.float32:
     """The f16 nearest to an f32, ties to even; beyond the midpoint of 65504 and 65536, infinity.
 
@@ -29,27 +28,26 @@ def round_to_f16(a: np.float32) -> np.float32:
     f16 has, and the addition rounds them.
     """
     bits = bits_of(a)
-    magnitude = float_of(np.uint32(bits & ~_SIGN))
-    exponent = np.uint32(bits & _EXPONENT)
+    magnitude = float_of(bits & ~_SIGN)
+    exponent = bits & _EXPONENT
     exponent = exponent if exponent > _LEAST_EXPONENT else _LEAST_EXPONENT
-    magic = float_of(np.uint32(exponent + _EXCESS))
+    magic = float_of(exponent + _EXCESS)
     rounded = (magnitude + magic) - magic
     rounded = _INFINITY if magnitude >= _OVERFLOW else rounded
-    return float_of(np.uint32(bits_of(rounded) | (bits & _SIGN)))
+    return float_of(bits_of(rounded) | (bits & _SIGN))
 
 
-@helper
 def round_double_to_f16(a: np.float64) -> np.float32:
     """The f16 nearest to a float64, as `round_to_f16` does it."""
     bits = bits_of_double(a)
-    magnitude = double_of(np.int64(bits & ~_SIGN64))
-    exponent = np.int64(bits & _EXPONENT64)
+    magnitude = double_of(bits & ~_SIGN64)
+    exponent = bits & _EXPONENT64
     exponent = exponent if exponent > _LEAST_EXPONENT64 else _LEAST_EXPONENT64
     # Of large numbers the sum of exponents would overflow.
-    magic = double_of(np.int64(exponent + _EXCESS64)) if magnitude < 65520.0 else magnitude
+    magic = double_of(exponent + _EXCESS64) if magnitude < 65520.0 else magnitude
     rounded = (magnitude + magic) - magic
     rounded = np.float64(np.inf) if magnitude >= 65520.0 else rounded
-    return float_of(np.uint32(bits_of(np.float32(rounded)) | (_SIGN if bits < 0 else np.uint32(0))))
+    return float_of(bits_of(np.float32(rounded)) | (_SIGN if bits < 0 else np.uint32(0)))
 
 
 # ---- operations ------------------------------------------------------------------------------------------
@@ -105,20 +103,20 @@ _REBIAS, _REBIAS_INFINITY = np.uint32((127 - 15) << 23), np.uint32((255 - 31) <<
 @op("u32 -> f16", "u32")
 def f16_from_bits(word: np.uint32) -> np.float32:
     """The f16 in the low 16 bits."""
-    half = np.uint32(word & np.uint32(0x7FFF))
-    shifted = np.uint32(half << np.uint32(13))
-    normal = np.uint32(shifted + (_REBIAS_INFINITY if half >= np.uint32(0x7C00) else _REBIAS))
-    magnitude = bits_of(np.float32(half) * _STEP) if half < np.uint32(0x400) else normal
-    return float_of(np.uint32(magnitude | ((word & np.uint32(0x8000)) << np.uint32(16))))
+    half = word & 0x7FFF
+    shifted = half << 13
+    normal = shifted + (_REBIAS_INFINITY if half >= 0x7C00 else _REBIAS)
+    magnitude = bits_of(np.float32(half) * _STEP) if half < 0x400 else normal
+    return float_of(magnitude | ((word & 0x8000) << 16))
 
 
 @op("f16 -> u32", "f16")
 def f16_to_bits(a: np.float32) -> np.uint32:
     """The f16's bits, in the low half; of any NaN, the quiet one."""
-    bits = np.uint32(bits_of(a) & ~_SIGN)
+    bits = bits_of(a) & ~_SIGN
     magnitude = float_of(bits)
-    half = np.uint32((bits - _REBIAS) >> np.uint32(13))
+    half = (bits - _REBIAS) >> 13
     half = np.uint32(magnitude * _STEPS) if magnitude < _LEAST_NORMAL else half
     half = np.uint32(0x7C00) if magnitude == _INFINITY else half
     half = np.uint32(0x7E00) if magnitude != magnitude else half
-    return np.uint32(half | ((bits_of(a) & _SIGN) >> np.uint32(16)))
+    return half | ((bits_of(a) & _SIGN) >> 16)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .bits import bits_of, bits_of_double, double_of, float_of
 from .generic import maximum, minimum
-from .registry import helper, op
+from .registry import op
 
 ZERO, ONE, MINUS_ONE = np.float32(0), np.float32(1), np.float32(-1)
 _SIGN, _ODD = np.uint32(0x80000000), np.int64(1)
@@ -44,18 +44,18 @@ def rem(a: np.float32, b: np.float32) -> np.float32:
 
 @op("T -> T", "f32")
 def neg(a: np.float32) -> np.float32:
-    return float_of(np.uint32(bits_of(a) ^ _SIGN))
+    return float_of(bits_of(a) ^ _SIGN)
 
 
 @op("T -> T", "f32")
 def abs_(a: np.float32) -> np.float32:
-    return float_of(np.uint32(bits_of(a) & ~_SIGN))
+    return float_of(bits_of(a) & ~_SIGN)
 
 
 @op("T -> T", "f32")
 def length(a: np.float32) -> np.float32:
     """Of a scalar. Others may compute sqrt(a * a), which overflows, or is zero, where this does not."""
-    return float_of(np.uint32(bits_of(a) & ~_SIGN))
+    return float_of(bits_of(a) & ~_SIGN)
 
 
 @op("T T T -> T", "f32", flops=2)
@@ -74,7 +74,7 @@ def fma(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
     inexact = (lost > 0.0) | (lost < 0.0)
     toward = _ODD if (lost > 0.0) == (total > 0.0) else -_ODD
     nudge = toward if inexact & ((bits & _ODD) == 0) else np.int64(0)
-    return np.float32(double_of(np.int64(bits + nudge)))
+    return np.float32(double_of(bits + nudge))
 
 
 @op("T T T -> T", "f32", flops=2)
@@ -148,11 +148,10 @@ _MANTISSA = np.int64(0x800FFFFFFFFFFFFF - 2**64)
 _HALF = np.int64(1022 << 52)
 
 
-@helper
 def scaled(a: np.float32, exponent: np.int32) -> np.float64:
     """a * 2**exponent, exact for every exponent that matters."""
     e = minimum(maximum(np.int64(exponent), np.int64(-400)), np.int64(400))
-    return np.float64(a) * double_of(np.int64((e + np.int64(1023)) << np.int64(52)))
+    return np.float64(a) * double_of((e + 1023) << 52)
 
 
 @op("T i32 -> T", "f32")
@@ -160,7 +159,6 @@ def ldexp(a: np.float32, exponent: np.int32) -> np.float32:
     return np.float32(scaled(a, exponent))
 
 
-@helper
 def has_exponent(a: np.float32) -> bool:
     """Neither zero, infinite nor a NaN."""
     return (a != ZERO) & (a - a == ZERO)
@@ -169,12 +167,12 @@ def has_exponent(a: np.float32) -> bool:
 @op("T -> T", "f32")
 def frexp_fract(a: np.float32) -> np.float32:
     """In [0.5, 1) with the sign of a; a itself where a is zero, infinite or a NaN."""
-    fract = np.float32(double_of(np.int64((bits_of_double(np.float64(a)) & _MANTISSA) | _HALF)))
+    fract = np.float32(double_of((bits_of_double(np.float64(a)) & _MANTISSA) | _HALF))
     return fract if has_exponent(a) else a
 
 
 @op("T -> i32", "f32")
 def frexp_exp(a: np.float32) -> np.int32:
     """0 where a is zero, infinite or a NaN."""
-    exponent = ((bits_of_double(np.float64(a)) >> np.int64(52)) & np.int64(0x7FF)) - _BIAS
+    exponent = ((bits_of_double(np.float64(a)) >> 52) & 0x7FF) - _BIAS
     return np.int32(exponent if has_exponent(a) else np.int64(0))

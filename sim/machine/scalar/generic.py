@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .registry import define, helper, op
+from .registry import define, op
 
 _NUMBERS = "f32 f16 i32 u32 af ai"
 _ALL = _NUMBERS + " bool"
@@ -50,13 +50,11 @@ def select(if_false: Any, if_true: Any, condition: Any) -> Any:
     return if_true if condition != 0 else if_false
 
 
-@helper
 def minimum(a: Any, b: Any) -> Any:
     """Of floats: IEEE-754 minNum, the other one where one is a NaN (as Mesa has it). The first of two equal zeros."""
     return a if (a <= b) | (b != b) else b
 
 
-@helper
 def maximum(a: Any, b: Any) -> Any:
     """Of floats: IEEE-754 maxNum."""
     return a if (a >= b) | (b != b) else b

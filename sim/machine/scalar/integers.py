@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .generic import minimum
-from .registry import define, helper, op
+from .registry import define, op
 
-_ONE, _INT_MIN, _WIDTH = np.int32(1), np.int32(-(2**31)), np.uint32(32)
+_INT_MIN, _MINUS_ONE, _WIDTH = np.int32(-(2**31)), np.int32(-1), np.uint32(32)
 
 
 def _define_both(kind: str, word: Any) -> None:
@@ -20,15 +20,15 @@ def _define_both(kind: str, word: Any) -> None:
 
     @op("T T -> T", kind)
     def add(a: Any, b: Any) -> Any:
-        return word(a + b)
+        return a + b
 
     @op("T T -> T", kind)
     def sub(a: Any, b: Any) -> Any:
-        return word(a - b)
+        return a - b
 
     @op("T T -> T", kind)
     def mul(a: Any, b: Any) -> Any:
-        return word(a * b)
+        return a * b
 
     @op("T T -> T", kind)
     def div(a: Any, b: Any) -> Any:
@@ -37,31 +37,31 @@ def _define_both(kind: str, word: Any) -> None:
     @op("T T -> T", kind)
     def rem(a: Any, b: Any) -> Any:
         d = _divisor(a, b)
-        return word(a - d * _quotient(a, d, word))
+        return a - d * _quotient(a, d, word)
 
     @op("T T -> T", kind)
     def and_(a: Any, b: Any) -> Any:
-        return word(a & b)
+        return a & b
 
     @op("T T -> T", kind)
     def or_(a: Any, b: Any) -> Any:
-        return word(a | b)
+        return a | b
 
     @op("T T -> T", kind)
     def xor(a: Any, b: Any) -> Any:
-        return word(a ^ b)
+        return a ^ b
 
     @op("T -> T", kind)
     def not_(a: Any) -> Any:
-        return word(~a)
+        return ~a
 
     @op("T u32 -> T", kind)
     def shl(a: Any, amount: np.uint32) -> Any:
-        return word(np.uint32(a) << (amount & np.uint32(31)))
+        return word(np.uint32(a) << (amount & 31))
 
     @op("T u32 -> T", kind)
     def shr(a: Any, amount: np.uint32) -> Any:
-        return word(a >> word(amount & np.uint32(31)))
+        return word(a >> word(amount & 31))
 
     @op("T -> T", kind)
     def countOneBits(a: Any) -> Any:
@@ -78,7 +78,7 @@ def _define_both(kind: str, word: Any) -> None:
     @op("T -> T", kind)
     def firstTrailingBit(a: Any) -> Any:
         """-1 of zero."""
-        return word(_trailing_zeros(np.uint32(a))) if a != 0 else word(~word(0))
+        return word(_trailing_zeros(np.uint32(a))) if a != 0 else ~word(0)
 
     @op("T -> T", kind)
     def reverseBits(a: Any) -> Any:
@@ -87,7 +87,7 @@ def _define_both(kind: str, word: Any) -> None:
     @op("T T u32 u32 -> T", kind)
     def insertBits(e: Any, newbits: Any, offset: np.uint32, count: np.uint32) -> Any:
         o = minimum(offset, _WIDTH)
-        mask = np.uint64(_low_mask(o, count) << np.uint64(o))
+        mask = _low_mask(o, count) << np.uint64(o)
         kept = np.uint64(np.uint32(e)) & ~mask
         return word(np.uint32(kept | ((np.uint64(np.uint32(newbits)) << np.uint64(o)) & mask)))
 
@@ -95,13 +95,11 @@ def _define_both(kind: str, word: Any) -> None:
 # ---- division --------------------------------------------------------------------------------------------
 
 
-@helper
 def _divisor(a: Any, b: Any) -> Any:
     """b, or 1 where the division has no result: x / 0 = x / 1, INT_MIN / -1 = INT_MIN / 1, and so for remainders."""
-    return b * 0 + 1 if (b == 0) | ((a == _INT_MIN) & (b == -1)) else b
+    return b * 0 + 1 if (b == 0) | ((a == _INT_MIN) & (b == _MINUS_ONE)) else b
 
 
-@helper
 def _quotient(a: Any, b: Any, word: Any) -> Any:
     """Toward zero. float64 is exact enough for 32 bits, and its division is vectorized."""
     return word(np.float64(a) / np.float64(b))
@@ -110,49 +108,43 @@ def _quotient(a: Any, b: Any, word: Any) -> Any:
 # ---- bits, of u32 ----------------------------------------------------------------------------------------
 
 
-@helper
-def _swapped(a: np.uint32, mask: np.uint32, by: np.uint32) -> np.uint32:
+def _swapped(a: np.uint32, mask: int, by: int) -> np.uint32:
     """Neighbouring fields of `by` bits exchanged; `mask` selects the lower ones."""
-    return np.uint32(((a & mask) << by) | ((a >> by) & mask))
+    return ((a & mask) << by) | ((a >> by) & mask)
 
 
-@helper
 def _ones(a: np.uint32) -> np.uint32:
-    pairs = np.uint32(a - ((a >> np.uint32(1)) & np.uint32(0x55555555)))
-    fours = np.uint32((pairs & np.uint32(0x33333333)) + ((pairs >> np.uint32(2)) & np.uint32(0x33333333)))
-    bytes_ = np.uint32((fours + (fours >> np.uint32(4))) & np.uint32(0x0F0F0F0F))
-    return np.uint32(np.uint32(bytes_ * np.uint32(0x01010101)) >> np.uint32(24))
+    pairs = a - ((a >> 1) & 0x55555555)
+    fours = (pairs & 0x33333333) + ((pairs >> 2) & 0x33333333)
+    bytes_ = (fours + (fours >> 4)) & 0x0F0F0F0F
+    return (bytes_ * 0x01010101) >> 24
 
 
-@helper
 def _leading_zeros(a: np.uint32) -> np.uint32:
-    a = np.uint32(a | (a >> np.uint32(1)))
-    a = np.uint32(a | (a >> np.uint32(2)))
-    a = np.uint32(a | (a >> np.uint32(4)))
-    a = np.uint32(a | (a >> np.uint32(8)))
-    a = np.uint32(a | (a >> np.uint32(16)))
-    return np.uint32(_WIDTH - _ones(a))
+    a = a | (a >> 1)
+    a = a | (a >> 2)
+    a = a | (a >> 4)
+    a = a | (a >> 8)
+    a = a | (a >> 16)
+    return _WIDTH - _ones(a)
 
 
-@helper
 def _trailing_zeros(a: np.uint32) -> np.uint32:
-    return _ones(np.uint32(~a & (a - np.uint32(1))))
+    return _ones(~a & (a - 1))
 
 
-@helper
 def _reversed(a: np.uint32) -> np.uint32:
-    a = _swapped(a, np.uint32(0x55555555), np.uint32(1))
-    a = _swapped(a, np.uint32(0x33333333), np.uint32(2))
-    a = _swapped(a, np.uint32(0x0F0F0F0F), np.uint32(4))
-    a = _swapped(a, np.uint32(0x00FF00FF), np.uint32(8))
-    return _swapped(a, np.uint32(0x0000FFFF), np.uint32(16))
+    a = _swapped(a, 0x55555555, 1)
+    a = _swapped(a, 0x33333333, 2)
+    a = _swapped(a, 0x0F0F0F0F, 4)
+    a = _swapped(a, 0x00FF00FF, 8)
+    return _swapped(a, 0x0000FFFF, 16)
 
 
-@helper
 def _low_mask(offset: np.uint32, count: np.uint32) -> np.uint64:
     """The low `count` bits set, or as many as there are from `offset` (at most 32) up."""
-    width = minimum(count, np.uint32(_WIDTH - offset))
-    return np.uint64((np.uint64(1) << np.uint64(width)) - np.uint64(1))
+    width = minimum(count, _WIDTH - offset)
+    return (np.uint64(1) << np.uint64(width)) - np.uint64(1)
 
 
 _define_both("i32", np.int32)
@@ -164,13 +156,13 @@ _define_both("u32", np.uint32)
 
 @op("T -> T", "i32")
 def neg(a: np.int32) -> np.int32:
-    return np.int32(-a)
+    return -a
 
 
 @op("T -> T", "i32")
 def abs_(a: np.int32) -> np.int32:
     """INT_MIN stays."""
-    return np.int32(-a) if a < 0 else a
+    return -a if a < 0 else a
 
 
 def _itself(a: np.uint32) -> np.uint32:
@@ -182,13 +174,12 @@ define("abs", _itself, "T -> T", "u32")
 
 @op("T -> T", "i32")
 def sign(a: np.int32) -> np.int32:
-    return np.int32(np.int32(a > 0) - np.int32(a < 0))
+    return np.int32(a > 0) - np.int32(a < 0)
 
 
-@helper
 def _first_leading_bit(a: np.uint32) -> np.uint32:
     """-1 of zero, as 32 bits."""
-    return np.uint32(np.uint32(31) - _leading_zeros(a))
+    return np.uint32(31) - _leading_zeros(a)
 
 
 @op("T -> T", "u32")
@@ -199,7 +190,7 @@ def firstLeadingBit(a: np.uint32) -> np.uint32:
 @op("T -> T", "i32")
 def firstLeadingBit_(a: np.int32) -> np.int32:
     """The highest bit that differs from the sign."""
-    return np.int32(_first_leading_bit(np.uint32(a ^ (a >> np.int32(31)))))
+    return np.int32(_first_leading_bit(np.uint32(a ^ (a >> 31))))
 
 
 @op("T u32 u32 -> T", "u32")
@@ -214,5 +205,5 @@ def extractBits_(e: np.int32, offset: np.uint32, count: np.uint32) -> np.int32:
     o = minimum(offset, _WIDTH)
     mask = _low_mask(o, count)
     field = np.int64((np.uint64(np.uint32(e)) >> np.uint64(o)) & mask)
-    top = np.int64((mask + np.uint64(1)) >> np.uint64(1))
+    top = np.int64((mask + 1) >> 1)
     return np.int32((field ^ top) - top)

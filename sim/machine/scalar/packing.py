@@ -12,7 +12,7 @@ import numpy as np
 
 from .f16 import f16_from_bits, f16_to_bits, round_to_f16
 from .generic import maximum, minimum
-from .registry import define, helper, op
+from .registry import define, op
 
 # ---- the integer that one component becomes ------------------------------------------------------------------
 
@@ -21,7 +21,6 @@ def _normalized(low: float, scale: float) -> Callable[..., np.uint32]:
     """floor(0.5 + scale * clamp(e, low, 1)), which float64 computes exactly enough not to need a rounding."""
     least, most, factor = np.float32(low), np.float32(1), np.float64(scale)
 
-    @helper
     def integer(e: np.float32) -> np.uint32:
         return np.uint32(np.int32(np.floor(np.float64(minimum(maximum(e, least), most)) * factor + 0.5)))
 
@@ -31,19 +30,16 @@ def _normalized(low: float, scale: float) -> Callable[..., np.uint32]:
 def _clamped(low: int, high: int, word: Any) -> Callable[..., np.uint32]:
     least, most = word(low), word(high)
 
-    @helper
     def integer(e: Any) -> np.uint32:
         return np.uint32(minimum(maximum(e, least), most))
 
     return integer
 
 
-@helper
 def _half(e: np.float32) -> np.uint32:
     return f16_to_bits(round_to_f16(e))
 
 
-@helper
 def _low_bits(e: Any) -> np.uint32:
     return np.uint32(e)
 
@@ -52,18 +48,16 @@ def _low_bits(e: Any) -> np.uint32:
 
 
 def _four(integer: Callable[..., np.uint32]) -> Callable[..., np.uint32]:
-    byte = np.uint32(0xFF)
-
     def pack(a: Any, b: Any, c: Any, d: Any) -> np.uint32:
-        low = np.uint32((integer(a) & byte) | ((integer(b) & byte) << np.uint32(8)))
-        return np.uint32(low | ((integer(c) & byte) << np.uint32(16)) | (integer(d) << np.uint32(24)))
+        low = (integer(a) & 0xFF) | ((integer(b) & 0xFF) << 8)
+        return low | ((integer(c) & 0xFF) << 16) | (integer(d) << 24)
 
     return pack
 
 
 def _two(integer: Callable[..., np.uint32]) -> Callable[..., np.uint32]:
     def pack(a: np.float32, b: np.float32) -> np.uint32:
-        return np.uint32((integer(a) & np.uint32(0xFFFF)) | (integer(b) << np.uint32(16)))
+        return (integer(a) & 0xFFFF) | (integer(b) << 16)
 
     return pack
 
@@ -82,32 +76,30 @@ define("pack4xU8Clamp", _four(_clamped(0, 255, np.uint32)), "T T T T -> u32", "u
 # ---- unpacking -----------------------------------------------------------------------------------------------
 
 
-@helper
-def _unsigned_field(word: np.uint32, index: np.uint32, width: np.uint32) -> np.uint32:
-    mask = np.uint32((np.uint32(1) << width) - np.uint32(1))
-    return np.uint32((word >> ((index * width) & np.uint32(31))) & mask)
+def _unsigned_field(word: np.uint32, index: np.uint32, width: int) -> np.uint32:
+    mask = (1 << width) - 1
+    return (word >> ((index * width) & 31)) & mask
 
 
-@helper
-def _signed_field(word: np.uint32, index: np.uint32, width: np.uint32) -> np.int32:
-    unused = np.uint32(np.uint32(32) - width)
-    return np.int32(np.int32(_unsigned_field(word, index, width) << unused) >> np.int32(unused))
+def _signed_field(word: np.uint32, index: np.uint32, width: int) -> np.int32:
+    unused = 32 - width
+    return np.int32(_unsigned_field(word, index, width) << unused) >> unused
 
 
 def _unorm(width: int) -> Callable[..., np.float32]:
-    bits, scale = np.uint32(width), np.float32(2**width - 1)
+    scale = np.float32(2**width - 1)
 
     def unpack(word: np.uint32, index: np.uint32) -> np.float32:
-        return np.float32(_unsigned_field(word, index, bits)) / scale
+        return np.float32(_unsigned_field(word, index, width)) / scale
 
     return unpack
 
 
 def _snorm(width: int) -> Callable[..., np.float32]:
-    bits, scale, least = np.uint32(width), np.float32(2 ** (width - 1) - 1), np.float32(-1)
+    scale, least = np.float32(2 ** (width - 1) - 1), np.float32(-1)
 
     def unpack(word: np.uint32, index: np.uint32) -> np.float32:
-        return maximum(np.float32(_signed_field(word, index, bits)) / scale, least)
+        return maximum(np.float32(_signed_field(word, index, width)) / scale, least)
 
     return unpack
 
@@ -120,39 +112,37 @@ define("unpack2x16unorm", _unorm(16), "u32 u32 -> f32", "u32")
 
 @op("u32 u32 -> f32", "u32")
 def unpack2x16float(word: np.uint32, index: np.uint32) -> np.float32:
-    return f16_from_bits(_unsigned_field(word, index, np.uint32(16)))
+    return f16_from_bits(_unsigned_field(word, index, 16))
 
 
 @op("u32 u32 -> i32", "u32")
 def unpack4xI8(word: np.uint32, index: np.uint32) -> np.int32:
-    return _signed_field(word, index, np.uint32(8))
+    return _signed_field(word, index, 8)
 
 
 @op("u32 u32 -> u32", "u32")
 def unpack4xU8(word: np.uint32, index: np.uint32) -> np.uint32:
-    return _unsigned_field(word, index, np.uint32(8))
+    return _unsigned_field(word, index, 8)
 
 
 # ---- dot products of packed bytes ----------------------------------------------------------------------------
 
 
-@helper
 def _unsigned_product(a: np.uint32, b: np.uint32, index: np.uint32) -> np.uint32:
-    return np.uint32(_unsigned_field(a, index, np.uint32(8)) * _unsigned_field(b, index, np.uint32(8)))
+    return _unsigned_field(a, index, 8) * _unsigned_field(b, index, 8)
 
 
-@helper
 def _signed_product(a: np.uint32, b: np.uint32, index: np.uint32) -> np.int32:
-    return np.int32(_signed_field(a, index, np.uint32(8)) * _signed_field(b, index, np.uint32(8)))
+    return _signed_field(a, index, 8) * _signed_field(b, index, 8)
 
 
 @op("u32 u32 -> u32", "u32")
 def dot4U8Packed(a: np.uint32, b: np.uint32) -> np.uint32:
     low = _unsigned_product(a, b, np.uint32(0)) + _unsigned_product(a, b, np.uint32(1))
-    return np.uint32(low + _unsigned_product(a, b, np.uint32(2)) + _unsigned_product(a, b, np.uint32(3)))
+    return low + _unsigned_product(a, b, np.uint32(2)) + _unsigned_product(a, b, np.uint32(3))
 
 
 @op("u32 u32 -> i32", "u32")
 def dot4I8Packed(a: np.uint32, b: np.uint32) -> np.int32:
     low = _signed_product(a, b, np.uint32(0)) + _signed_product(a, b, np.uint32(1))
-    return np.int32(low + _signed_product(a, b, np.uint32(2)) + _signed_product(a, b, np.uint32(3)))
+    return low + _signed_product(a, b, np.uint32(2)) + _signed_product(a, b, np.uint32(3))

@@ -1,9 +1,9 @@
 """The table of scalar operations, and the two decorators that fill it.
 
-An operation is a small plain Python function on NumPy scalars that Numba can compile as it stands. It has to give the
-same bits in both worlds, whose typing rules differ, hence the habits of this package: results are cast back
-(Numba widens uint32 + uint32 to uint64), literals next to floats are typed constants (Numba takes 1.0 for a float64),
-and choices are conditional expressions, which LLVM turns into vector selects.
+An operation is a small plain Python function on NumPy scalars, run as it stands in constants, and written down as it
+runs for the machine (see `translation`). Both follow NumPy's promotion of types, in which a number without a type takes
+that of the other operand. An operation assigns names and returns a value: it has no loops and no other statements.
+Choices are conditional expressions, both sides of which are computed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class ScalarOp:
 
 
 OPS: dict[str, ScalarOp] = {}
-HELPERS: list[Plain] = []
 
 
 def define(stem: str, fn: Plain, signature: str, kinds: str = "", flops: int = 0) -> None:
@@ -55,9 +54,3 @@ def op(signature: str, kinds: str = "", flops: int = 0) -> Callable[[Function], 
         return fn
 
     return enter
-
-
-def helper(fn: Function) -> Function:
-    """A function that operations call, and that is to be compiled with them."""
-    HELPERS.append(fn)
-    return fn

@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 
 from .f16 import round_double_to_f16
-from .registry import define, helper
+from .registry import define
 
 Double = Callable[..., Any]
 
 
-@helper
 def _inverse_sqrt(a: np.float64) -> np.float64:
     return np.float64(1.0) / np.sqrt(a)
 
 
-@helper
 def _power(a: np.float64, b: np.float64) -> np.float64:
     """Of -0 as of 0, and a NaN of negative numbers: what `exp2(b * log2(a))` gives, where C and NumPy differ."""
     return np.float64(np.nan) if a < 0.0 else np.power(a + np.float64(0.0), b)
@@ -51,7 +49,6 @@ UNARY: Mapping[str, Double] = {
 BINARY: Mapping[str, Double] = {"atan2": np.arctan2, "pow": _power}
 
 
-@helper
 def _to_f32(a: np.float64) -> np.float32:
     return np.float32(a)
 
