@@ -12,6 +12,7 @@ browser that follows the specification.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
@@ -43,6 +44,8 @@ KNOWN_REQUIRES = frozenset(
 UNKNOWN_BUILTIN_VALUES = frozenset(("global_invocation_index", "workgroup_index"))
 UNKNOWN_BUILTINS = frozenset(("subgroupElect",))
 U32_LANES = frozenset(("subgroupBroadcast", "subgroupShuffle", "quadBroadcast"))
+U32_DELTAS = frozenset(("subgroupShuffleUp", "subgroupShuffleDown", "subgroupShuffleXor"))
+PLAIN_NUMBERS = re.compile(r"[\d\s()+*/%-]+", re.ASCII)  # as written: an expression that has no type of its own
 FEATURES = {"f16": "shader-f16", "subgroups": "subgroups", "subgroup_size_control": "subgroup-size-control"}
 
 
@@ -268,6 +271,9 @@ def _builtins(subject: Subject) -> Iterator[Place]:
 def _signed_lanes(subject: Subject) -> Iterator[Place]:
     for call in _calls(subject, U32_LANES):
         if call.args[1].type == t.I32:
+            yield call.args[1].span, call.builtin.name
+    for call in _calls(subject, U32_DELTAS):  # u32 by WGSL, but naga makes an i32 of what has no type
+        if PLAIN_NUMBERS.fullmatch(call.args[1].span.text):
             yield call.args[1].span, call.builtin.name
 
 

@@ -122,7 +122,8 @@ CASES = [
     *(
         Case("signed-lane", shader(f"out[i] = {name}(i, 1);", head=SUBGROUPS),
              shader(f"out[i] = {name}(i, 1u);", head=SUBGROUPS), "Subgroup operation is invalid")
-        for name in ("subgroupBroadcast", "subgroupShuffle", "quadBroadcast")
+        for name in ("subgroupBroadcast", "subgroupShuffle", "quadBroadcast", "subgroupShuffleUp",
+                     "subgroupShuffleDown", "subgroupShuffleXor")
     ),
     Case("immediate", shader("out[0] = p;", "var<immediate> p: u32;\n"),
          shader("out[0] = u;", UNIFORM), "IMMEDIATES"),
