@@ -115,6 +115,45 @@ def test_sums_that_workgroups_race_for_are_no_tail(case, tmp_path: Path) -> None
     assert check.likely.evidence.startswith("run subgroup-serial, all 120 elements agree")
 
 
+SWITCH_MANIFEST = """\
+[kernel]
+source = "k.wgsl"
+reference = "k.py:masked"
+dims = { N = 100, CAUSAL = 1 }
+dispatch = ["ceil(N / 32)"]
+[bind.x]
+dtype = "f32"
+shape = ["N"]
+init = "normal"
+[bind.y]
+dtype = "f32"
+shape = ["N"]
+init = "unwritten"
+[bind.causal]
+dtype = "u32"
+values = ["CAUSAL"]
+"""
+SWITCHED = """\
+import numpy as np
+
+def masked(arrays, dims):
+    x = arrays["x"].astype("f8")
+    return {"y": np.where((np.arange(x.size) % 7 > 3) | (dims["CAUSAL"] != 1), x * x, 0)}
+"""
+
+
+def test_a_dim_that_is_no_size_has_no_tail(case, tmp_path: Path) -> None:
+    """The mask is one off, and is in use where CAUSAL is 1: of 64 it would be a multiple of tiles."""
+    made = case("", SWITCHED, SWITCH_MANIFEST)
+    masked = "let v = x[id.x]; if id.x < 100u { y[id.x] = select(0.0, v * v, id.x % 7u > 4u || causal != 1u); }"
+    binding = "@group(0) @binding(2) var<storage, read> causal: u32;\n"
+    (tmp_path / "k.wgsl").write_text(f"{binding}{BINDINGS}{masked}\n}}\n")
+    (check,) = judged(made).outputs
+    assert not check.ok
+    assert check.likely is not None
+    assert "CAUSAL" not in check.likely.evidence
+
+
 def test_numbers_out_of_range_explain_only_what_they_reach(case) -> None:
     manifest = MANIFEST.replace('rule = "ulp", max = 4', 'rule = "derived"')
     body = "y[id.x] = select(x[id.x] * x[id.x], 2.0 * x[id.x] / (x[id.x] - x[id.x]), id.x == 3u);"
@@ -231,6 +270,15 @@ def test_a_gpu_that_leaves_workgroup_memory_as_it_was(case) -> None:
     text = zeroing(pipeline.module.source.text, pipeline)
     assert text is not None
     assert "w = array<f32, 32>(); workgroupBarrier();" in text
+
+
+@pytest.mark.parametrize(("cured", "name"), [(True, "uninitialised memory"), (False, UNKNOWN)])
+def test_a_text_that_zeroes_memory_is_to_agree_with_the_simulator(case, cured: bool, name: str) -> None:
+    """Here no load of what nobody stored is seen. That a GPU agrees with itself says nothing."""
+    made = case("w[i] = x[id.x]; workgroupBarrier(); y[id.x] = w[i];")
+    strange = np.full(256, 7, np.float32)
+    found = diagnose(against(made, lambda text: made.arrays["x"] if text and cured else strange))
+    assert found.name == name
 
 
 # ---- against a golden -----------------------------------------------------------------------------------
