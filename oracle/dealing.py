@@ -104,7 +104,7 @@ def size_of(plan: Plan, shape: Shape) -> Size:
     read = written = 0
     with suppress(UsageError):
         read, written = plan.numbers(shape)
-    time = 1 + (read + written) / NUMBERS + prod(shape.dims.values()) / TURNS
+    time = 1 + (read + written) / NUMBERS + prod(max(size, 1) for size in shape.dims.values()) / TURNS
     return Size(time, read * BYTES_READ + written * BYTES_WRITTEN, id(plan))
 
 

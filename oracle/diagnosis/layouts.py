@@ -31,7 +31,7 @@ def _strides(m: Mismatch) -> Iterator[Mapped]:
     rows, columns = m.matrix
     at = np.arange(m.ours.size)
     for name, stride in m.case.shape.dims.items():
-        if stride == columns or rows == 1:
+        if stride in (0, columns) or rows == 1:
             continue
         sources = []
         for back in range(-(-columns // stride)):  # rows overlap where they are stored too close

@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
+from ..kernels.expressions import names_in
 from .mismatch import Mismatch
 
 STEPS = (64, 256)  # multiples at which no tile, and no block of packed weights, has a tail
@@ -31,7 +32,7 @@ def _band(m: Mismatch) -> str | None:
 
 def _whole_tiles(m: Mismatch) -> str | None:
     dims = m.case.shape.dims
-    for name, size in dims.items():
+    for name, size in _sizes(m).items():
         for step in STEPS:
             whole = -(-size // step) * step
             while whole in dims.values() and whole != size:
@@ -44,10 +45,18 @@ def _whole_tiles(m: Mismatch) -> str | None:
 def equal_dims(m: Mismatch) -> str | None:
     """Nothing is wrong where two dims are equal."""
     dims = m.case.shape.dims
-    for small, large in permutations(dims, 2):  # a smaller shape would hide other faults
+    for small, large in permutations(_sizes(m), 2):  # a smaller shape would hide other faults
         if dims[small] < dims[large] and m.right_at({**dims, small: dims[large]}):
             return f"with {small} = {dims[large]}, like {large}, instead of {dims[small]}, all elements agree"
     return None
+
+
+def _sizes(m: Mismatch) -> dict[str, int]:
+    """The dims that some array's shape or the grid is made of; others may be switches, or places to begin at."""
+    kernel = m.case.kernel
+    made = {*kernel.dispatch, *(size for binding in kernel.bindings for size in binding.shape or ())}
+    names = {name for expression in made for name in names_in(expression)}
+    return {name: size for name, size in m.case.shape.dims.items() if name in names}
 
 
 def unwritten(m: Mismatch) -> str | None:

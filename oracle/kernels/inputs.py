@@ -142,21 +142,21 @@ def parse_bind(text: str) -> tuple[str, np.ndarray]:
 
 
 def parse_int(what: str, text: str) -> int:
-    """One whole number above 0."""
-    first, *others = parse_ints(what, text)
+    """One whole number from 0."""
+    first, *others = parse_ints(what, text, least=0)
     if others:
         raise UsageError(f"{what}: `{text}` is to be one whole number")
     return first
 
 
-def parse_ints(what: str, text: str) -> tuple[int, ...]:
-    """`12,8,1` as whole numbers above 0; `what` names the option in the error."""
+def parse_ints(what: str, text: str, least: int = 1) -> tuple[int, ...]:
+    """`12,8,1` as whole numbers, each at least so large; `what` names the option in the error."""
     try:
         numbers = tuple(int(part) for part in text.split(","))
     except ValueError:
         raise UsageError(f"{what}: `{text}` is not a list of whole numbers like 12,8,1") from None
-    if min(numbers) < 1:
-        raise UsageError(f"{what}: `{text}` holds a number below 1")
+    if min(numbers) < least:
+        raise UsageError(f"{what}: `{text}` holds a number below {least}")
     return numbers
 
 

@@ -356,12 +356,12 @@ def _folder(table: Table, folder: Path) -> Path:
 def _dim(table: Table, name: str, value: Any) -> int:
     if not name.isidentifier() or name in FUNCTIONS:
         table.fail(f"`{name}` cannot be the name of a dimension", "dims")
-    return _whole(table, "dims", name, value)
+    return _whole(table, "dims", name, value, least=0)
 
 
-def _whole(table: Table, key: str, name: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        table.fail(f"`{name}` is to be a whole number above 0, not {value!r}", key)
+def _whole(table: Table, key: str, name: str, value: Any, least: int = 1) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        table.fail(f"`{name}` is to be a whole number {'above 0' if least else 'from 0'}, not {value!r}", key)
     return value
 
 
@@ -451,7 +451,7 @@ def _shapes(tables: list[Table], dims: Mapping[str, int], golden: bool | str) ->
             if not values:
                 table.fail(f"`{name}` is an empty list, so that there is nothing to run")
         for values in itertools.product(*lists):
-            sizes = {name: _whole(table, name, name, v) for name, v in zip(given, values, strict=True)}
+            sizes = {name: _whole(table, name, name, v, least=0) for name, v in zip(given, values, strict=True)}
             shapes.append(Shape({**dims, **sizes}, cost, kept))
     return tuple(shapes) or (Shape(dict(dims), golden=golden),)
 

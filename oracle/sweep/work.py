@@ -197,6 +197,6 @@ def _range(text: str, part: str) -> range:
     if found is None:
         raise UsageError(f"--dims {text}: `{part}` is no size; write N=768, N=64,128 or N=64:512:64")
     first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
-    if not 1 <= first <= last or step < 1:
-        raise UsageError(f"--dims {text}: `{part}` is to go up from 1 or more, by 1 or more")
+    if not 0 <= first <= last or step < 1:
+        raise UsageError(f"--dims {text}: `{part}` is to go up from 0 or more, by 1 or more")
     return range(first, last + 1, step)

@@ -177,6 +177,14 @@ def test_a_rule_without_limits_for_short(write, text):
         manifest.load(write(GOOD.replace('{ rule = "ulp", max = 2 }', '"close-ish"')))
 
 
+def test_a_dim_that_is_no_size_may_be_zero(write):
+    """A switch, or where to begin."""
+    text = GOOD.replace("M = 6", "BEGIN = 0, M = 6").replace('["M", "N", 0]', '["M", "N", "BEGIN"]')
+    kernel = manifest.load(write(text.replace("M = 100", "M = 100\nBEGIN = [0, 2]")))
+    assert [str(s) for s in kernel.shapes][-2:] == ["BEGIN=0 M=100 N=4", "BEGIN=2 M=100 N=4"]
+    assert [kernel.case(s).bindings["size"].tolist() for s in kernel.shapes[-2:]] == [[100, 4, 0], [100, 4, 2]]
+
+
 def test_without_a_sweep_the_default_sizes_are_the_shape(write):
     kernel = manifest.load(write(GOOD[: GOOD.index("[[sweep]]")]))
     assert [str(s) for s in kernel.shapes] == ["M=6 N=4"]
@@ -190,7 +198,7 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ('entry = "main"', 'entri = "main"', "k.toml:3: [kernel] has an unknown key `entri`; did you mean `entry`?"),
         ("source =", "sauce =", "k.toml:1: [kernel] lacks `source`; is `sauce` meant to be it?"),
         ('"k.wgsl"', '"x.wgsl"', "x.wgsl does not exist"),
-        ("M = 6", "M = -6", "k.toml:4: `M` is to be a whole number above 0, not -6"),
+        ("M = 6", "M = -6", "k.toml:4: `M` is to be a whole number from 0, not -6"),
         ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` is no dimension; [kernel] dims has M"),
         ("{ WG = 8 }", '{ WG = "2 * Q" }', "k.toml:6: `2 * Q` uses Q, which is no dimension; [kernel] dims has M"),
         ('"ceil(N / 3)"', '"ceil(N /"', "k.toml:5: `ceil(N /` is not arithmetic"),

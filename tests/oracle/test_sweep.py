@@ -90,6 +90,7 @@ def bankshot(*arguments):
         ("M=64:512:128,N=768", {"M": (64, 192, 320, 448), "N": (768,)}),
         ("M=1,63,64,N=2:4", {"M": (1, 63, 64), "N": (2, 3, 4)}),
         ("K=5", {"K": (5,)}),
+        ("BEGIN=0:2", {"BEGIN": (0, 1, 2)}),
         ("K=1,8:16:4", {"K": (1, 8, 12, 16)}),
     ],
 )
@@ -98,7 +99,7 @@ def test_sizes(text, sizes):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "M", "64,M=3", "M=", "M=1,", "M=a", "M=4:2", "M=0", "M=1:4:0", "M=1,M=2", "M=-1", "M=1:2:3:4"]
+    "text", ["", "M", "64,M=3", "M=", "M=1,", "M=a", "M=4:2", "M=1:4:0", "M=1,M=2", "M=-1", "M=1:2:3:4"]
 )
 def test_sizes_that_are_none(text):
     with pytest.raises(UsageError, match="--dims"):
