@@ -397,14 +397,15 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
         raise UsageError(f"{case.kernel.path}: {known}, which the kernel does not write")
     if name not in truth:
         raise UsageError(f"{case.kernel.path}: `free` names {name}, which reference {case.kernel.reference} lacks")
-    expected, var = truth[name], variables[name]
-    if expected.value.size != done.outputs[var].size:
-        sizes = f"an array of {expected.value.shape} for {name}, which is {done.outputs[var].shape}"
+    var = variables[name]
+    ours = done.outputs[var]
+    expected = truth[name].shaped(ours.shape)
+    if expected is None:
+        sizes = f"an array of {truth[name].value.shape} for {name}, which is {ours.shape}"
         raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {sizes}")
-    default = DERIVED if expected.bound is None else Rule("bound")
-    rule, shape = case.kernel.rules.get(name, default), expected.value.shape
-    bound = run.bounds[var].reshape(shape) if rule == DERIVED else expected.bound
-    comparison = compare(done.outputs[var].reshape(shape), expected.value, rule, bound=bound, owner=_owner(done, var))
+    rule = case.kernel.rules.get(name, DERIVED if expected.bound is None else Rule("bound"))
+    bound = run.bounds[var].reshape(ours.shape) if rule == DERIVED else expected.bound
+    comparison = compare(ours, expected.value, rule, bound=bound, owner=_owner(done, var))
     doubts = run.bounds.findings if rule == DERIVED else ()
     likely = None
     if not comparison.ok and done is run:

@@ -151,16 +151,17 @@ class Mismatch:
     # ---- asking again ----
 
     def asked(self, arrays: Mapping[str, Any], case: Case | None = None) -> Expected | None:
-        """What the reference gives for some other arrays; None where it has nothing to say."""
+        """What the reference gives for some other arrays; None where it has nothing to say, or not of that size."""
         if self.reference is None:
             return None
         self.patience.check()
         case = case or self.case
         try:
             with np.errstate(all="ignore"):
-                return self.reference({**case.arrays, **arrays}, case.shape.dims).get(self.output)
+                expected = self.reference({**case.arrays, **arrays}, case.shape.dims).get(self.output)
         except UsageError:  # one of the user's own, for which such arrays were too much
             return None
+        return None if expected is None else expected.shaped(np.shape(case.arrays[self.output]))
 
     def explained(self, value: np.ndarray, bound: np.ndarray | None = None) -> bool:
         """Whether the wrong elements hold `value`, within the bound that comes with it, or by the rule."""
@@ -189,4 +190,4 @@ class Mismatch:
             return False
         value, bound = expected.value, run.bounds[self.var] if self.rule == DERIVED else expected.bound
         bound = None if bound is None else bound.reshape(value.shape)
-        return not rejected(run.outputs[self.var].reshape(value.shape), value, self.rule, bound).any()
+        return not rejected(run.outputs[self.var], value, self.rule, bound).any()

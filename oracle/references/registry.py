@@ -12,7 +12,8 @@ named `file.py:function` in the manifest, the file relative to it.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,12 @@ class Expected:
 
     value: np.ndarray
     bound: np.ndarray | None = None
+
+    def shaped(self, shape: Sequence[int]) -> Expected | None:
+        """The same elements in another shape; None where it has more or fewer."""
+        if self.value.size != math.prod(shape):
+            return None
+        return Expected(self.value.reshape(shape), None if self.bound is None else self.bound.reshape(shape))
 
 
 Arrays = Mapping[str, np.ndarray]

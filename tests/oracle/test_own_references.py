@@ -65,6 +65,16 @@ def two_sizes(arrays, dims):
 def deeper(arrays, dims):
     return {"y": np.reshape(arrays["x"], (7, 9))}
 
+def in_rows(arrays, dims):
+    return {"y": np.reshape(2.0 * arrays["x"], (5, 8))}
+
+def wrong_in_rows(arrays, dims):
+    return {"y": np.reshape(3.0 * arrays["x"] ** 2, (5, 8))}
+
+def of_its_size(arrays, dims):
+    x = arrays["x"]
+    return {"y": 3.0 * (x ** 2 if dims["N"] == 40 and x.all() else x[:7])}
+
 def listed(arrays, dims):
     return {"y": (2.0 * arrays["x"]).tolist()}
 
@@ -88,7 +98,10 @@ def audit(tmp_path):
     return run
 
 
-@pytest.mark.parametrize(("function", "rule"), [("twice", "derived"), ("bounded", "bound"), ("listed", "derived")])
+@pytest.mark.parametrize(
+    ("function", "rule"),
+    [("twice", "derived"), ("bounded", "bound"), ("listed", "derived"), ("in_rows", "derived")],
+)
 def test_a_function_beside_the_manifest_is_a_reference(audit, function, rule):
     done = audit(f"mine/refs.py:{function}")
     (case,) = json.loads(done.stdout)["cases"]
@@ -99,6 +112,16 @@ def test_a_function_beside_the_manifest_is_a_reference(audit, function, rule):
 def test_it_is_held_against_the_output(audit):
     done = audit("mine/refs.py:thrice")
     assert (done.exit_code, json.loads(done.stdout)["cases"][0]["outputs"][0]["ok"]) == (1, False)
+
+
+@pytest.mark.parametrize("function", ["wrong_in_rows", "of_its_size"])
+def test_a_wrong_output_is_told_whatever_shape_the_reference_gives(audit, function):
+    """It is asked about other data and sizes too, where it need not fit."""
+    done = audit(f"mine/refs.py:{function}")
+    (output,) = json.loads(done.stdout)["cases"][0]["outputs"]
+    assert (done.exit_code, output["ok"]) == (1, False)
+    (place,) = output["worst"][0]["index"]  # y is a list of 40, 32 of which workgroup 0 writes
+    assert output["worst"][0]["owner"] == f"workgroup ({place // 32}, 0, 0), lane {place % 32}, line 5"
 
 
 @pytest.mark.parametrize(
