@@ -31,7 +31,7 @@ from .devices import Charged, charge
 from .diagnosis.classes import OF_FINDINGS, diagnose
 from .diagnosis.golden import golden_cause
 from .diagnosis.mismatch import Diagnosis, Mismatch
-from .errors import Lacking, NoAdapter, TooLarge, UsageError
+from .errors import GpuError, Lacking, NoAdapter, TooLarge, UsageError
 from .goldens import files as golden_files
 from .goldens import store as goldens
 from .kernels.cases import expected_counters
@@ -67,6 +67,11 @@ class Options:
     golden: bool = True
     update: bool = False
     how: str = "bankshot audit --update-golden"
+
+    @property
+    def insists(self) -> bool:
+        """Whether it is an error not to be compared with wgpu."""
+        return self.require_gpu or self.adapter is not None
 
 
 @frozen
@@ -212,13 +217,14 @@ def _audited(case: Case, options: Options, say: Say) -> Audit:
         truth = timed(seconds, "reference", lambda: expected_outputs(case))
         checks += [_against_reference(case, truth, name, run, run, "") for name in truth]
     else:
-        notes.append("no reference to compare with: the manifest names none")
+        where = ": the manifest names none" if case.kernel.path.suffix == ".toml" else ""
+        notes.append(f"no reference to compare with{where}")
     if options.gpu and endless(run):
         notes.append(ENDLESS)
         options = replace(options, gpu=False)
     adapters = _adapters(options, notes) if options.gpu else {}
     for name in adapters:
-        checks += _against_gpu(case, run, truth, options.device, name, say, seconds, notes)
+        checks += _against_gpu(case, run, truth, options, name, say, seconds, notes)
     held = {check.output for check in checks if not (check.by_gpu or check.comparison.vacuous)}
     checks = [replace(check, held_elsewhere=check.by_gpu and check.output in held) for check in checks]
     devices = ()
@@ -427,7 +433,7 @@ def _adapters(options: Options, notes: list[str]) -> dict[str | None, gpu.Adapte
     try:
         return {name: gpu.require_adapter(name) for name in gpu.parse_adapters(options.adapter)}
     except NoAdapter as error:
-        if options.require_gpu or options.adapter:
+        if options.insists:
             raise
         notes.append(f"not compared with wgpu: {error}")
         return {}
@@ -437,14 +443,14 @@ def _against_gpu(
     case: Case,
     run: Any,
     truth: Truth,
-    device: str,
+    options: Options,
     name: str | None,
     say: Say,
     seconds: dict[str, float],
     notes: list[str],
 ) -> list[OutputCheck]:
-    """A case, whose run as `device` this is, against the adapter of that name."""
-    adapter = gpu.require_adapter(name)
+    """A case, of which this is the run as the first device, against the adapter of that name."""
+    adapter, device = gpu.require_adapter(name), options.device
     if adapter.profile is None:
         notes.append(f"no device profile is known to round as {adapter.name} does; bits are compared under {device}")
     profile = adapter.profile or device
@@ -454,7 +460,9 @@ def _against_gpu(
     say(f"running on {adapter.name}")
     try:
         on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(part, name))
-    except (Lacking, TooLarge) as error:
+    except GpuError as error:
+        if options.insists and not isinstance(error, Lacking | TooLarge):
+            raise
         notes.append(f"not compared with wgpu: {error}")
         return []
     seconds.update(on_gpu.clocked)
