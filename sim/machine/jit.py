@@ -22,7 +22,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from . import native
-from .scalar.emission import Pipeline, uncollected
+from .emission import uncollected
+from .pieces import Piece
+from .pipeline import Pipeline
 
 # No reference counts: nothing here allocates, and counting at every view of a row took half of the time. No rewrites of
 # array expressions: there are none. No wrappers: neither Python nor C calls it by one.
@@ -38,7 +40,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 def inlined(function: Callable[..., Any]) -> Any:
     """A piece of one compiled function, put in its place: Numba takes longer for one more than for its lines."""
-    return njit(inline="always", **_OPTIONS)(function)
+    return Piece(function)
 
 
 class Part:

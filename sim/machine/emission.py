@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any
 
 from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
-from numba.core.compiler import Compiler
 
 
 class Library(CPUCodeLibrary):
@@ -57,12 +56,9 @@ def _codegen() -> _Codegen:
     return _Codegen("bankshot")
 
 
-class Pipeline(Compiler):
-    """Numba's own passes, into a `Library`."""
-
-    def define_pipelines(self) -> Any:
-        self.state.library = _codegen().create_library(self.state.func_id.func_qualname)
-        return super().define_pipelines()
+def library(name: str) -> Library:
+    """An empty one."""
+    return _codegen().create_library(name)
 
 
 @contextmanager

@@ -1,0 +1,109 @@
+"""Pieces put in their places: what is compiled does what Python does with the same text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from numba import njit
+from numba.core.compiler import Compiler
+from numba.core.untyped_passes import FixupArgs
+
+from sim.machine import layout as at
+from sim.machine.jit import inlined
+from sim.machine.pipeline import Fill
+
+NUMBERS = range(-4, 9)
+
+
+class Filled(Compiler):
+    """Numba's own passes, after the pieces are in their places, into what Python can call."""
+
+    def define_pipelines(self) -> Any:
+        (manager,) = super().define_pipelines()
+        manager.add_pass_after(Fill, FixupArgs)
+        manager.finalize()
+        return [manager]
+
+
+def both_ways(function: Any, *pieces: str) -> tuple[Any, Any]:
+    """A function compiled, and as Python has it: with pieces that are functions."""
+    names = dict(function.__globals__)
+    plain = type(function)(function.__code__, names | {name: globals()[name].function for name in pieces})
+    return njit(pipeline_class=Filled)(function), plain
+
+
+@inlined
+def clipped(x, low, high):
+    if x < low:
+        return low
+    if x > high:
+        return high
+    return x
+
+
+@inlined
+def collatz(n, most):
+    steps = 0
+    while n > 1 and steps < most:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+
+@inlined
+def swapped(a, b):
+    return b, a
+
+
+@inlined
+def nothing(x):
+    x = x + at.CLAMP
+
+
+def test_a_piece_returns_from_several_places():
+    def function(x, y):
+        x = clipped(x, 0, 5) + clipped(y, clipped(x, 1, 2), 4)
+        return x
+
+    compiled, plain = both_ways(function, "clipped")
+    assert [compiled(x, y) for x in NUMBERS for y in NUMBERS] == [plain(x, y) for x in NUMBERS for y in NUMBERS]
+
+
+def test_a_piece_that_changes_its_parameter_leaves_the_argument_alone():
+    def function(n):
+        return n, collatz(n, 30) if n != 3 else collatz(n + 1, n), n
+
+    compiled, plain = both_ways(function, "collatz")
+    assert [compiled(n) for n in NUMBERS] == [plain(n) for n in NUMBERS]
+
+
+def test_a_piece_stands_in_a_loop_and_its_result_goes_where_its_arguments_come_from():
+    def function(n):
+        a, b = 1, 2
+        for i in range(n):
+            a, b = swapped(a, b)
+            nothing(a)
+            if i == 3:
+                continue
+            b = b + i
+        return a, b
+
+    compiled, plain = both_ways(function, "swapped", "nothing")
+    assert [compiled(n) for n in NUMBERS] == [plain(n) for n in NUMBERS]
+
+
+def test_a_branch_asks_for_the_truth_of_any_number():
+    def function(x, y):
+        return (1 if x else 2), (3 if x * 0.5 else 4), bool(x), not y, x and y
+
+    compiled, plain = both_ways(function)
+    assert [compiled(x, y) for x in NUMBERS for y in (0, 1)] == [plain(x, y) for x in NUMBERS for y in (0, 1)]
+
+
+def test_a_piece_takes_its_arguments_by_position():
+    def function(x):
+        return clipped(x, low=0, high=1)
+
+    with pytest.raises(TypeError, match="clipped takes 3 arguments, by position"):
+        njit(pipeline_class=Filled)(function)(1)
