@@ -1,7 +1,8 @@
 """The integer expressions of `#if` and `#elif`: C's operators and precedence, on integers of 128 bits.
 
-Macros are expanded before, `defined X` is asked of the caller. A name that is no macro is an error rather than C's
-silent 0, unless it stands where the outcome is settled already: `defined(N) && N > 4` is safe.
+Macros are expanded before, `defined X` is asked of the caller. A name that is no macro is 0, as in C, where it is asked
+whether it holds, as a switch is: `#elif INPLACE`, `A || !B`. As a number it is an error rather than a silent 0, unless
+it stands where the outcome is settled already: `defined(N) && N > 4` is safe.
 """
 
 from __future__ import annotations
@@ -59,6 +60,12 @@ _UNARY: dict[str, Callable[[int], int]] = {
 }
 
 
+class _Unset(int):
+    """The 0 that a name is which is no macro."""
+
+    name = ""
+
+
 def evaluate(text: str, span: Span) -> int:
     """The value of a condition whose macros have been expanded. Every error is `bad-condition`, shown at `span`."""
     condition = _Condition(text, span)
@@ -94,6 +101,8 @@ class _Condition:
         return left
 
     def apply(self, symbol: str, left: int, right: int) -> int:
+        if symbol not in ("&&", "||"):
+            left, right = self.number(left), self.number(right)
         if symbol in ("/", "%") and right == 0:
             raise self.wrong("division by zero")
         if symbol in ("<<", ">>") and not 0 <= right <= _MOST_SHIFT:
@@ -101,6 +110,11 @@ class _Condition:
         value = int(_BINARY[symbol](left, right))
         if value.bit_length() > _MOST_BITS:
             raise self.wrong(f"the result of '{symbol}' has more than {_MOST_BITS} bits")
+        return value
+
+    def number(self, value: int) -> int:
+        if isinstance(value, _Unset):
+            raise self.wrong(f"'{value.name}' is not defined")
         return value
 
     def unary(self, live: bool) -> int:
@@ -117,7 +131,8 @@ class _Condition:
 
     def operand(self, token: str, live: bool) -> int:
         if token in _UNARY:
-            return _UNARY[token](self.unary(live))
+            value = self.unary(live)
+            return _UNARY[token](value if token == "!" else self.number(value))
         if token == "(":
             value = self.binary(0, live)
             if self.token != ")":
@@ -130,7 +145,7 @@ class _Condition:
             digits = number.group(1)
             return int(digits, 16 if digits[:2] in ("0x", "0X") else 10)
         if token.isidentifier():
-            if live:
-                raise self.wrong(f"'{token}' is not defined")
-            return 0
+            unset = _Unset()
+            unset.name = token
+            return unset if live else 0
         raise self.wrong(f"'{token}' is no integer, name or operator")

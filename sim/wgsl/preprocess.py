@@ -3,8 +3,9 @@
 `#include "file"`, object-like `#define` and `#undef`, `#if` `#ifdef` `#ifndef` `#elif` `#else` `#endif` with
 `defined(…)`, `#error`, and `#line 7 "file"`, also as C preprocessors write it, `# 7 "file"`. A directive is a line
 whose first character, blanks aside, is `#`, outside comments; a `\\` at its end goes on with the next line. Macros
-replace whole identifiers outside comments. A directive leaves an empty line behind, so that line numbers stay those of
-the file until something is included; `Source.origin` tells file and line of every line in any case.
+replace whole identifiers outside comments; what the caller defines stays as it is, so that a `#define` in the text is a
+default value. A directive leaves an empty line behind, so that line numbers stay those of the file until something is
+included; `Source.origin` tells file and line of every line in any case.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class _Preprocessor:
             if not name.isidentifier():
                 raise fail("bad-define", f"'{name}' is not a name that can be defined", None)
             self.macros[name] = macro_text(name, value)
+        self.given = frozenset(self.macros)
         self.include_dirs = include_dirs
         self.output: list[str] = []
         self.origin: list[tuple[str, int]] = []
@@ -236,6 +238,8 @@ class _Preprocessor:
         if value.startswith("("):
             message = f"'{name}' is a macro with parameters, which are not supported"
             raise fail("unsupported-macro", message, span, hint=_INSTEAD_OF_PARAMETERS)
+        if name in self.given:
+            return
         value = value.strip()
         if self.macros.get(name, value) != value:
             message = f"'{name}' is defined already, as '{self.macros[name]}'"
@@ -244,7 +248,8 @@ class _Preprocessor:
 
     def undef(self, rest: str, span: Span) -> None:
         name, _ = self.leading_name("undef", rest, span, alone=True)
-        self.macros.pop(name, None)
+        if name not in self.given:
+            self.macros.pop(name, None)
 
     def error(self, rest: str, span: Span) -> None:
         raise fail("error-directive", rest or "#error", span)

@@ -61,8 +61,14 @@ def test_define_undef_and_redefine():
     ]
     assert lines("#define A (4)\nA") == ["(4)"]
     assert code_of("#define A 1\n#define A 2") == "macro-redefined"
-    assert code_of("#define A 2", A=1) == "macro-redefined"
     assert lines("#ifndef A\n#define A 2\n#endif\nA", A=1) == ["1"]
+
+
+def test_what_the_caller_defines_goes_over_the_text():
+    """Which may hold default values: the `#define` of another value, and `#undef`, are without effect."""
+    text = "#define A 2\nA\n#undef A\nA\n#if A == 1\nB\n#endif"
+    assert lines(text, A=1) == ["1", "1", "B"]
+    assert lines("#define A 2\nA\n#undef A\nA") == ["2", "A"]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +107,9 @@ def test_conditionals(text, kept):
         ("1 < 2 == 1", 1),
         ("0 && 1 / 0", 0),
         ("1 || nothing", 1),
+        ("nothing", 0),
+        ("(nothing) || 1 && !nothing", 1),
+        ("nothing && 1 / 0", 0),
         ("0 || 0 && 1", 0),
         ("!0 + ~0", 0),
         ("- -3", 3),
@@ -114,12 +123,22 @@ def test_conditions_have_the_precedence_of_c(text, value):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1 +", "(1", "1)", "1 2", "1 / 0", "1 % 0", "1 << 64", "1 << -1", "x", "1.5", "?", "0xg", "9" * 30]
+    "text", ["", "1 +", "(1", "1)", "1 2", "1 / 0", "1 % 0", "1 << 64", "1 << -1", "1.5", "?", "0xg", "9" * 30]
 )
 def test_bad_conditions(text):
+    refuses(text)
+
+
+@pytest.mark.parametrize("text", ["x == 0", "0 + (x)", "-x", "1 && ~x", "1 < !x + x"])
+def test_a_name_that_is_not_defined_is_no_number(text):
+    assert refuses(text).message == "'x' is not defined"
+
+
+def refuses(text):
     with pytest.raises(WgslError) as caught:
         evaluate(text, Span(Source(text), 0, len(text)))
     assert caught.value.diagnostics[0].code == "bad-condition"
+    return caught.value.diagnostics[0]
 
 
 @pytest.mark.parametrize("text", ["{}", "1 << ({})", "-({})"])
