@@ -99,6 +99,7 @@ class Dispatch:
             together=self.together(how),
             trace=name,
             policy=how.policy,
+            strange=how.strange,
             passes=how.passes,
         )
         program = build()

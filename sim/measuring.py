@@ -21,6 +21,7 @@ from .findings.barriers import find_redundant
 from .findings.explain import explain
 from .findings.finding import Finding
 from .findings.replay import Judge
+from .findings.shuffled import find_shuffled, shuffles
 from .findings.unstored import find_unstored, updates
 from .instructions import Instructions, count_instructions
 from .launch.classes import Classes
@@ -82,6 +83,8 @@ def _judged(
     judged = Judge(dispatch.run, launch, outcome).judge(findings) if findings else []
     if "uninit" in probes:
         judged += find_unstored(dispatch.run, launch, outcome, judged)
+    if "bounds" in probes:
+        judged += find_shuffled(dispatch.run, launch, outcome)
     if "races" in probes:
         judged += find_arrivals(dispatch.run, launch, outcome, judged)
     return judged
@@ -95,7 +98,7 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
     left = after = None
     program = found.launch.program
-    if rest or (replay and (findings or program.arrivals or updates(program))):
+    if rest or (replay and (findings or program.arrivals or updates(program) or shuffles(program))):
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)
         if any(f.code in _SEEN_BY_ALL for f in of_all):

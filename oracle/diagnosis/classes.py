@@ -42,6 +42,7 @@ CLASSES = (
     Class("race", "the GPU, twice", adapters.unsteady),
     Class("uninitialised memory", "the GPU, with a text that zeroes workgroup memory", adapters.not_zeroed),
     UNREAD,
+    Class("inactive lane", "other values of lanes that are not active", reruns.inactive_lanes, DIGEST),
     Class("subgroup size", "subgroups of other sizes", reruns.subgroup_size, DIGEST),
     Class("fma contraction", "products and sums fused otherwise", reruns.contraction, DIGEST),
     Class("f16 rounding", "f32 for f16, in text and data", reruns.half_precision, DIGEST),
@@ -71,6 +72,7 @@ OF_FINDINGS = {
     "atomic-order": "order of atomics",
     "uninit": "uninitialised memory",
     "out-of-bounds": "out-of-bounds policy",
+    "inactive-lane": "inactive lane",
     "not-finite": "number out of range",
     "endless-loop": "endless loop",
 }

@@ -74,7 +74,16 @@ def decides(code: str, least: float, unless: str = "") -> Callable[[Mismatch], s
 
 def unwritten_memory(m: Mismatch) -> str | None:
     """Workgroup memory is loaded that nobody wrote, and NaNs there change an output."""
-    found = m.found("uninit")
+    return _harmful(m.found("uninit"))
+
+
+def inactive_lanes(m: Mismatch) -> str | None:
+    """A shuffle reads lanes that are not active, and other values there change an output."""
+    return _harmful(m.found("inactive-lane"))
+
+
+def _harmful(found: Any | None) -> str | None:
+    """What a finding says, where other runs have shown that it matters."""
     if found is None or found.verdict != "harmful":
         return None
     return "; ".join([place(found), *(note.message for note in found.notes if note.span is None)])

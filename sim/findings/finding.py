@@ -15,6 +15,7 @@ CODES = {
     "redundant-barrier": "redundant",
     "uninit": "uninit",
     "out-of-bounds": "bounds",
+    "inactive-lane": "bounds",
     "not-finite": "nan",
     "division-by-zero": "nan",
     "shift-count": "nan",

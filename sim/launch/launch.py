@@ -45,7 +45,8 @@ class How:
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
     a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
-    whose values are noted. `passes`: by which the program is made shorter; nothing depends on them. `chosen`: the
+    whose values are noted. `strange`: shuffles that give strange numbers for lanes that are not active, by where they
+    start in the text. `passes`: by which the program is made shorter; nothing depends on them. `chosen`: the
     workgroups that run, by their numbers in the grid (None: all).
     """
 
@@ -56,6 +57,7 @@ class How:
     ignored: Site | None = None
     threads: int | None = None
     trace: Trace | None = None
+    strange: frozenset[int] = frozenset()
     passes: Passes = ALL
     chosen: NDArray[np.int64] | None = None
 

@@ -50,13 +50,14 @@ def build(
     abreast: int = 0,
     trace: str | None = None,
     policy: str = "clamp",
+    strange: frozenset[int] = frozenset(),
     passes: Passes = ALL,
 ) -> Program:
     """Lower, analyse, emit and allocate. `together`: workgroups per batch; `abreast`: as many go abreast instead, if
-    any; `trace`: a variable that is watched; `policy`: of indices past their end, see `lower`; `passes`: those that are
-    on."""
+    any; `trace`: a variable that is watched; `policy`: of indices past their end, and `strange`, see `lower`;
+    `passes`: those that are on."""
     passes = _needed(passes, rounding, probes)
-    lowered = _probed(pipeline, rounding, probes, together, trace, policy, passes)
+    lowered = _probed(pipeline, rounding, probes, together, trace, policy, passes, strange)
     return _finish(pipeline, lowered, probes, abreast or together, [], passes, abreast=abreast > 0)
 
 
@@ -105,8 +106,9 @@ def _probed(
     trace: str | None,
     policy: str,
     passes: Passes,
+    strange: frozenset[int] = frozenset(),
 ) -> Lowered:
-    looks = {"checks": "bounds" in probes, "inspects": "nan" in probes}
+    looks = {"checks": "bounds" in probes, "inspects": "nan" in probes, "strange": strange}
     lowered = _lowered(pipeline, rounding, together, trace=trace, policy=policy, passes=passes, **looks)
     if "nan" in probes:
         uses = _counted(lowered, together)

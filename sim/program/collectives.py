@@ -8,7 +8,7 @@ value indeterminate, a shuffle does as SwiftShader does: it reads a lane that is
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, nan
 
 from ..wgsl import typed
 from . import ir
@@ -32,6 +32,8 @@ _START: dict[str, dict[str, float]] = {
     "or": dict.fromkeys(_ALIKE, 0),
     "xor": dict.fromkeys(_ALIKE, 0),
 }
+
+_STRANGE = {"f32": nan, "f16": nan, "i32": 0x7FC07FC0, "u32": 0x7FC07FC0}
 
 
 def _fold(stem: str, how: str = "reduce") -> Effect:
@@ -57,9 +59,24 @@ def _shuffle(source: Source, how: str = "shuffle") -> Effect:
         parts = lowering.value(call.args[0])
         lane = builder.input("subgroup_lane")
         argument = builder.reinterpret("u32", lowering.value(call.args[1])[0]) if len(call.args) > 1 else lane
-        return _read(lowering, _site(lowering, call), parts, source(builder, lane, argument), how)
+        site, asked = _site(lowering, call), source(builder, lane, argument)
+        values = _read(lowering, site, parts, asked, how)
+        return _strange(lowering, site, values, asked) if call.span.start in lowering.strange else values
 
     return lower
+
+
+def _strange(lowering: Expressions, site: int, values: list[Value], asked: Value) -> list[Value]:
+    """The values, or strange numbers where lane `asked` is not active, or is none of the subgroup."""
+    builder = lowering.builder
+    op, number = builder.op, lambda value: builder.const("u32", value)
+    active = _collective(lowering, site, "ballot", ["u32"] * 4, [builder.const("bool", 1)])
+    word = number(0)
+    for place, held in enumerate(active):
+        word = op("select_u32", word, held, op("eq_u32", op("shr_u32", asked, number(5)), number(place)))
+    bit = op("and_u32", op("shr_u32", word, op("and_u32", asked, number(31))), number(1))
+    there = op("eq_u32", bit, number(1))
+    return [op(f"select_{v.kind}", builder.const(v.kind, _STRANGE[v.kind]), v, there) for v in values]
 
 
 def _read(lowering: Expressions, site: int, parts: list[Value], source: Value, how: str = "shuffle") -> list[Value]:

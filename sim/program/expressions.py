@@ -73,6 +73,7 @@ class Expressions(Memory):
         super().__init__(checks, builder, trace, policy)
         self.pipeline = pipeline
         self.rounding = rounding
+        self.strange: frozenset[int] = frozenset()  # see `lower`
         self.inspects: list[ir.Inspect] = []
         self._inspecting = inspects
         self.values: dict[Variable, list[Value]] = {}

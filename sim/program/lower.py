@@ -59,18 +59,21 @@ def lower(
     fold_floats: bool = True,
     trace: str | None = None,
     policy: str = "clamp",
+    strange: frozenset[int] = frozenset(),
     passes: Passes = ALL,
 ) -> Lowered:
     """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
     `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here; `trace`: a
     variable whose writes are noted; `policy`: what becomes of an index past its end, where that is settled here: of
-    several indices, and in function and private variables; `passes`: those that are on.
+    several indices, and in function and private variables; `strange`: shuffles, by where they start in the text, that
+    give strange numbers for lanes that are not active; `passes`: those that are on.
 
     Raises `WgslError` for what cannot be run.
     """
     if trace is not None:
         check_name(trace, pipeline)
     lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats, passes), trace, policy)
+    lowering.strange = strange
     lowering.entry()
     builder, points = lowering.builder, lowering.tracer.points
     return Lowered(

@@ -281,6 +281,15 @@ def test_a_text_that_zeroes_memory_is_to_agree_with_the_simulator(case, cured: b
     assert found.name == name
 
 
+def test_a_gpu_that_gives_another_value_for_a_lane_that_is_not_there(case, tmp_path: Path) -> None:
+    made = case("")
+    (tmp_path / "k.wgsl").write_text(f"enable subgroups;\n{BINDINGS} y[id.x] = subgroupShuffleUp(x[id.x], 1u); }}\n")
+    ours = simulate(made, "nvidia", "none").outputs["y"]
+    found = diagnose(against(made, lambda text: np.where(np.arange(256) % 32 == 0, np.float32(7), ours)))
+    assert found.name == "inactive lane"
+    assert "with other values there, 8 of 256 elements of y differ" in found.evidence
+
+
 # ---- against a golden -----------------------------------------------------------------------------------
 
 
