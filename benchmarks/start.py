@@ -3,8 +3,9 @@
 From the start of a process to the end of an import, of the first `simulate`, of an audit at 256 x 256 x 256 after an
 edit of the shader: a comment and a constant are changed before each, so that nobody knows the text. The machine is
 compiled, and Python's bytecode written, in a first round that is not counted. Rounds are interleaved. Seconds of
-processor time (all threads) and of the clock: where others use the machine, the two are apart. An audit that is
-`watched` takes from the edit to the end of what `--watch` makes of it; of that the clock alone is known.
+processor time (all threads) and of the clock: where others use the machine, the two are apart. The processor time of
+the process that runs wgpu is not in it. An audit that is `watched` takes from the edit to the end of what `--watch`
+makes of it; of that the clock alone is known, and nobody edits within a second of the last.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ COMMANDS = {
 }
 WATCH = "--watch"
 COMMANDS["watched, without wgpu"] = (*COMMANDS["audit, without wgpu"], WATCH)
-ON_GPU = {"import wgpu": ("-c", "import wgpu.backends.wgpu_native"), "audit, with wgpu": (*AUDIT, *SIZES)}
+ASK = "from oracle.driver import process; process.ask('abilities', 0)"
+ON_GPU = {"a device of wgpu": ("-c", ASK), "audit, with wgpu": (*AUDIT, *SIZES)}
 ON_GPU["watched, with wgpu"] = (*ON_GPU["audit, with wgpu"], WATCH)
 
 
@@ -101,6 +103,7 @@ def _watched(arguments: Sequence[str], environment: dict[str, str]) -> tuple[flo
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as process:
         _wait(process)
+        time.sleep(1)
         _edit(int(1e9 * time.perf_counter()))
         start = time.perf_counter()
         _wait(process)

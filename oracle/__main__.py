@@ -6,12 +6,19 @@ import os
 import sys
 from contextlib import suppress
 
-# What a command makes lives to its end. Looking for garbage in it took a fifth of a short audit.
-gc.set_threshold(100_000, 50, 100)
+# What a command makes lives to its end. Looking for garbage in it took a fifth of a short audit; a second case is begun
+# before as much is made.
+gc.set_threshold(400_000, 50, 100)
 
 # How long threads of OpenBLAS wait busily for the next product: 2 to this power processor cycles. By itself it is 26,
 # which takes a processor from the machine.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
+from .driver import process  # noqa: E402
+
+# wgpu is imported there, and its devices made, while this process imports what it needs itself.
+if sys.argv[1:2] in (["audit"], ["diff"]) and not {"--no-gpu", "--help", "-h"} & {*sys.argv}:
+    process.begin()
 
 from . import cli  # noqa: E402
 

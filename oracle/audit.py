@@ -31,7 +31,7 @@ from .devices import Charged, charge
 from .diagnosis.classes import OF_FINDINGS, diagnose
 from .diagnosis.golden import golden_cause
 from .diagnosis.mismatch import Diagnosis, Mismatch
-from .errors import GpuError, Lacking, NoAdapter, TooLarge, UsageError
+from .errors import DriverDied, GpuError, Lacking, NoAdapter, TooLarge, UsageError
 from .goldens import files as golden_files
 from .goldens import store as goldens
 from .kernels.cases import expected_counters
@@ -299,11 +299,16 @@ def _tenths(tell: Callable[[int], None]) -> Callable[[int, int], None]:
 
 
 def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.GpuRun:
+    """`begin_on_gpu`, and wait for it."""
+    return begin_on_gpu(case, adapter, repeats=repeats, text=text).done()
+
+
+def begin_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.Begun:
     """The case's text, as the front end preprocessed it, through wgpu; or another `text` with the same bindings."""
     module = check_module(case.kernel)
     kernel = case.kernel
     pipeline = module.pipeline(kernel.entry, case.overrides, GRANTED)
-    return gpu.run(
+    return gpu.begin(
         text or module.source.text,
         pipeline.entry.name,
         case.grid,
@@ -458,21 +463,37 @@ def _against_gpu(
     if part is not case:
         notes.append(words(case, part, adapter))
     say(f"running on {adapter.name}")
+    spent: dict[str, float] = {}
+
+    def as_adapter() -> Any:
+        if profile == device and part is case:
+            return run
+        return timed(spent, f"simulator as {profile}", lambda: simulate(part, profile, "none", say))
+
     try:
-        on_gpu = timed(seconds, f"wgpu on {adapter.name}", lambda: run_on_gpu(part, name))
+        on_gpu, ours = _on_both(part, name, as_adapter)
     except GpuError as error:
-        if options.insists and not isinstance(error, Lacking | TooLarge):
+        if isinstance(error, DriverDied) or (options.insists and not isinstance(error, Lacking | TooLarge)):
             raise
         notes.append(f"not compared with wgpu: {error}")
         return []
-    seconds.update(on_gpu.clocked)
+    seconds |= {f"wgpu on {adapter.name}": on_gpu.took, **on_gpu.clocked, **spent}
     unordered = {name for f in (*run.findings, *run.silenced) if f.code == "atomic-order" for name in f.outputs}
-    if profile != device or part is not case:
-        run = timed(seconds, f"simulator as {profile}", lambda: simulate(part, profile, "none", say))
-    checks = gpu_checks(part, run, on_gpu, truth if part is case else None, adapter=name, unordered=unordered)
+    checks = gpu_checks(part, ours, on_gpu, truth if part is case else None, adapter=name, unordered=unordered)
     for left_out in sorted({case.name_of(var) for var in unordered} - {check.output for check in checks}):
         notes.append(f"{left_out} is not held against wgpu on {adapter.name}: it depends on the order of invocations")
     return checks
+
+
+def _on_both(case: Case, adapter: str | None, simulated: Callable[[], Any]) -> tuple[gpu.GpuRun, Any]:
+    """A case on the adapter of that name, and what is simulated meanwhile."""
+    begun = begin_on_gpu(case, adapter)
+    try:
+        run = simulated()
+    except WgslError:
+        begun.done()  # what wgpu has against it comes first
+        raise
+    return begun.done(), run
 
 
 def _golden_check(audit: Audit, options: Options) -> goldens.Verdict:

@@ -23,5 +23,9 @@ class Lacking(GpuError):
     """The adapter has not what a shader enables."""
 
 
+class DriverDied(GpuError):
+    """The process that runs wgpu is no more: a driver has taken it along."""
+
+
 class Died(UsageError):
     """The process that did a task is no more."""

@@ -17,6 +17,7 @@ from sim.launch.threads import THREADS, processors
 from sim.wgsl.diagnostics import Crash
 from sim.wgsl.records import frozen
 
+from .driver.process import ending
 from .errors import Died
 
 if TYPE_CHECKING:
@@ -131,17 +132,7 @@ def _heard(worker: Worker) -> Heard:
         return worker.pipe.recv()
     except (EOFError, OSError):
         worker.process.join()
-        return Failed(Died(f"the process that ran it {_ending(worker.process.exitcode)}"))
-
-
-def _ending(code: int) -> str:
-    """How a process has ended."""
-    if code >= 0:
-        return f"left with exit code {code}"
-    with suppress(ValueError):
-        name = signal.Signals(-code).name
-        return f"died of {name}{'; perhaps there was not enough memory' if name == 'SIGKILL' else ''}"
-    return f"died of signal {-code}"
+        return Failed(Died(f"the process that ran it {ending(worker.process.exitcode)}"))
 
 
 @contextmanager

@@ -21,7 +21,8 @@ import click
 
 from sim.wgsl.diagnostics import WgslError
 
-from .errors import NoAdapter, UsageError
+from .driver import process
+from .errors import UsageError
 from .failures import CLEAN
 from .kernels.cases import Broken, Plan, Request, plans
 from .kernels.reflect import source_of
@@ -39,11 +40,11 @@ def rounds(paths: Sequence[Path], request: Request, gpu: bool) -> None:
     manifest of `paths`, its shaders, what they include, and Python files beside it. The process that calls is left,
     with the last audit's code, by an interrupt. Raises `UsageError` for paths that are not there."""
     before = _state(paths, request)
-    _warm_up(gpu)
+    _warm_up()
     code = CLEAN
     try:
         while True:
-            ended = _elsewhere()
+            ended = _elsewhere(gpu)
             if ended is None:
                 return
             code = ended
@@ -121,35 +122,38 @@ def _names(files: list[Path]) -> str:
 # ---- processes ----
 
 
-def _warm_up(gpu: bool) -> None:
+def _warm_up() -> None:
     """Import and load what every audit needs, and nothing that has threads or knows a file."""
     from sim.machine.native import machine
 
     from . import audit, dealing  # noqa: F401
-    from .gpu.library import library
     from .reports import audited, text  # noqa: F401
 
     machine()
-    if gpu:
-        with suppress(NoAdapter):
-            library()
 
 
-def _elsewhere() -> int | None:
-    """Have another process do an audit, and give its exit code; None in that process itself."""
+def _elsewhere(gpu: bool) -> int | None:
+    """Have another process do an audit, and give its exit code; None in that process itself. It finds wgpu's process
+    ready, and the next one is begun when it has ended: nobody has two audits in one."""
     sys.stdout.flush()
     sys.stderr.flush()
     if not hasattr(os, "fork"):
         return subprocess.run([sys.executable, "-m", "oracle", *(w for w in sys.argv[1:] if w != OPTION)]).returncode
+    if gpu:
+        process.begin()
     with warnings.catch_warnings():  # NumPy's BLAS has threads, which it ends before a fork and begins again after it
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
+        process.take_over()
         return None
+    process.hand_over()
     try:
         _, status = os.waitpid(child, 0)
     except KeyboardInterrupt:  # it has been interrupted too, unless this process alone was meant
         os.kill(child, signal.SIGINT)
         os.waitpid(child, 0)
         raise
+    if gpu:
+        process.begin()
     return os.waitstatus_to_exitcode(status)

@@ -66,7 +66,7 @@ def test_imports_go_down(path):
 @pytest.mark.parametrize("path", FILES, ids=module_of)
 def test_only_one_file_knows_wgpu(path):
     knows = any(target.split(".")[0] == "wgpu" for target in imports(path))
-    assert knows <= (module_of(path) == "oracle.gpu.library")
+    assert knows <= (module_of(path) == "oracle.driver.library")
 
 
 def test_a_room_knows_the_rooms_of_what_it_may_import():
@@ -91,7 +91,8 @@ def _compiled():
         ("import sim", "numba wgpu oracle"),
         ("import sim; sim.check('@compute @workgroup_size(1) fn main() {}').pipeline()", "numba wgpu oracle"),
         ("import sim; sim.simulate", "numba wgpu oracle"),
-        ("import oracle.cli", "wgpu"),
+        ("from oracle import cli, gpu; gpu.adapters()", "wgpu"),
+        ("import oracle.driver.serving; oracle.driver.library.library()", "numpy numba click"),
         ("import sim; sim.simulate('@compute @workgroup_size(1) fn main() {}', grid=1)", "numba wgpu oracle"),
     ],
 )

@@ -44,7 +44,7 @@ if ! has_adapter; then
     has_adapter || say "no Vulkan adapter, so nothing is compared with wgpu; apt-get install mesa-vulkan-drivers libvulkan1"
 fi
 
-has_swiftshader() { .venv/bin/python -c 'import sys; from oracle.gpu import drivers; sys.exit(not drivers.found())'; }
+has_swiftshader() { .venv/bin/python -c 'import sys; from oracle.driver import drivers; sys.exit(not drivers.found())'; }
 if ! has_swiftshader; then
     say "fetching SwiftShader, to compare with it too"
     tools/swiftshader.sh || say "there is no SwiftShader, so nothing is compared with it (bankshot adapters says where it may be)"

@@ -1,7 +1,7 @@
 """One stranger's shader: read here and by wgpu, run in both on made-up data, and a verdict with its evidence.
 
 `trials(shader)` gives one `Trial` for a module that cannot be run, else one for each compute entry point. Whatever the
-shader is, that is a verdict and not an exception; only what wgpu does to the process itself is left to the caller.
+shader is, that is a verdict and not an exception; only what takes a process down is left to the caller.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sim.wgsl.typed import Module
 
 from .. import gpu
 from ..diagnosis.reruns import place
-from ..errors import GpuError, UsageError
+from ..errors import DriverDied, GpuError, UsageError
 from . import invented
 from .difference import Difference, differences, texels
 from .embedded import Shader
@@ -124,6 +124,8 @@ class _Module:
         start = time.perf_counter()
         try:
             yield
+        except DriverDied as error:
+            raise SystemExit(str(error)) from None  # to the caller, who goes on after it, as if it had died here
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 

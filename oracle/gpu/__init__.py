@@ -1,26 +1,19 @@
-"""Real WebGPU implementations: which there are, and the same WGSL on them. Only `library` knows wgpu."""
+"""Real WebGPU implementations: which there are, and the same WGSL on them, in the process that `oracle.driver` is."""
 
-from .library import (
-    FALLBACK,
-    AdapterInfo,
-    Offer,
-    adapters,
-    device_of,
-    offers,
-    parse_adapters,
-    require_adapter,
-)
+from ..driver.library import AdapterInfo, Offer
+from .choosing import FALLBACK, adapters, offers, parse_adapters, require_adapter
 from .resources import Slot
-from .running import GpuRun, for_wgpu, prepare, read_slots, refusal, run, slots_of
+from .running import Begun, GpuRun, begin, for_wgpu, prepare, read_slots, refusal, run, slots_of
 
 __all__ = [
     "FALLBACK",
     "AdapterInfo",
+    "Begun",
     "GpuRun",
     "Offer",
     "Slot",
     "adapters",
-    "device_of",
+    "begin",
     "for_wgpu",
     "offers",
     "parse_adapters",

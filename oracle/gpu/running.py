@@ -4,14 +4,10 @@ bindings, and gives back what the bindings hold afterwards. Whatever wgpu refuse
 
 from __future__ import annotations
 
-import json
-import re
-import struct
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
-from threading import RLock, Thread
+from functools import cache
+from threading import Thread
 from typing import Any
 
 from sim.models import DEFAULT_LIMITS, check_dispatch
@@ -23,18 +19,18 @@ from sim.wgsl.records import frozen
 from sim.wgsl.typed import Module, Pipeline
 
 from ..directives import without_directives
+from ..driver import process
+from ..driver.dispatching import Done, Order
+from ..driver.library import Abilities, AdapterInfo
 from ..errors import GpuError, Lacking, TooLarge, UsageError
 from ..kernels.reflect import entry_point
-from .library import TIMESTAMPS, AdapterInfo, dashed, device_of, library, modest_device, parse_adapters, tick
-from .resources import Data, Resource, Slot, make
+from .choosing import abilities, dashed, number_of, parse_adapters, require_adapter
+from .resources import Data, Slot, as_given, as_texels, describe
 
 Key = str | tuple[int, int]
 
 # What a device has to have for what a shader enables.
 NEEDS = {"f16": "shader-f16", "subgroups": "subgroup"}
-
-_TURN = RLock()  # one thread compiles and dispatches at a time
-_KEPT = 8  # pipelines, of those used last
 
 
 @frozen
@@ -42,13 +38,14 @@ class GpuRun:
     """`outputs` has the keys, dtypes and shapes of the bindings that the shader can write, as they went in.
 
     `seconds` are the times from submission to completion, one per repetition; `kernel_seconds` those of the dispatch
-    alone, by the adapter's own clock, where it has one.
+    alone, by the adapter's own clock, where it has one. `took`: all that wgpu did for it.
     """
 
     outputs: dict[Any, Any]
     adapter: AdapterInfo
     seconds: tuple[float, ...]
     kernel_seconds: tuple[float, ...] = ()
+    took: float = 0.0
 
     @property
     def clocked(self) -> dict[str, float]:
@@ -56,7 +53,33 @@ class GpuRun:
         return {f"kernel on {self.adapter.name}": min(self.kernel_seconds)} if self.kernel_seconds else {}
 
 
-def run(
+class Begun:
+    """A run on a GPU, which does not keep the caller from doing other things meanwhile."""
+
+    def __init__(self, asked: process.Asked, info: AdapterInfo, contents: list[tuple[Slot, Key, Data]]) -> None:
+        self._asked, self._info, self._contents = asked, info, contents
+
+    def done(self) -> GpuRun:
+        """Wait for it. Raises `GpuError` where wgpu refuses."""
+        done: Done = self._asked.answer()
+        pairs = zip(done.contents, self._contents, strict=True)
+        outputs = {key: _output(slot, content, data) for content, (slot, key, data) in pairs if content is not None}
+        return GpuRun(outputs, self._info, done.seconds, done.kernel_seconds, done.took)
+
+
+def _output(slot: Slot, content: Any, data: Data) -> Data:
+    if slot.kind != "handle":
+        return as_given(content, data)
+    assert slot.variable is not None
+    return as_texels(content, slot.variable, data)
+
+
+def run(wgsl: str, entry: str | None, grid: Sequence[int], bindings: Mapping[Any, Data], **how: Any) -> GpuRun:
+    """`begin`, and wait for it."""
+    return begin(wgsl, entry, grid, bindings, **how).done()
+
+
+def begin(
     wgsl: str,
     entry: str | None,
     grid: Sequence[int],
@@ -67,7 +90,7 @@ def run(
     adapter: str | None = None,
     repeats: int = 1,
     module: Module | None = None,
-) -> GpuRun:
+) -> Begun:
     """Dispatch `grid` workgroups of `entry`, `repeats` times over, each time on fresh contents of the bindings.
 
     `slots` are the shader's declarations, `module` the checked text; what is left out, the simulator's front end makes.
@@ -76,19 +99,33 @@ def run(
     """
     if slots is None:
         slots = read_slots(wgsl, entry) if module is None else slots_of(entry_point(module, entry))
-    contents = _match(slots, bindings)
-    with _TURN:
-        info, device = device_of(adapter)
-        wgpu = library()
-        _refuse(wgsl, module, info, device)
-        if module is not None:
-            with suppress(WgslError):  # wgpu has its own words for it
-                fixed: dict[str | int, Any] = {**overrides} if overrides else {}
-                _refuse_size(module.pipeline(entry, fixed, GRANTED), grid, info, device)
-        try:
-            return _run(device, info, for_wgpu(wgsl), entry, grid, contents, overrides, repeats)
-        except wgpu.GPUError as error:
-            raise GpuError(f"wgpu {info.wgpu} refused the shader or its dispatch: {_plain(str(error))}") from None
+    contents, info = _match(slots, bindings), require_adapter(adapter)
+    order = _order(wgsl, entry, grid, contents, overrides, adapter, repeats, module)
+    return Begun(process.put("dispatch", order), info, contents)
+
+
+def _order(
+    wgsl: str,
+    entry: str | None,
+    grid: Sequence[int],
+    contents: list[tuple[Slot, Key, Data]],
+    overrides: Mapping[str, Any] | None,
+    adapter: str | None,
+    repeats: int,
+    module: Module | None,
+) -> Order:
+    """What wgpu is asked, once it is known that it may be."""
+    number, info = number_of(adapter), require_adapter(adapter)
+    has = abilities(number)
+    _refuse(wgsl, module, info, has)
+    if module is not None:
+        with suppress(WgslError):  # wgpu has its own words for it
+            fixed: dict[str | int, Any] = {**overrides} if overrides else {}
+            _refuse_size(module.pipeline(entry, fixed, GRANTED), grid, info, has)
+    text = for_wgpu(wgsl)
+    resources = [describe(slot, data, info, has) for slot, _, data in contents]
+    constants = tuple((str(name), float(value)) for name, value in (overrides or {}).items())
+    return Order(number, text, entry, tuple(grid), resources, constants, repeats)
 
 
 def prepare(module: Module, entry: str, *, overrides: Mapping[str, Any] | None, adapter: str | None) -> Thread:
@@ -99,11 +136,10 @@ def prepare(module: Module, entry: str, *, overrides: Mapping[str, Any] | None, 
         slots = slots_of(entry_point(module, entry))
         with suppress(Exception):
             for name in parse_adapters(adapter):
-                device_of(name)
                 if all(slot.kind != "handle" for slot in slots):  # drivers compile at a dispatch, of no workgroups too
-                    least = {slot.name: bytes(_least(slot)) for slot in slots}
-                    options = {"slots": slots, "overrides": overrides, "adapter": name, "module": module}
-                    run(module.source.text, entry, (0, 0, 0), least, **options)
+                    least = _match(slots, {slot.name: bytes(_least(slot)) for slot in slots})
+                    order = _order(module.source.text, entry, (0, 0, 0), least, overrides, name, 1, module)
+                    process.tell("dispatch", order)
 
     thread = Thread(target=work, name="bankshot-prepare")
     thread.start()
@@ -124,14 +160,8 @@ def refusal(
     `pipeline`: against that of its only entry point, too. `default_limits`: on a device that was asked for nothing,
     neither features nor limits.
     """
-    device = modest_device(adapter) if default_limits else device_of(adapter)[1]
-    try:
-        module = device.create_shader_module(code=wgsl)
-        if pipeline:
-            device.create_compute_pipeline(layout="auto", compute={"module": module})
-    except library().GPUError as error:
-        return _plain(str(error))
-    return None
+    limits = tuple((dashed(name), most) for name, most in DEFAULT_LIMITS.items()) if default_limits else None
+    return process.ask("refusal", number_of(adapter), wgsl, pipeline, limits)
 
 
 def read_slots(wgsl: str, entry: str | None) -> list[Slot]:
@@ -163,14 +193,10 @@ def for_wgpu(wgsl: str) -> str:
 
 @cache
 def _takes(wgsl: str) -> bool:
-    try:
-        device_of(None)[1].create_shader_module(code=wgsl)
-    except library().GPUError:
-        return False
-    return True
+    return refusal(wgsl, None) is None
 
 
-def _refuse(wgsl: str, module: Module | None, info: AdapterInfo, device: Any) -> None:
+def _refuse(wgsl: str, module: Module | None, info: AdapterInfo, has: Abilities) -> None:
     """What the adapter cannot run is not tried; nor is what wgpu would abort the whole process on."""
     import sim
 
@@ -180,15 +206,15 @@ def _refuse(wgsl: str, module: Module | None, info: AdapterInfo, device: Any) ->
     except sim.WgslError:
         return  # wgpu has its own words for it
     for enabled in sorted(module.enables & NEEDS.keys()):
-        if NEEDS[enabled] not in device.features:
+        if NEEDS[enabled] not in has.features:
             raise Lacking(f"the shader enables {enabled}, and {info.name} has no {NEEDS[enabled]}")
     for note in fatal:
         raise GpuError(f"wgpu {info.wgpu} would not survive this shader:\n{note.render()}")
 
 
-def _refuse_size(pipeline: Pipeline, grid: Sequence[int], info: AdapterInfo, device: Any) -> None:
+def _refuse_size(pipeline: Pipeline, grid: Sequence[int], info: AdapterInfo, has: Abilities) -> None:
     """Nor is a workgroup larger than the adapter has them."""
-    limits = {name: device.limits.get(dashed(name), least) for name, least in DEFAULT_LIMITS.items()}
+    limits = {name: has.limits.get(dashed(name), least) for name, least in DEFAULT_LIMITS.items()}
     for beyond in check_dispatch(grid, pipeline.workgroup_size, pipeline.workgroup_bytes, limits=limits):
         raise TooLarge(f"{beyond} on {info.name}")
 
@@ -202,122 +228,3 @@ def _match(slots: Sequence[Slot], bindings: Mapping[Any, Data]) -> list[tuple[Sl
             raise UsageError(f"binding {slot.name} (group {slot.group}, binding {slot.binding}) is not given")
         found.append((slot, key, bindings[key]))
     return found
-
-
-# ---- wgpu --------------------------------------------------------------------------------------------
-
-
-def _run(
-    device: Any,
-    info: AdapterInfo,
-    wgsl: str,
-    entry: str | None,
-    grid: Sequence[int],
-    contents: list[tuple[Slot, Key, Data]],
-    overrides: Mapping[str, Any] | None,
-    repeats: int,
-) -> GpuRun:
-    _module(device, wgsl)
-    resources: list[Resource] = []
-    try:
-        for slot, _, data in contents:
-            resources.append(make(device, slot, data))
-        entries = _entries([slot for slot, _, _ in contents], resources)
-        constants = tuple((str(name), float(value)) for name, value in (overrides or {}).items())
-        pipeline, layouts = _pipeline(device, wgsl, entry, json.dumps([layout for layout, _ in entries]), constants)
-        groups = [
-            device.create_bind_group(layout=layout, entries=bound)
-            for layout, (_, bound) in zip(layouts, entries, strict=True)
-        ]
-        clock = _Clock(device) if TIMESTAMPS in device.features else None
-        seconds, own = [], []
-        for _ in range(repeats):
-            for resource in resources:
-                resource.upload()
-            seconds.append(_dispatch(device, pipeline, groups, grid, clock))
-            own += [clock.seconds()] if clock else []
-        outputs = {key: each.output() for each, (_, key, _) in zip(resources, contents, strict=True)}
-    finally:
-        for resource in resources:
-            resource.destroy()
-    written = {key: data for key, data in outputs.items() if data is not None}
-    return GpuRun(written, info, tuple(seconds), tuple(own))
-
-
-class _Clock:
-    """The adapter's own: two timestamps, at the beginning and the end of a pass. Spec: WebGPU, "Timestamp Query"."""
-
-    def __init__(self, device: Any) -> None:
-        self._queue, self._tick = device.queue, tick(device)
-        self._pair = device.create_query_set(type="timestamp", count=2)
-        self._buffer = device.create_buffer(size=16, usage="QUERY_RESOLVE|COPY_SRC")
-        self.writes = {
-            "query_set": self._pair,
-            "beginning_of_pass_write_index": 0,
-            "end_of_pass_write_index": 1,
-        }
-
-    def resolve(self, encoder: Any) -> None:
-        encoder.resolve_query_set(self._pair, 0, 2, self._buffer, 0)
-
-    def seconds(self) -> float:
-        begin, end = struct.unpack("QQ", self._queue.read_buffer(self._buffer))
-        return (end - begin) * self._tick
-
-
-def _entries(slots: list[Slot], resources: list[Resource]) -> list[tuple[list[Any], list[Any]]]:
-    """Of groups 0 to the largest one used (empty ones in between), the entries of layout and of bind group."""
-    entries: list[tuple[list[Any], list[Any]]] = [([], []) for _ in range(max((s.group + 1 for s in slots), default=0))]
-    for slot, each in zip(slots, resources, strict=True):
-        layout, bound = entries[slot.group]
-        layout.append({"binding": slot.binding, "visibility": "COMPUTE", **each.layout})
-        bound.append({"binding": slot.binding, "resource": each.bound})
-    return entries
-
-
-@lru_cache(maxsize=_KEPT)
-def _module(device: Any, wgsl: str) -> Any:
-    return device.create_shader_module(code=wgsl)
-
-
-@lru_cache(maxsize=_KEPT)
-def _pipeline(
-    device: Any, wgsl: str, entry: str | None, layouts: str, constants: tuple[tuple[str, float], ...]
-) -> tuple[Any, list[Any]]:
-    """A pipeline, and the layouts of its groups, of which `layouts` is the JSON: so that they can be looked up."""
-    groups = [device.create_bind_group_layout(entries=entries) for entries in json.loads(layouts)]
-    stage = {"module": _module(device, wgsl), "entry_point": entry, "constants": dict(constants)}
-    layout = device.create_pipeline_layout(bind_group_layouts=groups)
-    return device.create_compute_pipeline(layout=layout, compute=stage), groups
-
-
-def _dispatch(device: Any, pipeline: Any, groups: list[Any], grid: Sequence[int], clock: _Clock | None) -> float:
-    encoder = device.create_command_encoder()
-    compute = encoder.begin_compute_pass(timestamp_writes=clock.writes if clock else None)
-    compute.set_pipeline(pipeline)
-    for index, group in enumerate(groups):
-        compute.set_bind_group(index, group)
-    compute.dispatch_workgroups(*grid)
-    compute.end()
-    if clock:
-        clock.resolve(encoder)
-    commands = encoder.finish()
-    _wait(device)  # the uploads are not part of the time
-    start = time.perf_counter()
-    device.queue.submit([commands])
-    _wait(device)
-    return time.perf_counter() - start
-
-
-def _wait(device: Any) -> None:
-    """Until the queue is empty. Reading four bytes back does it; wgpu-py 0.32's own call for this raises TypeError."""
-    usage = library().BufferUsage
-    marker = device.create_buffer(size=4, usage=usage.COPY_SRC | usage.COPY_DST)
-    device.queue.read_buffer(marker)
-    marker.destroy()
-
-
-def _plain(message: str) -> str:
-    """A wgpu error without its preamble about which of wgpu's own functions noticed."""
-    lines = [line for line in message.splitlines() if line.strip() not in ("Validation Error", "Caused by:", "")]
-    return "\n".join(line for line in lines if not re.match(r"\s*In wgpu\w+", line)).strip()

@@ -8,8 +8,9 @@ import numpy as np
 
 from sim.wgsl.records import frozen
 
-from . import drivers
-from .library import FALLBACK, TIMESTAMPS, Offer, offers
+from ..driver import drivers
+from ..driver.library import TIMESTAMPS, Offer
+from .choosing import FALLBACK, offers
 from .resources import Slot
 from .running import run
 

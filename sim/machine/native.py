@@ -26,6 +26,7 @@ from zlib import crc32
 import numpy as np
 
 from . import image
+from .cache import cache_home, write
 
 _HERE = Path(__file__).parent
 ADDRESS = 4  # place of the address in the `header` of an array
@@ -36,12 +37,6 @@ _TELLING = {
     *("vendor_id", "cpu family", "model", "model name", "stepping", "flags"),
     *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features"),
 }
-
-
-def cache_home() -> Path:
-    """Where is kept what is made once per install: in `$BANKSHOT_CACHE`, or the user's cache folder."""
-    home = os.environ.get("BANKSHOT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "bankshot"
 
 
 @cache
@@ -87,13 +82,6 @@ def find(folder: Path, symbol: str) -> Path | None:
 
 def _is_intact(file: Path) -> bool:
     return file.exists() and f"{crc32(file.read_bytes()):08x}" == file.name.split(".")[-2]
-
-
-def write(file: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all, whoever else writes it."""
-    fresh = file.with_name(f"{file.name}.{os.getpid()}")
-    fresh.write_bytes(content)
-    fresh.replace(file)
 
 
 class Machine:

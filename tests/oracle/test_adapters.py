@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 from oracle import gpu
 from oracle.cli import main
+from oracle.driver import drivers
 from oracle.errors import Lacking, NoAdapter, UsageError
-from oracle.gpu import drivers
+from oracle.gpu import choosing
 
 ROOT = Path(__file__).parents[2]
 HALVES = """\
@@ -80,13 +81,17 @@ def known(*names):
     return [gpu.AdapterInfo(name, kind, "Vulkan", "", "1", "0.32") for name, kind in names]
 
 
+def offered(found):
+    return [gpu.Offer(info, (), (4, 32), {}) for info in found]
+
+
 LLVMPIPE = "llvmpipe (LLVM 15, 256 bits)"  # names may have commas
 
 
 @pytest.fixture
 def three(monkeypatch):
     found = known(("NVIDIA H200", "DiscreteGPU"), (LLVMPIPE, "CPU"), ("SwiftShader Device", "CPU"))
-    monkeypatch.setattr(gpu.library, "_adapters", lambda: [(info, None) for info in found])
+    monkeypatch.setattr(choosing, "_offers", lambda: offered(found))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +125,7 @@ def test_what_is_asked_for_in_vain_is_named(three, asked, error, message):
 
 
 def test_a_missing_software_adapter_comes_with_advice(monkeypatch):
-    monkeypatch.setattr(gpu.library, "_adapters", lambda: [(info, None) for info in known(("Chip", "DiscreteGPU"))])
+    monkeypatch.setattr(choosing, "_offers", lambda: offered(known(("Chip", "DiscreteGPU"))))
     with pytest.raises(NoAdapter, match=r"apt-get install chromium-common\); elsewhere set BANKSHOT_VULKAN_DRIVERS"):
         gpu.require_adapter("swiftshader")
     with pytest.raises(NoAdapter, match="apt-get install mesa-vulkan-drivers"):

@@ -1,6 +1,7 @@
 """Outputs that depend on who comes first at an atomic operation are no mismatch with a GPU, and are told of."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,15 +56,15 @@ def case(tmp_path):
 @pytest.fixture
 def another_order(monkeypatch):
     """A GPU on which the odd numbers come backwards."""
-    run = room.run_on_gpu
+    begin = room.begin_on_gpu
 
     def backwards(*arguments, **options):
-        done = run(*arguments, **options)
+        done = begin(*arguments, **options).done()
         outputs = dict(done.outputs)
         outputs["odd"] = np.append(np.sort(done.outputs["odd"][:128])[::-1], done.outputs["odd"][128:])
-        return replace(done, outputs=outputs)
+        return SimpleNamespace(done=lambda: replace(done, outputs=outputs))
 
-    monkeypatch.setattr(room, "run_on_gpu", backwards)
+    monkeypatch.setattr(room, "begin_on_gpu", backwards)
 
 
 def told(result: Audit) -> list[str]:

@@ -63,14 +63,15 @@ def test_what_is_free_is_held_within_derived_bounds_where_a_part_has_run(monkeyp
     monkeypatch.setattr(room.gpu, "prepare", lambda *_, **__: None)
     for wrong in (0.0, 1e-3):
 
-        def as_gpu(part, adapter, text=None, wrong=wrong):
+        def as_gpu(part, adapter, repeats=1, text=None, wrong=wrong):
             done = room.simulate(part, "lavapipe", "none")
             assert np.prod(part.grid) < np.prod(case.grid)
             outputs = {key: array.copy() for key, array in done.outputs.items()}
             outputs["Y"].reshape(-1)[0] *= 1 + wrong
-            return SimpleNamespace(adapter=SLOW, outputs=outputs, clocked={})
+            done = SimpleNamespace(adapter=SLOW, outputs=outputs, clocked={}, took=0.0)
+            return SimpleNamespace(done=lambda: done)
 
-        monkeypatch.setattr(room, "run_on_gpu", as_gpu)
+        monkeypatch.setattr(room, "begin_on_gpu", as_gpu)
         result = room.audit(case, room.Options())
         assert any("held against the same ones here" in note for note in result.notes)
         (check,) = [check for check in result.outputs if check.against.startswith("wgpu")]

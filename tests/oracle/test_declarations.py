@@ -7,7 +7,7 @@ from pathlib import Path
 import cffi
 import pytest
 
-from oracle.gpu import declarations
+from oracle.driver import declarations
 
 ROOT = Path(__file__).parents[2]
 HEADER = """
@@ -97,7 +97,7 @@ def test_cffi_is_as_it_was_afterwards(cache):
 def test_a_later_process_does_not_even_import_the_parser(cache):
     program = f"""
 import sys, cffi
-from oracle.gpu import declarations
+from oracle.driver import declarations
 with declarations.read_once():
     ffi = cffi.FFI()
     ffi.cdef({HEADER!r})

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from oracle import audit, diff
+from oracle import audit
 from oracle.cli import main
 from tests.scaling import PARAMS, SHADER, manifest
 
@@ -16,8 +16,7 @@ def no_gpu(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("this was to be kept away from the GPU")
 
-    monkeypatch.setattr(audit, "run_on_gpu", refuse)
-    monkeypatch.setattr(diff, "run_on_gpu", refuse)
+    monkeypatch.setattr(audit, "begin_on_gpu", refuse)
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """The GPU runner on whatever adapter there is (a software one will do), and what it says when wgpu refuses."""
 
 import builtins
+import pickle
 import time
 import tomllib
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +16,9 @@ import sim
 from oracle import audit as room
 from oracle import gpu
 from oracle.directives import without_directives
+from oracle.driver import dispatching, library, process, serving
 from oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
-from oracle.gpu import Slot, library, running
+from oracle.gpu import Slot, choosing
 from oracle.kernels.cases import Request, plans
 from tests.scaling import PARAMS, SHADER, manifest
 
@@ -56,24 +59,32 @@ def test_every_repetition_starts_from_fresh_contents():
     assert all(s > 0 for s in run.seconds)
 
 
-def pipelines():
-    """How many were made so far."""
-    return running._pipeline.cache_info().misses
+@pytest.fixture
+def made(monkeypatch):
+    """How many pipelines were made so far, where what wgpu is asked is done in this process."""
+
+    def put(question, *given):
+        known = serving.answered(question, pickle.loads(pickle.dumps(given, pickle.HIGHEST_PROTOCOL)))
+        return SimpleNamespace(answer=lambda: known[1])
+
+    monkeypatch.setattr(process, "put", put)
+    monkeypatch.setattr(process, "tell", put)
+    return lambda: dispatching._pipeline.cache_info().misses
 
 
 @pytest.mark.usefixtures("adapter")
-def test_a_run_takes_the_pipeline_that_was_prepared():
+def test_a_run_takes_the_pipeline_that_was_prepared(made):
     module = sim.check(DOUBLE.replace("FACTOR * x", "x[0] + FACTOR * x"))
-    before = pipelines()
+    before = made()
     gpu.prepare(module, "scale", overrides={"FACTOR": 3}, adapter=None).join()
-    assert pipelines() == before + 1
+    assert made() == before + 1
     for size in (2, 3):
         given = {"x": np.arange(size, dtype=np.float32), "y": np.ones(size, np.float32), "n": np.array([9], np.uint32)}
         done = gpu.run(module.source.text, "scale", (1, 1, 1), given, overrides={"FACTOR": 3}, module=module)
         assert done.outputs["y"].tolist() == [1 + 3 * i for i in range(size)]
-    assert pipelines() == before + 1
+    assert made() == before + 1
     gpu.run(module.source.text, "scale", (1, 1, 1), given, overrides={"FACTOR": 4}, module=module)
-    assert pipelines() == before + 2
+    assert made() == before + 2
 
 
 @pytest.mark.usefixtures("adapter")
@@ -92,7 +103,7 @@ def test_what_cannot_be_prepared_is_told_by_the_run(capsys):
 
 @pytest.mark.usefixtures("adapter")
 def test_a_binding_beyond_what_the_adapter_takes_is_named():
-    most = gpu.device_of(None)[1].limits["max-uniform-buffer-binding-size"]
+    most = choosing.abilities(choosing.number_of(None)).limits["max-uniform-buffer-binding-size"]
     given = {**bindings(), "n": np.zeros(most // 4 + 1, np.uint32)}
     with pytest.raises(TooLarge, match=f"binding n holds {most + 4:,} bytes, and .+ binds {most:,} at most"):
         gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
@@ -201,8 +212,9 @@ def test_without_wgpu_the_message_says_how_to_get_it(monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    for cached in (library.library, library._adapters):
-        monkeypatch.setattr(library, cached.__name__, cached.__wrapped__)
+    for owner, cached in ((library, library.library), (library, library._adapters), (choosing, choosing._offers)):
+        monkeypatch.setattr(owner, cached.__name__, cached.__wrapped__)
+    monkeypatch.setattr(process, "ask", lambda question, *given: serving.QUESTIONS[question](*given))
     assert gpu.adapters() == []
     with pytest.raises(NoAdapter, match="pip install 'bankshot"):
         gpu.require_adapter()

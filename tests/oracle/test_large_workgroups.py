@@ -1,12 +1,14 @@
 """Workgroups beyond the 256 invocations that WebGPU grants unasked: they run, and reports say that they are to be asked
 for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import sim
 from oracle.audit import Options, audit
-from oracle.gpu import library, running
+from oracle.gpu import choosing, running
 from oracle.kernels.manifest import load
 
 REVERSE = """
@@ -66,8 +68,7 @@ def test_an_audit_says_that_they_are_to_be_asked_for(case):
 
 @pytest.mark.usefixtures("adapter")
 def test_a_gpu_that_grants_them_is_compared_with(case):
-    _, device = running.device_of(None)
-    if device.limits["max-compute-invocations-per-workgroup"] < 1024:
+    if choosing.abilities(choosing.number_of(None)).limits["max-compute-invocations-per-workgroup"] < 1024:
         pytest.skip("the adapter has no workgroups of 1,024")
     result = audit(case, Options())
     assert [(check.output, check.ok) for check in result.outputs] == [("y", True)]
@@ -75,8 +76,9 @@ def test_a_gpu_that_grants_them_is_compared_with(case):
 
 @pytest.mark.usefixtures("adapter")
 def test_a_gpu_that_does_not_is_left_out(case, monkeypatch):
-    info, _ = running.device_of(None)
-    monkeypatch.setattr(running, "device_of", lambda name: (info, library.modest_device(name)))
+    has = choosing.abilities(choosing.number_of(None))
+    limits = {**has.limits, "max-compute-invocations-per-workgroup": 256}
+    monkeypatch.setattr(running, "abilities", lambda number: replace(has, limits=limits))
     result = audit(case, Options())
     assert result.outputs == ()
     words = "not compared with wgpu: invocations per workgroup: 1,024 is over maxComputeInvocationsPerWorkgroup"

@@ -122,10 +122,10 @@ def world(monkeypatch, tmp_path):
         pipeline = SimpleNamespace(entry=function, globals=[], workgroup_size=size, workgroup_bytes=memory)
         return Run({"y": y}, counters, sites, knobs.findings, pipeline=pipeline)
 
-    def run_on_gpu(case, adapter, repeats=1):
+    def begin_on_gpu(case, adapter, repeats=1, text=None):
         y = case.bindings["x"] * np.float32(2)
         y[0] += np.float32(knobs.gpu_error)
-        return gpu.GpuRun({"y": y}, ADAPTER, (0.001,))
+        return SimpleNamespace(done=lambda: gpu.GpuRun({"y": y}, ADAPTER, (0.001,)))
 
     def require_adapter(wanted=None):
         if knobs.no_adapter:
@@ -140,8 +140,7 @@ def world(monkeypatch, tmp_path):
     monkeypatch.setattr(audit, "check_module", lambda kernel: None)
     monkeypatch.setattr(audit, "fit", lambda case, module: None)
     monkeypatch.setattr(audit, "prepare_on_gpu", lambda case, adapter: None)
-    monkeypatch.setattr(audit, "run_on_gpu", run_on_gpu)
-    monkeypatch.setattr(diff, "run_on_gpu", run_on_gpu)
+    monkeypatch.setattr(audit, "begin_on_gpu", begin_on_gpu)
     monkeypatch.setattr(gpu, "require_adapter", require_adapter)
     monkeypatch.setattr(diff, "require_adapter", require_adapter)
     monkeypatch.setitem(registry._references, "twice", twice)
@@ -322,7 +321,7 @@ def test_what_the_adapter_cannot_bind_is_noted(world, monkeypatch):
     def too_large(case, adapter, repeats=1):
         raise TooLarge("binding x holds 5 bytes, and llvmpipe binds 4 at most")
 
-    monkeypatch.setattr("oracle.audit.run_on_gpu", too_large)
+    monkeypatch.setattr("oracle.audit.begin_on_gpu", too_large)
     result = bankshot("audit", world.folder)
     assert result.exit_code == 0
     assert "note: not compared with wgpu: binding x holds 5 bytes, and llvmpipe binds 4 at most" in result.stdout

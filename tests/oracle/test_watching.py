@@ -143,6 +143,17 @@ def test_where_no_process_can_be_forked_others_are_started(folder):
         assert watch.interrupt() == 1
 
 
+@pytest.mark.usefixtures("adapter")
+def test_each_audit_is_compared_with_wgpu(folder):
+    with watching(folder, "--gpu") as watch:
+        assert "ok       y against wgpu on " in watch.now()
+        said = watch.after(lambda: save(folder / "factor.wgsl", FACTOR.format(3)))
+        assert not clean(said)
+        assert "ok       y against wgpu on " in said
+        assert "ok       y against wgpu on " in watch.after(lambda: save(folder / "factor.wgsl", FACTOR.format(2)))
+        assert watch.interrupt() == 0
+
+
 def test_paths_that_are_not_there_end_it(folder):
     with watching(folder / "nothing") as watch:
         assert watch.process.wait(DEADLINE) == 2

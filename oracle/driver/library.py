@@ -1,29 +1,18 @@
-"""wgpu itself: the adapters that it finds, chosen by name or kind, and devices. Only this imports it, and does so late.
-
-An adapter is asked for by a part of its name, kind, backend or driver, or by the device profile that rounds as it does;
-several with commas between, and `all` for every one.
-"""
+"""wgpu itself: the adapters that it finds, and devices of them. Only this imports it, and does so late."""
 
 from __future__ import annotations
 
 import os
-import re
 import tempfile
-from collections.abc import Callable, Mapping
-from functools import cache, wraps
-from threading import RLock
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from sim.models.limits import DEFAULT_LIMITS
 from sim.wgsl.records import frozen
 
-from ..errors import NoAdapter, UsageError
+from ..errors import NoAdapter
 from . import drivers
 from .declarations import read_once
-
-HOW_TO_INSTALL = "on Debian and Ubuntu: apt-get install mesa-vulkan-drivers libvulkan1"
-
-HINTS = {"swiftshader": drivers.HOW_TO_INSTALL, "lavapipe": HOW_TO_INSTALL, "llvmpipe": HOW_TO_INSTALL}
 
 OLDEST = (0, 31)  # of wgpu: those before crash, or lack what timestamps need
 _INSTALL = "install it with: pip install 'bankshot[gpu]'"
@@ -48,7 +37,6 @@ PROFILES = {
     "geforce": "nvidia",
     "tesla": "nvidia",
 }
-FALLBACK = "lavapipe"  # the profile for adapters whose rounding nobody has measured
 
 # A hardware adapter comes before a software one, whichever the driver lists first.
 KIND_ORDER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "CPU", "Unknown")
@@ -82,7 +70,7 @@ class AdapterInfo:
 
 @frozen
 class Offer:
-    """What an adapter has. `features`: of those that kernels and Bankshot use; `limits` by WebGPU's names;
+    """What an adapter has. `features`: of those that kernels and Bankshot use; `limits` by wgpu-py's names;
     `subgroup_sizes`: the smallest and the largest that it tells of."""
 
     info: AdapterInfo
@@ -91,68 +79,26 @@ class Offer:
     limits: Mapping[str, int]
 
 
-def adapters() -> list[AdapterInfo]:
-    """Every adapter of this machine, hardware first. Empty where there is none, or where wgpu is not installed."""
-    try:
-        return [info for info, _ in _adapters()]
-    except NoAdapter:
-        return []
+@frozen
+class Abilities:
+    """What a device has been granted. `limits` by wgpu-py's names."""
 
-
-def require_adapter(wanted: str | None = None) -> AdapterInfo:
-    """The first adapter (or the first that matches `wanted`). Raises `NoAdapter`, with what to install."""
-    return _choose(wanted)[0]
-
-
-def parse_adapters(text: str | None) -> tuple[str | None, ...]:
-    """What `llvmpipe,swiftshader` or `all` asks for, as names for `require_adapter`, each of another adapter; the first
-    adapter there is (None) where nothing is asked for. Raises `NoAdapter` and `UsageError`."""
-    if text is None:
-        return (None,)
-    if text.strip().lower() == "all":
-        require_adapter()
-        return tuple(dict.fromkeys(info.name for info in adapters()))
-    names: list[str | None] = []
-    for each in map(str.strip, re.split(r",(?![^()]*\))", text)):  # names may have commas, in parentheses
-        if not each:
-            raise UsageError(f"--adapter {text}: a name is empty")
-        name = require_adapter(each).name
-        if name in names:
-            raise UsageError(f"--adapter {text}: {name} is named twice")
-        names.append(name)
-    return tuple(names)
+    features: frozenset[str]
+    limits: Mapping[str, int]
 
 
 def offers() -> list[Offer]:
-    """What every adapter of this machine has. Raises `NoAdapter` where there is none."""
-    _choose(None)
+    """What every adapter of this machine has, hardware first: in this order they are numbered. Empty where there is
+    none. Raises `NoAdapter` where wgpu is not installed."""
     return [_offer(info, adapter) for info, adapter in _adapters()]
 
 
 def _offer(info: AdapterInfo, adapter: Any) -> Offer:
-    limits = {n: adapter.limits[dashed(n)] for n in DEFAULT_LIMITS if dashed(n) in adapter.limits}
     sizes = (adapter.info["stackgroup_min_size"], adapter.info["stackgroup_max_size"])  # as wgpu-py spells it
-    return Offer(info, tuple(_features(adapter)), sizes, limits)
+    return Offer(info, tuple(_features(adapter)), sizes, dict(adapter.limits))
 
 
-# ---- wgpu --------------------------------------------------------------------------------------------
-
-_ASKING = RLock()
-
-
-def _once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep what a function gives. Of several threads that ask, one finds it out, and the others wait."""
-    kept = cache(function)
-
-    @wraps(function)
-    def asked(*arguments: Any) -> Any:
-        with _ASKING:
-            return kept(*arguments)
-
-    return asked
-
-
-@_once
+@cache
 def library() -> Any:
     """The module wgpu. Raises `NoAdapter` where there is none."""
     # Mesa's window system code complains on stderr where this is not set, although nobody asked for a window.
@@ -179,7 +125,7 @@ def tick(device: Any) -> float:
     return lib.wgpuQueueGetTimestampPeriod(device.queue._internal) * 1e-9
 
 
-@_once
+@cache
 def _adapters() -> list[tuple[AdapterInfo, Any]]:
     """Of one kind, those first that have the most of what kernels may ask for."""
     wgpu = library()
@@ -196,33 +142,25 @@ def _features(adapter: Any) -> list[str]:
     return [name for name in (*FEATURES, TIMESTAMPS) if name in adapter.features]
 
 
-def _choose(wanted: str | None) -> tuple[AdapterInfo, Any]:
-    found = _adapters()
-    if not found:
-        raise NoAdapter(f"wgpu finds no adapter; {HOW_TO_INSTALL}")
-    fitting = [pair for pair in found if wanted is None or pair[0].matches(wanted)]
-    if not fitting:
-        there = "; ".join(str(info) for info, _ in found)
-        hint = f"; {HINTS[wanted.lower()]}" if wanted and wanted.lower() in HINTS else ""
-        raise NoAdapter(f"no adapter matches {wanted!r}; there are: {there}{hint}")
-    return fitting[0]
+@cache
+def device_of(number: int) -> Any:
+    """A device of that adapter, with all of its features and limits that kernels may ask for."""
+    adapter = _adapters()[number][1]
+    return adapter.request_device_sync(required_features=_features(adapter), required_limits=adapter.limits)
 
 
-@_once
-def device_of(wanted: str | None) -> tuple[AdapterInfo, Any]:
-    """The adapter that is asked for, and a device with all of its features and limits that kernels may ask for."""
-    info, adapter = _choose(wanted)
-    return info, adapter.request_device_sync(required_features=_features(adapter), required_limits=adapter.limits)
+def abilities(number: int) -> Abilities:
+    """What the device of that adapter has."""
+    device = device_of(number)
+    return Abilities(frozenset(device.features), dict(device.limits))
 
 
-@_once
-def modest_device(wanted: str | None) -> Any:
-    """A device with no features and WebGPU's default limits."""
-    adapter = _choose(wanted)[1]
-    limits = {dashed(name): most for name, most in DEFAULT_LIMITS.items()}
-    return adapter.request_device_sync(required_limits={n: most for n, most in limits.items() if n in adapter.limits})
+def modest_device(number: int, limits: tuple[tuple[str, int], ...]) -> Any:
+    """A device with no features and these limits, of those that wgpu knows."""
+    adapter = _adapters()[number][1]
+    return _modest(adapter, tuple((name, most) for name, most in limits if name in adapter.limits))
 
 
-def dashed(name: str) -> str:
-    """wgpu-py's name of a limit."""
-    return re.sub("[A-Z]", lambda c: f"-{c[0].lower()}", name)
+@cache
+def _modest(adapter: Any, limits: tuple[tuple[str, int], ...]) -> Any:
+    return adapter.request_device_sync(required_limits=dict(limits))

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
-from sim.machine.native import cache_home, write
+from sim.machine.cache import cache_home, write
 
 _DIGEST = 32  # bytes of a checksum
 

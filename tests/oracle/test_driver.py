@@ -1,0 +1,175 @@
+"""The process that runs wgpu: it can die, and hang, and takes nobody along."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from oracle import gpu
+from oracle.cli import main
+from oracle.corpus.embedded import Shader
+from oracle.corpus.trial import trials
+from oracle.driver import process, serving
+from oracle.errors import DriverDied, NoAdapter
+from tests.scaling import PARAMS, SHADER, manifest
+
+ROOT = Path(__file__).parents[2]
+DEADLINE = 60  # seconds
+posix = pytest.mark.skipif(os.name != "posix", reason="sends signals")
+
+# Has the driver's process do something at each dispatch.
+AT_DISPATCH = """
+import os, signal, time
+from oracle.driver import serving
+def dispatch(order, plain=serving.QUESTIONS["dispatch"]):
+    {}
+    return plain(order)
+serving.QUESTIONS["dispatch"] = dispatch
+"""
+
+
+def program(body):
+    """Of such a process."""
+    return process._PROGRAM.replace("from oracle", f"exec({AT_DISPATCH.format(body)!r}); from oracle", 1)
+
+
+@pytest.fixture
+def other(monkeypatch):
+    """Has the next process be such a one. After the test there is one as ever."""
+
+    def begin(body):
+        monkeypatch.setattr(process, "_PROGRAM", program(body))
+        process.hand_over()
+
+    yield begin
+    process.hand_over()
+
+
+FILL = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;"
+FILL += "@compute @workgroup_size(64) fn f(@builtin(global_invocation_id) id: vec3u) { y[id.x] += id.x; }"
+
+
+def fill(words=64, start=0):
+    return gpu.begin(FILL, "f", (words // 64, 1, 1), {"y": np.full(words, start, np.uint32)})
+
+
+def filled(words=64, start=0):
+    return (np.arange(words) + start).tolist()
+
+
+@posix
+@pytest.mark.usefixtures("adapter")
+def test_who_asks_survives_it_and_asks_another(other, monkeypatch):
+    other("os.kill(os.getpid(), signal.SIGSEGV)")
+    one, two = fill(), fill()
+    for begun in (two, one):
+        with pytest.raises(DriverDied, match=r"^the process that ran wgpu died of SIGSEGV$"):
+            begun.done()
+    monkeypatch.undo()
+    assert fill().done().outputs["y"].tolist() == filled()
+
+
+@posix
+@pytest.mark.usefixtures("adapter")
+def test_an_audit_tells_it_of_the_case_and_goes_on(other, tmp_path):
+    for size in (64, 128):
+        (tmp_path / f"of_{size}.toml").write_text(manifest(PARAMS, n=size))
+    (tmp_path / "scale.wgsl").write_text(SHADER)
+    other("len(order.resources[0].data) == 256 and any(order.grid) and os.abort()")
+    done = CliRunner().invoke(main, ["audit", str(tmp_path), "--listing", "none"])
+    assert done.exit_code == 2, done.output
+    assert "the process that ran wgpu died of SIGABRT" in done.output
+    assert "audit: 1 of 2 cases clean" in done.output
+
+
+@posix
+@pytest.mark.usefixtures("adapter")
+def test_a_shader_of_a_corpus_ends_who_tries_it(other):
+    """As it did when wgpu was in that process: who began it knows what to do."""
+    other("os.abort()")
+    with pytest.raises(SystemExit, match="the process that ran wgpu died of SIGABRT"):
+        list(trials(Shader(Path("a.wgsl"), 1, FILL), None))
+
+
+@pytest.mark.usefixtures("adapter")
+def test_what_is_asked_first_may_be_waited_for_last(other):
+    """More than a pipe holds, each way."""
+    words, begun = 1 << 21, []
+    for start in range(3):
+        begun.append(fill(words, start))
+    for start in (2, 0, 1):
+        assert begun[start].done().outputs["y"].tolist() == filled(words, start)
+
+
+@pytest.mark.usefixtures("adapter")
+def test_what_it_prints_is_no_answer(other, capfd):
+    other("print('from a driver', flush=True)")
+    assert fill().done().outputs["y"].tolist() == filled()
+    printed = capfd.readouterr()
+    assert ("from a driver" in printed.err, printed.out) == (True, "")
+
+
+STUCK = """
+import sys
+from oracle.driver import process
+process._PROGRAM = {program!r}
+sys.argv = ["bankshot", "audit", {path!r}]
+from oracle.__main__ import main
+main()
+"""
+
+
+@posix
+@pytest.mark.usefixtures("adapter")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 1)])
+def test_a_driver_that_hangs_ends_with_who_asked(tmp_path, number, code):
+    """Its stderr is that of who asked, and is at its end when both are gone."""
+    (tmp_path / "scale.wgsl").write_text(SHADER)
+    (tmp_path / "scale.toml").write_text(manifest(PARAMS))
+    hangs = program("os.write(2, b'stuck\\n' * any(order.grid)); time.sleep(1e6 * any(order.grid))")
+    command = [sys.executable, "-c", STUCK.format(program=hangs, path=str(tmp_path / "scale.toml"))]
+    asks = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert asks.stderr is not None
+    assert any(line == "stuck\n" for line in asks.stderr)
+    os.killpg(asks.pid, number) if number == signal.SIGINT else asks.send_signal(number)
+    start = time.monotonic()
+    _, said = asks.communicate(timeout=DEADLINE)
+    assert time.monotonic() - start < DEADLINE
+    assert asks.returncode == code
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "begun"),
+    [
+        ("audit shaders", True),
+        ("diff shaders", True),
+        ("audit --no-gpu shaders", False),
+        ("audit --help", False),
+        ("check a.wgsl", False),
+        ("", False),
+    ],
+)
+def test_it_is_begun_first_where_it_is_needed(arguments, begun):
+    code = f"import sys; sys.argv = ['bankshot', *{arguments.split()!r}]; import oracle.__main__ as entry"
+    code += "; from oracle.driver import process; print(process._driver is not None)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"{begun}\n", "")
+
+
+def test_what_is_wrong_gets_from_one_process_to_another():
+    class Local(Exception):
+        """Nobody can import it."""
+
+    assert isinstance(serving._portable(NoAdapter("none")), NoAdapter)
+    assert str(serving._portable(Local("words"))) == "Local: words"
