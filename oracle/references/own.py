@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import os
 from collections.abc import Callable, Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,20 @@ def _first_line(function: Callable[..., Any]) -> str:
     return f":{code.co_firstlineno}" if code else ""
 
 
+class _Afresh(SourceFileLoader):
+    """Neither takes nor keeps bytecode: a file that was saved again within a second, Python takes for unchanged."""
+
+    def path_stats(self, path: str) -> Any:
+        raise OSError("not asked")
+
+
 def _loaded(path: Path) -> Any:
     """The module that a Python file makes, run once for each use: the file may have changed."""
     spec = importlib.util.spec_from_file_location(f"bankshot_reference_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: a reference of your own lies in a Python file, `file.py:function`")
+    if isinstance(spec.loader, SourceFileLoader):
+        spec.loader = _Afresh(spec.name, str(path))
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -1,11 +1,14 @@
 """References of one's own: functions in a Python file beside the manifest."""
 
 import json
+import os
+import sys
 
 import pytest
 from click.testing import CliRunner
 
 from oracle.cli import main
+from oracle.references.own import of_file
 from tests.scaling import manifest
 
 SHADER = """\
@@ -167,3 +170,14 @@ def test_the_line_that_fails_is_named_wherever_the_audit_is_run_from(audit, tmp_
     line = 1 + REFERENCES[: REFERENCES.index('arrays["z"]')].count("\n")
     assert result.exit_code == 2
     assert f"refs.py:{line}: raising fails: KeyError: 'z'" in result.stderr
+
+
+def test_one_that_is_saved_twice_in_a_second_is_the_last(tmp_path, monkeypatch):
+    """Of the same size: Python takes what it kept of the first."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "mine.py"
+    for factor in (2, 3):
+        file.write_text(f"def scale(arrays, dims):\n    return {{'y': [{factor}.0]}}\n")
+        os.utime(file, (1e9, 1e9))
+        assert of_file(file, "scale")({}, {})["y"].value.tolist() == [factor]
+    assert list(tmp_path.iterdir()) == [file]
