@@ -9,13 +9,12 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
 
 from sim.launch.threads import processors
 from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.records import frozen
+from sim.wgsl.records import entity, frozen
 
 from .audit import Options, audit
 from .errors import Died, GpuError, NoAdapter, UsageError
@@ -36,7 +35,7 @@ BYTES_READ, BYTES_WRITTEN = 10, 80
 NUMBERS, TURNS = 2e7, 5e8
 
 
-@dataclass
+@entity
 class Audits:
     """All cases of `work`, by number from 0; a call audits one. Plain values, that get from one process to another."""
 

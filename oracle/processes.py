@@ -10,12 +10,11 @@ import signal
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sim.launch.threads import THREADS, processors
 from sim.wgsl.diagnostics import Crash
-from sim.wgsl.records import frozen
+from sim.wgsl.records import entity, frozen
 
 from .driver.process import ending
 from .errors import Died
@@ -55,7 +54,7 @@ class Failed:
 Heard = Said | Made | Failed
 
 
-@dataclass
+@entity
 class Worker:
     """One of the processes. `task`: what it is at, `last`: what it was at before; None: nothing."""
 

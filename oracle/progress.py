@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from sim.wgsl.records import entity
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -38,7 +39,7 @@ def meter(total: int) -> Iterator[Meter]:
         yield _Bar(progress, progress.add_task("", total=total))
 
 
-@dataclass
+@entity
 class _Lines:
     total: int
     finished: int = 0
@@ -52,7 +53,7 @@ class _Lines:
         yield
 
 
-@dataclass
+@entity
 class _Bar:
     progress: Progress
     task: TaskID

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from .wgsl.records import sealed
 
 Place = tuple[int, int, int]
 
 
-@dataclass(frozen=True)
+@sealed
 class Coverage:
     """`how` is all, classes or sample. `workgroups` of the grid, of which `ran` were run for the counters; `classes`:
     the first workgroup_id of each class, and how many workgroups do what it does. `why`: the proof, or why there is

@@ -4,7 +4,6 @@ written in them."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,11 @@ from numpy.typing import NDArray
 from .machine import layout as at
 from .program.mix import CLASSES, class_of_site
 from .program.program import Program
+from .wgsl.records import sealed
 from .wgsl.source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Instructions:
     """Instructions of one class at one place. `executions`: issued by subgroups; `lanes`: by active lanes of them."""
 

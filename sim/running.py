@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -31,10 +30,12 @@ from .launch.tracing import rows as trace_rows
 from .machine.opcodes import opcode_names
 from .measuring import measure
 from .models import Device, check_dispatch, get
+from .program.loose import is_loose
 from .program.program import Program
 from .traffic import Traffic, traffic
 from .wgsl.diagnostics import fail
 from .wgsl.pipeline import GRANTED
+from .wgsl.records import sealed
 from .wgsl.source import Span
 from .wgsl.typed import Module, Pipeline
 
@@ -48,7 +49,7 @@ _COUNTERS = frozenset(("lanes", "banks", "sectors", "barriers", "flops"))  # "co
 _MOST_INVOCATIONS = 1 << 32  # global_invocation_index counts them in a u32
 
 
-@dataclass(frozen=True)
+@sealed
 class Writer:
     """The invocation that stored an element last. `lane` is its local invocation index; `span` the place in the source,
     None where workgroups race for it."""
@@ -62,7 +63,7 @@ class Writer:
         return f"workgroup {self.workgroup}, lane {self.lane}{line}"
 
 
-@dataclass(frozen=True)
+@sealed
 class Run:
     """What a dispatch left, and what it did.
 
@@ -146,10 +147,8 @@ class Run:
     def loose(self) -> frozenset[str]:
         """The operations of this run in which implementations are sure to differ, such as exp_f32. Where there are
         none, those that round to nearest and fuse alike agree bit for bit."""
-        from .program.bounds import is_loose
-
         names = opcode_names()
-        return frozenset(name for code in np.unique(self.program.code[:, 0]) if is_loose(name := names[int(code)]))
+        return frozenset(name for code in {*self.program.code[:, 0].tolist()} if is_loose(name := names[code]))
 
     def writer(self, key: Key, element: int) -> Writer | None:
         """Who stored to element number `element` (flat) of an output last; None where nobody did.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import inf
 
 from .counters import SiteCounters
 from .dispatch import Dispatch
+from .wgsl.records import sealed
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Traffic:
     """Bytes of one buffer. `asked`: by active lanes, all together; `moved`: of the sectors that their requests touch,
     which is what would move if no cache held any of it; `distinct`: that are touched at all, in words of 4 bytes, which

@@ -10,38 +10,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sim.wgsl.records import frozen
-
 from ..errors import GpuError
-from .library import TIMESTAMPS, device_of, library, modest_device, tick
+from .library import device_of, library, modest_device, tick
+from .messages import TIMESTAMPS, Done, Order
 from .resources import Content, Resource
 
 _KEPT = 8  # pipelines, of those used last
-
-
-@frozen
-class Order:
-    """A dispatch of `grid` workgroups of an entry point, `repeats` times over, each time on fresh contents. `adapter`:
-    its number, see `library.offers`; `constants`: overrides by name."""
-
-    adapter: int
-    wgsl: str
-    entry: str | None
-    grid: tuple[int, ...]
-    resources: Sequence[Resource]
-    constants: tuple[tuple[str, float], ...] = ()
-    repeats: int = 1
-
-
-@frozen
-class Done:
-    """`contents` of each resource afterwards, None of what a shader cannot write. Of each repetition the `seconds` from
-    submission to completion, and those of the dispatch alone, where the adapter has a clock. `took`: all in all."""
-
-    contents: list[Content | None]
-    seconds: tuple[float, ...]
-    kernel_seconds: tuple[float, ...]
-    took: float
 
 
 def dispatch(order: Order) -> Done:

@@ -8,16 +8,15 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from sim.wgsl.records import frozen
-
 from ..errors import NoAdapter
 from . import drivers
 from .declarations import read_once
+from .messages import TIMESTAMPS, Abilities, AdapterInfo, Offer
 
 OLDEST = (0, 31)  # of wgpu: those before crash, or lack what timestamps need
 _INSTALL = "install it with: pip install 'bankshot[gpu]'"
 
-# What a kernel may ask of a device; limits are requested as large as the adapter has them.
+# What a kernel may ask of a device, beside what tells how long it takes; limits are as large as the adapter has them.
 FEATURES = (
     *("shader-f16", "subgroup", "subgroup-barrier"),
     *(
@@ -27,64 +26,9 @@ FEATURES = (
         "texture-adapter-specific-format-features",
     ),
 )
-TIMESTAMPS = "timestamp-query"  # ours: how long a kernel takes
-
-# The device profile whose rounding is that of an adapter, by a part of the adapter's name.
-PROFILES = {
-    "llvmpipe": "lavapipe",
-    "swiftshader": "swiftshader",
-    "nvidia": "nvidia",
-    "geforce": "nvidia",
-    "tesla": "nvidia",
-}
 
 # A hardware adapter comes before a software one, whichever the driver lists first.
 KIND_ORDER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "CPU", "Unknown")
-
-
-@frozen
-class AdapterInfo:
-    """One adapter, in its driver's words. `profile` names the simulator's device that rounds as it does, if known."""
-
-    name: str
-    kind: str  # DiscreteGPU, IntegratedGPU, VirtualGPU, CPU, Unknown
-    backend: str  # Vulkan, Metal, D3D12
-    driver: str
-    version: str  # empty where the driver tells none
-    wgpu: str  # version of wgpu-py
-
-    def __str__(self) -> str:
-        driver = f"{self.driver} {self.version or '(tells no version)'}"
-        return f"{self.name} ({self.kind}, {self.backend}), driver {driver}, wgpu {self.wgpu}"
-
-    @property
-    def profile(self) -> str | None:
-        name = f"{self.name} {self.driver}".lower()
-        return next((profile for part, profile in PROFILES.items() if part in name), None)
-
-    def matches(self, wanted: str) -> bool:
-        """Whether `wanted` (any case) is part of the name, kind, backend or driver, or is the profile's name."""
-        facts = (self.name, self.kind, self.backend, self.driver, self.profile or "")
-        return any(wanted.lower() in fact.lower() for fact in facts)
-
-
-@frozen
-class Offer:
-    """What an adapter has. `features`: of those that kernels and Bankshot use; `limits` by wgpu-py's names;
-    `subgroup_sizes`: the smallest and the largest that it tells of."""
-
-    info: AdapterInfo
-    features: tuple[str, ...]
-    subgroup_sizes: tuple[int, int]
-    limits: Mapping[str, int]
-
-
-@frozen
-class Abilities:
-    """What a device has been granted. `limits` by wgpu-py's names."""
-
-    features: frozenset[str]
-    limits: Mapping[str, int]
 
 
 def offers() -> list[Offer]:

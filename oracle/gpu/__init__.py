@@ -1,6 +1,6 @@
 """Real WebGPU implementations: which there are, and the same WGSL on them, in the process that `oracle.driver` is."""
 
-from ..driver.library import AdapterInfo, Offer
+from ..driver.messages import AdapterInfo, Offer
 from .choosing import FALLBACK, adapters, offers, parse_adapters, require_adapter
 from .resources import Slot
 from .running import Begun, GpuRun, begin, for_wgpu, prepare, read_slots, refusal, run, slots_of

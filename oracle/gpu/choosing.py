@@ -14,7 +14,7 @@ from functools import cache
 from sim.models.limits import DEFAULT_LIMITS
 
 from ..driver import drivers, process
-from ..driver.library import Abilities, AdapterInfo, Offer
+from ..driver.messages import Abilities, AdapterInfo, Offer
 from ..errors import NoAdapter, UsageError
 
 HOW_TO_INSTALL = "on Debian and Ubuntu: apt-get install mesa-vulkan-drivers libvulkan1"

@@ -16,7 +16,7 @@ from sim.wgsl.records import frozen
 from sim.wgsl.texels import channel_kind, dimension_of, is_depth, is_written, shape_of
 from sim.wgsl.typed import Variable
 
-from ..driver.library import Abilities, AdapterInfo
+from ..driver.messages import Abilities, AdapterInfo
 from ..driver.resources import Buffer, Content, Resource, Sampler, Texture
 from ..errors import TooLarge, UsageError
 

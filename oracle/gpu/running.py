@@ -20,8 +20,7 @@ from sim.wgsl.typed import Module, Pipeline
 
 from ..directives import without_directives
 from ..driver import process
-from ..driver.dispatching import Done, Order
-from ..driver.library import Abilities, AdapterInfo
+from ..driver.messages import Abilities, AdapterInfo, Done, Order
 from ..errors import GpuError, Lacking, TooLarge, UsageError
 from ..kernels.reflect import entry_point
 from .choosing import abilities, dashed, number_of, parse_adapters, require_adapter

@@ -9,7 +9,7 @@ import numpy as np
 from sim.wgsl.records import frozen
 
 from ..driver import drivers
-from ..driver.library import TIMESTAMPS, Offer
+from ..driver.messages import TIMESTAMPS, Offer
 from .choosing import FALLBACK, offers
 from .resources import Slot
 from .running import run

@@ -14,9 +14,10 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
+
+from sim.wgsl.records import entity
 
 from ..errors import UsageError
 
@@ -42,7 +43,7 @@ def is_manifest(file: Path) -> bool:
         return False
 
 
-@dataclass
+@entity
 class Table:
     """One table of the file. `header` is how its line begins (`[bind.X]`), '' for the whole file."""
 

@@ -121,7 +121,7 @@ def _text(audit: Audit, wanted: Wanted, listing: str) -> str:
     from .text import show_audit
 
     text = StringIO()
-    out = Console(file=text, width=wanted.width, force_terminal=wanted.terminal, highlight=False)
+    out = Console(file=text, width=wanted.width, force_terminal=wanted.terminal, highlight=False, emoji=False)
     show_audit(out, audit, listing)
     return text.getvalue()
 

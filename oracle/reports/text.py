@@ -92,7 +92,7 @@ DEVICE_ROWS: tuple[tuple[str, Callable[[Charged], str]], ...] = (
 
 def console(stream: TextIO | None = None) -> Console:
     target = sys.stdout if stream is None else stream
-    return Console(file=target, width=None if target.isatty() else WIDTH, highlight=False)
+    return Console(file=target, width=None if target.isatty() else WIDTH, highlight=False, emoji=False)
 
 
 def show_audit(out: Console, audit: Audit, style: str) -> None:

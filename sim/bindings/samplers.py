@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ..program import handles as at
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
+from ..wgsl.records import sealed
 from ..wgsl.typed import Variable
 from .bound import Bound, Key
 
@@ -29,7 +30,7 @@ COMPARISONS = {
 _AXES = 3
 
 
-@dataclass(frozen=True)
+@sealed
 class Sampler:
     """`mag`, `min` and `mip` filter by nearest or linear; `address` is one mode, or one for each of up to three axes
     (clamp-to-edge, repeat, mirror-repeat); `lod` the lowest and highest level of detail; `compare` a comparison, for a

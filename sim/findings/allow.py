@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..wgsl.records import entity
 from ..wgsl.source import Source, Span
 from .finding import CODES, Finding
 
@@ -16,7 +17,7 @@ _ALLOW = re.compile(r"//\s*bankshot:\s*allow\b\s*(?:\(([^)]*)\))?\s*(.*)")
 _REASON = re.compile(r"because\s+\S")
 
 
-@dataclass
+@entity
 class _Allow:
     """One comment: the codes it names, the line (0-based) it is about, and whether it silenced anything."""
 

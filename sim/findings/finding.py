@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..bindings.bound import Key
 from ..wgsl.diagnostics import Diagnostic, Note
+from ..wgsl.records import sealed
 from ..wgsl.source import Span
 
 # Every kind of finding, and the probe that looks for it (None: every run does).
@@ -25,7 +24,7 @@ CODES = {
 }
 
 
-@dataclass(frozen=True)
+@sealed
 class Finding:
     """`code`: one of `CODES`, or allow, of a comment that silences nothing. `lanes` are local invocation indices.
 

@@ -28,7 +28,7 @@ from .arena import Arena, make_arena
 from .launch import How, Launch
 from .pieces import Outcome, times, total
 
-_TABLE_WORDS = 1 << 22  # values that are computed at once
+_TABLE_WORDS = (1 << 23) + 1  # values that are computed at once; so many bytes that the system gives only those used
 _MOST_WORKGROUPS = 1 << 24  # of a grid that is looked at one by one
 _MOST_ROUNDS = 64  # in which classes are split
 _DENSE = 1 << 40  # from here on keys of workgroups are numbered anew

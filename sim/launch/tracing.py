@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,14 @@ from ..program.access import Access
 from ..program.bits import from_bits
 from ..program.points import Point
 from ..wgsl import types as t
+from ..wgsl.records import sealed
 from ..wgsl.source import Span
 from ..wgsl.typed import Pipeline, Variable
 
 _SHOWN = 8  # components of a new composite
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Trace:
     """What to trace: a `var` or `let`, parameter, private or workgroup variable, by name or as `function.name`.
 
@@ -33,7 +33,7 @@ class Trace:
     limit: int = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class TraceRow:
     """One change, made by invocation `lane` at `span`, in `function`.
 

@@ -8,10 +8,11 @@ what is around them.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..machine.scalar import OPS
 from ..wgsl.diagnostics import Crash
+from ..wgsl.records import entity
 from . import ir
 from .ir import Region, Slot, Value
 from .lower import Lowered
@@ -31,7 +32,7 @@ def verify(body: Region) -> None:
     _Verifier().region(body, _Scope())
 
 
-@dataclass
+@entity
 class _Scope:
     """What is known at a place: values that have been computed, variables that have been written, what is around."""
 

@@ -6,15 +6,16 @@ and of the pointer parameters that it reads and writes, calls included.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from . import typed
 from . import types as t
 from .diagnostics import Note, WgslError, fail
+from .records import entity
 from .source import Span
 
 
-@dataclass(slots=True)
+@entity
 class Summary:
     """Roots (module-scope variables and pointer parameters) that a function reads and writes, and one place each."""
 

@@ -5,14 +5,13 @@ Spec: WGSL, "Inter-stage Input and Output Interface". One row of `BUILTIN_VALUES
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import syntax, typed
 from . import types as t
 from .check_attributes import word
 from .diagnostics import Note, fail
-from .records import frozen
+from .records import entity, frozen
 from .source import Span
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def _interpolation(attribute: syntax.Attribute) -> tuple[str, str | None]:
 # ---- the interface of one entry point ----------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@entity
 class _Datum:
     """One input or output: where it is declared, its type and its attributes."""
 

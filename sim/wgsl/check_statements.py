@@ -6,7 +6,7 @@ Spec: WGSL, "Statements". `for` and `while` come out as `Loop`. Where control ca
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from . import check_calls, fold, syntax, typed
@@ -15,7 +15,7 @@ from .check_attributes import check_attributes, filters
 from .check_expressions import Expressions
 from .check_types import check_store_type
 from .diagnostics import Note, WgslError, fail
-from .records import frozen
+from .records import entity, frozen
 from .scopes import Bypassed, Constant, Scope
 from .source import Span
 
@@ -28,7 +28,7 @@ MAX_BRACE_DEPTH = 127  # spec, "Limits"
 MAX_CASE_SELECTORS = 1023
 
 
-@dataclass(slots=True)
+@entity
 class _Loop:
     """The loop around a statement: its body's scope, and where it was left early by a `continue`."""
 

@@ -6,13 +6,13 @@ advice is a `hint:`. `WgslError` is the shader's fault; `Crash` is ours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 
+from .records import sealed
 from .source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Note:
     """A second place that explains the first."""
 
@@ -20,7 +20,7 @@ class Note:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Diagnostic:
     """One thing to say. `severity` is error, warning or info; `code` is a short stable name (`unresolved-name`)."""
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from .conditions import evaluate
 from .diagnostics import Note, fail
 from .lexer import WORD
+from .records import entity
 from .source import LINE_BREAKS, Source, Span
 
 # More text than this, from includes or macros that multiply, is taken for a mistake.
@@ -74,7 +74,7 @@ def macro_text(name: str, value: str | int | float | bool) -> str:
     return text
 
 
-@dataclass
+@entity
 class _Conditional:
     """One `#if` … `#endif` under way."""
 

@@ -3,13 +3,13 @@
 `dataclass(frozen=True)` writes six functions for each class, and has them compiled whenever a process starts: half a
 millisecond. There are some 250 classes here, and an audit is to take less than half a second. So of these functions
 only `__init__` is written, when a first instance is made, and the others are shared. That nobody assigns to a member of
-what is frozen, the type checker sees to.
+what is `frozen`, the type checker sees to; what is `sealed`, which other people's programs hold, refuses it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform, overload
 
@@ -48,6 +48,14 @@ def frozen(cls: Any = None, /, *, eq: bool = True) -> Any:
     return make if cls is None else make(cls)
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def sealed(cls: type[T]) -> type[T]:
+    """A value as `frozen` has them, to whose members nobody can assign."""
+    made: Any = frozen(cls)
+    made.__setattr__, made.__delattr__ = _refuse, _refuse
+    return made
+
+
 def _write_late(made: Any) -> None:
     """Have `__init__` written when it is first called: of most classes a process makes no instance."""
 
@@ -60,17 +68,19 @@ def _write_late(made: Any) -> None:
 
 def _written(made: Any) -> Callable[..., None]:
     """`__init__`, as `dataclass` has it."""
-    known: dict[str, Any] = {"_none": MISSING}
+    known: dict[str, Any] = {"_none": MISSING, "_set": object.__setattr__}
+    assign = " _set(self, {0!r}, {1})" if made.__setattr__ is _refuse else " self.{0} = {1}"
     body, by_place, by_name = [" pass"], ["self"], ["*"]
     for member in fields(made):
         name, parameters = member.name, by_name if member.kw_only else by_place
         if member.default_factory is not MISSING:
             known[f"_make_{name}"] = member.default_factory
-            body.append(f" self.{name} = _make_{name}()" + f" if {name} is _none else {name}" * member.init)
+            value = f"_make_{name}()" + f" if {name} is _none else {name}" * member.init
+            body.append(assign.format(name, value))
             parameters += [f"{name}=_none"] * member.init
         elif member.init:
             known[f"_is_{name}"] = member.default
-            body.append(f" self.{name} = {name}")
+            body.append(assign.format(name, name))
             parameters.append(name if member.default is MISSING else f"{name}=_is_{name}")
     if hasattr(made, "__post_init__"):
         body.append(" self.__post_init__()")
@@ -78,6 +88,10 @@ def _written(made: Any) -> Callable[..., None]:
     exec(f"def __init__({parameters}):\n" + "\n".join(body), known)
     known["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
     return known["__init__"]
+
+
+def _refuse(self: Any, name: str, *_: Any) -> None:
+    raise FrozenInstanceError(f"{name!r} of {type(self).__name__} cannot be changed")
 
 
 def _words(self: Any) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import NamedTuple
 
-from .records import frozen
+from .records import entity, frozen
 
 # \n, \v, \f, \r, \r\n, NEL, LS and PS (spec, "Blankspace and Line Breaks").
 LINE_BREAKS = "\n\v\f\r\x85\u2028\u2029"
@@ -27,7 +27,7 @@ class Place(NamedTuple):
     column: int
 
 
-@dataclass(eq=False, repr=False)
+@entity
 class Source:
     """The text of one module. `name` is what messages call it; `origin[i]` is (file, line) of text line i + 1."""
 

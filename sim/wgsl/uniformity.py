@@ -10,7 +10,7 @@ The analysis is done once for each scope: "workgroup" (for the whole draw in oth
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from . import typed
 from . import types as t
@@ -59,7 +59,7 @@ class Need:
     what: str
 
 
-@dataclass(slots=True)
+@entity
 class Reach:
     """Where the paths from a node end: at nodes that callers know, or at something that may be non-uniform."""
 
@@ -67,7 +67,7 @@ class Reach:
     source: Note | None
 
 
-@dataclass(slots=True)
+@entity
 class Summary:
     """What callers must know of a function. `contents[i]`: what pointer parameter i points to afterwards."""
 
@@ -136,7 +136,7 @@ class _Rules:
         return not self.subgroup_scope or _SCOPE_OF[rule] == self.scope
 
 
-@dataclass(slots=True)
+@entity
 class _View:
     """What a reference or pointer leads to: its root, the indices on the way, and whether it is all of the root."""
 
@@ -148,7 +148,7 @@ class _View:
 Values = dict[typed.Variable, Node]  # the value of each function-scope variable, here and now
 
 
-@dataclass(slots=True)
+@entity
 class _Exits:
     """The values with which a loop or switch is left, and with which its continuing block is entered."""
 

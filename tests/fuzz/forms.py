@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from sim.program.bounds import is_loose
+from sim.program.loose import is_loose
 from sim.wgsl import types as t
 from sim.wgsl.builtins import BUILTINS, CONSTRUCTORS, OPERATORS, Builtin, Candidate
 

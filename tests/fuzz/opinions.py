@@ -119,7 +119,7 @@ def _work(there: Connection, profile: str) -> None:
 def _answer(question: Question, profile: str) -> Answer:
     import sim
     from oracle import gpu
-    from oracle.errors import GpuError, Lacking
+    from oracle.errors import DriverDied, GpuError, Lacking
 
     program = question.program
     module = sim.check(program.text)
@@ -129,6 +129,8 @@ def _answer(question: Question, profile: str) -> Answer:
         counted = _counted(question, profile) if question.count else ((), {})
     except Lacking as error:
         return Answer("lacking", str(error))
+    except DriverDied as error:
+        return Answer("died", str(error))
     except GpuError as error:
         return Answer("lost" if LOST in str(error) else "refused", str(error))
     return Answer("ran", "", run.outputs, *counted)

@@ -4,8 +4,6 @@ A row that wgpu has outgrown fails here, and is to be taken out.
 """
 
 import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from click.testing import CliRunner
 import sim
 from oracle import gpu
 from oracle.cli import main
+from oracle.errors import DriverDied
 from oracle.kernels import cases
 from oracle.kernels.reflect import check_module
 from sim.models.limits import DEFAULT_LIMITS
@@ -161,17 +160,13 @@ def test_what_wgpu_refuses_is_noted(case):
     assert set(codes(case.right)) <= known
 
 
-def in_another_process(text):
-    code = "import sys; from oracle import gpu; print(gpu.refusal(sys.stdin.read(), pipeline=True))"
-    return subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.usefixtures("adapter")
 @pytest.mark.parametrize(("wrong", "right"), FATAL)
 def test_what_wgpu_does_not_survive_is_noted(wrong, right):
     assert codes(shader(wrong, POINT)) == ["pointer-argument"]
     assert codes(shader(right, POINT)) == []
-    assert in_another_process(shader(wrong, POINT)).returncode < 0
+    with pytest.raises(DriverDied):
+        refusal(shader(wrong, POINT))
     assert refusal(shader(right, POINT)) is None
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass, field
+from io import StringIO
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,7 @@ from oracle.diagnosis.mismatch import Diagnosis
 from oracle.errors import NoAdapter, TooLarge
 from oracle.references import Expected, registry
 from oracle.reports.listing import ADDED, against_ideal, compact, listing
+from oracle.reports.text import console
 from sim.coverage import Coverage
 from sim.wgsl.diagnostics import Crash
 from sim.wgsl.source import Source, Span
@@ -486,3 +488,9 @@ def test_outputs_and_counters_have_their_places(world):
     assert re.search(r"; worst \[0\]: \S+ for \S+, written by workgroup \(0, 0, 0\) lane 0; likely .*$", output)
     line = 1 + MANIFEST.splitlines().index('flops = "N"')
     assert places == {"output": ("twice.wgsl", 4), "counter": ("twice.toml", line)}
+
+
+def test_text_that_reads_like_an_emoji_is_left_alone():
+    out = StringIO()
+    console(out).print("a:bomb:b")
+    assert out.getvalue() == "a:bomb:b\n"

@@ -1,13 +1,14 @@
 """`frozen` and `entity`: what dataclasses do, at less than half of their price."""
 
 import dataclasses
+import functools
 import pickle
 import time
 
 import pytest
 
 from sim.wgsl import records
-from sim.wgsl.records import entity, frozen
+from sim.wgsl.records import entity, frozen, sealed
 
 
 @frozen
@@ -48,6 +49,27 @@ def test_equal_are_those_of_one_class_with_equal_members():
     assert Point(1) != (1, 2)
     assert Nothing() == Nothing()
     assert {Point(1), Point(1), Place(1)} == {Place(1), Point(1)}
+
+
+@sealed
+class Kept:
+    x: int
+    many: list[int] = dataclasses.field(default_factory=list)
+
+    @functools.cached_property
+    def twice(self) -> int:
+        return 2 * self.x
+
+
+def test_what_is_sealed_cannot_be_changed():
+    kept = Kept(1)
+    assert (kept, kept.twice, pickle.loads(pickle.dumps(kept))) == (Kept(1, []), 2, Kept(1))
+    assert dataclasses.replace(kept, x=3) == Kept(3)
+    with pytest.raises(dataclasses.FrozenInstanceError, match="'x' of Kept cannot be changed"):
+        kept.x = 2
+    with pytest.raises(dataclasses.FrozenInstanceError, match="'x' of Kept cannot be changed"):
+        del kept.x
+    assert kept.x == 1
 
 
 def test_equal_only_to_itself():

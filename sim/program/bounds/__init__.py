@@ -24,7 +24,6 @@ What is not granted: other formulas that come to the same, such as a * (b + c) f
 
 from __future__ import annotations
 
-from .rules import is_loose
 from .weaver import Doubt, Woven, weave
 
-__all__ = ["Doubt", "Woven", "is_loose", "weave"]
+__all__ = ["Doubt", "Woven", "weave"]

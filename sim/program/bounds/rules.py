@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from functools import cache, reduce
 from math import frexp
 
-from ...machine.scalar import transcendental
 from ...wgsl.builtins import BUILTINS, OPERATORS
 from ...wgsl.builtins.accuracy import UNBOUNDED, Accuracy, Bound
 from ...wgsl.builtins.accuracy import Range as Domain
@@ -328,11 +327,3 @@ def is_exact(value: Value) -> bool:
     if value.op in ("f16_from_bits_u32", "f16_to_bits_f16") or stem in _STILL or stem in COMPARISONS:
         return True
     return not ({value.kind, *(a.kind for a in value.args)} & FORMATS.keys())
-
-
-def is_loose(op: str) -> bool:
-    """Whether implementations are sure to differ in an operation: it is computed in float64 here, as nowhere else.
-
-    The specification leaves more open; but those that round to nearest agree on sums, products, quotients and roots.
-    """
-    return op.rpartition("_")[0] in (*transcendental.UNARY, *transcendental.BINARY)
