@@ -32,6 +32,20 @@ PERIOD = 0.03  # seconds between two looks at the files
 NAMED = 3  # changed files, at most
 SUFFIXES = (".toml", ".wgsl", ".py")
 
+# A little of what kernels do.
+_SHADER = """
+@group(0) @binding(0) var<storage, read_write> y: array<f32, 32>;
+var<workgroup> tile: array<f32, 32>;
+@compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+    for (var k = 0u; k < 2u; k++) {
+        tile[i] = fma(y[i], 2.0, vec2<f32>(1.0, f32(k)).y);
+        workgroupBarrier();
+        if i < 31u { y[i] += tile[i + 1u]; }
+        workgroupBarrier();
+    }
+}
+"""
+
 State = dict[Path, tuple[int, int] | None]
 
 
@@ -123,13 +137,14 @@ def _names(files: list[Path]) -> str:
 
 
 def _warm_up() -> None:
-    """Import and load what every audit needs, and nothing that has threads or knows a file."""
-    from sim.machine.native import machine
+    """Import, load and make what every audit needs, and nothing that has threads or knows a file."""
+    import sim
 
-    from . import audit, dealing  # noqa: F401
+    from . import dealing  # noqa: F401
+    from .audit import EVERYTHING
     from .reports import audited, text  # noqa: F401
 
-    machine()
+    sim.simulate(_SHADER, grid=1, bindings={"y": bytes(128)}, probes=EVERYTHING, workgroups="classes")
 
 
 def _elsewhere(gpu: bool) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -174,3 +175,14 @@ def test_what_is_as_it_was_is_no_change(monkeypatch):
     monkeypatch.setattr(watching_room, "PERIOD", 0)
     assert watching_room._changes({file: (1, 9)}) == [file]
     assert next(looks, None) is None
+
+
+def test_what_is_forked_has_warmed_up_without_threads():
+    """A child would have none of them, and whatever they held."""
+    code = "import sys, threading; from oracle import watching; watching._warm_up()"
+    code += "; print(threading.active_count(), 'sim.findings.explain' in sys.modules, 'wgpu' in sys.modules)"
+    environment = {**os.environ, "BANKSHOT_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 True False\n"
