@@ -15,12 +15,16 @@ _MUL, _ADD, _FMA = (op.scalar_opcodes()[name] for name in ("mul_f32", "add_f32",
 
 def join_checks(code: Code) -> None:
     """Put `checked` in place of `t = fma(a, b, c)` and its check, and of `p = a * b; t = p + c` and theirs."""
+    if not any(ins.op == op.CHECK for ins in code.instructions):
+        return
     uses = uses_of(code)
 
     def joined(run: list[Ins]) -> list[Ins]:
         made: list[Ins] = []
         for ins in run:
             made.append(ins)
+            if ins.op != op.CHECK:
+                continue
             if both := _fused(made[-2:]):
                 made[-2:] = [both]
             elif all_four := _rounded_twice(made[-4:], uses):

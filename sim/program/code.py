@@ -47,11 +47,8 @@ class Ins:
 
     def registers(self) -> list[Reg]:
         """The registers it touches; of parts, the whole."""
-        found: list[Reg] = []
-        for each in (self.d, self.a, self.b, self.c, self.e, self.m, self.x):
-            if isinstance(each, Reg):
-                found.append(each.of or each)
-        return found
+        fields = (self.d, self.a, self.b, self.c, self.e, self.m, self.x)
+        return [each.of or each for each in fields if isinstance(each, Reg)]
 
     def encode(self) -> tuple[int, ...]:
         """The row of the program, once every register has its place."""
