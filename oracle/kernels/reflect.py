@@ -115,8 +115,12 @@ def has_float_arithmetic(entry: typed.Function) -> bool:
 
 
 # Builtins that some implementations compute by another expression than the specification's, though every step rounds
-# to nearest: Mesa's software adapter, SwiftShader, or both.
-RECOMPOSED = frozenset(("mix", "smoothstep", "normalize", "determinant", "%"))
+# to nearest, or round another way: Mesa's software adapter, SwiftShader, or both. SwiftShader multiplies by 1 / 255.
+RECOMPOSED = frozenset(
+    """
+    mix smoothstep normalize determinant % quantizeToF16 unpack4x8snorm unpack4x8unorm unpack2x16snorm unpack2x16unorm
+    """.split()  # noqa: SIM905
+)
 
 
 def recomposed(entry: typed.Function) -> bool:

@@ -234,6 +234,11 @@ COMPOSED = """\
         ("smoothstep(v, v.wzyx, vec4(0.5))", "clamp(v, v.wzyx, vec4(0.5))", "lavapipe"),
         ("v % v.wzyx", "v / v.wzyx", "lavapipe"),
         ("mat4x4(v, v.wzyx, v.yxwz, v.zwxy) * v", "2.0 * v + v.wzyx", "lavapipe"),
+        ("unpack4x8snorm(bitcast<u32>(v.x))", "vec4<f32>(unpack4xI8(bitcast<u32>(v.x))) * 0.5", "swiftshader"),
+        ("unpack4x8unorm(bitcast<u32>(v.x))", "vec4<f32>(unpack4xU8(bitcast<u32>(v.x))) * 0.5", "swiftshader"),
+        ("vec4(unpack2x16snorm(bitcast<u32>(v.x)), v.zw)", "vec4(v.xy, v.zw)", "swiftshader"),
+        ("vec4(unpack2x16unorm(bitcast<u32>(v.x)), v.zw)", "vec4(v.xy, v.zw)", "swiftshader"),
+        ("quantizeToF16(v)", "round(v)", "swiftshader"),
         ("vec4(determinant(mat4x4(v, v.wzyx, v.yxwz, v.xzyw)))", "vec4(dot(v, v.wzyx))", "swiftshader"),
     ],
 )
