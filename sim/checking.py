@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -47,7 +48,11 @@ def read(
     text, called, folder = wgsl, name or "shader.wgsl", None
     if isinstance(wgsl, Path):
         text, called, folder = _read(wgsl), name or str(wgsl), wgsl.parent
-    assert isinstance(text, str)
+    if not isinstance(text, str):
+        message = f"a shader is text, or the pathlib.Path of a file, and this is of type {type(text).__name__}"
+        raise fail("not-text", message, None)
+    if text.endswith(".wgsl") and not re.search(r"\s", text):
+        raise fail("not-text", f"'{text}' is no shader", None, hint=f"of a file, give pathlib.Path({text!r})")
     folders = [Path(d) for d in include_dirs]
     if preprocess is not None:
         from .wgsl.outside import filtered

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+import sim
 from sim.wgsl import typed
 from sim.wgsl import types as t
 from sim.wgsl.check import LANGUAGE_FEATURES, check
@@ -335,3 +336,19 @@ def test_a_module_without_some_features() -> None:
 def test_an_unknown_diagnostic_rule_is_a_warning() -> None:
     made = module("diagnostic(off, derivative_uniformty);")
     assert [(w.severity, w.hint) for w in made.warnings] == [("warning", "did you mean 'derivative_uniformity'?")]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("kernels/scale.wgsl", "'kernels/scale.wgsl' is no shader"),
+        (b"fn f() {}", "a shader is text, or the pathlib.Path of a file, and this is of type bytes"),
+        (None, "a shader is text, or the pathlib.Path of a file, and this is of type NoneType"),
+    ],
+)
+def test_what_is_no_shader_is_said_so(given, message: str) -> None:
+    with pytest.raises(WgslError) as caught:
+        sim.check(given)
+    assert caught.value.diagnostics[0].message == message
+    with pytest.raises(WgslError):
+        sim.simulate(given, grid=1)
