@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +23,8 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
 
 
 def main() -> None:
-    """Answer until nobody asks. Whoever prints, prints to stderr."""
+    """Answer until nobody asks. Whoever prints, prints to stderr; an interrupt is for who asks."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     asked: SimpleQueue[Any] = SimpleQueue()
