@@ -34,13 +34,18 @@ NAMES = {
 
 
 def is_manifest(file: Path) -> bool:
-    """Whether a file has a [kernel] table, which makes it a kernel's manifest."""
+    """Whether a file has a [kernel] table, which makes it a kernel's manifest; or seems to have one, and is no TOML,
+    for somebody is to be told."""
     try:
-        return (
-            re.search(r"^\s*\[kernel\]", file.read_text(encoding="utf-8", errors="replace"), re.MULTILINE) is not None
-        )
+        text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
+    if "kernel" not in text:
+        return False
+    try:
+        return isinstance(tomllib.loads(text).get("kernel"), dict)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return re.search(r"^\s*\[?\s*[\"']?kernel\b", text, re.MULTILINE) is not None
 
 
 @entity

@@ -8,6 +8,7 @@ import pytest
 import sim
 from oracle.errors import UsageError
 from oracle.kernels import inputs, manifest
+from oracle.kernels.toml import is_manifest
 
 GOOD = """\
 [kernel]
@@ -183,6 +184,26 @@ def test_a_dim_that_is_no_size_may_be_zero(write):
     kernel = manifest.load(write(text.replace("M = 100", "M = 100\nBEGIN = [0, 2]")))
     assert [str(s) for s in kernel.shapes][-2:] == ["BEGIN=0 M=100 N=4", "BEGIN=2 M=100 N=4"]
     assert [kernel.case(s).bindings["size"].tolist() for s in kernel.shapes[-2:]] == [[100, 4, 0], [100, 4, 2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("[kernel]\nsource = 'k.wgsl'\n", True),
+        ("[ kernel ] # ours\nsource = 'k.wgsl'\n", True),
+        ("kernel.source = 'k.wgsl'\n", True),
+        ("kernel = { source = 'k.wgsl' }\n", True),
+        ("[kernel\nsource = 'k.wgsl'\n", True),  # no TOML, which an audit is to tell
+        ("[kernel]\nsource = \n", True),
+        ("[tool.kernel]\nsource = 'k.wgsl'\n", False),
+        ("kernel = 'k.wgsl'\n", False),
+        ("# [kernel]\n[tool\n", False),
+        ("", False),
+    ],
+)
+def test_what_a_manifest_is_among_other_files(tmp_path, text, is_one):
+    (tmp_path / "some.toml").write_text(text)
+    assert is_manifest(tmp_path / "some.toml") == is_one
 
 
 def test_without_a_sweep_the_default_sizes_are_the_shape(write):
