@@ -58,7 +58,7 @@ def main(rounds: int) -> None:
     """Time how simulations and audits begin."""
     commands = COMMANDS | (ON_GPU if gpu.adapters() else {})
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-    with tempfile.TemporaryDirectory() as bytecode:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as bytecode:
         shutil.copytree(ROOT / "shaders", SHADERS)
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
