@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..machine import layout as at
-from ..machine.native import ADDRESS, flat, header, machine
+from ..machine.native import flat, header, machine
 from ..machine.records import Shadow
 from ..wgsl.records import entity, frozen
 from .pieces import Outcome
@@ -64,8 +64,8 @@ class Mould:
         self.record, *parts = _in_line([fields, *(arrays[i] for i in (*counted, *_zeros_last(arrays, others)))])
         part = dict(zip((*counted, *_zeros_last(arrays, others)), parts, strict=True))
         self.size = _end(parts[-1])
-        headers = [0, *accumulate(ADDRESS + 1 + 2 * array.ndim for array in arrays)]
-        self.moved = np.array([headers[i] + ADDRESS for i in part])  # in the record: addresses in here
+        headers = [0, *accumulate(1 + array.ndim for array in arrays)]
+        self.moved = np.array([headers[i] for i in part])  # in the record: addresses in here
         fields[self.moved] = [each.start for each in part.values()]
         self.replaced = np.array([place for i in lent for place in range(headers[i], headers[i + 1])])
         self.image = _image([(self.record, fields), *((part[i], arrays[i]) for i in part)])

@@ -15,7 +15,7 @@ from . import opcodes as op
 from .alu import float_
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE
-from .lanes import address_of_first
+from .lanes import address_of_first, pitch_of
 from .opcodes import scalar_opcodes
 from .scalar.jit import jitted
 
@@ -93,7 +93,7 @@ def checked_sum(regs, row, config, workgroup, lanes, width, checks):
             if row[6] < 0 or regs[row[6], lane] != 0:
                 look_at_sum(row, a[lane], b[lane], c[lane], checks, lane % size, workgroup + lane // size)
     code = _FMA if kind == op.FUSED else _MAD
-    float_(address_of_first(regs), np.int64(4 * regs.shape[1]), code, row[1], row[2], row[3], row[4], row[5], width)
+    float_(address_of_first(regs), pitch_of(regs), code, row[1], row[2], row[3], row[4], row[5], width)
 
 
 @inlined

@@ -16,7 +16,7 @@ from .atomics import atomic
 from .checks import checked_sum
 from .jit import compiled, inlined, part
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
-from .lanes import address_of_first, blend, both, copy, fill
+from .lanes import address_of_first, blend, both, copy, fill, pitch_of
 from .lending import borrower, lend
 from .memory import (
     learn,
@@ -97,7 +97,7 @@ def record(events, kind, site, workgroup, lane, detail, other, epoch):
     place = 1
     while place <= events[0, 0] and (events[place, at.KIND] != kind or events[place, at.SITE] != site):
         place += 1
-    if place < events.shape[0]:
+    if place < len(events):
         row = events[place]
         row[at.TIMES] += 1
         if place <= events[0, 0]:
@@ -254,7 +254,7 @@ def run_strand(
 ):  # fmt: skip
     """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
-    start, pitch, size = address_of_first(regs), np.int64(4 * regs.shape[1]), config[at.LANES]
+    start, pitch, size = address_of_first(regs), pitch_of(regs), config[at.LANES]
     lent = lend_to_tiles(regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, together)
     places = (together if config[at.LANE_PITCH] == 1 else config[at.TOGETHER]) * size
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
@@ -341,7 +341,7 @@ def begin(config, regs, places, order, shared, workgroup, together):
     once, at the same time, it might as well do once."""
     grid_x, grid_y, wgid = config[at.GRID_X], config[at.GRID_Y], config[at.WGID_ROW]
     size, step = config[at.LANES], config[at.LANE_PITCH]
-    for strand in range(regs.shape[0]):
+    for strand in range(len(regs)):
         places[strand, at.PC], places[strand, at.LEFT], places[strand, at.PASSED] = 0, config[at.BUDGET], 0
         places[strand, at.LEVEL], places[strand, at.WIDTHS] = 0, config[at.WIDTH]
         places[strand, at.ACTIVE_LANES] = together * size

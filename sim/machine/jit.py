@@ -21,9 +21,9 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from . import native
+from . import native, pieces
+from .arrays import Packed
 from .emission import uncollected
-from .pieces import Piece
 from .pipeline import Pipeline
 
 # No reference counts: nothing here allocates, and counting at every view of a row took half of the time. No rewrites of
@@ -34,13 +34,14 @@ LOAD = "native.from_objects(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function of the machine; it becomes part of what calls it."""
-    return njit(pipeline_class=Pipeline, **_OPTIONS, **_NO_WRAPPERS)(function)
+    """Compile a function of the machine; it becomes part of what calls it, be it by the name of the plain one."""
+    made = pieces.COMPILED[function] = njit(pipeline_class=Pipeline, **_OPTIONS, **_NO_WRAPPERS)(function)
+    return made
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """A piece of one compiled function, put in its place: Numba takes longer for one more than for its lines."""
-    return Piece(function)
+    return pieces.Piece(function)
 
 
 class Part:
@@ -89,7 +90,7 @@ def _arrays(kinds: Any) -> Iterator[tuple[str, int]]:
     for kind in kinds:
         if isinstance(kind, types.BaseTuple):
             yield from _arrays(kind)
-        elif isinstance(kind, types.Array):
+        elif isinstance(kind, Packed):
             yield kind.dtype.name, kind.ndim
 
 

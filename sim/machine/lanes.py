@@ -19,6 +19,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .arrays import length_of, start_of
 from .layout import VECTOR_LANES
 from .scalar import ScalarOp
 from .scalar.translation import emitted
@@ -35,15 +36,12 @@ def generated(function: Callable[..., Any]) -> Any:
 
 def row_of(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
     """Pointer to row `index` of a 2-D array, as a pointer to `element`."""
-    struct = context.make_array(array_type)(context, builder, array)
-    stride = cgutils.unpack_tuple(builder, struct.strides)[0]
-    pointer = cgutils.pointer_add(builder, struct.data, builder.mul(wide(builder, index), stride))
+    pointer = builder.gep(start_of(builder, array), [builder.mul(wide(builder, index), length_of(builder, array, 1))])
     return builder.bitcast(pointer, element.as_pointer())
 
 
 def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: ir.Type) -> Any:
-    pointer = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(pointer, element.as_pointer())
+    return builder.bitcast(start_of(builder, array), element.as_pointer())
 
 
 def wide(builder: Any, value: Any) -> Any:
@@ -81,6 +79,16 @@ def address_of_first(typingctx, array):  # type: ignore[no-untyped-def]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ptrtoint(data_of(context, builder, signature.args[0], args[0], _I32), _I64)
+
+    return types.int64(array), codegen
+
+
+@generated
+def pitch_of(typingctx, array):  # type: ignore[no-untyped-def]
+    """Bytes from row to row."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.mul(length_of(builder, args[0], 1), _I64(signature.args[0].dtype.bitwidth // 8))
 
     return types.int64(array), codegen
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, inlined
-from .lanes import address_of_first, blend, copy, gather, gather_four, repeat, scatter_four, splat, transfer
+from .lanes import address_of_first, blend, copy, gather, gather_four, pitch_of, repeat, scatter_four, splat, transfer
 from .layout import (
     BASE,
     BLOCKS,
@@ -81,7 +81,7 @@ def load(into, memory, addresses, extra, row, shifts, lanes):
 def load_units(regs, code, place, memory, row, extra, width):
     """The four units of an access, for each lane: rows `place` to `place + 3` of the program."""
     base, limit, here = np.uint32(row[BASE]), np.uint32(row[LIMIT]), code[place]
-    start, pitch = address_of_first(regs), np.int64(4 * regs.shape[1])
+    start, pitch = address_of_first(regs), pitch_of(regs)
     one, two, three, four = code[place, 1], code[place + 1, 1], code[place + 2, 1], code[place + 3, 1]
     outs = (start + one * pitch, start + two * pitch, start + three * pitch, start + four * pitch)
     gather_four(outs, memory[base:], regs[here[2]], extra, limit, regs[here[7]], width)
@@ -153,7 +153,7 @@ def stays_inside(regs, a, extra, row, lanes):
 @inlined
 def store_units(regs, code, place, memory, row, extra, lanes):
     """The four units of an access, for each lane of the mask: rows `place` to `place + 3` of the program."""
-    here, start, pitch = code[place], address_of_first(regs), np.int64(4 * regs.shape[1])
+    here, start, pitch = code[place], address_of_first(regs), pitch_of(regs)
     one, two, three, four = here[1], code[place + 1, 1], code[place + 2, 1], code[place + 3, 1]
     values = (start + one * pitch, start + two * pitch, start + three * pitch, start + four * pitch)
     mask = start + here[6] * pitch if here[6] >= 0 else np.int64(0)

@@ -29,10 +29,10 @@ from . import image
 from .cache import cache_home, write
 
 _HERE = Path(__file__).parent
-ADDRESS = 4  # place of the address in the `header` of an array
 INDEX, IMAGE = "index.json", "image"
 _LOADING = Lock()
-_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")  # by which Numba makes other code
+# By which Numba makes other code.
+_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK")
 _TELLING = {
     *("vendor_id", "cpu family", "model", "model name", "stepping", "flags"),
     *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features"),
@@ -115,12 +115,12 @@ class Machine:
 
 
 def header(array: Any) -> tuple[int, ...]:
-    """A contiguous array as Numba has it in memory: owner and parent, elements, bytes of one, address (at `ADDRESS`),
-    lengths, strides. Raises TypeError where it is not contiguous."""
+    """A contiguous array as the machine has it in memory (see `arrays`): address, lengths. Raises TypeError where it is
+    not contiguous."""
     if not array.flags.c_contiguous:
         raise TypeError("the machine is given an array that is not contiguous")
     address, _ = array.__array_interface__["data"]  # `ctypes` takes four times as long
-    return (0, 0, array.size, array.itemsize, address, *array.shape, *array.strides)
+    return (address, *array.shape)
 
 
 def flat(values: tuple[Any, ...]) -> Iterator[Any]:

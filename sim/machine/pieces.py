@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cache
 from itertools import count
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from numba.core import bytecode, interpreter, ir
 
+COMPILED: dict[Any, Any] = {}  # by plain functions, which compiled ones may call
 Bodies = dict[int, list[Any]]  # the statements of each block, by its label, in the order of the text
 
 
@@ -134,7 +135,7 @@ class _Place:
 
     def _named(self, name: str) -> Any:
         if name not in self._names:
-            self._names[name] = self._scope.define(f"{name}~{self._number}", self._call.loc)
+            self._names[name] = self._scope.define(f"${name}~{self._number}", self._call.loc)
         return self._names[name]
 
 
@@ -174,6 +175,8 @@ def _shorten(function: Any) -> dict[str, Any]:
                 each.value = value = ir.Global(value.attr, getattr(module, value.attr), each.loc)
             elif _is(each, "call") and constants.get(value.func.name) is bool and _decides(each.target, end):
                 each.value = end.cond = value.args[0]
+            if isinstance(value, ir.Global) and isinstance(value.value, FunctionType):
+                each.value = value = ir.Global(value.name, COMPILED.get(value.value, value.value), each.loc)
             if isinstance(value, ir.Global | ir.FreeVar):
                 constants[each.target.name] = value.value
             elif isinstance(value, ir.Var) and value.name in constants:  # what waits while a choice is made

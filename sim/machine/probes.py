@@ -8,12 +8,11 @@ where in a column of banks, or in a line of storage, the first address lies.
 from __future__ import annotations
 
 import numpy as np
-from numba import typeof
-from numba.extending import register_jitable
 
 from ..models import rules
 from . import layout as at
 from . import opcodes as op
+from .arrays import kind_of
 from .checks import all_finite, check
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORD
@@ -25,14 +24,14 @@ from .records import PLACES, make_probes
 from .shadow import read_again, watch_read, watch_write
 from .tracing import trace
 
-for _part in rules.PARTS:
-    setattr(rules, _part.__name__, register_jitable(_part))
+for _each in rules.PARTS:
+    compiled(_each)
 _wavefronts, _sectors = compiled(rules.wavefronts), compiled(rules.sectors)
 _atomic_wavefronts, _atomic_sectors = compiled(rules.atomic_wavefronts), compiled(rules.atomic_sectors)
 
 
 _NONE = np.zeros(1, np.int64)
-PROBES = typeof(make_probes(1, 1, 1, 1, _NONE, np.zeros(1, np.uint8), _NONE, 0, 0))
+PROBES = kind_of(make_probes(1, 1, 1, 1, _NONE, np.zeros(1, np.uint8), _NONE, 0, 0))
 _borrowed = borrower(PROBES)
 
 

@@ -19,9 +19,9 @@ same, moved as a whole, and nobody has touched these grains who is not ordered b
 from __future__ import annotations
 
 import numpy as np
-from numba import typeof
 
 from . import layout as at
+from .arrays import kind_of
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .lending import borrower
@@ -38,7 +38,7 @@ _PATIENCE = 16  # stores that are kept in vain before that is given up
 _READ_LOW, _READ_HIGH, _WRITE_LOW, _WRITE_HIGH = range(4)  # of `spans`
 
 
-WATCH = typeof(no_watch())
+WATCH = kind_of(no_watch())
 _borrowed = borrower(WATCH)
 
 
@@ -68,7 +68,7 @@ def note_race(w, before, group_before, me, group, place, started, old, new, diff
         races[i, at.R_FIRST] != first or races[i, at.R_SECOND] != second or races[i, at.R_ACROSS] != across
     ):
         i += 1
-    if i >= races.shape[0]:
+    if i >= len(races):
         return
     row = races[i]
     row[at.R_TIMES] += 1
@@ -212,7 +212,7 @@ def work_off(w, config, workgroup, together):
         row = w.rows[slot]
         read_lanes(w, w.workgroup, slot, row, row, False, np.uint32(w.notes[i, 1]), config, workgroup, together)
     w.state[_PENDING] = 0
-    for variable in range(w.spans.shape[0]):
+    for variable in range(len(w.spans)):
         w.spans[variable, _READ_LOW], w.spans[variable, _READ_HIGH] = _NOWHERE, -1
 
 
@@ -221,7 +221,7 @@ def open_window(w):
     """All that came before is ordered before all that comes now."""
     w.state[_WINDOW] += 1
     w.state[_PENDING] = 0
-    for variable in range(w.spans.shape[0]):
+    for variable in range(len(w.spans)):
         span = w.spans[variable]
         span[_READ_LOW], span[_READ_HIGH], span[_WRITE_LOW], span[_WRITE_HIGH] = _NOWHERE, -1, _NOWHERE, -1
 
@@ -341,7 +341,7 @@ def read_again(regs, row, patterns, w):
         return True
     span = w.spans[watched[at.W_VARIABLE]]
     low, high = touched(watched, known, extra)
-    if state[_PENDING] == w.notes.shape[0] or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
+    if state[_PENDING] == len(w.notes) or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
         return False
     seen[2] = state[_WINDOW]
     note_down(w, slot, distance, span, low, high)
@@ -370,7 +370,7 @@ def read_known(w, slot, addresses, known, extra, config, workgroup, together):
         if not written or state[_RACES] != races:
             seen[2] = seen[3] = -1  # what is wrong is counted each time
         return
-    if state[_PENDING] == w.notes.shape[0]:
+    if state[_PENDING] == len(w.notes):
         work_off(w, config, workgroup, together)
     note_down(w, slot, distance, span, low, high)
 

@@ -12,7 +12,7 @@ import numpy as np
 from .alu import float_, half, integer
 from .jit import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
-from .lanes import address_of_first, copy
+from .lanes import address_of_first, copy, pitch_of
 from .layout import LANES, SUBGROUP
 from .opcodes import COLLECTIVES, FIRST_COLLECTIVE, families, scalar_opcodes
 
@@ -57,7 +57,7 @@ def fold(regs, how, d, code, mask, size, width, together):
     value, neutral, total, operand = np.int32(d + 1), np.int32(d + 2), np.int32(d + 3), np.int32(d + 4)
     groups = together * ((size + width - 1) // width)
     steps = min(size, width)
-    start, pitch = address_of_first(regs), np.int64(4 * regs.shape[1])
+    start, pitch = address_of_first(regs), pitch_of(regs)
     copy(regs, total, neutral, groups)
     for k in range(steps):
         copy(regs, operand, neutral, groups)

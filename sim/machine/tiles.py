@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import typeof, types
+from numba import types
 from numba.core import cgutils
 
 from . import layout as at
 from . import opcodes as op
+from .arrays import kind_of
 from .checks import all_finite, look_at_sum
 from .jit import compiled, inlined, part
 from .kinds import LONG, PROGRAM, REGISTERS, TABLE, WORDS
@@ -46,7 +47,7 @@ _CODES = tuple(scalar_opcodes()[name] for name in op.TILED)
 _STEPS, _FIRST, _SUMS, _ROWS, _COLUMNS, _FORM_A, _FORM_B = range(7)
 
 
-QUEUE = typeof(make_queue(np.zeros(1, np.uint32), np.zeros(1, np.uint32)))
+QUEUE = kind_of(make_queue(np.zeros(1, np.uint32), np.zeros(1, np.uint32)))
 _CONTEXT = types.Tuple((REGISTERS, PROGRAM, TABLE, TABLE, WORDS, WORDS, QUEUE, TABLE, LONG, LONG, LONG))
 _borrowed = borrower(_CONTEXT)
 

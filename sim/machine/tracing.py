@@ -27,7 +27,7 @@ def trace(regs, row, config, access, workgroup, together, watched, notes):
             place, happens = address_of(regs[row[2], here], extra, access[row[5]])
         if happens:
             notes[0, 0] += 1
-            if notes[0, 0] < notes.shape[0]:
+            if notes[0, 0] < len(notes):
                 note = notes[notes[0, 0]]
                 note[at.POINT], note[at.TRACED_LANE], note[at.NOTED_AT] = row[7], first + lane, place
                 note[at.NOTED] = regs[row[1], here]

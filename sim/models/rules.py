@@ -1,7 +1,7 @@
 """What one access of one subgroup costs: wavefronts in workgroup memory, sectors and lines in storage.
 
 The rule stands once, here, as plain functions over arrays: `Device` calls them from Python, the machine compiles them
-(`register_jitable` for each of `PARTS`, then `njit`). They keep to what both understand.
+(`PARTS` is what they call among themselves). They keep to what both understand.
 
 A subgroup is the lanes `lo <= lane < hi` of `addresses` and `mask` (0 or 1), at most MAX_LANES. Addresses are in 4-byte
 words, or in any other unit that all arguments share, and count from 0; an access is aligned to its width. `scratch` is

@@ -1,36 +1,25 @@
-"""Pieces put in their places: what is compiled does what Python does with the same text."""
+"""What is compiled, with pieces in their places, does what Python does with the same text."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from compiled_here import compiled_here
 from numba import njit
-from numba.core.compiler import Compiler
-from numba.core.untyped_passes import FixupArgs
 
 from sim.machine import layout as at
 from sim.machine.jit import inlined
-from sim.machine.pipeline import Fill
 
 NUMBERS = range(-4, 9)
-
-
-class Filled(Compiler):
-    """Numba's own passes, after the pieces are in their places, into what Python can call."""
-
-    def define_pipelines(self) -> Any:
-        (manager,) = super().define_pipelines()
-        manager.add_pass_after(Fill, FixupArgs)
-        manager.finalize()
-        return [manager]
 
 
 def both_ways(function: Any, *pieces: str) -> tuple[Any, Any]:
     """A function compiled, and as Python has it: with pieces that are functions."""
     names = dict(function.__globals__)
     plain = type(function)(function.__code__, names | {name: globals()[name].function for name in pieces})
-    return njit(pipeline_class=Filled)(function), plain
+    return compiled_here(function), plain
 
 
 @inlined
@@ -106,4 +95,15 @@ def test_a_piece_takes_its_arguments_by_position():
         return clipped(x, low=0, high=1)
 
     with pytest.raises(TypeError, match="clipped takes 3 arguments, by position"):
-        njit(pipeline_class=Filled)(function)(1)
+        compiled_here(function)(1)
+
+
+def test_what_an_operator_means_depends_on_the_types():
+    def function(i, u, big, x):
+        return i + i, i + u, u * u, u - big, i < u, i == x, (i >> 1) + x, i // 2, u % 7, -i, big & u, i + True
+
+    given = np.int32(-5), np.uint32(4_000_000_000), np.uint64(1 << 40), np.float32(0.1)
+    ours, numbas = compiled_here(function)(*given), njit(function)(*given)
+    assert ours == numbas
+    assert [type(each) for each in ours] == [type(each) for each in numbas]
+    assert compiled_here(function)(*map(int, given[:3]), 0.1) == njit(function)(*map(int, given[:3]), 0.1)
