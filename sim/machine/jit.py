@@ -30,7 +30,8 @@ from .pipeline import Pipeline
 # array expressions: there are none. No wrappers: neither Python nor C calls it by one.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-LOAD = "native.from_objects(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
+COMPILE = f"from {__package__} import jit; jit.compile_parts(sys.argv[1], -1)"
+LOAD = f"from {__package__} import native; native.from_objects(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -111,10 +112,10 @@ def part(*arguments: Any, returns: Any = types.void, record: Any = ()) -> Callab
 def build(folder: Path) -> Path:
     """Compile the machine into a folder, in two processes, and say so. Returns the folder: one for this process alone
     where nobody may write to that."""
-    print("bankshot: compiling the machine, once per install (about 20 s) …", file=sys.stderr, flush=True)
+    print("bankshot: compiling the machine, once per install (about 10 s) …", file=sys.stderr, flush=True)
     start = time.perf_counter()
     folder = writable(folder)
-    other = started("jit.compile_parts(sys.argv[1], -1)", str(folder))
+    other = started(COMPILE, str(folder))
     try:
         compile_parts(folder, 1)
     finally:
@@ -158,7 +159,7 @@ def writable(folder: Path) -> Path:
 
 
 def started(order: str, *arguments: str, **options: Any) -> Popen[Any]:
-    """A second process, on a second processor, that does something with this room's modules."""
+    """A second process, on a second processor, that imports something of this room, and does it."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    program = f"import json, pathlib, sys; from {__package__} import jit, native; {order}"
+    program = f"import json, pathlib, sys; {order}"
     return Popen([sys.executable, "-c", program, *arguments], env=environment, **options)
