@@ -37,7 +37,7 @@ from .goldens import store as goldens
 from .kernels.cases import expected_counters
 from .kernels.fitting import fit
 from .kernels.manifest import Case, Kernel, Shape
-from .kernels.reflect import check_module, recomposed
+from .kernels.reflect import check_module, floats_as_bits, recomposed
 
 Say = Callable[[str], None]
 Truth = dict[str, references.Expected]
@@ -77,7 +77,8 @@ class Options:
 @frozen
 class OutputCheck:
     """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
-    where bounds were derived. `likely`: why it differs, where it does. `held_elsewhere`: another check holds it."""
+    where bounds were derived. `likely`: why it differs, where it does. `held_elsewhere`: another check holds it.
+    `bits`: it is floats that the shader keeps as bits of whole numbers, of which nothing is derived."""
 
     output: str
     against: str
@@ -85,6 +86,7 @@ class OutputCheck:
     doubts: tuple[Any, ...] = ()
     likely: Diagnosis | None = None
     held_elsewhere: bool = False
+    bits: bool = False
 
     @property
     def ok(self) -> bool:
@@ -97,7 +99,11 @@ class OutputCheck:
         if self.ok or not self.comparison.vacuous:
             return ""
         rule = f'{self.output} = {{ rule = "close", rtol = 1e-3, atol = 1e-3 }}'
-        key = f"gpu = {{ {rule} }}" if self.against.startswith(_ON_GPU) else rule
+        alone = self.against.startswith(_ON_GPU)
+        key = f"gpu = {{ {rule} }}" if alone else rule
+        if self.bits:
+            instead = "" if alone else ", or let the reference give a bound"
+            return f"of floats kept as bits nothing is derived; give a tolerance in [expect]: {key}{instead}"
         return f"where no finding says why, give a tolerance in [expect]: {key}"
 
     @property
@@ -365,12 +371,27 @@ def gpu_checks(
             rule = DERIVED if derived or _recomposed(run, run.outputs[var], theirs) else EXACT
         if var in unordered and name not in kernel.gpu_rules and rejected(run.outputs[var], theirs, EXACT).any():
             continue
-        bound, doubts = (run.bounds[var], run.bounds.findings) if rule == DERIVED else (None, ())
+        bound, doubts = _derived(run, var) if rule == DERIVED else (None, ())
         same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
         again = partial(_again_on_gpu, case, var, adapter)
         likely = None if same.ok else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
-        checks.append(OutputCheck(name, where, same, doubts, likely))
+        checks.append(OutputCheck(name, where, same, doubts, likely, bits=_keeps_bits(run, var)))
     return checks
+
+
+def _keeps_bits(run: Any, var: Any) -> bool:
+    """Whether an output is floats, and the shader's variable of that name whole numbers."""
+    output = run.outputs[var]
+    types = (v.type for v in run.pipeline.globals if v.name == var)
+    return isinstance(output, np.ndarray) and any(floats_as_bits(type_, output.dtype) for type_ in types)
+
+
+def _derived(run: Any, var: Any) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """The bounds that the simulator derives for an output, and what it doubts. Through the bits of whole numbers it
+    does not follow what rounding does."""
+    if _keeps_bits(run, var):
+        return np.full(run.outputs[var].shape, np.inf), ()
+    return run.bounds[var], run.bounds.findings
 
 
 def _recomposed(run: Any, ours: np.ndarray, theirs: np.ndarray) -> bool:
@@ -415,13 +436,14 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
         sizes = f"an array of {truth[name].value.shape} for {name}, which is {ours.shape}"
         raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {sizes}")
     rule = case.kernel.rules.get(name, DERIVED if expected.bound is None else Rule("bound"))
-    bound = run.bounds[var].reshape(ours.shape) if rule == DERIVED else expected.bound
+    bound, doubts = _derived(run, var) if rule == DERIVED else (expected.bound, ())
+    bound = None if bound is None else bound.reshape(ours.shape)
     comparison = compare(ours, expected.value, rule, bound=bound, owner=_owner(done, var))
-    doubts = run.bounds.findings if rule == DERIVED else ()
     likely = None
     if not comparison.ok and done is run:
         likely = diagnose(Mismatch(case, run, name, expected.value, rule, bound, _reference(case), truth=True))
-    return OutputCheck(name, f"reference {case.kernel.reference}{by}", comparison, doubts, likely)
+    against = f"reference {case.kernel.reference}{by}"
+    return OutputCheck(name, against, comparison, doubts, likely, bits=_keeps_bits(run, var))
 
 
 def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:

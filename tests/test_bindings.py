@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sim
+from sim.bindings.bound import Bits
 
 SOURCE = """
 struct Params { n: u32, factor: f32 }
@@ -275,6 +276,19 @@ def test_f16_arrays():
     np.testing.assert_array_equal(after, [1, 2, -3, 2 * float(halves[3]), np.inf, 6])
     with pytest.raises(sim.WgslError, match="6 bytes, which is not a multiple of 4"):
         sim.simulate(source, grid=1, bindings={"x": halves[:3]})
+
+
+def test_floats_go_in_as_bits_of_words_where_that_is_asked_for():
+    source = """
+    @group(0) @binding(0) var<storage, read_write> x: array<atomic<u32>>;
+    @compute @workgroup_size(2) fn main(@builtin(local_invocation_index) i: u32) { atomicAdd(&x[i], 0x800000); }
+    """
+    floats = np.array([0.75, -3], np.float32)
+    after = sim.simulate(source, grid=1, bindings={"x": floats.view(Bits)}).outputs["x"]
+    assert (after.dtype, after.tolist()) == (np.float32, [1.5, -6])  # one more in the exponent
+    for refused in (floats, np.ones(4, np.float16).view(Bits)):
+        with pytest.raises(sim.WgslError, match=r"x is float.., and array<atomic<u32>> holds uint32"):
+            sim.simulate(source, grid=1, bindings={"x": refused})
 
 
 # ---- modules -----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sim.bindings.bound import scalars
 from sim.findings.paths import path
 from sim.models.device import near_miss
 from sim.wgsl import types as t
@@ -13,7 +14,7 @@ from sim.wgsl.diagnostics import Crash
 
 from ..errors import UsageError
 from .manifest import Binding, Case
-from .reflect import SCALARS, entry_point
+from .reflect import SCALARS, builtin_names, entry_point, floats_as_bits
 
 _SIGN, _LEAST_NORMAL = 0x80000000, 0x00800000  # bits of an f32
 
@@ -24,13 +25,14 @@ def fit(case: Case, module: Any) -> None:
     if not kernel.bindings:  # no manifest; what the command line gives is checked by name
         return
     declared = {v.name: v for v in module.globals if v.binding is not None}
+    entry = entry_point(module, kernel.entry)
     for binding in kernel.bindings:
         if binding.var not in declared:
             raise UsageError(f"{kernel.path}: {_stray(binding, list(declared))}")
-        _fit_type(case, binding, declared[binding.var].type)
+        _fit_type(case, binding, declared[binding.var], entry)
         _fit_words(case, binding, declared[binding.var].type)
     bound = {binding.var for binding in kernel.bindings}
-    for variable in entry_point(module, kernel.entry).globals:
+    for variable in entry.globals:
         if variable.binding is not None and variable.name not in bound:
             what = f"{variable.name}, a {variable.type}"
             raise UsageError(f"{kernel.path}: nothing is bound to {what}; the manifest needs a [bind.{variable.name}]")
@@ -44,15 +46,31 @@ def _stray(binding: Binding, declared: list[str]) -> str:
     return f"[bind.{binding.name}]: the shader has no binding {binding.var}{hint}{renamed}"
 
 
-def _fit_type(case: Case, binding: Binding, type_: t.Type) -> None:
+def _fit_type(case: Case, binding: Binding, variable: Any, entry: Any) -> None:
     """Of what consists of one scalar type; a struct may hold any, and of a texture the format decides."""
+    type_ = variable.type
+    if binding.dtype not in SCALARS or isinstance(type_, t.Texture):
+        return
+    what = f"{case.kernel.path}: [bind.{binding.name}] is {binding.dtype}, and {binding.var} is {type_}"
     try:
         holds = str(t.element_of(type_))
     except Crash:
+        kinds = scalars(type_)
+        if binding.dtype == "f32" and kinds and kinds <= {t.U32, t.I32}:
+            whole = " and ".join(sorted(map(str, kinds)))
+            raise UsageError(f'{what}, which holds {whole} in a struct; it takes `dtype = "u32"`') from None
         return
-    if binding.dtype in SCALARS and not isinstance(type_, t.Texture) and binding.dtype != holds:
-        what = f"is {binding.dtype}, and {binding.var} is {type_}"
-        raise UsageError(f'{case.kernel.path}: [bind.{binding.name}] {what}; it takes `dtype = "{holds}"`')
+    if binding.dtype == holds:
+        return
+    takes = f'it takes `dtype = "{holds}"`'
+    if variable.space == "storage" and floats_as_bits(type_, np.dtype(np.float32)):
+        if binding.dtype == "f32" and "bitcast" in builtin_names(entry):
+            return
+        if binding.dtype == "f32":
+            takes += ": floats kept as bits are for kernels that call bitcast, and this one does not"
+        elif binding.dtype == "f16":
+            takes += ', or `dtype = "f32"` for floats of 32 bits that are kept as their bits'
+    raise UsageError(f"{what}; {takes}")
 
 
 def _fit_words(case: Case, binding: Binding, type_: t.Type) -> None:

@@ -5,6 +5,7 @@
                         include_dirs, preprocess (a command that the source goes through first, see `sim.wgsl.outside`)
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; or `sampler`, the fields of a `sim.Sampler`;
+                        a dtype of f32 is also for floats that a storage buffer of whole numbers keeps as their bits;
                         optionally `var`, the WGSL variable where it is not called NAME, `seed`, `of`: the binding whose
                         random numbers it shares (packed weights and their scales are bindings of one matrix), and
                         `levels`, how many mip levels of a texture `init` makes
@@ -37,6 +38,7 @@ from typing import Any
 
 import numpy as np
 
+from sim.bindings.bound import Bits
 from sim.wgsl.records import frozen
 
 from ..compare import RULES, Rule
@@ -196,7 +198,12 @@ class Case:
     @property
     def bindings(self) -> dict[Any, Any]:
         variables = {binding.name: binding.var for binding in self.kernel.bindings}
-        return {variables.get(name, name): array for name, array in self.arrays.items()}
+        floats = {binding.name for binding in self.kernel.bindings if binding.dtype == "f32"}
+        return {
+            # Of which the shader may keep the bits; `fit` says where it does not.
+            variables.get(name, name): array.view(Bits) if name in floats and isinstance(array, np.ndarray) else array
+            for name, array in self.arrays.items()
+        }
 
     @property
     def overrides(self) -> dict[Any, Any]:

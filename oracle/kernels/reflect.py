@@ -12,6 +12,7 @@ from sim.bindings.textures import level_shape
 from sim.checking import read
 from sim.wgsl import typed
 from sim.wgsl import types as t
+from sim.wgsl.diagnostics import Crash
 
 from ..errors import UsageError
 
@@ -139,6 +140,14 @@ def builtin_names(entry: typed.Function) -> set[str]:
     """Names of the builtins and operators that are called in expressions reached from a function."""
     calls = (part for function in typed.reached(entry) for part in typed.every_expression(function))
     return {call.builtin.name for call in calls if isinstance(call, typed.BuiltinCall)}
+
+
+def floats_as_bits(type_: t.Type, dtype: np.dtype[Any]) -> bool:
+    """Whether f32 numbers can only be there as the bits of whole numbers: u32 or i32, atomic or not, in no struct."""
+    try:
+        return dtype == np.float32 and t.element_of(type_) in (t.U32, t.I32)
+    except Crash:  # a struct, a texture
+        return False
 
 
 def _float_builtins(entry: typed.Function) -> Iterator[Builtin]:

@@ -15,6 +15,11 @@ Key = str | tuple[int, int]
 DTYPES = {"f32": "<f4", "i32": "<i4", "u32": "<u4", "f16": "<f2"}
 
 
+class Bits(np.ndarray):
+    """An array whose floats may also go in, and come out, as the bits of whole numbers of that width: WGSL has no float
+    atomics, so that sums are kept in atomic<u32>. A view of any array: `array.view(Bits)`."""
+
+
 @frozen
 class Bound:
     """One binding: its variable, its store type, the key and value it was given as, and its bytes."""

@@ -17,7 +17,7 @@ from ..program.shadows import Shadow
 from ..wgsl import types as t
 from ..wgsl.diagnostics import WgslError, fail
 from ..wgsl.typed import Pipeline, Variable
-from .bound import DTYPES, Blank, Bound, Key, scalars
+from .bound import DTYPES, Bits, Blank, Bound, Key, scalars
 from .samplers import bind_sampler
 from .textures import bind_texture
 
@@ -152,8 +152,8 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
             hint="pass a structured dtype, uint32 words, a sequence of values, or bytes",
         )
     wanted = np.dtype(DTYPES[kinds.pop()])
-    both_words = dtype.kind in "iu" and wanted.kind in "iu"
-    if dtype.itemsize == wanted.itemsize and (dtype.kind == wanted.kind or both_words):
+    words = wanted.kind in "iu" and (dtype.kind in "iu" or isinstance(value, Bits))
+    if dtype.itemsize == wanted.itemsize and (dtype.kind == wanted.kind or words):
         return
     raise fail(
         "binding-dtype",
