@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 
 class UsageError(Exception):
     """Wrong use: a file that is not there, a manifest that makes no sense, data that does not fit. One sentence."""
@@ -29,3 +31,12 @@ class DriverDied(GpuError):
 
 class Died(UsageError):
     """The process that did a task is no more."""
+
+
+def portable(error: Exception, instead: type[Exception]) -> Exception:
+    """The error, or its words in another one where it does not get from one process to another."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return instead(f"{type(error).__name__}: {error}")
+    return error

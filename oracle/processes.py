@@ -5,7 +5,6 @@ and whether its process died of it.
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import traceback
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from sim.wgsl.diagnostics import Crash
 from sim.wgsl.records import entity, frozen
 
 from .driver.process import ending
-from .errors import Died
+from .errors import Died, portable
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection  # which most commands do without, and takes long to import
@@ -172,13 +171,4 @@ def _done(work: Work, task: Any, say: Say) -> Heard:
         raise
     except Exception as error:
         error.add_note(traceback.format_exc())
-        return Failed(_portable(error))
-
-
-def _portable(error: Exception) -> Exception:
-    """The error, or its words where it does not get from one process to another."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return Crash(f"{type(error).__name__}: {error}")
-    return error
+        return Failed(portable(error, Crash))

@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import IO, Any
 
+from ..errors import portable
 from . import dispatching, library
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
@@ -58,13 +59,4 @@ def answered(question: str, given: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
         return True, QUESTIONS[question](*given)
     except Exception as error:
-        return False, _portable(error)
-
-
-def _portable(error: Exception) -> Exception:
-    """The error, or its words where it does not get from one process to another."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        return False, portable(error, RuntimeError)

@@ -5,7 +5,6 @@ What is compiled here is not run here, so calls from unit to unit need no addres
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import sys
@@ -19,12 +18,12 @@ from typing import Any
 
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from . import native, pieces
 from .arrays import Packed
 from .emission import uncollected
 from .pipeline import Pipeline
+from .scalar.jit import called_as
 
 # No reference counts: nothing here allocates, and counting at every view of a row took half of the time. No rewrites of
 # array expressions: there are none. No wrappers: neither Python nor C calls it by one.
@@ -54,7 +53,7 @@ class Part:
         self.signature = returns(*arguments)
         self._record = record
         self._dispatcher = compiled(function)
-        self.call = intrinsic(self._caller(function))
+        self.call = called_as(function, self.signature, self._generate)
 
     def compile(self) -> tuple[str, bytes]:
         """The name of its function, and the object code that has it."""
@@ -67,16 +66,6 @@ class Part:
         file = native.find(folder, self.symbol)
         assert file is not None
         return {"symbol": self.symbol, "arguments": list(_arrays(self._record)), "file": file.name}
-
-    def _caller(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """What Numba asks for the type and the code of a call, with the parameters of `function`."""
-
-        def typed(typingctx: Any, *arguments: Any) -> Any:
-            return self.signature, self._generate
-
-        own = inspect.signature(typed).parameters["typingctx"]
-        typed.__dict__["__signature__"] = inspect.Signature([own, *inspect.signature(function).parameters.values()])
-        return typed
 
     def _generate(self, context: Any, builder: Any, signature: Any, values: Any) -> Any:
         convention = context.call_conv

@@ -16,8 +16,8 @@ from oracle import gpu
 from oracle.cli import main
 from oracle.corpus.embedded import Shader
 from oracle.corpus.trial import trials
-from oracle.driver import process, serving
-from oracle.errors import DriverDied, NoAdapter
+from oracle.driver import process
+from oracle.errors import DriverDied, NoAdapter, portable
 from tests.scaling import PARAMS, SHADER, manifest
 
 ROOT = Path(__file__).parents[2]
@@ -172,5 +172,5 @@ def test_what_is_wrong_gets_from_one_process_to_another():
     class Local(Exception):
         """Nobody can import it."""
 
-    assert isinstance(serving._portable(NoAdapter("none")), NoAdapter)
-    assert str(serving._portable(Local("words"))) == "Local: words"
+    assert isinstance(portable(NoAdapter("none"), RuntimeError), NoAdapter)
+    assert str(portable(Local("words"), RuntimeError)) == "Local: words"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -21,9 +22,16 @@ def jitted(name: str) -> Any:
     def generate(context: Any, builder: Any, signature: Any, operands: Any) -> Any:
         return emitted(context, builder, row, operands)
 
+    return called_as(row.fn, number_type(row.result)(*kinds), generate)
+
+
+def called_as(function: Callable[..., Any], signature: Any, generate: Callable[..., Any]) -> Any:
+    """What compiled functions call with the parameters of `function`: of this signature, with the code that `generate`
+    writes."""
+
     def typed(typingctx: Any, *operands: Any) -> Any:
-        return number_type(row.result)(*kinds), generate
+        return signature, generate
 
     own = inspect.signature(typed).parameters["typingctx"]
-    typed.__dict__["__signature__"] = inspect.Signature([own, *inspect.signature(row.fn).parameters.values()])
+    typed.__dict__["__signature__"] = inspect.Signature([own, *inspect.signature(function).parameters.values()])
     return intrinsic(typed)
