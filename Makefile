@@ -12,7 +12,7 @@ audit-all: $(READY) ## in the heavy shapes too, a row for each: minutes
 	.venv/bin/bankshot audit shaders --sweep --format table
 
 claims: $(READY) ## decide by running what the documents say, and write docs/claims.md
-	.venv/bin/bankshot claims --page docs/claims.md
+	$(PY) -m tools.claims --page docs/claims.md
 
 test: $(READY)
 	$(PY) -m pytest -n auto --dist worksteal

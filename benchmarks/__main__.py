@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-
-from oracle import gpu
-from oracle.cli import Guarded
-from oracle.errors import UsageError
-from oracle.kernels.cases import Request, plans
-from oracle.kernels.manifest import Case
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.cli.commands import Guarded
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.manifest import Case
 
 from . import page as pages
 from .control import control
-from .figures import Spread, rates, ratios
+from .figures import MismatchMap, rates, ratios
 from .growth import growth
 from .peers import peers
 from .ways import measure, ways
@@ -44,7 +43,7 @@ MATMUL = f"{ROOT / 'shaders' / 'matmul.toml'}:matmul:M=512,K=768,N=768"
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="Write a page, too.")
 def main(kernels: tuple[str, ...], rounds: int, adapter: str, with_peers: bool, page: Path | None) -> None:
     """Time kernels: by default a matmul of 512x768x768."""
-    info = gpu.require_adapter(adapter)
+    info = wgpu_client.require_adapter(adapter)
     if page is not None and not page.parent.is_dir():
         raise UsageError(f"--page: {page} cannot be written, for there is no folder {page.parent}")
     done = [_benchmark(_case(text), info, rounds, with_peers) for text in kernels or (MATMUL,)]
@@ -69,7 +68,7 @@ def _size(text: str, each: str) -> tuple[str, int]:
     return name, int(size)
 
 
-def _benchmark(case: Case, info: gpu.AdapterInfo, rounds: int, with_peers: bool) -> pages.Document:
+def _benchmark(case: Case, info: wgpu_client.AdapterInfo, rounds: int, with_peers: bool) -> pages.Document:
     timed, absent = ways(case, info) + control(), []
     if with_peers:
         others, absent = peers(case)
@@ -83,8 +82,8 @@ def _benchmark(case: Case, info: gpu.AdapterInfo, rounds: int, with_peers: bool)
         machine=machine,
         rounds=rounds,
         ways=tuple(timed),
-        seconds={name: Spread.of(taken) for name, taken in seconds.items()},
-        rates={name: Spread.of(each) for name, each in per_second.items()},
+        seconds={name: MismatchMap.of(taken) for name, taken in seconds.items()},
+        rates={name: MismatchMap.of(each) for name, each in per_second.items()},
         ratios=ratios(per_second),
         absent=tuple(absent),
     )

@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from bankshot.sim.launch.threads import processors
 from numba import njit
-
-from sim.launch.threads import processors
 
 from .ways import Way, timed
 
@@ -31,7 +30,7 @@ def control(turns: int = 200_000) -> list[Way]:
     count = processors()
     arrays = [np.full((2, WORDS), 0.5, np.float32) for _ in range(count)]
 
-    def together() -> None:
+    def workgroups_per_batch() -> None:
         with ThreadPoolExecutor(count) as pool:
             list(pool.map(lambda pair: _loop(pair[0], pair[1], turns), arrays))
 
@@ -41,4 +40,4 @@ def control(turns: int = 200_000) -> list[Way]:
 
     flops = 2.0 * WORDS * turns * count
     what = "control: what these processors give what only computes"
-    return [Way(ALL, flops, lambda: timed(together), what), Way(ONE, flops, lambda: timed(alone), what)]
+    return [Way(ALL, flops, lambda: timed(workgroups_per_batch), what), Way(ONE, flops, lambda: timed(alone), what)]

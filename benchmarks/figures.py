@@ -25,15 +25,15 @@ RATIOS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class MismatchMap:
     least: float
     median: float
     most: float
 
     @staticmethod
-    def of(values: Iterable[float]) -> Spread:
+    def of(values: Iterable[float]) -> MismatchMap:
         values = list(values)
-        return Spread(min(values), statistics.median(values), max(values))
+        return MismatchMap(min(values), statistics.median(values), max(values))
 
 
 def rates(seconds: Mapping[str, Sequence[float]], flops: Mapping[str, float]) -> dict[str, list[float]]:
@@ -41,7 +41,7 @@ def rates(seconds: Mapping[str, Sequence[float]], flops: Mapping[str, float]) ->
     return {name: [flops[name] / each for each in taken] for name, taken in seconds.items()}
 
 
-def ratios(rates: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], Spread]:
+def ratios(rates: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], MismatchMap]:
     """`RATIOS`, round by round: the two of a ratio were timed within moments of each other."""
     timed = (pair for pair in RATIOS if rates.keys() >= set(pair))
-    return {(a, b): Spread.of(x / y for x, y in zip(rates[a], rates[b], strict=True)) for a, b in timed}
+    return {(a, b): MismatchMap.of(x / y for x, y in zip(rates[a], rates[b], strict=True)) for a, b in timed}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.manifests.manifest import Case
 
-from oracle import gpu
-from oracle.kernels.manifest import Case
-
-from .figures import Spread
+from .figures import MismatchMap
 from .ways import Simulator, Way, measure
 
 PROBES = {"plain": "none", "all probes": "all"}
@@ -30,7 +29,7 @@ class Growth:
     """`workgroups` of each dispatch; for each of `PROBES`, the seconds that each took."""
 
     workgroups: tuple[int, ...]
-    seconds: dict[str, tuple[Spread, ...]]
+    seconds: dict[str, tuple[MismatchMap, ...]]
 
     def line(self, name: str) -> Line:
         """The straight line that is nearest to the least seconds, each distance as a share of these."""
@@ -41,18 +40,18 @@ class Growth:
         return Line(float(fixed), float(sum(each)), float(np.max(np.abs(on_it / seconds - 1))))
 
 
-def growth(case: Case, adapter: gpu.AdapterInfo, rounds: int) -> Growth:
+def growth(case: Case, adapter: wgpu_client.AdapterInfo, rounds: int) -> Growth:
     x, y, z = case.grid
     cases = [replace(case, grid=(x, rows, z)) for rows in range(1, y + 1)]
     ways = [_way(each, kind, adapter) for each in cases for kind in PROBES]
     taken = iter(measure(ways, rounds).values())
-    spreads = [{kind: Spread.of(next(taken)) for kind in PROBES} for _ in cases]
+    spreads = [{kind: MismatchMap.of(next(taken)) for kind in PROBES} for _ in cases]
     return Growth(
         workgroups=tuple(x * rows * z for rows in range(1, y + 1)),
         seconds={kind: tuple(each[kind] for each in spreads) for kind in PROBES},
     )
 
 
-def _way(case: Case, kind: str, adapter: gpu.AdapterInfo) -> Way:
-    simulator = Simulator.of(case, adapter.profile or gpu.FALLBACK)
+def _way(case: Case, kind: str, adapter: wgpu_client.AdapterInfo) -> Way:
+    simulator = Simulator.of(case, adapter.profile or wgpu_client.FALLBACK)
     return Way(f"{kind}, grid {case.grid}", 0.0, lambda: simulator.seconds(PROBES[kind]))

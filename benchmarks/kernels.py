@@ -18,17 +18,16 @@ from pathlib import Path
 
 import click
 import numpy as np
-
-from oracle import gpu
-from oracle.audit import run_on_gpu
-from oracle.cli import Guarded
-from oracle.errors import TooLarge
-from oracle.kernels.cases import Request, plans
-from oracle.kernels.manifest import Case
-from sim.instructions import by_class
-from sim.launch.threads import processors
-from sim.machine.layout import VECTOR_LANES
-from sim.machine.native import Machine
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.cli.commands import Guarded
+from bankshot.oracle.errors import TooLarge
+from bankshot.oracle.judge.audit import run_on_gpu
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.manifest import Case
+from bankshot.sim.launch.threads import processors
+from bankshot.sim.machine.compile.loader import Machine
+from bankshot.sim.machine.layout import VECTOR_LANES
+from bankshot.sim.run.executed_instructions import by_class
 
 from .__main__ import ROOT, _machine, _size
 from .ways import Simulator, timed
@@ -117,7 +116,7 @@ class Row:
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="Write a page, too.")
 def main(kernels: tuple[str, ...], rounds: int, adapter: str, page: Path | None) -> None:
     """Time kernels, plain, against wgpu: by default those that are no matmuls."""
-    info = gpu.require_adapter(adapter)
+    info = wgpu_client.require_adapter(adapter)
     head = HEAD.format(**_machine() | {"cores": processors()}, rounds=rounds, adapter=info.name, vector=VECTOR_LANES)
     rows = []
     for case in _cases(kernels or tuple(str(SHADERS / text) for text in KERNELS)):
@@ -140,8 +139,8 @@ def _cases(texts: tuple[str, ...]) -> Iterator[Case]:
             yield plan.case(plan.shapes[0])
 
 
-def _row(case: Case, info: gpu.AdapterInfo, rounds: int) -> Row:
-    simulator = Simulator.of(case, info.profile or gpu.FALLBACK)
+def _row(case: Case, info: wgpu_client.AdapterInfo, rounds: int) -> Row:
+    simulator = Simulator.of(case, info.profile or wgpu_client.FALLBACK)
     taken, on_gpu = [], []
     for number in range(rounds + 1):
         with _machine_seconds() as machine:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .figures import Spread
+from .figures import MismatchMap
 from .growth import Growth
 from .ways import Way
 
@@ -23,9 +23,9 @@ class Document:
     machine: dict[str, Any]
     rounds: int
     ways: tuple[Way, ...]
-    seconds: dict[str, Spread]
-    rates: dict[str, Spread]
-    ratios: dict[tuple[str, str], Spread]
+    seconds: dict[str, MismatchMap]
+    rates: dict[str, MismatchMap]
+    ratios: dict[tuple[str, str], MismatchMap]
     absent: tuple[str, ...]
 
 
@@ -87,7 +87,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _spread(spread: Spread, unit: float = 1.0) -> str:
+def _spread(spread: MismatchMap, unit: float = 1.0) -> str:
     median, least, most = (_number(n * unit) for n in (spread.median, spread.least, spread.most))
     return f"{median} ({least} to {most})"
 

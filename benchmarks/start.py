@@ -24,13 +24,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-
-from oracle import gpu
-from oracle.cli import CLEAN, FOUND, Guarded
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.cli.commands import CLEAN, FOUND, Guarded
 
 from .__main__ import ROOT
 
-FIRST = "import sim; sim.simulate('@compute @workgroup_size(64) fn main() {}', grid=1)"
+FIRST = "import bankshot; bankshot.simulate('@compute @workgroup_size(64) fn main() {}', grid=1)"
 SHADERS = Path(tempfile.gettempdir()) / f"bankshot-{os.getpid()}"  # a copy, to be edited
 EDITED = SHADERS / "shared" / "tiles.wgsl"
 AUDIT = ("-m", "oracle", "audit", str(SHADERS / "matmul.toml"), "--kernel", "matmul")
@@ -41,13 +40,13 @@ COMMANDS = {
     "python": ("-c", "pass"),
     "import numpy": ("-c", "import numpy"),
     "import numba": ("-c", "import numba"),
-    "import sim": ("-c", "import sim"),
+    "import bankshot": ("-c", "import bankshot"),
     "first simulate": ("-c", FIRST),
     "audit, without wgpu": (*AUDIT, *SIZES, "--no-gpu"),
 }
 WATCH = "--watch"
 COMMANDS["watched, without wgpu"] = (*COMMANDS["audit, without wgpu"], WATCH)
-ASK = "from oracle.driver import process; process.ask('abilities', 0)"
+ASK = "from bankshot.oracle.wgpu_worker import worker_process as process; process.ask('abilities', 0)"
 ON_GPU = {"a device of wgpu": ("-c", ASK), "audit, with wgpu": (*AUDIT, *SIZES)}
 ON_GPU["watched, with wgpu"] = (*ON_GPU["audit, with wgpu"], WATCH)
 
@@ -56,7 +55,7 @@ ON_GPU["watched, with wgpu"] = (*ON_GPU["audit, with wgpu"], WATCH)
 @click.option("--rounds", default=5, show_default=True)
 def main(rounds: int) -> None:
     """Time how simulations and audits begin."""
-    commands = COMMANDS | (ON_GPU if gpu.adapters() else {})
+    commands = COMMANDS | (ON_GPU if wgpu_client.adapters() else {})
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as bytecode:
         shutil.copytree(ROOT / "shaders", SHADERS)

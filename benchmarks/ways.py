@@ -14,12 +14,12 @@ from typing import Any
 
 import click
 import numpy as np
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.judge.audit import run_on_gpu
+from bankshot.oracle.manifests.manifest import Case
+from bankshot.oracle.manifests.reflection import check_module
 
-import sim
-from oracle import gpu
-from oracle.audit import run_on_gpu
-from oracle.kernels.manifest import Case
-from oracle.kernels.reflect import check_module
+import bankshot
 
 PAUSE = 0.1  # seconds between two ways: OpenBLAS' threads go on spinning for a while, and take a core from what follows
 
@@ -49,10 +49,10 @@ class Simulator:
     def of(case: Case, device: str) -> Simulator:
         return Simulator(case, device, check_module(case.kernel))
 
-    def run(self, probes: str | Sequence[str]) -> sim.Run:
+    def run(self, probes: str | Sequence[str]) -> bankshot.Run:
         kernel = self.case.kernel
         given = {"entry": kernel.entry, "grid": self.case.grid, "overrides": self.case.overrides}
-        return sim.simulate(self.module, **given, bindings=self.case.bindings, device=self.device, probes=probes)
+        return bankshot.simulate(self.module, **given, bindings=self.case.bindings, device=self.device, probes=probes)
 
     def seconds(self, probes: str | Sequence[str]) -> float:
         return timed(lambda: self.run(probes))
@@ -67,9 +67,9 @@ class Simulator:
         return self.run("flops").counters["flops"]
 
 
-def ways(case: Case, adapter: gpu.AdapterInfo) -> list[Way]:
+def ways(case: Case, adapter: wgpu_client.AdapterInfo) -> list[Way]:
     """Every way, each on the whole of the case."""
-    simulator = Simulator.of(case, adapter.profile or gpu.FALLBACK)
+    simulator = Simulator.of(case, adapter.profile or wgpu_client.FALLBACK)
     flops = simulator.flops
     rows = [
         ("simulator, plain", lambda: simulator.seconds("none"), "outputs only"),
@@ -83,9 +83,9 @@ def ways(case: Case, adapter: gpu.AdapterInfo) -> list[Way]:
     return [Way(name, flops, seconds, what) for name, seconds, what in rows] + [on_wgpu("wgpu", case, adapter)]
 
 
-def on_wgpu(name: str, case: Case, adapter: gpu.AdapterInfo) -> Way:
+def on_wgpu(name: str, case: Case, adapter: wgpu_client.AdapterInfo) -> Way:
     """The same WGSL on an adapter; of two runs the second, for the driver compiles in the first."""
-    flops = Simulator.of(case, adapter.profile or gpu.FALLBACK).flops
+    flops = Simulator.of(case, adapter.profile or wgpu_client.FALLBACK).flops
     return Way(name, flops, lambda: run_on_gpu(case, adapter.name, repeats=2).seconds[1], str(adapter))
 
 

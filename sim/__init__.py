@@ -1,23 +1,26 @@
-"""Bankshot's simulator: runs WGSL compute shaders on the CPU, exactly, and counts what a GPU would pay.
+"""From WGSL text to outputs, counters and findings. Imports neither wgpu nor `oracle`; `README.md` has the map.
 
-module = sim.check(wgsl)                      # a typed module; raises sim.WgslError
-run = sim.simulate(wgsl, grid=(12, 8, 1), bindings={"X": x, "Y": y, "dims": (512, 768, 768, 0)})
-run.outputs["Y"], run.counters, run.sites, run.findings
+The names in `__all__` are imported on first use, so that checking a shader waits neither for NumPy nor for the machine.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+if __name__ != "bankshot.sim":  # a second copy of its classes would not be equal to the first
+    raise ImportError("import it as bankshot.sim")
 
 if TYPE_CHECKING:
     from .bindings.samplers import Sampler
-    from .checking import check, portability
     from .findings.finding import Finding
+    from .front_end import check, portability
     from .launch.tracing import Trace, TraceRow
     from .models import Device, devices
-    from .running import PROBES, Run, simulate
+    from .run.counters import SiteCounters as Site
+    from .run.simulate import PROBES, Run, simulate
     from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
+    from .wgsl.typed import Module
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,9 +29,11 @@ __all__ = [
     "Device",
     "Diagnostic",
     "Finding",
+    "Module",
     "Note",
     "Run",
     "Sampler",
+    "Site",
     "Trace",
     "TraceRow",
     "WgslError",
@@ -38,21 +43,25 @@ __all__ = [
     "simulate",
 ]
 
-# Where each name is from, which is imported when it is asked for: who wants a small part of this is not to wait for
-# NumPy, nor who checks a shader for the machine.
-_FROM = {
-    **dict.fromkeys(("PROBES", "Run", "simulate"), "running"),
+# The module that defines each name.
+_MODULES = {
+    **dict.fromkeys(("PROBES", "Run", "simulate"), "run.simulate"),
     **dict.fromkeys(("Trace", "TraceRow"), "launch.tracing"),
-    **dict.fromkeys(("check", "portability"), "checking"),
+    **dict.fromkeys(("check", "portability"), "front_end"),
     **dict.fromkeys(("Device", "devices"), "models"),
     **dict.fromkeys(("Crash", "Diagnostic", "Note", "WgslError"), "wgsl.diagnostics"),
     "Finding": "findings.finding",
+    "Module": "wgsl.typed",
     "Sampler": "bindings.samplers",
+    "Site": "run.counters",
 }
+_RENAMED = {"Site": "SiteCounters"}
 
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
 
-def __getattr__(name: str) -> Any:
-    if name not in _FROM:
-        raise AttributeError(f"module 'sim' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f".{_FROM[name]}", __name__), name)
-    return found
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(f".{_MODULES[name]}", __name__)
+        found = globals()[name] = getattr(module, _RENAMED.get(name, name))
+        return found

@@ -20,10 +20,10 @@ FILES = Path(__file__).parent / "files"
 
 def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "numprocesses", None):
-        import sim
+        import bankshot
 
         # Once, here, and not in every worker at the same time.
-        sim.simulate("@compute @workgroup_size(1) fn main() {}", grid=1)
+        bankshot.simulate("@compute @workgroup_size(1) fn main() {}", grid=1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

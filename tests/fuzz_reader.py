@@ -28,9 +28,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import sim
-from sim.program.build import build
-from sim.program.rounding import Rounding
+from bankshot.sim.codegen.build import build
+from bankshot.sim.ir.rounding import Rounding
+
+import bankshot
 from tests.conformance import data
 
 SECONDS = 2.0  # of processor time, for one text
@@ -197,7 +198,7 @@ def read(text: str) -> Answer:
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         _read(text)
-    except sim.WgslError:
+    except bankshot.WgslError:
         return Answer("refused")
     except _OutOfTime as fault:
         return Answer("hung", _where(fault))
@@ -209,10 +210,15 @@ def read(text: str) -> Answer:
 
 
 def _read(text: str) -> None:
-    module = sim.check(text)
+    module = bankshot.check(text)
     entries = [function for function in module.functions.values() if function.stage == "compute"]
     for entry in entries:
-        build(module.pipeline(entry.name), rounding=Rounding(False, False, False), probes=frozenset(), together=1)
+        build(
+            module.pipeline(entry.name),
+            rounding=Rounding(False, False, False),
+            probes=frozenset(),
+            workgroups_per_batch=1,
+        )
 
 
 def _out_of_time(*_: object) -> None:

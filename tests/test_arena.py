@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 import pytest
+from bankshot.sim.bindings.buffers import bind
+from bankshot.sim.front_end import check
+from bankshot.sim.launch.device_memory import make_arena, take
+from bankshot.sim.launch.threads import THREADS, workgroups_per_batch
 
-import sim
-from sim.bindings.buffers import bind
-from sim.checking import check
-from sim.launch.arena import make_arena, take
-from sim.launch.threads import THREADS, together
+import bankshot
 
 SHADER = """
 @group(0) @binding(0) var<storage, read> a: array<u32>;
@@ -33,11 +33,11 @@ def test_bindings_lie_in_the_arena(sizes, threads, monkeypatch):
     monkeypatch.setenv(THREADS, str(threads))
     arrays = given(sizes)
     bound = bind(check(SHADER).pipeline("main", {}), arrays)
-    arena = make_arena(bound)
-    left = arena.words.view(np.uint8).copy()
+    device_memory = make_arena(bound)
+    left = device_memory.words.view(np.uint8).copy()
     for each in bound:
-        assert np.array_equal(arena.part(each).view(np.uint32), arrays[each.key])
-        start = arena.places[each.variable.name]
+        assert np.array_equal(device_memory.part(each).view(np.uint32), arrays[each.key])
+        start = device_memory.places[each.variable.name]
         left[start : start + len(each.data)] = 0
     assert not left.any()  # nothing but zeros in between
 
@@ -57,7 +57,7 @@ def test_what_is_taken_stays(sizes, threads, monkeypatch):
 def test_a_run_is_of_what_was_given():
     """However large: outputs, and what is run again for them, know nothing of what the arrays are made afterwards."""
     arrays = given((640_000, 640_000, 640_000))
-    run = sim.simulate(SHADER, grid=10_000, bindings=arrays, probes="none")
+    run = bankshot.simulate(SHADER, grid=10_000, bindings=arrays, probes="none")
     wanted = arrays["c"] + (arrays["a"] ^ arrays["b"])
     for array in arrays.values():
         array[:] = 7
@@ -73,7 +73,7 @@ def test_work_is_shared():
         who.add(threading.current_thread())
         both.wait()
 
-    together(work, 2)
+    workgroups_per_batch(work, 2)
     assert threading.current_thread() in who
     assert len(who) == 2
 
@@ -88,4 +88,4 @@ def test_what_fails_in_a_thread_is_told(here):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        together(work, 2)
+        workgroups_per_batch(work, 2)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from bankshot.sim.bindings.binding import Bits
 
-import sim
-from sim.bindings.bound import Bits
+import bankshot
 
 SOURCE = """
 struct Params { n: u32, factor: f32 }
@@ -28,7 +28,7 @@ def given(**changes):
 
 
 def run(bindings=None, source=SOURCE, **options):
-    return sim.simulate(source, bindings=given() if bindings is None else bindings, **{"grid": 1, **options})
+    return bankshot.simulate(source, bindings=given() if bindings is None else bindings, **{"grid": 1, **options})
 
 
 def test_immediate_data_is_given_by_name():
@@ -39,7 +39,7 @@ def test_immediate_data_is_given_by_name():
     @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[i] = scale * f32(i); }
     """
     assert run({"scale": 0.5, "y": np.zeros(4, np.float32)}, source).outputs["y"].tolist() == [0, 0.5, 1, 1.5]
-    with pytest.raises(sim.WgslError, match="nothing is bound to scale, which is immediate, f32"):
+    with pytest.raises(bankshot.WgslError, match="nothing is bound to scale, which is immediate, f32"):
         run({"y": np.zeros(4, np.float32)}, source)
 
 
@@ -54,7 +54,7 @@ def holds(type_, value, access="uniform"):
     @compute @workgroup_size(1) fn main() {{ y = x; }}
     """
     room = np.zeros(256, np.uint8)
-    return sim.simulate(source, grid=1, bindings={"x": value, "y": room}).outputs["y"]
+    return bankshot.simulate(source, grid=1, bindings={"x": value, "y": room}).outputs["y"]
 
 
 # ---- what is refused ---------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_wrong_bindings_are_named(name):
     bindings, parts = REFUSED[name]
-    with pytest.raises(sim.WgslError) as caught:
+    with pytest.raises(bankshot.WgslError) as caught:
         run(bindings)
     for part in parts:
         assert part in str(caught.value)
@@ -102,13 +102,13 @@ def test_wrong_bindings_are_named(name):
 
 @pytest.mark.parametrize("grid", [0, (4, 0), -1, (1, -2, 1), (1, 1, 1, 1), (), 2.0, "12", None])
 def test_wrong_grids(grid):
-    with pytest.raises(sim.WgslError) as caught:
+    with pytest.raises(bankshot.WgslError) as caught:
         run(grid=grid)
     assert repr(grid) in str(caught.value)
 
 
 def test_a_grid_past_the_limit_says_so():
-    with pytest.raises(sim.WgslError, match="65,536 is over"):
+    with pytest.raises(bankshot.WgslError, match="65,536 is over"):
         run(grid=(1, 65536))
 
 
@@ -125,7 +125,7 @@ def test_a_grid_past_the_limit_says_so():
     ],
 )
 def test_wrong_options_are_named(option, value, parts):
-    with pytest.raises(sim.WgslError) as caught:
+    with pytest.raises(bankshot.WgslError) as caught:
         run(**{option: value})
     for part in parts:
         assert part in str(caught.value)
@@ -173,7 +173,7 @@ def test_a_run_knows_what_it_was_given_whatever_becomes_of_it(workgroups):
     """
     x, y = np.full(8, 4, np.float32), np.ones(8, np.float32)
     for probes in ("counters", "all"):
-        done = sim.simulate(source, grid=8, bindings={"x": x, "y": y}, probes=probes, workgroups=workgroups)
+        done = bankshot.simulate(source, grid=8, bindings={"x": x, "y": y}, probes=probes, workgroups=workgroups)
         x[:], y[:] = 9, 5
         assert done.outputs["y"].tolist() == [3] * 8
         assert max(done.bounds["y"]) < 1e-4
@@ -202,7 +202,7 @@ def test_a_structured_dtype_goes_in_and_out():
         points[i].kind = u32(points[i].position.z) * 10u;
     }
     """
-    after = sim.simulate(source, grid=1, bindings={"points": points}).outputs["points"]
+    after = bankshot.simulate(source, grid=1, bindings={"points": points}).outputs["points"]
     assert after.dtype == point
     assert after["kind"].tolist() == [10, 20, 30]
     assert after["position"].tolist() == points["position"].tolist()
@@ -213,7 +213,7 @@ def test_an_atomic_scalar_comes_back_as_a_word():
     @group(0) @binding(0) var<storage, read_write> count: atomic<i32>;
     @compute @workgroup_size(40) fn main() { atomicSub(&count, 1); }
     """
-    after = sim.simulate(source, grid=2, bindings={"count": 5}).outputs["count"]
+    after = bankshot.simulate(source, grid=2, bindings={"count": 5}).outputs["count"]
     assert (after.dtype, after.tolist()) == (np.int32, [-75])
 
 
@@ -272,10 +272,10 @@ def test_f16_arrays():
     @compute @workgroup_size(6) fn main(@builtin(local_invocation_index) i: u32) { x[i] *= 2; }
     """
     halves = np.array([0.5, 1, -1.5, 1e-7, 40000, 3], np.float16)
-    after = sim.simulate(source, grid=1, bindings={"x": halves}).outputs["x"]
+    after = bankshot.simulate(source, grid=1, bindings={"x": halves}).outputs["x"]
     np.testing.assert_array_equal(after, [1, 2, -3, 2 * float(halves[3]), np.inf, 6])
-    with pytest.raises(sim.WgslError, match="6 bytes, which is not a multiple of 4"):
-        sim.simulate(source, grid=1, bindings={"x": halves[:3]})
+    with pytest.raises(bankshot.WgslError, match="6 bytes, which is not a multiple of 4"):
+        bankshot.simulate(source, grid=1, bindings={"x": halves[:3]})
 
 
 def test_floats_go_in_as_bits_of_words_where_that_is_asked_for():
@@ -284,24 +284,28 @@ def test_floats_go_in_as_bits_of_words_where_that_is_asked_for():
     @compute @workgroup_size(2) fn main(@builtin(local_invocation_index) i: u32) { atomicAdd(&x[i], 0x800000); }
     """
     floats = np.array([0.75, -3], np.float32)
-    after = sim.simulate(source, grid=1, bindings={"x": floats.view(Bits)}).outputs["x"]
+    after = bankshot.simulate(source, grid=1, bindings={"x": floats.view(Bits)}).outputs["x"]
     assert (after.dtype, after.tolist()) == (np.float32, [1.5, -6])  # one more in the exponent
     for refused in (floats, np.ones(4, np.float16).view(Bits)):
-        with pytest.raises(sim.WgslError, match=r"x is float.., and array<atomic<u32>> holds uint32"):
-            sim.simulate(source, grid=1, bindings={"x": refused})
+        with pytest.raises(bankshot.WgslError, match=r"x is float.., and array<atomic<u32>> holds uint32"):
+            bankshot.simulate(source, grid=1, bindings={"x": refused})
 
 
 # ---- modules -----------------------------------------------------------------------------------------
 
 
 def test_a_module_is_run_again_with_other_overrides():
-    module = sim.check("""
+    module = bankshot.check("""
     override sign: f32;
     @group(0) @binding(0) var<storage, read_write> y: array<f32>;
     @compute @workgroup_size(1) fn main() { y[0] = sign; }
     """)
     signs = [
-        str(sim.simulate(module, grid=1, bindings={"y": np.ones(1, np.float32)}, overrides={"sign": s}).outputs["y"][0])
+        str(
+            bankshot.simulate(module, grid=1, bindings={"y": np.ones(1, np.float32)}, overrides={"sign": s}).outputs[
+                "y"
+            ][0]
+        )
         for s in (0.0, -0.0, 1.0)
     ]
     assert signs == ["0.0", "-0.0", "1.0"]

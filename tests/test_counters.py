@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 HEAD = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
 DEVICES = ("nvidia", "apple", "intel")
@@ -11,7 +11,7 @@ DEVICES = ("nvidia", "apple", "intel")
 
 def run(source, grid=1, size=4096, device="nvidia", **bindings):
     given = {"y": np.zeros(size, np.uint32), **bindings}
-    return sim.simulate(HEAD + source, grid=grid, bindings=given, device=device)
+    return bankshot.simulate(HEAD + source, grid=grid, bindings=given, device=device)
 
 
 def site(done, kind, name):
@@ -118,7 +118,7 @@ def test_sectors(kind, index, sectors, ideal, lines, asked):
     {HEAD}{entry(f"let v = x[{index}]; y[i] = u32(v{'' if '<' not in kind else '.x'});")}
     """
     given = {"x": np.zeros(32768, np.uint8), "y": np.zeros(32, np.uint32)}
-    row = site(sim.simulate(source, grid=1, bindings=given), "load", "x")
+    row = site(bankshot.simulate(source, grid=1, bindings=given), "load", "x")
     assert (row.global_requests, row.global_sectors, row.global_ideal_sectors) == (1, sectors, ideal)
     assert (row.global_lines, row.global_bytes) == (lines, asked)
 
@@ -195,9 +195,9 @@ def test_turns_are_of_active_lanes_and_anew_where_the_pattern_moves():
 
 def test_probes_that_are_not_asked_for_count_nothing():
     source = HEAD + entry("y[i] = u32(f32(i) * 2.0);")
-    done = sim.simulate(source, grid=1, bindings={"y": np.zeros(32, np.uint32)}, probes="none")
+    done = bankshot.simulate(source, grid=1, bindings={"y": np.zeros(32, np.uint32)}, probes="none")
     assert not any(v for name, v in done.counters.items() if name not in ("workgroups", "invocations"))
-    done = sim.simulate(source, grid=1, bindings={"y": np.zeros(32, np.uint32)}, probes=["sectors"])
+    done = bankshot.simulate(source, grid=1, bindings={"y": np.zeros(32, np.uint32)}, probes=["sectors"])
     assert (done.counters["global_sectors"], done.counters["flops"]) == (4, 0)
 
 
@@ -265,7 +265,7 @@ def test_counters_are_those_of_a_recount(pattern, condition, device):
 @pytest.mark.parametrize("line", [128, 2048])
 def test_places_in_a_line_that_are_remembered_are_not_mixed_up(line):
     """Accesses that begin 320 words apart: in lines of 512 words too, where some cross into the next."""
-    profile = sim.devices.NVIDIA.with_(line_bytes=line)
+    profile = bankshot.devices.NVIDIA.with_(line_bytes=line)
     body = "for (var k = 0u; k < 12u; k++) { y[i] += x[i * 3u + k % 4u * 320u]; }"
     source = f"@group(0) @binding(1) var<storage, read> x: array<u32>;{entry(body)}"
     row = site(run(source, 1, 32, profile, x=np.zeros(2048, np.uint32)), "load", "x")

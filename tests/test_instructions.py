@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from bankshot.sim.ir.instruction_classes import CLASSES, class_of
+from bankshot.sim.run.executed_instructions import by_class
+from bankshot.sim.scalar import OPS
 
-import sim
-from sim.instructions import by_class
-from sim.machine.scalar import OPS
-from sim.program.mix import CLASSES, class_of
+import bankshot
 
 HEAD = """
 enable f16;
@@ -26,7 +26,7 @@ def run(body, size=64, grid=1, probes="all"):
         {body}
     }}"""
     given = {"y": np.zeros(256, np.float32), "p": np.array([3, 0, 0, 0], np.uint32)}
-    return sim.simulate(source, grid=grid, bindings=given, probes=probes)
+    return bankshot.simulate(source, grid=grid, bindings=given, probes=probes)
 
 
 CONVERT = {"conversion": 1}  # f
@@ -88,7 +88,7 @@ def test_calls_that_are_inlined_are_one_place():
     source = f"{HEAD} fn half(x: f32) -> f32 {{ return x * 0.5; }}"
     source += "@compute @workgroup_size(32) fn main() { y[0] = half(y[0]) + half(y[1]); }"
     given = {"y": np.zeros(4, np.float32), "p": np.zeros(4, np.uint32)}
-    done = sim.simulate(source, grid=1, bindings=given)
+    done = bankshot.simulate(source, grid=1, bindings=given)
     assert [row.lanes for row in done.instructions if row.kind == "fp32"] == [64, 32]
 
 

@@ -1,77 +1,45 @@
-"""Who may import whom, read from the files themselves, and how long a file may be."""
+"""Who may import whom, and how long a file may be: see `tools.import_graph`."""
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import sim
+import bankshot
+from tools.import_graph import FILES, ROOMS, circles, graph, imports, module_of, room_of
 
 ROOT = Path(__file__).parent.parent
-# Bottom up: a room may import itself and the rooms named beside it. `sim` is the face: the files right under sim/.
-_LANGUAGE = {"sim.machine", "sim.machine.scalar", "sim.models", "sim.program", "sim.wgsl"}
-_SIM = {*_LANGUAGE, "sim.bindings", "sim.launch", "sim.findings"}
-ROOMS = {
-    "sim.machine.scalar": set(),
-    "sim.models": set(),
-    "sim.wgsl": {"sim.machine.scalar"},
-    "sim.machine": {"sim.machine.scalar", "sim.models"},
-    "sim.program": {"sim.machine", "sim.machine.scalar", "sim.models", "sim.wgsl"},
-    "sim.bindings": _LANGUAGE,
-    "sim.launch": {*_LANGUAGE, "sim.bindings"},
-    "sim.findings": {*_LANGUAGE, "sim.bindings", "sim.launch"},
-    "sim": _SIM,
-    "oracle": {*_SIM, "sim"},
-}
-FILES = sorted(path for top in ("sim", "oracle") for path in (ROOT / top).rglob("*.py"))
-LONGEST = 700
-
-
-def module_of(path):
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def room_of(module):
-    """The most particular room that a module is in; None where it is not ours."""
-    return next((room for room in sorted(ROOMS, key=len, reverse=True) if f"{module}.".startswith(f"{room}.")), None)
-
-
-def imports(path):
-    """Every module that a file imports, anywhere in it: names of modules, absolute."""
-    module = module_of(path)
-    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    known = {module_of(p) for p in FILES}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            start = package[: len(package) - node.level + 1] if node.level else []
-            base = ".".join([*start, *(node.module or "").split(".")]).strip(".")
-            for alias in node.names:
-                yield f"{base}.{alias.name}" if f"{base}.{alias.name}" in known else base
+LONGEST = 700  # lines of a file
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_of)
-def test_imports_go_down(path):
+def test_a_file_imports_only_the_rooms_that_its_room_may(path):
     room = room_of(module_of(path))
-    for target in imports(path):
-        other = room_of(target)
-        if other is not None and other != room:
-            assert other in ROOMS[room], f"{module_of(path)} imports {target}"
+    others = {room_of(target) for target in imports(path)} - {None, room}
+    assert others <= set(ROOMS[room]), f"{module_of(path)} imports {sorted(others - set(ROOMS[room]))}"
+
+
+def test_rooms_are_listed_bottom_up():
+    order = list(ROOMS)
+    for room, below in ROOMS.items():
+        assert all(order.index(each) < order.index(room) for each in below), room
+
+
+def test_every_room_is_listed_and_none_that_is_gone():
+    assert {room_of(module_of(path)) for path in FILES} == set(ROOMS)
+
+
+def test_no_circle_crosses_rooms_and_few_files_are_in_one():
+    for circle in circles(graph()):
+        assert len({room_of(module) for module in circle}) == 1, circle
+        assert len(circle) <= 3, circle
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_of)
 def test_only_one_file_knows_wgpu(path):
     knows = any(target.split(".")[0] == "wgpu" for target in imports(path))
-    assert knows <= (module_of(path) == "oracle.driver.library")
-
-
-def test_a_room_knows_the_rooms_of_what_it_may_import():
-    for room, below in ROOMS.items():
-        assert all(ROOMS[other] <= below for other in below), room
+    assert knows <= (module_of(path) == "oracle.wgpu_worker.wgpu_library")
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_of)
@@ -82,18 +50,30 @@ def test_a_file_can_be_read_at_one_sitting(path):
 @pytest.fixture(scope="module")
 def _compiled():
     """The machine, on disk: the process that compiles it does need Numba."""
-    sim.simulate("@compute @workgroup_size(1) fn main() {}", grid=1)
+    bankshot.simulate("@compute @workgroup_size(1) fn main() {}", grid=1)
 
 
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [
-        ("import sim", "numba wgpu oracle"),
-        ("import sim; sim.check('@compute @workgroup_size(1) fn main() {}').pipeline()", "numba wgpu oracle"),
-        ("import sim; sim.simulate", "numba wgpu oracle"),
-        ("from oracle import cli, gpu; gpu.adapters()", "wgpu"),
-        ("import oracle.driver.serving; oracle.driver.library.library()", "numpy numba click"),
-        ("import sim; sim.simulate('@compute @workgroup_size(1) fn main() {}', grid=1)", "numba wgpu oracle"),
+        ("import bankshot", "numba wgpu bankshot.oracle"),
+        (
+            "import bankshot; bankshot.check('@compute @workgroup_size(1) fn main() {}').pipeline()",
+            "numba wgpu bankshot.oracle",
+        ),
+        ("import bankshot; bankshot.simulate", "numba wgpu bankshot.oracle"),
+        (
+            "from bankshot.oracle.cli import commands; from bankshot.oracle.wgpu_client import adapters; adapters()",
+            "wgpu",
+        ),
+        (
+            "import bankshot.oracle.wgpu_worker.serve; bankshot.oracle.wgpu_worker.wgpu_library.library()",
+            "numpy numba click",
+        ),
+        (
+            "import bankshot; bankshot.simulate('@compute @workgroup_size(1) fn main() {}', grid=1)",
+            "numba wgpu bankshot.oracle",
+        ),
     ],
 )
 @pytest.mark.usefixtures("_compiled")

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from sim.launch.pieces import in_pieces, in_threads
-from sim.machine import layout as at
+from bankshot.sim.launch.partition import in_pieces, in_threads
+from bankshot.sim.machine import layout as at
 
 
 def outcome(first, ends=False):
@@ -68,13 +67,13 @@ def test_what_is_little_is_not_cut():
     assert in_pieces(64, 2, 1, 1000, loops=True) == [(0, 32), (32, 64)]
 
 
-@pytest.mark.parametrize("together", [1, 8])
+@pytest.mark.parametrize("workgroups_per_batch", [1, 8])
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_pieces_are_whole_batches(threads, together):
-    pieces = in_pieces(1000, threads, together, 1 << 20, True)
+def test_pieces_are_whole_batches(threads, workgroups_per_batch):
+    pieces = in_pieces(1000, threads, workgroups_per_batch, 1 << 20, True)
     assert [first for first, _ in pieces] == [0, *(last for _, last in pieces[:-1])]
     assert pieces[-1][1] == 1000
-    assert all((last - first) % together == 0 for first, last in pieces)
+    assert all((last - first) % workgroups_per_batch == 0 for first, last in pieces)
     assert len(pieces) <= 20 * max(2, threads)
 
 
@@ -106,7 +105,7 @@ def test_each_thread_has_a_shadow_of_its_own(threads):
 
 
 def test_a_run_that_is_over_at_once_is_left_to_the_thread_that_asks(monkeypatch):
-    monkeypatch.setattr("sim.launch.pieces._PATIENCE", 0.5)
+    monkeypatch.setattr("bankshot.sim.launch.partition._PATIENCE", 0.5)
     who = set()
 
     def piece(first, last, shadow):

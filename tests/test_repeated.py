@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.sim.codegen.build import build
+from bankshot.sim.ir.passes import ALL
+from bankshot.sim.ir.rounding import Rounding
+from bankshot.sim.launch.launch_cache import OUTFITS, LaunchSetups
+from bankshot.sim.launch.schedules import LOCKSTEP
+from bankshot.sim.launch.threads import THREADS
+from bankshot.sim.models import get
+from bankshot.sim.run.dispatch import _PROGRAMS
 
-import sim
-from sim.dispatch import _PROGRAMS
-from sim.launch.outfits import OUTFITS, Outfits
-from sim.launch.schedules import LOCKSTEP
-from sim.launch.threads import THREADS
-from sim.models import get
-from sim.program.build import build
-from sim.program.passes import ALL
-from sim.program.rounding import Rounding
+import bankshot
 
 ROOT = Path(__file__).parent.parent
 # Each leaves behind what the next run must not find: stored words, known addresses, races, loops, findings.
@@ -75,11 +75,11 @@ CASES = [
 def told(case, modules):
     """All that a run tells, of a module that is read once."""
     source = case["source"]
-    module = modules[source] = modules.get(source) or sim.check(SOURCES[source])
+    module = modules[source] = modules.get(source) or bankshot.check(SOURCES[source])
     x = np.random.default_rng(case["seed"]).normal(size=case["size"]).astype(np.float32)
     y = np.zeros(case["size"], np.uint32 if source == "counting" else np.float32)
     given = {"grid": case["grid"], "overrides": {"scale": case["scale"]}, "device": case["device"]}
-    run = sim.simulate(module, bindings={"x": x, "y": y}, probes=case["probes"], **given)
+    run = bankshot.simulate(module, bindings={"x": x, "y": y}, probes=case["probes"], **given)
     return {
         "y": run.outputs["y"].tobytes().hex(),
         "counters": {name: float(value) for name, value in run.counters.items()},
@@ -128,12 +128,14 @@ def test_runs_in_two_threads_do_not_see_each_other(fresh):
 
 
 def test_no_run_changes_what_is_kept():
-    module = sim.check(SOURCES["unstored"])
+    module = bankshot.check(SOURCES["unstored"])
     told(CASES[0], {"unstored": module})
-    (outfit,) = [outfit for (program, *_), outfit in OUTFITS._kept.items() if _is_of(program(), module, "races")]
-    before = outfit.mould.image.copy()
+    (launch_setup,) = [
+        launch_setup for (program, *_), launch_setup in OUTFITS._kept.items() if _is_of(program(), module, "races")
+    ]
+    before = launch_setup.template.image.copy()
     told(CASES[1], {"unstored": module})
-    assert np.array_equal(outfit.mould.image, before)
+    assert np.array_equal(launch_setup.template.image, before)
 
 
 def _is_of(program, module, probe):
@@ -141,8 +143,8 @@ def _is_of(program, module, probe):
 
 
 def test_what_is_given_does_not_outlive_the_run():
-    module, given = sim.check(SOURCES["unstored"]), np.ones(256, np.float32)
-    run = sim.simulate(module, grid=4, bindings={"x": given, "y": np.zeros(256, np.float32)})
+    module, given = bankshot.check(SOURCES["unstored"]), np.ones(256, np.float32)
+    run = bankshot.simulate(module, grid=4, bindings={"x": given, "y": np.zeros(256, np.float32)})
     gone = [weakref.ref(given), weakref.ref(run._left.storage)]
     del given, run
     gc.collect()
@@ -153,48 +155,50 @@ def test_what_is_given_does_not_outlive_the_run():
 
 
 def _program(scale):
-    pipeline = sim.check(SOURCES["racing"]).pipeline("main", {"scale": scale})
-    return build(pipeline, rounding=Rounding(True, False, False), probes=frozenset(), together=1, passes=ALL)
+    pipeline = bankshot.check(SOURCES["racing"]).pipeline("main", {"scale": scale})
+    return build(
+        pipeline, rounding=Rounding(True, False, False), probes=frozenset(), workgroups_per_batch=1, passes=ALL
+    )
 
 
-def _kept(outfits, program):
-    return outfits.of(program, get("nvidia"), LOCKSTEP, "clamp", {})
+def _kept(launch_setups, program):
+    return launch_setups.of(program, get("nvidia"), LOCKSTEP, "clamp", {})
 
 
 def test_what_is_kept_has_room():
-    outfits = Outfits(1 << 17)
+    launch_setups = LaunchSetups(1 << 17)
     programs = [_program(scale) for scale in range(20)]
     for program in programs:
-        assert _kept(outfits, program) is _kept(outfits, program)
-        assert outfits.nbytes <= 1 << 17
-    assert _kept(outfits, programs[-1]) in outfits._kept.values()
-    assert len(outfits._kept) < len(programs)
+        assert _kept(launch_setups, program) is _kept(launch_setups, program)
+        assert launch_setups.nbytes <= 1 << 17
+    assert _kept(launch_setups, programs[-1]) in launch_setups._kept.values()
+    assert len(launch_setups._kept) < len(programs)
 
 
 def test_what_was_used_last_stays():
-    outfits = Outfits(1 << 17)
+    launch_setups = LaunchSetups(1 << 17)
     first, *others = [_program(scale) for scale in range(20)]
-    kept = _kept(outfits, first)
+    kept = _kept(launch_setups, first)
     for program in others:
-        _kept(outfits, program)
-        assert _kept(outfits, first) is kept
+        _kept(launch_setups, program)
+        assert _kept(launch_setups, first) is kept
 
 
 def test_what_is_kept_goes_with_its_program():
-    outfits = Outfits(1 << 20)
+    launch_setups = LaunchSetups(1 << 20)
     program = _program(1.0)
-    _kept(outfits, program)
-    assert outfits.nbytes > 0
+    _kept(launch_setups, program)
+    assert launch_setups.nbytes > 0
     del program
     gc.collect()
-    assert outfits.nbytes == 0
+    assert launch_setups.nbytes == 0
 
 
 def test_a_module_knows_few_of_the_programs_it_has_been():
     """As where a test draws overrides at random."""
-    module, x = sim.check(SOURCES["racing"]), np.ones(64, np.float32)
+    module, x = bankshot.check(SOURCES["racing"]), np.ones(64, np.float32)
     for scale in range(100):
-        run = sim.simulate(
+        run = bankshot.simulate(
             module, grid=1, bindings={"x": x, "y": np.zeros(64, np.float32)}, overrides={"scale": scale}, probes="none"
         )
         assert run.outputs["y"][1] == 8 * scale

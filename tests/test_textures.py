@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 # Channels in memory order, shader type, number format and bits of each channel.
 _SIZES = (("8", "unorm f32"), ("8", "snorm f32"), ("8", "uint u32"), ("8", "sint i32"))
@@ -28,7 +28,7 @@ FORMATS["rg11b10ufloat"] = ("rgb", "f32", "ufloat", [11, 11, 10])
 PACKED = ("rgb10a2unorm", "rgb10a2uint", "rg11b10ufloat")
 LETTERS = {"unorm": "u", "snorm": "i", "uint": "u", "sint": "i", "float": "f"}
 WORDS = {"f32": np.float32, "u32": np.uint32, "i32": np.int32}
-NEAREST = sim.devices.NVIDIA.with_(texel_f16="nearest")
+NEAREST = bankshot.devices.NVIDIA.with_(texel_f16="nearest")
 
 
 def small_float(code, bits):
@@ -94,14 +94,14 @@ def simulated(body, declarations, bindings, *, grid=1, workgroup="1", **options)
     {declarations}
     @compute @workgroup_size({workgroup}) fn main(@builtin(global_invocation_id) i: vec3u) {{ {body} }}
     """
-    return sim.simulate(source, grid=grid, bindings=bindings, **options)
+    return bankshot.simulate(source, grid=grid, bindings=bindings, **options)
 
 
 # ---- formats -----------------------------------------------------------------------------------------
 
 
 def test_every_storage_format_is_here():
-    from sim.wgsl.types import TEXEL_FORMATS
+    from bankshot.sim.wgsl.types import TEXEL_FORMATS
 
     assert {name: str(channel) for name, channel in TEXEL_FORMATS.items()} == {n: f[1] for n, f in FORMATS.items()}
 
@@ -336,7 +336,7 @@ def test_a_load_outside_gives_zeros_with_the_alpha_of_the_format():
 
 def test_a_load_outside_gives_the_nearest_texel_where_the_device_does():
     one = np.arange(1, 19, dtype=np.float32).reshape(2, 3, 3)
-    out, _ = around(one, sim.devices.NVIDIA.with_(texel_outside="nearest"))
+    out, _ = around(one, bankshot.devices.NVIDIA.with_(texel_outside="nearest"))
     np.testing.assert_array_equal(out[..., 0], np.pad(one, 1, mode="edge"))
 
 
@@ -398,7 +398,7 @@ def test_a_filtered_sample_is_an_access_for_each_texel(filter_, requests):
     @group(0) @binding(1) var s: sampler;
     @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;"""
     body = "y[i.x] = textureSampleLevel(t, s, vec2f(i.xy) / 32, 0.0);"
-    given = {"t": np.zeros((8, 8), np.float32), "s": sim.Sampler(mag=filter_), "y": np.zeros((32, 4), np.float32)}
+    given = {"t": np.zeros((8, 8), np.float32), "s": bankshot.Sampler(mag=filter_), "y": np.zeros((32, 4), np.float32)}
     site = next(site for site in simulated(body, declarations, given, workgroup="32").sites if site.name == "t")
     assert (site.executions, site.global_requests) == (1, requests)
 
@@ -439,20 +439,20 @@ REFUSED = {
     "cube": ("texture_cube<f32>", np.zeros((12, 4, 4), np.uint8), ("six square faces",)),
     "oblong cube": ("texture_cube<f32>", np.zeros((6, 4, 5), np.uint8), ("six square faces",)),
     "external": ("texture_external", IMAGE, ("cannot bind t (texture_external)",)),
-    "sampler": ("sampler", IMAGE, ("t is given a ndarray", "sim.Sampler")),
+    "sampler": ("sampler", IMAGE, ("t is given a ndarray", "bankshot.Sampler")),
     "sampler's fields": ("sampler", {"magg": "linear"}, ("t is given magg", "mag, min, mip, address, lod, compare")),
     "sampler's filter": ("sampler", {"mag": "cubic"}, ("t: mag is one of nearest, linear, not 'cubic'",)),
     "sampler's mode": ("sampler", {"address": ["repeat", "wrap"]}, ("address is one of", "'wrap'")),
     "a list for a filter": ("sampler", {"mag": ["linear"]}, ("t: mag is one of",)),
-    "comparison": ("sampler_comparison", sim.Sampler(), ("t is a sampler_comparison, which compares",)),
-    "no comparison": ("sampler", sim.Sampler(compare="less"), ("which does not compare",)),
+    "comparison": ("sampler_comparison", bankshot.Sampler(), ("t is a sampler_comparison, which compares",)),
+    "no comparison": ("sampler", bankshot.Sampler(compare="less"), ("which does not compare",)),
 }
 
 
 @pytest.mark.parametrize(("type_", "value", "words"), REFUSED.values(), ids=REFUSED)
 def test_what_does_not_fit_is_refused_by_name(type_, value, words):
     declarations = f"@group(0) @binding(0) var t: {type_};"
-    with pytest.raises(sim.WgslError) as caught:
+    with pytest.raises(bankshot.WgslError) as caught:
         simulated("_ = t;", declarations, {} if value is None else {"t": value})
     for word in words:
         assert word in str(caught.value)
@@ -470,4 +470,4 @@ def test_what_does_not_fit_is_refused_by_name(type_, value, words):
 )
 def test_samplers_that_cannot_be(fields, words):
     with pytest.raises(ValueError, match=words):
-        sim.Sampler(**fields)
+        bankshot.Sampler(**fields)

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.sim.machine import opcodes as op
 from click.testing import CliRunner
 
-import sim
-from oracle.cli import main
-from sim.machine import opcodes as op
+import bankshot
 
 OUT = "@group(0) @binding(0) var<storage, read_write> out: array<u32, 64>;\n"
 
@@ -20,8 +20,8 @@ def run(body, name=None, before="", lanes=(0,), *, size=4, grid=1, workgroup=(0,
     lines = "\n" * (5 - before.count("\n"))
     wgsl = f"{OUT}{before}{lines}@compute @workgroup_size({size})\nfn main(@builtin(local_invocation_index) i: u32,\n"
     wgsl += f"@builtin(workgroup_id) group: vec3<u32>) {{\n{body}\n}}\n"
-    watched = None if name is None else sim.Trace(name, workgroup, lanes, limit)
-    return sim.simulate(
+    watched = None if name is None else bankshot.Trace(name, workgroup, lanes, limit)
+    return bankshot.simulate(
         wgsl, grid=grid, bindings={"out": np.zeros(64, np.uint32)}, trace=watched, device=device, schedule=schedule
     )
 
@@ -207,8 +207,8 @@ def test_half_precision():
     near = float(np.float16(1.1))
 
     def found(name):
-        given = {"grid": 1, "bindings": {"out": np.zeros(1, np.float32)}, "trace": sim.Trace(name, lanes=(1,))}
-        return [(row.name, row.old, row.new) for row in sim.simulate(wgsl, **given).trace]
+        given = {"grid": 1, "bindings": {"out": np.zeros(1, np.float32)}, "trace": bankshot.Trace(name, lanes=(1,))}
+        return [(row.name, row.old, row.new) for row in bankshot.simulate(wgsl, **given).trace]
 
     assert found("a") == [("a", None, near)]
     assert found("w") == [("w[2]", 0.0, near)]
@@ -272,15 +272,18 @@ def test_more_values_than_there_is_room_for():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (sim.Trace("b"), "'main' reaches no variable 'b'\nhint: there are: i, group, a"),
-        (sim.Trace("out"), "'out' is in storage memory, and only variables of a workgroup can be traced"),
-        (sim.Trace("main.i.x"), "reaches no variable"),
-        (sim.Trace("a", workgroup=(1, 0, 0)), r"the workgroup \(1, 0, 0\) to be traced is not in the grid \(1, 1, 1\)"),
-        (sim.Trace("a", lanes=(0, 4)), "there is no lane 4 to be traced: a workgroup has 4"),
+        (bankshot.Trace("b"), "'main' reaches no variable 'b'\nhint: there are: i, group, a"),
+        (bankshot.Trace("out"), "'out' is in storage memory, and only variables of a workgroup can be traced"),
+        (bankshot.Trace("main.i.x"), "reaches no variable"),
+        (
+            bankshot.Trace("a", workgroup=(1, 0, 0)),
+            r"the workgroup \(1, 0, 0\) to be traced is not in the grid \(1, 1, 1\)",
+        ),
+        (bankshot.Trace("a", lanes=(0, 4)), "there is no lane 4 to be traced: a workgroup has 4"),
     ],
 )
 def test_what_cannot_be_traced(given, message):
-    with pytest.raises(sim.WgslError, match=message):
+    with pytest.raises(bankshot.WgslError, match=message):
         run("var a = i;\nout[i] = a;", given.variable, workgroup=given.workgroup, lanes=given.lanes)
 
 

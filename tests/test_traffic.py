@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from bankshot.sim.run.traffic import intensities
 
-import sim
-from sim.traffic import intensities
+import bankshot
 
 HEAD = """
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -20,7 +20,7 @@ def traffic(body, grid=1, x=1024, y=1024, probes="all", head=HEAD):
         "y": np.zeros(y, np.float32),
         "p": np.zeros(4, np.uint32),
     }
-    run = sim.simulate(source, grid=grid, bindings=given, probes=probes)
+    run = bankshot.simulate(source, grid=grid, bindings=given, probes=probes)
     return run, {each.buffer: each for each in run.traffic}
 
 
@@ -127,7 +127,7 @@ def test_the_words_that_lanes_ask_for_are_those_that_are_touched(kind, pattern, 
     inside = inside[inside < 256]
     words = {byte // 4 for index in inside.tolist() for byte in range(index * size, (index + 1) * size)}
     for probes in ("counters", ("all", "touched")):  # in a run of its own, and in the one that looks for races
-        run = sim.simulate(source, grid=1, bindings=given, probes=probes)
+        run = bankshot.simulate(source, grid=1, bindings=given, probes=probes)
         found = {each.buffer: each.distinct for each in run.traffic}
         assert found == {"x": 4 * len(words), "y": -(-active * size // 4) * 4, "at": 4 * active}
 
@@ -156,7 +156,7 @@ def test_what_a_loop_touches_again_and_again(kind, size, index, elements, last):
             y[i] = sum;
         }}"""
     given = {"x": np.zeros(256 * size, np.uint8), "y": np.zeros(64 * size, np.uint8), "turns": np.uint32(3)}
-    run = sim.simulate(source, grid=1, bindings=given, probes=("sectors", "touched"))
+    run = bankshot.simulate(source, grid=1, bindings=given, probes=("sectors", "touched"))
     found = {each.buffer: each.distinct for each in run.traffic}
     lost = {"64u * k + i": 3 * (64 - last)}.get(index, 0)
     assert found["x"] == (elements - lost) * size

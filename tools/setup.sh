@@ -38,13 +38,17 @@ fi
 .venv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
 .venv/bin/uv sync --quiet --frozen --inexact --all-extras --python .venv/bin/python
 
-has_adapter() { .venv/bin/python -c 'import sys; from oracle import gpu; sys.exit(not {i.profile for i in gpu.adapters()} - {"swiftshader"})'; }
+# Type checkers find files by folders alone: the layout that a wheel has, as links.
+mkdir -p .venv/layout/bankshot
+ln -sfn "$PWD"/bankshot/* "$PWD/sim" "$PWD/oracle" .venv/layout/bankshot/
+
+has_adapter() { .venv/bin/python -c 'import sys; from bankshot.oracle import wgpu_client as gpu; sys.exit(not {i.profile for i in gpu.adapters()} - {"swiftshader"})'; }
 if ! has_adapter; then
     apt mesa-vulkan-drivers libvulkan1 || true
     has_adapter || say "no Vulkan adapter, so nothing is compared with wgpu; apt-get install mesa-vulkan-drivers libvulkan1"
 fi
 
-has_swiftshader() { .venv/bin/python -c 'import sys; from oracle.driver import drivers; sys.exit(not drivers.found())'; }
+has_swiftshader() { .venv/bin/python -c 'import sys; from bankshot.oracle.wgpu_worker import vulkan_drivers as drivers; sys.exit(not drivers.found())'; }
 if ! has_swiftshader; then
     say "fetching SwiftShader, to compare with it too"
     tools/swiftshader.sh || say "there is no SwiftShader, so nothing is compared with it (bankshot adapters says where it may be)"

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
-from oracle import gpu
-from oracle.audit import expected_outputs
-from oracle.errors import NoAdapter
-from oracle.kernels.manifest import Case
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.errors import NoAdapter
+from bankshot.oracle.judge.audit import expected_outputs
+from bankshot.oracle.manifests.manifest import Case
 
 from ..ways import Simulator, Way, on_wgpu
 from . import numba_cuda, oclgrind
@@ -58,7 +57,7 @@ def peers(case: Case) -> tuple[list[Way], list[str]]:
         else:
             absent.append(f"{peer.name}: {why}")
     try:
-        found.append(on_wgpu("wgpu on SwiftShader", case, gpu.require_adapter("swiftshader")))
+        found.append(on_wgpu("wgpu on SwiftShader", case, wgpu_client.require_adapter("swiftshader")))
     except NoAdapter as error:
         absent.append(str(error))
     return found, absent
@@ -69,7 +68,7 @@ def way(peer: Peer, case: Case, text: Path) -> Way:
     kernel = case.kernel
     shallow, deep = (kernel.case(kernel.shape({**SMALL, "K": depth})) for depth in peer.depths)
     _prove(peer, deep, text)
-    flops = Simulator.of(deep, gpu.FALLBACK).flops - Simulator.of(shallow, "lavapipe").flops
+    flops = Simulator.of(deep, wgpu_client.FALLBACK).flops - Simulator.of(shallow, "lavapipe").flops
     sizes = " x ".join(map(str, SMALL.values()))
     what = f"{peer.what}; {sizes}, from depth {peer.depths[0]} to {peer.depths[1]}"
     return Way(peer.name, flops, lambda: peer.run(deep, text)[0] - peer.run(shallow, text)[0], what)

@@ -19,10 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-
-from oracle.errors import UsageError
-from oracle.kernels.manifest import Case
-from oracle.kernels.reflect import check_module, entry_point
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests.manifest import Case
+from bankshot.oracle.manifests.reflection import check_module, entry_point
 
 OUTPUT = "output"
 

@@ -10,11 +10,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-
-from oracle import gpu
-from oracle.errors import UsageError
-from oracle.kernels.manifest import Case
-from oracle.kernels.reflect import check_module, entry_point
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests.manifest import Case
+from bankshot.oracle.manifests.reflection import check_module, entry_point
 
 RUNNER = "oclgrind-kernel"
 
@@ -49,7 +48,7 @@ def _script(case: Case, text: Path) -> str:
     size = check_module(case.kernel).pipeline(entry.name, case.overrides).workgroup_size
     invocations = (groups * lanes for groups, lanes in zip(case.grid, size, strict=True))
     lines = [str(text), entry.name, " ".join(map(str, invocations)), " ".join(map(str, size)), ""]
-    for slot in sorted(gpu.slots_of(entry), key=lambda slot: (slot.group, slot.binding)):
+    for slot in sorted(wgpu_client.slots_of(entry), key=lambda slot: (slot.group, slot.binding)):
         array = case.bindings[slot.name]
         if slot.kind == "storage-write":
             lines.append(f"<size={array.nbytes} float fill=0 dump>")

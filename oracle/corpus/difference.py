@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sim.wgsl import types as t
-from sim.wgsl.records import frozen
-from sim.wgsl.texels import format_of
-
-from ..compare import bits_of, ulp_distance
-from .invented import COUNTER, HALF, SINGLE, STEP, WHOLE
+from ...sim.fast_dataclass import frozen
+from ...sim.wgsl import types as t
+from ...sim.wgsl.texel_formats import format_of
+from ..comparison.compare import bits_of, ulp_distance
+from .invented_inputs import COUNTER, HALF, SINGLE, STEP, WHOLE
 
 
 @frozen

@@ -12,7 +12,7 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-from sim.wgsl.records import frozen
+from ...sim.fast_dataclass import frozen
 
 LARGEST = 4 << 20  # bytes; no shader is larger, and generated programs are not worth searching
 

@@ -12,18 +12,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sim.wgsl import typed
-from sim.wgsl import types as t
-from sim.wgsl.records import frozen
-from sim.wgsl.texels import is_depth
-
-from ..diagnosis.adapters import RERUNS, zeroing
-from ..diagnosis.reruns import ORDERS, place
+from ...sim.fast_dataclass import frozen
+from ...sim.wgsl import typed
+from ...sim.wgsl import types as t
+from ...sim.wgsl.texel_formats import is_depth
+from ..diagnosis.adapter_reruns import RERUNS, zeroing
+from ..diagnosis.simulator_reruns import ORDERS, place
 from ..errors import GpuError
-from ..kernels.reflect import builtin_names, has_float_arithmetic, inexact_builtins
-from . import invented
+from ..manifests.reflection import builtin_names, has_float_arithmetic, inexact_builtins
+from . import invented_inputs
 from .difference import Difference, bounds_of
-from .invented import HALF, SINGLE, STEP, Recipe
+from .invented_inputs import HALF, SINGLE, STEP, Recipe
 
 # Largest error / largest magnitude in the binding (of normalized formats: steps) that is put down to rounding. WGSL
 # lets implementations reassociate and fuse any arithmetic; its builtins may be as far off as it allows `sin` and `cos`.
@@ -40,7 +39,7 @@ class Run:
 
     recipe: Recipe
     given: Mapping[Any, Any]
-    result: Any  # sim.Run
+    result: Any  # bankshot.Run
 
     def findings(self, code: str) -> list[Any]:
         return [f for f in self.result.findings if f.code == code]
@@ -202,7 +201,7 @@ def _nudged(entry: Tried, run: Run) -> dict[str, np.ndarray]:
             made[name] = bytes_
             continue
         halves = bytes_.view(np.uint16).copy()
-        chosen = invented.layout(types[name], run.recipe) == SINGLE
+        chosen = invented_inputs.layout(types[name], run.recipe) == SINGLE
         numbers = halves[chosen].view(np.float32)
         factors = 1 + NUDGE * rng.choice(np.array([-1, 1], np.float32), numbers.size)
         halves[chosen] = (numbers * factors.astype(np.float32)).view(np.uint16)
@@ -219,7 +218,7 @@ def _bounded(finite: bool) -> Callable[[Tried, Run, Outputs, Found], str | None]
         if any(isinstance(types[d.binding], t.Texture) for d in found):
             return None
         bounds = [
-            bounds_of(invented.layout(types[name], ours.recipe), ours.result.outputs[name], theirs[name], bound)
+            bounds_of(invented_inputs.layout(types[name], ours.recipe), ours.result.outputs[name], theirs[name], bound)
             for name, bound in ours.result.bounds.items()
         ]
         if any(each is None for each in bounds):

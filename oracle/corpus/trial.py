@@ -15,21 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from sim.wgsl import typed
-from sim.wgsl import types as t
-from sim.wgsl.diagnostics import Crash, WgslError
-from sim.wgsl.pipeline import GRANTED
-from sim.wgsl.records import frozen
-from sim.wgsl.typed import Module
-
-from .. import gpu
-from ..diagnosis.reruns import place
+from ...sim.fast_dataclass import frozen
+from ...sim.wgsl import typed
+from ...sim.wgsl import types as t
+from ...sim.wgsl.check.pipeline import GRANTED
+from ...sim.wgsl.diagnostics import Crash, WgslError
+from ...sim.wgsl.typed import Module
+from .. import wgpu_client
+from ..diagnosis.simulator_reruns import place
 from ..errors import DriverDied, GpuError, UsageError
-from . import invented
+from . import invented_inputs
 from .difference import Difference, differences, texels
 from .embedded import Shader
 from .evidence import EVIDENCE, Run
-from .invented import RECIPES, Recipe
+from .invented_inputs import RECIPES, Recipe
 
 BUDGET = 1 << 18  # backward jumps of a batch of workgroups
 
@@ -149,7 +148,7 @@ class _Module:
             if found := re.search(pattern, self.text):
                 return self.trial(None, "not-wgsl", f"{words % found[1].strip()[:40]}; {why}")
         with self.stage(None, "wgpu"):
-            theirs = gpu.refusal(gpu.for_wgpu(self.text), self.adapter)
+            theirs = wgpu_client.refusal(wgpu_client.for_wgpu(self.text), self.adapter)
         if theirs is not None:
             return self.trial(None, "not-wgsl", f"{why}; wgpu says: {_first(theirs)}")
         return self.trial(None, "refused", why)
@@ -170,7 +169,7 @@ class _Module:
         raise WgslError(first)
 
     def _check(self, uniformity: str) -> Module:
-        import sim
+        from ... import sim
 
         name, folder = self.shader.name, self.shader.file.parent
         module = sim.check(self.text, name=name, include_dirs=[folder], uniformity=uniformity)
@@ -197,8 +196,8 @@ class _Entry:
         self.module = module
         self.function = function
         self.name = function.name
-        self.overrides: dict[Any, Any] = invented.override_values(module)
-        self.grid = invented.grid(function)
+        self.overrides: dict[Any, Any] = invented_inputs.override_values(module)
+        self.grid = invented_inputs.grid(function)
 
     @property
     def pipeline(self) -> typed.Pipeline:
@@ -240,7 +239,7 @@ class _Entry:
         runs: list[Run] = []
         for recipe in RECIPES:
             with self.owner.stage(self.name, "build"):
-                given = invented.bindings(self.pipeline, recipe)
+                given = invented_inputs.bindings(self.pipeline, recipe)
             run = Run(recipe, given, self.simulate(given))
             if run.clean and run.busy:
                 return run
@@ -248,7 +247,7 @@ class _Entry:
         return next((run for run in runs if run.clean), runs[-1])
 
     def simulate(self, given: Mapping[Any, Any], **options: Any) -> Any:
-        import sim
+        from ... import sim
 
         with self.owner.stage(self.name, "simulate"):
             return sim.simulate(
@@ -257,7 +256,7 @@ class _Entry:
                 bindings=given,
                 entry=self.name,
                 overrides=self.overrides,
-                device=gpu.require_adapter(self.owner.adapter).profile or "lavapipe",
+                device=wgpu_client.require_adapter(self.owner.adapter).profile or "lavapipe",
                 budget=BUDGET,
                 replay=False,  # nobody asks whether a finding matters
                 **{"probes": ("bounds",), **options},
@@ -265,9 +264,9 @@ class _Entry:
 
     def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]:
         """Outputs of wgpu, of the shader's own text or of another with the same bindings. Raises `GpuError`."""
-        slots = gpu.slots_of(self.function)
+        slots = wgpu_client.slots_of(self.function)
         with self.owner.stage(self.name, "wgpu"):
-            run = gpu.run(
+            run = wgpu_client.run(
                 text or self.text,
                 self.name,
                 self.grid,
@@ -282,7 +281,7 @@ class _Entry:
         """We refuse to run it; does wgpu?"""
         why = f"{error.diagnostics[0].message} ({error.diagnostics[0].code})"
         try:
-            self.on_wgpu(invented.bindings(self.pipeline, RECIPES[-1]))
+            self.on_wgpu(invented_inputs.bindings(self.pipeline, RECIPES[-1]))
         except (GpuError, UsageError, WgslError) as refusal:
             return self._trial("not-started", f"{why}; {_first(str(refusal))}")
         return self._trial("unsupported", why)
@@ -298,7 +297,7 @@ class _Entry:
                 if isinstance(type_, t.Texture):
                     found += texels(name, type_, *pair)
                 else:
-                    found += differences(name, invented.layout(type_, recipe), *pair)
+                    found += differences(name, invented_inputs.layout(type_, recipe), *pair)
         return found
 
     def _judged(self, ours: Run, theirs: dict[str, np.ndarray], found: list[Difference]) -> tuple[str, str]:

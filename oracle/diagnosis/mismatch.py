@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from sim.wgsl.records import frozen
-
-from ..compare import DERIVED, EXACT, Rule, bits_of, rejected
+from ...sim.fast_dataclass import frozen
+from ..comparison.compare import DERIVED, EXACT, Rule, bits_of, rejected
 from ..errors import UsageError
-from ..kernels.manifest import Case
+from ..manifests.manifest import Case
 from ..references import Expected, Reference
-from .patience import Patience
+from .time_limit import TimeLimit
 
 MOST = 0.9  # share of the wrong elements that an explanation is to cover: others may be wrong for what comes of it
 WATCHED = ("races", "uninit", "bounds", "nan")
@@ -57,7 +56,7 @@ class Mismatch:
     """
 
     case: Case
-    run: Any  # sim.Run
+    run: Any  # bankshot.Run
     output: str
     expected: np.ndarray
     rule: Rule = EXACT
@@ -67,7 +66,7 @@ class Mismatch:
     golden: bool = False
     same: Callable[[np.ndarray], bool] | None = None
     on_gpu: Callable[[str | None], np.ndarray] | None = None
-    patience: Patience = field(default_factory=Patience)
+    time_limit: TimeLimit = field(default_factory=TimeLimit)
 
     @property
     def var(self) -> str:
@@ -110,13 +109,13 @@ class Mismatch:
     # ---- running again ----
 
     def again(self, case: Case | None = None, module: Any = None, **options: Any) -> Any:
-        """The run once more, without probes, on another case or another text, or with other options of `sim.simulate`.
+        """Run again without probes, on another case or another text, or with other options of `bankshot.simulate`.
         Raises `WgslError`."""
-        import sim
+        from ... import sim
 
-        self.patience.check()
+        self.time_limit.check()
         usual = {"probes": "none", "replay": False, "device": self.run.device}
-        usual["progress"] = self.patience.check
+        usual["progress"] = self.time_limit.check
         launch = (case or self.case).launch
         return sim.simulate(module or self.run.pipeline.module, **{**usual, **launch, **options})
 
@@ -127,7 +126,7 @@ class Mismatch:
     def there(self, text: str | None = None) -> np.ndarray:
         """The output of another run on the GPU, of a text or of the case's own. Raises `GpuError`."""
         assert self.on_gpu is not None
-        self.patience.check()
+        self.time_limit.check()
         return self.on_gpu(text).reshape(self.expected.shape)
 
     def agrees(self, values: np.ndarray) -> bool:
@@ -154,7 +153,7 @@ class Mismatch:
         """What the reference gives for some other arrays; None where it has nothing to say, or not of that size."""
         if self.reference is None:
             return None
-        self.patience.check()
+        self.time_limit.check()
         case = case or self.case
         try:
             with np.errstate(all="ignore"):
@@ -178,7 +177,7 @@ class Mismatch:
 
     def right_at(self, dims: Mapping[str, int]) -> bool:
         """Whether the kernel gives what the reference does in another shape."""
-        from sim.wgsl.diagnostics import WgslError
+        from ...sim.wgsl.diagnostics import WgslError
 
         try:
             case = self.case.kernel.case(self.case.kernel.shape(dims))

@@ -4,6 +4,6 @@ References know nothing of WGSL and never ask the simulator. `registry` says wha
 """
 
 from . import matmul, quantized  # they register theirs
-from .registry import Arrays, Expected, Reference, find, reference, registered
+from .reference_registry import Arrays, Expected, Reference, find, reference, registered
 
 __all__ = ["Arrays", "Expected", "Reference", "find", "matmul", "quantized", "reference", "registered"]

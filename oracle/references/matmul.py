@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .registry import Arrays, Expected, reference
-from .rounding import silu_times, sum_of_products
+from .float32_error import silu_times, sum_of_products
+from .reference_registry import Arrays, Expected, reference
 
 
 @reference("matmul")

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..kernels.quant import FORMATS
-from .registry import Arrays, Expected, Reference, reference
-from .rounding import F32_ROUNDOFF, F64_ROUNDOFF, gamma, silu_times, sum_of_products
+from ..manifests.quantization import FORMATS
+from .float32_error import F32_ROUNDOFF, F64_ROUNDOFF, gamma, silu_times, sum_of_products
+from .reference_registry import Arrays, Expected, Reference, reference
 
 ULP = 2 * F32_ROUNDOFF  # relative size of one unit in the last place, at most
 

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sim.wgsl.records import frozen
-
-from ..failures import Failure
+from ...sim.fast_dataclass import frozen
+from ..exit_codes import Failure
 from . import ci
+from .audit_rows import Rows, cells_of
 from .remarks import Entry, entry_of, entry_of_error
-from .rows import Rows, cells_of
 
 if TYPE_CHECKING:
-    from ..audit import Audit
-    from ..kernels.cases import Broken, Plan
-    from ..kernels.manifest import Shape
+    from ..judge.audit import Audit
+    from ..manifests.cases import Broken, Plan
+    from ..manifests.manifest import Shape
     from .html import Section
 
 
@@ -71,7 +70,7 @@ def audited(audit: Audit, wanted: Wanted, number: int, first: bool, say: Callabl
         say("drawing")
         section = section_of(audit, number, first)
     if wanted.form == "json":
-        from .json import audit_entry
+        from .json_report import audit_entry
 
         entry = audit_entry(audit)
     return Audited(
@@ -97,7 +96,7 @@ def failed(
 
         section = section_of_error(kernel, str(shape), failure.reason, number)
     if wanted.form == "json":
-        from .json import error_entry
+        from .json_report import error_entry
 
         entry = error_entry(kernel, source, shape.dims, failure.reason, remarks)
     first = failure.reason.splitlines()[0]

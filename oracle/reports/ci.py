@@ -129,7 +129,7 @@ def sarif(entries: Iterable[Entry], version: str) -> dict[str, Any]:
 
 def write_sarif(path: Path, entries: Iterable[Entry]) -> None:
     """Raises `UsageError` where that cannot be."""
-    import sim
+    from ... import sim
 
     try:
         path.write_text(json.dumps(sarif(entries, sim.__version__), indent=2) + "\n", encoding="utf-8")

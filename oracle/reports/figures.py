@@ -21,16 +21,15 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from sim.models import Device
-from sim.models.roofline import Place, place
-
-from ..advise.search import Advice, Options, advise
-from ..audit import simulate
-from ..kernels import manifest
-from ..probing.timeline import Timeline, sizes_of
-from ..probing.timeline import timeline as build_timeline
-from ..probing.trace import Request, Trace, trace
-from .listing import compact
+from ...sim.models import Device
+from ...sim.models.roofline import Place, place
+from ..advise.layout_search import Advice, Options, advise
+from ..gpu_counters.access_trace import Request, Trace, trace
+from ..gpu_counters.timeline import Timeline, sizes_of
+from ..gpu_counters.timeline import timeline as build_timeline
+from ..judge.audit import simulate
+from ..manifests import manifest
+from .source_listing import compact
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 INK, BLUE, ORANGE, GREEN, PINK, YELLOW, GREY = (

@@ -18,16 +18,15 @@ from markupsafe import Markup, escape
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Number
 
-from sim.wgsl.records import frozen
-
-from ..audit import Audit, with_derived
+from ...sim.fast_dataclass import frozen
+from ..comparison.mismatch_map import Patch
 from ..errors import UsageError
-from ..goldens.store import STATES
-from ..probing.conflicts import Access, worst_accesses
-from ..probing.timeline import Timeline, record_timeline
-from ..spread import Patch
-from .json import SITE
-from .listing import Line, against_ideal, compact, listings
+from ..goldens.golden_store import STATES
+from ..gpu_counters.bank_conflicts import Access, worst_accesses
+from ..gpu_counters.timeline import Timeline, record_timeline
+from ..judge.audit import Audit, with_derived
+from .json_report import SITE
+from .source_listing import Line, against_ideal, compact, listings
 from .tables import idle_words, tables, useful
 from .text import CHARGES, TOTALS, comparison_words
 
@@ -143,7 +142,7 @@ def section_of_error(kernel: str, shape: str, text: str, number: int) -> Section
 @cache
 def _template(name: str) -> Any:
     environment = Environment(
-        loader=PackageLoader("oracle.reports"),
+        loader=PackageLoader("bankshot.oracle.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -12,10 +12,10 @@ from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.wgsl.records import frozen
+from ...sim.fast_dataclass import frozen
 
 if TYPE_CHECKING:
-    from ..audit import Audit
+    from ..judge.audit import Audit
 
 ERROR, NOTE = "error", "note"
 

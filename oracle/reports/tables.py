@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sim.instructions import by_class
-from sim.models.roofline import place
-from sim.traffic import intensities
-from sim.wgsl.records import frozen
-
-from .listing import compact
+from ...sim.fast_dataclass import frozen
+from ...sim.models.roofline import place
+from ...sim.run.executed_instructions import by_class
+from ...sim.run.traffic import intensities
+from .source_listing import compact
 
 # Why lanes of subgroups that issue are idle, and how it is said: in a sentence, and in a letter beside a line.
 IDLE = (
@@ -52,7 +51,7 @@ def idle_letters(counters: Mapping[str, float], issued: float) -> str:
 
 
 def useful(run: Any) -> dict[str, float]:
-    """The share of a run's FLOPs that may be for something (see `sim.program.padding`), where there are any."""
+    """The share of a run's FLOPs that may be for something (see `sim.analysis.dead_flops`), where there are any."""
     flops = run.counters["flops"]
     return {"useful_flops": 1 - run.padding_flops / flops} if flops else {}
 

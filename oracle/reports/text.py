@@ -13,21 +13,20 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from sim.wgsl.lexer import KEYWORDS
-
-from ..audit import with_derived
-from .listing import Line, against_ideal, compact, listings
+from ...sim.wgsl.syntax.lexer import KEYWORDS
+from ..judge.audit import with_derived
+from .source_listing import Line, against_ideal, compact, listings
 from .tables import IDLE, Table, idle_letters, idle_words, tables, useful
 
 if TYPE_CHECKING:
-    from ..audit import Audit, CounterCheck, OutputCheck
-    from ..compare import Comparison, Difference
-    from ..devices import Charged
-    from ..diff import Diff
-    from ..goldens.store import Verdict
-    from ..kernels.manifest import Case
-    from ..probing.counters import CounterDiff
-    from ..run import RunResult
+    from ..comparison.compare import Comparison, Difference
+    from ..goldens.golden_store import Verdict
+    from ..judge.audit import Audit, CounterCheck, OutputCheck
+    from ..judge.counter_diff import CounterDiff
+    from ..judge.device_comparison import Charged
+    from ..judge.diff import Diff
+    from ..judge.run_result import RunResult
+    from ..manifests.manifest import Case
 
 MOST_DIFFERENCES = 20  # of counters that are shown
 _ANY_WIDTH = 1000

@@ -1,6 +1,6 @@
 """Many shapes, kernels and devices in one go: a row of figures for each, made by any `concurrent.futures` executor.
 
-    from oracle.sweep import cases, sweep
+    from bankshot.oracle.sweep import cases, sweep
 
     wanted = cases(["shaders/matmul.toml"], dims={"M": range(64, 513, 64), "N": [768]}, devices=["nvidia", "amd"])
     rows = list(sweep(wanted, journal=Journal(Path("results.rows"))))
@@ -11,7 +11,7 @@ next, `tables` writes them for others.
 
 from .columns import COLUMNS, Row
 from .journal import Journal
-from .running import processes, sweep
+from .sweep_run import processes, sweep
 from .work import SweepCase, cases, parse_dims
 
 __all__ = ["COLUMNS", "Journal", "Row", "SweepCase", "cases", "parse_dims", "processes", "sweep"]

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sim.counters import NAMES
-from sim.wgsl.records import frozen
-
-from ..audit import Audit, with_derived
-from ..devices import Charged
+from ...sim.fast_dataclass import frozen
+from ...sim.run.counters import NAMES
+from ..judge.audit import Audit, with_derived
+from ..judge.device_comparison import Charged
 from ..reports.remarks import ERROR, entry_of, figures_of
 from .work import SweepCase, version
 

@@ -17,16 +17,15 @@ from typing import Any
 
 import numpy as np
 
-import sim
-from sim.models import get
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.records import frozen
-
-from ..devices import parse_devices, same_lanes
+from ... import sim
+from ...sim.fast_dataclass import frozen
+from ...sim.models import get
+from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
-from ..kernels.cases import Plan, Request, plans
-from ..kernels.manifest import Kernel, Shape
-from ..kernels.reflect import check_module
+from ..judge.device_comparison import parse_devices, same_lanes
+from ..manifests.cases import Plan, Request, plans
+from ..manifests.manifest import Kernel, Shape
+from ..manifests.reflection import check_module
 
 # What of a kernel does not decide a row: where it lies, what else it could run, and what is held against a GPU.
 _ASIDE = frozenset(("path", "source", "shapes", "gpu_rules", "include_dirs", "preprocess"))
@@ -91,7 +90,7 @@ def key_now(case: SweepCase) -> str:
 # ---- together ----------------------------------------------------------------------------------------
 
 
-def together(cases: Sequence[SweepCase]) -> list[tuple[SweepCase, ...]]:
+def workgroups_per_batch(cases: Sequence[SweepCase]) -> list[tuple[SweepCase, ...]]:
     """The cases, each once, in groups that one simulated run serves: they differ in the device alone, and on all of
     these the same lanes do the same things."""
     groups: dict[tuple[int, str], list[list[SweepCase]]] = {}

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..program.shadows import Shadow
+from ..instrument.shadows import Shadow
 from ..wgsl import types as t
 from ..wgsl.diagnostics import WgslError, fail
 from ..wgsl.typed import Pipeline, Variable
-from .bound import DTYPES, Bits, Blank, Bound, Key, scalars
+from .binding import DTYPES, Bits, Blank, Bound, Key, scalars
 from .samplers import bind_sampler
-from .textures import bind_texture
+from .texture_arrays import bind_texture
 
 
 def words(variable: Variable, contents: NDArray[Any]) -> Bound:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..program import handles as at
+from ..fast_dataclass import sealed
+from ..ir import texture_handles as at
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
-from ..wgsl.records import sealed
 from ..wgsl.typed import Variable
-from .bound import Bound, Key
+from .binding import Bound, Key
 
 ADDRESS_MODES = {"clamp-to-edge": at.CLAMP, "repeat": at.REPEAT, "mirror-repeat": at.MIRROR}
 FILTERS = {"nearest": at.NEAREST, "linear": at.LINEAR}
@@ -97,7 +97,9 @@ def _of_fields(variable: Variable, value: Any) -> Sampler:
     names = [f.name for f in fields(Sampler)]
     if not isinstance(value, Mapping) or not set(value) <= set(names):
         what = ", ".join(map(str, value)) if isinstance(value, Mapping) else f"a {type(value).__name__}"
-        message = f"{variable.name} is given {what}, and a sampler is a sim.Sampler, or a mapping of {', '.join(names)}"
+        message = (
+            f"{variable.name} is given {what}, and a sampler is a bankshot.Sampler, or a mapping of {', '.join(names)}"
+        )
         raise fail("binding-sampler", message, variable.span)
     try:
         given: dict[str, Any] = {n: tuple(each) if isinstance(each, list) else each for n, each in value.items()}

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..ir.access import Access
+from ..ir.sites import Site
 from ..launch.launch import Launch
-from ..launch.pieces import Outcome
+from ..launch.partition import Outcome
 from ..machine import layout as at
-from ..program.access import Access
-from ..program.sites import Site
 from ..wgsl.diagnostics import Note
-from .checked import find_checked
 from .finding import Finding
+from .numeric_checks import find_checked
 from .races import find_races, find_unwritten
 
 _NO_TEXEL = {

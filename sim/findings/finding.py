@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..bindings.bound import Key
+from ..bindings.binding import Key
+from ..fast_dataclass import sealed
 from ..wgsl.diagnostics import Diagnostic, Note
-from ..wgsl.records import sealed
 from ..wgsl.source import Span
 
 # Every kind of finding, and the probe that looks for it (None: every run does).

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fast_dataclass import frozen
+from ..ir.sites import Site
 from ..launch.launch import Launch
-from ..launch.pieces import Outcome
-from ..launch.watching import race_rows
+from ..launch.partition import Outcome
+from ..launch.race_tables import race_rows
 from ..machine import layout as at
-from ..program.sites import Site
 from ..wgsl.diagnostics import Note
-from ..wgsl.records import frozen
 from ..wgsl.types import Scalar
 from .finding import Finding
-from .paths import number, path
+from .memory_paths import number, path
 
 UNSTORED = "WGSL makes it zero at first, which not every driver does; store what it is to hold"
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}

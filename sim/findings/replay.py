@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..bindings.bound import Key
-from ..launch.arrays import POLICIES
+from ..bindings.binding import Key
+from ..fast_dataclass import frozen
 from ..launch.launch import Launch
-from ..launch.pieces import Outcome
+from ..launch.machine_arrays import POLICIES
+from ..launch.partition import Outcome
 from ..launch.schedules import Schedule, schedule
 from ..wgsl.diagnostics import Note
-from ..wgsl.records import frozen
 from .finding import Finding
 
 Runner = Callable[..., tuple[Launch, Outcome]]

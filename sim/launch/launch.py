@@ -11,28 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bindings.bound import Bound, Key
-from ..bindings.textures import BoundTexture
+from ..bindings.binding import Bound, Key
+from ..bindings.texture_arrays import BoundTexture
+from ..codegen.interleaved import has_idle_loops
+from ..codegen.program import Program
+from ..fast_dataclass import frozen
+from ..ir import texture_handles
+from ..ir.access import UNITS_PER_ACCESS, Access
+from ..ir.passes import ALL, Passes
+from ..ir.sites import Site
 from ..machine import layout as at
 from ..models import Device
-from ..program import handles
-from ..program.abreast import has_idle_loops
-from ..program.access import UNITS_PER_ACCESS, Access
-from ..program.passes import ALL, Passes
-from ..program.program import Program
-from ..program.sites import Site
 from ..wgsl import types as t
-from ..wgsl.records import frozen
 from ..wgsl.typed import Variable
-from .arena import Arena, make_arena
-from .arrays import Arrays, units_of
-from .desks import Desk, Given, Mould
-from .outfits import OUTFITS
-from .pieces import Outcome, in_pieces, in_threads, total
+from .device_memory import DeviceMemory, make_arena
+from .launch_cache import OUTFITS
+from .machine_arrays import MachineArrays, units_of
+from .partition import Outcome, in_pieces, in_threads, total
+from .race_tables import Shadow, Watching
 from .schedules import LOCKSTEP, Schedule
 from .threads import processors
 from .tracing import Trace
-from .watching import Shadow, Watching
+from .workspace import LaunchParams, Template, Workspace
 
 BUDGET = 1 << 24  # turns of loops: seconds, where loops of kernels that end take thousands
 _GLANCE = 1 << 14  # turns, to see what they are for
@@ -40,7 +40,7 @@ _GRID = ("grid_x", "grid_y", "grid_z")  # inputs
 
 
 @frozen
-class How:
+class RunOptions:
     """Everything about a run that WGSL leaves open, or that is changed to see what depends on it.
 
     `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
@@ -57,7 +57,7 @@ class How:
     ignored: Site | None = None
     threads: int | None = None
     trace: Trace | None = None
-    strange: frozenset[int] = frozenset()
+    poisoned: frozenset[int] = frozenset()
     passes: Passes = ALL
     chosen: NDArray[np.int64] | None = None
 
@@ -71,8 +71,8 @@ class Launch:
         bound: list[Bound],
         grid: tuple[int, int, int],
         device: Device,
-        how: How,
-        arena: Arena | None = None,
+        how: RunOptions,
+        device_memory: DeviceMemory | None = None,
     ) -> None:
         self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
         self._outfit = OUTFITS.of(program, device, how.schedule, how.policy, self._texel_bytes)
@@ -81,13 +81,13 @@ class Launch:
         self.device = device
         self._bound = bound
         self.how = how
-        arena = arena or make_arena(bound)
-        self._places, self.storage = arena.places, arena.words
+        device_memory = device_memory or make_arena(bound)
+        self._places, self.storage = device_memory.places, device_memory.words
         words = len(self.storage)
-        noted = words if "writers" in program.named else 2 * words if program.abreast else 1
+        noted = words if "writers" in program.named else 2 * words if program.interleaved else 1
         self._writers = np.zeros(noted, np.int64)
         self._touched = np.zeros(words if "touched" in program.named else 1, np.uint8)
-        self._lanes = self._outfit.strands.lanes
+        self._lanes = self._outfit.lockstep_groups.lanes
         self.count = prod(grid) if how.chosen is None else len(how.chosen)
         self._order = how.schedule.order(self.count)
         if how.chosen is not None:
@@ -141,7 +141,7 @@ class Launch:
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
         """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
         program, work = self.program, len(self.program.code) * self._lanes
-        pieces = in_pieces(self.count, self._threads, program.together, work, bool(program.loops))
+        pieces = in_pieces(self.count, self._threads, program.workgroups_per_batch, work, bool(program.loops))
         return total(self._outcomes(pieces, progress))
 
     def run_each(self) -> list[Outcome]:
@@ -150,29 +150,31 @@ class Launch:
 
     def _outcomes(self, pieces: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
         threads = self._threads
-        mould, given = self._mould(), self._given()
+        template, given = self._mould(), self._given()
         numbers = list(range(threads if self.watching.watches_storage else 1))
         shadows: dict[int, Shadow] = {}
-        idle: dict[int, list[Desk]] = {number: [] for number in numbers}
+        idle: dict[int, list[Workspace]] = {number: [] for number in numbers}
 
         def piece(first: int, last: int, number: int) -> Outcome:
             desks = idle[number]
-            desk = desks.pop() if desks else Desk(mould, given, shadows.setdefault(number, self.watching.shadow()))
-            outcome = desk.run(first, last)
-            desks.append(desk)
+            workspace = (
+                desks.pop() if desks else Workspace(template, given, shadows.setdefault(number, self.watching.shadow()))
+            )
+            outcome = workspace.run(first, last)
+            desks.append(workspace)
             return outcome
 
         outcomes = in_threads(piece, pieces, threads, numbers, progress)
         seen = list(shadows.values())
         self.met = threads > 1 and (self.watching.overlap(seen) or any(map(self._stores_outside, outcomes)))
-        self.unclear = self.program.abreast and any(map(_is_unclear, outcomes))
+        self.unclear = self.program.interleaved and any(map(_is_unclear, outcomes))
         return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
 
     def glance(self) -> float:
         """Run a workgroup from the middle, before it runs with all others, which changes nothing where none reads what
         one has stored: the part of its lanes that loops need, see `Desk.glance`."""
-        desk = Desk(self._mould(), self._given(), self.watching.shadow())
-        return desk.glance(self.count // 2, _GLANCE)
+        workspace = Workspace(self._mould(), self._given(), self.watching.shadow())
+        return workspace.glance(self.count // 2, _GLANCE)
 
     @cached_property
     def _threads(self) -> int:
@@ -190,9 +192,9 @@ class Launch:
         return self.how.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)
 
     @property
-    def arena(self) -> Arena:
+    def device_memory(self) -> DeviceMemory:
         """What holds its memory."""
-        return Arena(self._places, self.storage)
+        return DeviceMemory(self._places, self.storage)
 
     @property
     def may_go_abreast(self) -> bool:
@@ -200,7 +202,7 @@ class Launch:
         what order workgroups go in shows nowhere but where two store to one place, which is found out."""
         how, program = self.how, self.program
         watched = program.named or how.trace is not None or how.ignored is not None or how.schedule != LOCKSTEP
-        if watched or "abreast" not in how.passes or not has_idle_loops(program):
+        if watched or "interleaved" not in how.passes or not has_idle_loops(program):
             return False
         return program.independent and not program.exchanges
 
@@ -215,24 +217,26 @@ class Launch:
         for probe, tally in zip(self.program.probes, outcome.tallies, strict=False):
             site = self.program.sites[probe.site]
             if site.variable in self._texel_bytes:
-                tally[at.BYTES] = tally[at.BYTES] * site.bytes_per_lane // handles.TEXEL_BYTES
+                tally[at.BYTES] = tally[at.BYTES] * site.bytes_per_lane // texture_handles.TEXEL_BYTES
         return outcome
 
     # ---- arrays ----
 
-    def _mould(self) -> Mould:
+    def _mould(self) -> Template:
         """What desks are cast from; a trace takes one of its own."""
-        how, outfit = self.how, self._outfit
-        if how.trace is None and outfit.mould is not None:
-            return outfit.mould
+        how, launch_setup = self.how, self._outfit
+        if how.trace is None and launch_setup.template is not None:
+            return launch_setup.template
         notes = 0 if how.trace is None else how.trace.limit
-        arrays = Arrays(self.program, self.device, how.schedule, outfit.strands, self._texel_bytes, notes)
-        mould = Mould(arrays.arguments(outfit.accesses, outfit.watched))
+        arrays = MachineArrays(
+            self.program, self.device, how.schedule, launch_setup.lockstep_groups, self._texel_bytes, notes
+        )
+        template = Template(arrays.arguments(launch_setup.accesses, launch_setup.watched))
         if how.trace is None:
-            OUTFITS.keep(outfit, mould)
-        return mould
+            OUTFITS.keep(launch_setup, template)
+        return template
 
-    def _given(self) -> Given:
+    def _given(self) -> LaunchParams:
         """What is this launch's own in the arrays of the machine."""
         how, access = self.how, self._access_table()
         ignored = -1 if how.ignored is None else self.program.sites.index(how.ignored)
@@ -240,7 +244,7 @@ class Launch:
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
         tables = (access, self._outfit.watched.table(access), self._traced())
-        return Given(config, rows, *tables, (self.storage, self._order, self._writers, self._touched))
+        return LaunchParams(config, rows, *tables, (self.storage, self._order, self._writers, self._touched))
 
     def _traced(self) -> NDArray[np.int64]:
         """The workgroup that is traced (-1: none), and its lanes: all of them for memory that they share."""

@@ -14,9 +14,9 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fast_dataclass import frozen
 from ..machine import layout as at
 from ..wgsl.diagnostics import fail
-from ..wgsl.records import frozen
 
 
 @frozen

@@ -32,7 +32,7 @@ def _pool(process: int, workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="bankshot")
 
 
-def together(work: Callable[[], None], threads: int) -> None:
+def workgroups_per_batch(work: Callable[[], None], threads: int) -> None:
     """Have `work` done by this thread, and by others as soon as they wake up, until it has nothing left to do and
     returns. Raises what it raises."""
     others = [pool(threads - 1).submit(work) for _ in range(threads - 1)]

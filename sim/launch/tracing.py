@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fast_dataclass import sealed
+from ..ir.access import Access
+from ..ir.register_bits import from_bits
+from ..ir.trace_points import Point
 from ..machine import layout as at
-from ..program.access import Access
-from ..program.bits import from_bits
-from ..program.points import Point
 from ..wgsl import types as t
-from ..wgsl.records import sealed
 from ..wgsl.source import Span
 from ..wgsl.typed import Pipeline, Variable
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .curves import curves_of
-from .jit import part
+from ..scalar import OPS
+from .compile.units import part
 from .kinds import FIELD, LONG
 from .lanes import switch_of
 from .opcodes import families, scalar_opcodes
-from .scalar import OPS
+from .vector_math.functions import curves_of
 
 _CODES = scalar_opcodes()
 _OPERATION = (LONG, LONG, *(FIELD,) * 6, LONG)  # address and pitch of the registers, opcode, D, A, B, C, E, lanes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import compiled, part
+from .compile.units import compiled, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, WORDS
 from .layout import BASE, SHARED, SPACE
 from .memory import address_of, shared_part

@@ -13,11 +13,11 @@ import numpy as np
 from . import layout as at
 from . import opcodes as op
 from .alu import float_
-from .jit import compiled, inlined, part
+from .compile.scalar_functions import jitted
+from .compile.units import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE
 from .lanes import address_of_first, pitch_of
 from .opcodes import scalar_opcodes
-from .scalar.jit import jitted
 
 _mul, _mad, _fma = (jitted(name) for name in ("mul_f32", "mad_f32", "fma_f32"))
 _MAD, _FMA = (np.int32(scalar_opcodes()[name]) for name in op.TILED)
@@ -55,10 +55,10 @@ def all_finite(bits, lanes):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, NUMBERS)
-def check(regs, row, config, workgroup, together, found):
+def check(regs, row, config, workgroup, workgroups_per_batch, found):
     """One check of kind E: operands A to C and result D, in the lanes of mask M."""
     size, kind = config[at.LANES], np.int64(row[5])
-    lanes = together * size
+    lanes = workgroups_per_batch * size
     numbers = regs[row[2]].view(np.float32)
     for lane in range(lanes):
         if row[6] >= 0 and regs[row[6], lane] == 0:

@@ -13,11 +13,11 @@ from . import layout as at
 from . import opcodes as op
 from .alu import conversion, curve, float_, half, integer
 from .atomics import atomic
+from .by_address import borrower, lend
 from .checks import checked_sum
-from .jit import compiled, inlined, part
+from .compile.units import compiled, inlined, part
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill, pitch_of
-from .lending import borrower, lend
 from .memory import (
     learn,
     load,
@@ -110,11 +110,11 @@ def record(events, kind, site, workgroup, lane, detail, other, epoch):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, TABLE)
-def barrier(regs, row, config, workgroup, together, epoch, events):
+def barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events):
     """Every lane of each workgroup should be here; those that are not are an event."""
     mask, site = row[6], row[2]
     size, step = config[at.LANES], config[at.LANE_PITCH]
-    for w in range(together):
+    for w in range(workgroups_per_batch):
         first = w * config[at.GROUP_PITCH]
         active = 0
         absent = -1
@@ -131,12 +131,12 @@ def barrier(regs, row, config, workgroup, together, epoch, events):
 
 
 @inlined
-def meet(regs, row, config, workgroup, together, epoch, events, lent_watch):
+def meet(regs, row, config, workgroup, workgroups_per_batch, epoch, events, lent_watch):
     """A barrier, for those who watch it and those who are there."""
     if config[at.WATCHES] == 1:
-        watch_barrier(regs, row, config, workgroup, together, lent_watch)
+        watch_barrier(regs, row, config, workgroup, workgroups_per_batch, lent_watch)
     if row[6] >= 0:
-        barrier(regs, row, config, workgroup, together, epoch, events)
+        barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events)
 
 
 @inlined
@@ -250,13 +250,15 @@ def go_to_level(place, level, width):
 @compiled
 def run_strand(
     code, config, regs, shared, shared16, storage, storage16, access, patterns,
-    workgroup, together, place, events, probes, lent_probes, watch, lent_watch, queue,
+    workgroup, workgroups_per_batch, place, events, probes, lent_probes, watch, lent_watch, queue,
 ):  # fmt: skip
     """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
     start, pitch, size = address_of_first(regs), pitch_of(regs), config[at.LANES]
-    lent = lend_to_tiles(regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, together)
-    places = (together if config[at.LANE_PITCH] == 1 else config[at.TOGETHER]) * size
+    lent = lend_to_tiles(
+        regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, workgroups_per_batch
+    )
+    places = (workgroups_per_batch if config[at.LANE_PITCH] == 1 else config[at.TOGETHER]) * size
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
     while True:  # once for each change of the width, so that it is a constant of the loop that counts
         width = place[at.WIDTHS + place[at.LEVEL]]
@@ -280,7 +282,7 @@ def run_strand(
             elif what >= _FIRST_PROBE:
                 probe(
                     regs, row, config, access, storage, shared, patterns,
-                    workgroup, together, lanes, probes, lent_probes, watch, lent_watch,
+                    workgroup, workgroups_per_batch, lanes, probes, lent_probes, watch, lent_watch,
                 )  # fmt: skip
             elif what == op.JUMP:
                 if row[2] < pc:
@@ -316,7 +318,7 @@ def run_strand(
             elif op.COPY <= what <= op.MASK or what == op.LENGTH:
                 move_rows(regs, row, access, lanes, width, config[at.WIDTH])
             elif what == op.BARRIER:
-                meet(regs, row, config, workgroup, together, epoch, events, lent_watch)
+                meet(regs, row, config, workgroup, workgroups_per_batch, epoch, events, lent_watch)
                 epoch += 1
                 if config[at.STRANDS] > 1:
                     place[at.PC], place[at.LEFT], place[at.PASSED] = pc, budget, epoch
@@ -328,30 +330,38 @@ def run_strand(
                 place[at.MOST] = max(place[at.MOST], config[at.BUDGET] - budget)
                 return True
             elif what >= op.FIRST_COLLECTIVE:
-                collective(regs, row, config, together)
+                collective(regs, row, config, workgroups_per_batch)
             else:
                 atomic(regs, row, access[row[5]], storage, shared, lanes)
 
 
 @part(NUMBERS, FILES, TABLE, NUMBERS, WORDS, LONG, LONG)
-def begin(config, regs, places, order, shared, workgroup, together):
+def begin(config, regs, places, order, shared, workgroup, workgroups_per_batch):
     """Put every strand of a batch at the start of the program, in its workgroup of the grid, and fill its memory.
 
     Where fewer are left than go together, the last one stands in all the other places, too: what it does more than
     once, at the same time, it might as well do once."""
     grid_x, grid_y, wgid = config[at.GRID_X], config[at.GRID_Y], config[at.WGID_ROW]
     size, step = config[at.LANES], config[at.LANE_PITCH]
-    for strand in range(len(regs)):
-        places[strand, at.PC], places[strand, at.LEFT], places[strand, at.PASSED] = 0, config[at.BUDGET], 0
-        places[strand, at.LEVEL], places[strand, at.WIDTHS] = 0, config[at.WIDTH]
-        places[strand, at.ACTIVE_LANES] = together * size
+    for lockstep_group in range(len(regs)):
+        places[lockstep_group, at.PC], places[lockstep_group, at.LEFT], places[lockstep_group, at.PASSED] = (
+            0,
+            config[at.BUDGET],
+            0,
+        )
+        places[lockstep_group, at.LEVEL], places[lockstep_group, at.WIDTHS] = 0, config[at.WIDTH]
+        places[lockstep_group, at.ACTIVE_LANES] = workgroups_per_batch * size
         for w in range(config[at.TOGETHER]):
-            number = workgroup + min(w, together - 1)
+            number = workgroup + min(w, workgroups_per_batch - 1)
             index = order[number] if order.size > 0 else number
             x, y, z = index % grid_x, index // grid_x % grid_y, index // (grid_x * grid_y)
             first = w * config[at.GROUP_PITCH]
             for place in range(first, first + size * step, step):
-                regs[strand, wgid, place], regs[strand, wgid + 1, place], regs[strand, wgid + 2, place] = x, y, z
+                (
+                    regs[lockstep_group, wgid, place],
+                    regs[lockstep_group, wgid + 1, place],
+                    regs[lockstep_group, wgid + 2, place],
+                ) = x, y, z
     for word in range(shared.size):
         shared[word] = config[at.FILLING]
 
@@ -394,11 +404,11 @@ def run(address):
     seed = config[at.SEED]
     workgroup = config[at.FIRST]
     while workgroup < config[at.LAST]:
-        together = min(config[at.TOGETHER], config[at.LAST] - workgroup)
-        begin(config, regs, places, order, shared, workgroup, together)
+        workgroups_per_batch = min(config[at.TOGETHER], config[at.LAST] - workgroup)
+        begin(config, regs, places, order, shared, workgroup, workgroups_per_batch)
         restart(queue)
         if config[at.WATCHES] == 1:
-            watch_batch(together, lent_watch)
+            watch_batch(workgroups_per_batch, lent_watch)
         going = True
         while going:
             going = False
@@ -409,12 +419,12 @@ def run(address):
                     continue
                 if not run_strand(
                     code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
-                    workgroup, together, places[s], events, probes, lent_probes, watch, lent_watch, queue,
+                    workgroup, workgroups_per_batch, places[s], events, probes, lent_probes, watch, lent_watch, queue,
                 ):  # fmt: skip
                     return workgroup - config[at.FIRST]
                 going |= places[s, at.PC] >= 0
-        settle(config, together, probes)
-        workgroup += together
+        settle(config, workgroups_per_batch, probes)
+        workgroup += workgroups_per_batch
         if config[at.STOP] == 1 and watch.races[0, at.NEEDED] > 0:
             break
     return workgroup - config[at.FIRST]

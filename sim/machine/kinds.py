@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import types
 
-from .arrays import Packed
+from .compile.packed_arrays import Packed
 
 FIELD, LONG, WORD = types.int32, types.int64, types.uint32
 REGISTERS = Packed(types.uint32, 2)  # [register, lane]

@@ -19,10 +19,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .arrays import length_of, start_of
+from ..scalar import ScalarOp
+from .compile.packed_arrays import length_of, start_of
+from .compile.scalar_ir import emitted
 from .layout import VECTOR_LANES
-from .scalar import ScalarOp
-from .scalar.translation import emitted
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _FLOAT = ir.FloatType()

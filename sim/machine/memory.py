@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import compiled, inlined
+from .compile.units import compiled, inlined
 from .lanes import address_of_first, blend, copy, gather, gather_four, pitch_of, repeat, scatter_four, splat, transfer
 from .layout import (
     BASE,

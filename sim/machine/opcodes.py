@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from .near import has_near
-from .scalar import OPS
+from ..scalar import OPS
+from .vector_math.approximations import has_near
 
 OP, D, A, B, C, E, M, X = range(8)
 FIELDS = 8

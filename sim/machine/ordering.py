@@ -13,11 +13,11 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as at
-from .jit import compiled, inlined, part
+from .by_address import borrower
+from .compile.units import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
-from .lending import borrower
 from .memory import shared_part
-from .records import READER, WRITER
+from .probe_arrays import READER, WRITER
 from .shadow import WATCH
 
 _borrowed = borrower(WATCH)

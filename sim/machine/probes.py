@@ -12,17 +12,17 @@ import numpy as np
 from ..models import rules
 from . import layout as at
 from . import opcodes as op
-from .arrays import kind_of
+from .address_extents import margin, reach
+from .by_address import borrower
 from .checks import all_finite, check
-from .jit import compiled, inlined, part
+from .compile.packed_arrays import kind_of
+from .compile.units import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORD
-from .lending import borrower
 from .memory import address_of, highest_of, inside, shared_part
 from .ordering import watch_order
-from .reach import margin, reach
-from .records import PLACES, make_probes
+from .probe_arrays import PLACES, make_probes
 from .shadow import read_again, watch_read, watch_write
-from .tracing import trace
+from .trace import trace
 
 for _each in rules.PARTS:
     compiled(_each)
@@ -36,24 +36,24 @@ _borrowed = borrower(PROBES)
 
 
 @inlined
-def count(regs, row, config, together, p, lent):
+def count(regs, row, config, workgroups_per_batch, p, lent):
     """Executions (subgroups with an active lane) and lanes of one straight run.
 
     B: the lanes that guards have let through; X: it touches memory.
     """
     if row[6] < 0:
-        count_all(row, config, together, p)
+        count_all(row, config, workgroups_per_batch, p)
     else:
-        count_some(regs, row, config, together, lent)
+        count_some(regs, row, config, workgroups_per_batch, lent)
 
 
 @inlined
-def count_all(row, config, together, p):
+def count_all(row, config, workgroups_per_batch, p):
     """The same, of all lanes."""
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
-    tally[at.EXECUTIONS] += together * ((size + subgroup - 1) // subgroup)
+    tally[at.EXECUTIONS] += workgroups_per_batch * ((size + subgroup - 1) // subgroup)
     for column in range(at.ACTIVE, at.BLOCK_SIZE):
-        tally[column] += together * size
+        tally[column] += workgroups_per_batch * size
     p.worked[0] |= row[7] == 1
 
 
@@ -67,18 +67,18 @@ def all_ones(mask, lanes):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG)
-def count_some(regs, row, config, together, lent):
+def count_some(regs, row, config, workgroups_per_batch, lent):
     """The same under a mask, which most workgroups pass whole."""
     p = _borrowed(lent)
     size, subgroup, tally = config[at.LANES], config[at.SUBGROUP], p.blocks[row[2]]
     mask, through = regs[row[6]], p.ones if row[3] < 0 else regs[row[3]]
-    if all_ones(mask, together * size) and all_ones(through, together * size):
-        count_all(row, config, together, p)
+    if all_ones(mask, workgroups_per_batch * size) and all_ones(through, workgroups_per_batch * size):
+        count_all(row, config, workgroups_per_batch, p)
         return
     if row[7] == 1 and p.worked[0] == 0:
-        for lane in range(together * size):
+        for lane in range(workgroups_per_batch * size):
             p.working[lane] |= mask[lane]
-    for w in range(together):
+    for w in range(workgroups_per_batch):
         present = 0
         for start in range(w * size, (w + 1) * size, subgroup):
             end = min(start + subgroup, (w + 1) * size)
@@ -96,9 +96,9 @@ def count_some(regs, row, config, together, lent):
 
 
 @compiled
-def settle(config, together, p):
+def settle(config, workgroups_per_batch, p):
     """At the end of a batch: add up the invocations that have touched memory."""
-    lanes = together * config[at.LANES]
+    lanes = workgroups_per_batch * config[at.LANES]
     if p.worked[0] == 1:
         p.worked[1] += lanes
     else:
@@ -142,7 +142,7 @@ def take_turns(row, rule, mask, start, end, ideal, p, last):
 
 
 @compiled
-def charge(row, config, entry, mask, together, p, last):
+def charge(row, config, entry, mask, workgroups_per_batch, p, last):
     """Count one access by the device's rule into `last`."""
     slot = row[7]
     rule = p.rules[slot]
@@ -150,7 +150,7 @@ def charge(row, config, entry, mask, together, p, last):
         last[i] = 0
     size, subgroup = config[at.LANES], config[at.SUBGROUP]
     order = p.orders[slot]
-    for w in range(together):
+    for w in range(workgroups_per_batch):
         for start in range(w * size, (w + 1) * size, subgroup):
             end = min(start + subgroup, (w + 1) * size)
             if row[0] == op.BANKS:
@@ -179,17 +179,17 @@ def charge(row, config, entry, mask, together, p, last):
 
 
 @inlined
-def memory_probe(regs, row, config, entry, patterns, together, p, lent):
+def memory_probe(regs, row, config, entry, patterns, workgroups_per_batch, p, lent):
     """Charge one access, anew only where nothing like it has been charged."""
     slot = row[7]
     known, rule = p.known[slot], p.rules[slot]
     keep = np.uint32((1 << rule[at.SHIFT]) - 1 if row[0] == op.BANKS else rule[at.LINE] - 1)
     stamp = patterns[row[2], at.STAMP] if row[1] == 1 and row[6] < 0 else np.int64(-1)
     like = np.int64(0)
-    if stamp >= 0 and known[at.KEPT] == together * config[at.LANES] and known[at.KEPT_STAMP] == stamp:
+    if stamp >= 0 and known[at.KEPT] == workgroups_per_batch * config[at.LANES] and known[at.KEPT_STAMP] == stamp:
         like = like_known(regs, row, entry, keep, patterns, known)
     if like == 0 or p.last[slot, like % PLACES, at.LIKE] != like:
-        like = look(regs, row, config, entry, together, keep, lent)
+        like = look(regs, row, config, entry, workgroups_per_batch, keep, lent)
         known[at.KEPT_STAMP] = stamp
     tally, last = p.tallies[slot], p.last[slot, like % PLACES]
     for i in range(at.TALLY_SIZE):
@@ -213,12 +213,12 @@ def like_known(regs, row, entry, keep, patterns, known):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, WORD, LONG, returns=LONG)
-def look(regs, row, config, entry, together, keep, lent):
+def look(regs, row, config, entry, workgroups_per_batch, keep, lent):
     """Compare the addresses with those that are kept, and charge the access where nothing like it has been. Returns
     what it is like."""
     p = _borrowed(lent)
     slot = row[7]
-    lanes = together * config[at.LANES]
+    lanes = workgroups_per_batch * config[at.LANES]
     mask = p.ones if row[6] < 0 else regs[row[6]]
     addresses_of(regs, row, entry, p.current, lanes)
     before, mask_before, known = p.addresses[slot], p.masks[slot], p.known[slot]
@@ -231,26 +231,26 @@ def look(regs, row, config, entry, together, keep, lent):
     like = like_what(known, p.current[0], keep)
     last = p.last[slot, like % PLACES]
     if last[at.LIKE] != like:
-        charge(row, config, entry, mask, together, p, last)
+        charge(row, config, entry, mask, workgroups_per_batch, p, last)
         last[at.LIKE] = like
     return like
 
 
 @inlined
-def bounds(regs, row, entry, config, patterns, workgroup, together, p):
+def bounds(regs, row, entry, config, patterns, workgroup, workgroups_per_batch, p):
     """Active lanes whose address is past the end of what they index."""
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
     if row[1] != 1 or not inside(patterns[row[2]], extra, entry):
-        outside(regs, row, extra, limit, config, workgroup, together, p.bounds[row[7]])
+        outside(regs, row, extra, limit, config, workgroup, workgroups_per_batch, p.bounds[row[7]])
 
 
 @part(REGISTERS, INSTRUCTION, WORD, WORD, NUMBERS, LONG, LONG, NUMBERS)
-def outside(regs, row, extra, limit, config, workgroup, together, found):
+def outside(regs, row, extra, limit, config, workgroup, workgroups_per_batch, found):
     """The same, lane by lane."""
     size, addresses = config[at.LANES], regs[row[2]]
-    if np.uint64(highest_of(addresses, together * size)) + np.uint64(extra) <= np.uint64(limit):
+    if np.uint64(highest_of(addresses, workgroups_per_batch * size)) + np.uint64(extra) <= np.uint64(limit):
         return
-    for lane in range(together * size):
+    for lane in range(workgroups_per_batch * size):
         address = np.uint32(addresses[lane] + extra)
         if address > limit and (row[6] < 0 or regs[row[6], lane] != 0):
             if found[at.OUTSIDE] == 0:
@@ -260,12 +260,12 @@ def outside(regs, row, extra, limit, config, workgroup, together, found):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG)
-def note_writers(regs, row, config, entry, workgroup, together, lent):
+def note_writers(regs, row, config, entry, workgroup, workgroups_per_batch, lent):
     """Remember who stores where, lane by lane in the order in which they do."""
     p = _borrowed(lent)
     size, half, words = config[at.LANES], entry[at.UNIT] == 2, (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
     extra, limit = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT])
-    for lane in range(together * size):
+    for lane in range(workgroups_per_batch * size):
         address = np.uint32(regs[row[2], lane] + extra)
         if address <= limit and (row[6] < 0 or regs[row[6], lane] != 0):
             place = (entry[at.BASE] + np.int64(address)) >> half
@@ -274,32 +274,40 @@ def note_writers(regs, row, config, entry, workgroup, together, lent):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, LONG, LONG, LONG, LONG)
-def note_meetings(regs, row, config, entry, workgroup, together, lanes, lent):
+def note_meetings(regs, row, config, entry, workgroup, workgroups_per_batch, lanes, lent):
     """Count stores to where another workgroup of the batch has stored: who is last depends on how they go together.
     Workgroups are abreast; D is 1 where places are noted in halves of a word."""
     p = _borrowed(lent)
     addresses, mask = regs[row[2]], p.ones if row[6] < 0 else regs[row[6]]
-    extra, each, abreast = shared_part(regs, row[3], row[4]), entry[at.UNIT] // (4 - 2 * row[1]), config[at.TOGETHER]
+    extra, each, interleaved = (
+        shared_part(regs, row[3], row[4]),
+        entry[at.UNIT] // (4 - 2 * row[1]),
+        config[at.TOGETHER],
+    )
     met = np.int64(0)
-    for first in range(0, lanes, abreast):
-        for w in range(min(abreast, lanes - first)):
+    for first in range(0, lanes, interleaved):
+        for w in range(min(interleaved, lanes - first)):
             if mask[first + w] == 0:
                 continue
             address, happens = address_of(addresses[first + w], extra, entry)
-            start, own = (entry[at.BASE] + np.int64(address)) * each, 1 + min(w, together - 1)
+            start, own = (entry[at.BASE] + np.int64(address)) * each, 1 + min(w, workgroups_per_batch - 1)
             for place in range(start, start + entry[at.UNITS] * each if happens else start):
                 before = p.writers[place] - workgroup
-                met += np.int64(0 < before <= together and before != own)
+                met += np.int64(0 < before <= workgroups_per_batch and before != own)
                 p.writers[place] = workgroup + own
     p.bounds[row[7], at.OUTSIDE] += met
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, NUMBERS, TABLE, LONG, LONG)
-def note_touched(regs, row, config, entry, patterns, together, lent):
+def note_touched(regs, row, config, entry, patterns, workgroups_per_batch, lent):
     """Remember which words are accessed: of lanes that are neighbours, or a vector of them in one place, at once."""
     p = _borrowed(lent)
     addresses, mask = regs[row[2]], p.ones if row[6] < 0 else regs[row[6]]
-    extra, limit, lanes = shared_part(regs, row[3], row[4]), np.uint32(entry[at.LIMIT]), together * config[at.LANES]
+    extra, limit, lanes = (
+        shared_part(regs, row[3], row[4]),
+        np.uint32(entry[at.LIMIT]),
+        workgroups_per_batch * config[at.LANES],
+    )
     half, base, words = entry[at.UNIT] == 2, entry[at.BASE], (entry[at.UNITS] * entry[at.UNIT] + 3) // 4
     if not all_ones(mask, lanes) or np.uint64(highest_of(addresses, lanes)) + np.uint64(extra) > np.uint64(limit):
         for lane in range(lanes):
@@ -326,35 +334,50 @@ def touch(touched, first, words):
 
 
 @inlined
-def probe(regs, row, config, access, storage, shared, patterns, workgroup, together, lanes, p, lent, watch, lent_watch):
+def probe(
+    regs,
+    row,
+    config,
+    access,
+    storage,
+    shared,
+    patterns,
+    workgroup,
+    workgroups_per_batch,
+    lanes,
+    p,
+    lent,
+    watch,
+    lent_watch,
+):
     """One probe instruction. `lanes`: those that are computed; `lent`, `lent_watch`: where the records are that stand
     before them."""
     if row[0] == op.COUNT:
-        count(regs, row, config, together, p, lent)
+        count(regs, row, config, workgroups_per_batch, p, lent)
     elif row[0] == op.TRACE:
-        trace(regs, row, config, access, workgroup, together, p.watched, p.notes)
+        trace(regs, row, config, access, workgroup, workgroups_per_batch, p.watched, p.notes)
     elif row[0] == op.WRITERS:
-        note_writers(regs, row, config, access[row[5]], workgroup, together, lent)
+        note_writers(regs, row, config, access[row[5]], workgroup, workgroups_per_batch, lent)
     elif row[0] == op.MEETS:
-        note_meetings(regs, row, config, access[row[5]], workgroup, together, lanes, lent)
+        note_meetings(regs, row, config, access[row[5]], workgroup, workgroups_per_batch, lanes, lent)
     elif row[0] == op.TOUCHED:
-        note_touched(regs, row, config, access[row[5]], patterns, together, lent)
+        note_touched(regs, row, config, access[row[5]], patterns, workgroups_per_batch, lent)
     elif row[0] == op.BOUNDS:
-        bounds(regs, row, access[row[5]], config, patterns, workgroup, together, p)
+        bounds(regs, row, access[row[5]], config, patterns, workgroup, workgroups_per_batch, p)
     elif row[0] == op.WATCH_READ:
         if not read_again(regs, row, patterns, watch):
-            watch_read(regs, row, config, patterns, workgroup, together, lent_watch)
+            watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lent_watch)
     elif row[0] == op.WATCH_WRITE:
         memory = shared if access[row[5], at.SPACE] == at.SHARED else storage
-        watch_write(regs, row, config, memory, workgroup, together, lent_watch)
+        watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lent_watch)
     elif row[0] == op.WATCH_ORDER:
         watch_order(regs, row, config, workgroup, lent_watch)
     elif row[0] == op.REACH:
-        reach(regs, row, config, together, p.reached[row[7]])
+        reach(regs, row, config, workgroups_per_batch, p.reached[row[7]])
     elif row[0] == op.MARGIN:
-        margin(regs, row, config, together, p.margins[row[7]])
+        margin(regs, row, config, workgroups_per_batch, p.margins[row[7]])
     elif row[0] == op.CHECK:
         if row[5] != at.BORN or not all_finite(regs[row[1]], lanes):
-            check(regs, row, config, workgroup, together, p.checks[row[7]])
+            check(regs, row, config, workgroup, workgroups_per_batch, p.checks[row[7]])
     else:
-        memory_probe(regs, row, config, access[row[5]], patterns, together, p, lent)
+        memory_probe(regs, row, config, access[row[5]], patterns, workgroups_per_batch, p, lent)

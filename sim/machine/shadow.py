@@ -21,12 +21,12 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as at
-from .arrays import kind_of
-from .jit import compiled, inlined, part
+from .by_address import borrower
+from .compile.packed_arrays import kind_of
+from .compile.units import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
-from .lending import borrower
 from .memory import shared_part
-from .records import LANE_BITS, LANES, OTHER, READER, SLOT_BITS, SLOTS, VALUE, WRITER, no_watch
+from .probe_arrays import LANE_BITS, LANES, OTHER, READER, SLOT_BITS, SLOTS, VALUE, WRITER, no_watch
 
 _CLOCK_SHIFT = LANE_BITS + SLOT_BITS
 _NOWHERE = 1 << 62
@@ -120,14 +120,14 @@ def write_grain(w, s, place, me, group, since, started, old, new, own):
 
 
 @compiled
-def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, together):
+def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, workgroups_per_batch):
     """A load, lane by lane."""
     row, size = w.table[slot], config[at.LANES]
     limit, factor, grains = np.uint32(row[at.W_LIMIT]), row[at.W_FACTOR], row[at.W_GRAINS]
     own = row[at.W_MEMORY] == at.ORDERED_WORKGROUP
     if own:
         w.state[_READ_IN] = w.state[_WINDOW]
-    for g in range(together):
+    for g in range(workgroups_per_batch):
         clocks = w.clocks[g]
         since = clocks[at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT
         stamp = stamp_of(w, slot, g)
@@ -150,11 +150,11 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, to
 
 
 @compiled
-def all_written(w, slot, addresses, extra, config, together):
+def all_written(w, slot, addresses, extra, config, workgroups_per_batch):
     """Whether somebody has stored to every word that a load in bounds touches."""
     row, size, writers = w.table[slot], config[at.LANES], w.workgroup.stamps[WRITER]
     factor = row[at.W_FACTOR]
-    for g in range(together):
+    for g in range(workgroups_per_batch):
         here, fresh = addresses[g * size :], w.clocks[g, at.START] << _CLOCK_SHIFT
         base = row[at.W_BASE] + g * row[at.W_PITCH]
         for first in range(base, base + row[at.W_GRAINS]):
@@ -174,14 +174,16 @@ def note_unwritten(found, lane, workgroup, place):
 
 
 @compiled
-def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, together):
+def write_lanes(
+    w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, workgroups_per_batch
+):
     """A store of one unit, lane by lane."""
     row, size = w.table[slot], config[at.LANES]
     limit, factor = np.uint32(row[at.W_LIMIT]), row[at.W_FACTOR]
     own = row[at.W_MEMORY] == at.ORDERED_WORKGROUP
     bits = 8 * row[at.W_GRAIN]
     kept = np.int64((1 << bits) - 1)
-    for g in range(together):
+    for g in range(workgroups_per_batch):
         clocks = w.clocks[g]
         since = clocks[at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT
         stamp = stamp_of(w, slot, g)
@@ -205,12 +207,14 @@ def write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit
 
 
 @compiled
-def work_off(w, config, workgroup, together):
+def work_off(w, config, workgroup, workgroups_per_batch):
     """Look lane by lane at the loads that were only noted down."""
     for i in range(w.state[_PENDING]):
         slot = w.notes[i, 0]
         row = w.rows[slot]
-        read_lanes(w, w.workgroup, slot, row, row, False, np.uint32(w.notes[i, 1]), config, workgroup, together)
+        read_lanes(
+            w, w.workgroup, slot, row, row, False, np.uint32(w.notes[i, 1]), config, workgroup, workgroups_per_batch
+        )
     w.state[_PENDING] = 0
     for variable in range(len(w.spans)):
         w.spans[variable, _READ_LOW], w.spans[variable, _READ_HIGH] = _NOWHERE, -1
@@ -239,10 +243,10 @@ def all_of(mask, lanes):
 
 
 @part(LONG, LONG)
-def watch_batch(together, lent):
+def watch_batch(workgroups_per_batch, lent):
     """A batch of workgroups begins."""
     w = _borrowed(lent)
-    for g in range(together):
+    for g in range(workgroups_per_batch):
         now = w.clocks[g, at.CLOCK] + 1
         for i in range(at.CLOCKS_SIZE):
             w.clocks[g, i] = now
@@ -251,16 +255,16 @@ def watch_batch(together, lent):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG)
-def watch_barrier(regs, row, config, workgroup, together, lent):
+def watch_barrier(regs, row, config, workgroup, workgroups_per_batch, lent):
     """A barrier of kind B under mask M. Workgroups without a lane there do not pass it."""
     w = _borrowed(lent)
     size, kind, counts = config[at.LANES], np.int64(row[3]), row[2] != config[at.IGNORED]
     everywhere = True
     if row[6] >= 0:
-        everywhere = all_of(regs[row[6]], together * size)
+        everywhere = all_of(regs[row[6]], workgroups_per_batch * size)
     if not (everywhere and kind == at.ORDERED_WORKGROUP):
-        work_off(w, config, workgroup, together)
-    for g in range(together):
+        work_off(w, config, workgroup, workgroups_per_batch)
+    for g in range(workgroups_per_batch):
         passes = everywhere
         if not passes:
             for lane in range(g * size, (g + 1) * size):
@@ -275,23 +279,23 @@ def watch_barrier(regs, row, config, workgroup, together, lent):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, LONG)
-def watch_read(regs, row, config, patterns, workgroup, together, lent):
+def watch_read(regs, row, config, patterns, workgroup, workgroups_per_batch, lent):
     """A load: noted down where that will do, else lane by lane."""
     w = _borrowed(lent)
     slot, addresses = np.int64(row[7]), regs[row[2]]
     extra = shared_part(regs, row[3], row[4])
     watched, known = w.table[slot], patterns[row[2]]
-    lanes = together * config[at.LANES]
+    lanes = workgroups_per_batch * config[at.LANES]
     masked = row[6] >= 0 and not all_of(regs[row[6]], lanes)
     if watched[at.W_MEMORY] != at.ORDERED_WORKGROUP:
         mask = regs[max(np.int64(row[6]), 0)]
-        read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, together)
+        read_lanes(w, w.storage, slot, addresses, mask, masked, extra, config, workgroup, workgroups_per_batch)
         return
     if row[1] != 1 or masked or not within(watched, known, extra):
         mask = regs[max(np.int64(row[6]), 0)]
-        read_lanes(w, w.workgroup, slot, addresses, mask, masked, extra, config, workgroup, together)
+        read_lanes(w, w.workgroup, slot, addresses, mask, masked, extra, config, workgroup, workgroups_per_batch)
         return
-    read_known(w, slot, addresses, known, extra, config, workgroup, together)
+    read_known(w, slot, addresses, known, extra, config, workgroup, workgroups_per_batch)
 
 
 @inlined
@@ -349,36 +353,36 @@ def read_again(regs, row, patterns, w):
 
 
 @inlined
-def read_known(w, slot, addresses, known, extra, config, workgroup, together):
+def read_known(w, slot, addresses, known, extra, config, workgroup, workgroups_per_batch):
     """A load by every lane, of a known pattern, in bounds."""
     watched, state, pattern = w.table[slot], w.state, w.patterns[slot]
     if pattern[_STAMP] != known[at.STAMP]:
-        recognize(w, slot, addresses, known[at.STAMP], config, workgroup, together)
+        recognize(w, slot, addresses, known[at.STAMP], config, workgroup, workgroups_per_batch)
     distance = np.uint32(np.int64(extra) + pattern[_SHIFT])
     seen, again = seen_before(w, slot, distance)
     if again and seen[2] == state[_WINDOW]:
         return
     written = watched[at.W_UNWRITTEN] == 0 or (again and seen[3] == state[_BATCH])
     if not written:
-        written = all_written(w, slot, addresses, extra, config, together)
+        written = all_written(w, slot, addresses, extra, config, workgroups_per_batch)
     seen[0], seen[1], seen[2], seen[3] = np.int64(distance), pattern[_VERSION], state[_WINDOW], state[_BATCH]
     span = w.spans[watched[at.W_VARIABLE]]
     low, high = touched(watched, known, extra)
     if not written or (low <= span[_WRITE_HIGH] and high >= span[_WRITE_LOW]):
         races = state[_RACES]
-        read_lanes(w, w.workgroup, slot, addresses, addresses, False, extra, config, workgroup, together)
+        read_lanes(w, w.workgroup, slot, addresses, addresses, False, extra, config, workgroup, workgroups_per_batch)
         if not written or state[_RACES] != races:
             seen[2] = seen[3] = -1  # what is wrong is counted each time
         return
     if state[_PENDING] == len(w.notes):
-        work_off(w, config, workgroup, together)
+        work_off(w, config, workgroup, workgroups_per_batch)
     note_down(w, slot, distance, span, low, high)
 
 
 @compiled
-def recognize(w, slot, addresses, stamp, config, workgroup, together):
+def recognize(w, slot, addresses, stamp, config, workgroup, workgroups_per_batch):
     """Compare a new row of addresses with the one that is kept: moved as a whole, or another, which is kept instead."""
-    row, pattern, lanes = w.rows[slot], w.patterns[slot], together * config[at.LANES]
+    row, pattern, lanes = w.rows[slot], w.patterns[slot], workgroups_per_batch * config[at.LANES]
     pattern[_STAMP] = stamp
     shift = np.uint32(addresses[0] - row[0])
     differs = np.uint32(0)
@@ -387,7 +391,7 @@ def recognize(w, slot, addresses, stamp, config, workgroup, together):
     if differs == 0 and lanes <= pattern[_KEPT]:
         pattern[_SHIFT] = np.int64(shift)
         return
-    work_off(w, config, workgroup, together)
+    work_off(w, config, workgroup, workgroups_per_batch)
     pattern[_SHIFT], pattern[_KEPT] = 0, lanes
     pattern[_VERSION] += 1
     for lane in range(lanes):
@@ -395,11 +399,11 @@ def recognize(w, slot, addresses, stamp, config, workgroup, together):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, LONG, LONG, LONG)
-def watch_write(regs, row, config, memory, workgroup, together, lent):
+def watch_write(regs, row, config, memory, workgroup, workgroups_per_batch, lent):
     """A store: before it, the noted loads that it may be near; then all lanes at once where that will do, or each."""
     w = _borrowed(lent)
     slot, addresses, values = np.int64(row[7]), regs[row[2]], regs[row[1]]
-    unit, lanes = np.int64(row[5]) & 3, together * config[at.LANES]
+    unit, lanes = np.int64(row[5]) & 3, workgroups_per_batch * config[at.LANES]
     extra = shared_part(regs, row[3], row[4])
     mask = regs[max(np.int64(row[6]), 0)]
     masked = row[6] >= 0 and not all_of(mask, lanes)
@@ -408,18 +412,20 @@ def watch_write(regs, row, config, memory, workgroup, together, lent):
     s = w.storage
     if watched[at.W_MEMORY] == at.ORDERED_WORKGROUP:
         s = w.workgroup
-        meet_notes(w, watched, lowest, highest, config, workgroup, together)
+        meet_notes(w, watched, lowest, highest, config, workgroup, workgroups_per_batch)
     plain = not masked and highest <= np.uint32(watched[at.W_LIMIT]) and watched[at.W_FACTOR] == 1
     known, pattern = plain and is_kept(w, slot, addresses, lanes), w.patterns[slot]
     if known:
         pattern[_MISSED] = 0
     apart = known and pattern[_APART] == 1
-    if apart and write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, together):
+    if apart and write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, workgroups_per_batch):
         return
-    write_lanes(w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, together)
+    write_lanes(
+        w, s, slot, memory, values, addresses, mask, masked, extra, unit, config, workgroup, workgroups_per_batch
+    )
     if plain and not known and pattern[_MISSED] < _PATIENCE:
         pattern[_MISSED] += 1
-        keep_store(w, s, slot, addresses, extra, unit, config, workgroup, together)
+        keep_store(w, s, slot, addresses, extra, unit, config, workgroup, workgroups_per_batch)
 
 
 @inlined
@@ -433,14 +439,14 @@ def extent(addresses, extra, lanes):
 
 
 @inlined
-def meet_notes(w, watched, lowest, highest, config, workgroup, together):
+def meet_notes(w, watched, lowest, highest, config, workgroup, workgroups_per_batch):
     """A store between these addresses of workgroup memory: work off the notes that it may be near, and note where."""
     limit, factor = np.uint32(watched[at.W_LIMIT]), watched[at.W_FACTOR]
     low = watched[at.W_BASE] + np.int64(min(lowest, limit)) * factor
     high = watched[at.W_BASE] + np.int64(min(highest, limit)) * factor + watched[at.W_GRAINS] - 1
     span = w.spans[watched[at.W_VARIABLE]]
     if low <= span[_READ_HIGH] and high >= span[_READ_LOW]:
-        work_off(w, config, workgroup, together)
+        work_off(w, config, workgroup, workgroups_per_batch)
     span[_WRITE_LOW], span[_WRITE_HIGH] = min(span[_WRITE_LOW], low), max(span[_WRITE_HIGH], high)
 
 
@@ -455,20 +461,20 @@ def is_kept(w, slot, addresses, lanes):
 
 
 @compiled
-def keep_store(w, s, slot, addresses, extra, unit, config, workgroup, together):
+def keep_store(w, s, slot, addresses, extra, unit, config, workgroup, workgroups_per_batch):
     """Keep the addresses of a store by all lanes that has just been looked at, and whether they are all different: then
     each lane is still the last writer of its grain."""
     row, pattern, watched, size = w.rows[slot], w.patterns[slot], w.table[slot], config[at.LANES]
     own = watched[at.W_MEMORY] == at.ORDERED_WORKGROUP
     apart = True
-    for g in range(together):
+    for g in range(workgroups_per_batch):
         stamp, base = stamp_of(w, slot, g), watched[at.W_BASE] + g * watched[at.W_PITCH] + unit
         group = np.int64(0) if own else workgroup + g
         for lane in range(size):
             place = np.uint64(base + np.int64(np.uint32(addresses[g * size + lane] + extra)))
             apart &= s.stamps[WRITER, place] == stamp | lane and np.int64(s.words[WRITER, place]) == group
             row[g * size + lane] = addresses[g * size + lane]
-    pattern[_APART], pattern[_KEPT] = np.int64(apart), together * size
+    pattern[_APART], pattern[_KEPT] = np.int64(apart), workgroups_per_batch * size
 
 
 @inlined
@@ -478,13 +484,13 @@ def stamp_of(w, slot, g):
 
 
 @compiled
-def write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, together):
+def write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, workgroups_per_batch):
     """A store of every lane to a grain of its own, if all who have touched these are ordered before it. Whether they
     are."""
     row, size = w.table[slot], config[at.LANES]
     own = row[at.W_MEMORY] == at.ORDERED_WORKGROUP
     unread = row[at.W_READ] == 0 or (own and w.state[_READ_IN] != w.state[_WINDOW])
-    for g in range(together):
+    for g in range(workgroups_per_batch):
         here, base = addresses[g * size :], row[at.W_BASE] + g * row[at.W_PITCH] + unit
         since = w.clocks[g, at.ORDERED_SINCE + row[at.W_MEMORY]] << _CLOCK_SHIFT if own else np.int64(1)
         if not all_before(s.stamps, WRITER, here, extra, base, size, since):
@@ -496,7 +502,7 @@ def write_apart(w, s, slot, values, addresses, extra, unit, config, workgroup, t
             return False
     writers, groups, kept = s.stamps[WRITER], s.words[WRITER], s.words[VALUE]
     bits = np.uint32((1 << (8 * row[at.W_GRAIN])) - 1)
-    for g in range(together):
+    for g in range(workgroups_per_batch):
         here, base = addresses[g * size :], row[at.W_BASE] + g * row[at.W_PITCH] + unit
         stamp, stored = stamp_of(w, slot, g), values[g * size :]
         for lane in range(size):

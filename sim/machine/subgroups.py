@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .alu import float_, half, integer
-from .jit import compiled, inlined, part
+from .compile.units import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
 from .lanes import address_of_first, copy, pitch_of
 from .layout import LANES, SUBGROUP
@@ -28,9 +28,9 @@ def active(regs, mask, lane):
 
 
 @compiled
-def take(regs, into, value, mask, k, size, width, together):
+def take(regs, into, value, mask, k, size, width, workgroups_per_batch):
     """Row INTO = VALUE of lane k of each subgroup, one subgroup beside the other, where that lane is active."""
-    for w in range(together):
+    for w in range(workgroups_per_batch):
         group = w * ((size + width - 1) // width)
         for lane in range(w * size + k, (w + 1) * size, width):
             if active(regs, mask, lane):
@@ -39,9 +39,9 @@ def take(regs, into, value, mask, k, size, width, together):
 
 
 @compiled
-def deal(regs, d, total, k, size, width, together):
+def deal(regs, d, total, k, size, width, workgroups_per_batch):
     """D of lane k of each subgroup = that subgroup's place in row TOTAL."""
-    for w in range(together):
+    for w in range(workgroups_per_batch):
         group = w * ((size + width - 1) // width)
         for lane in range(w * size + k, (w + 1) * size, width):
             regs[d, lane] = regs[total, group]
@@ -49,21 +49,21 @@ def deal(regs, d, total, k, size, width, together):
 
 
 @inlined
-def fold(regs, how, d, code, mask, size, width, together):
+def fold(regs, how, d, code, mask, size, width, workgroups_per_batch):
     """D = D+1 combined over the lanes of each subgroup: all of them, those up to this one, or those before it.
 
     D+2 holds what to start from. All subgroups take their next lane together: D+3 and D+4 have a place for each.
     """
     value, neutral, total, operand = np.int32(d + 1), np.int32(d + 2), np.int32(d + 3), np.int32(d + 4)
-    groups = together * ((size + width - 1) // width)
+    groups = workgroups_per_batch * ((size + width - 1) // width)
     steps = min(size, width)
     start, pitch = address_of_first(regs), pitch_of(regs)
     copy(regs, total, neutral, groups)
     for k in range(steps):
         copy(regs, operand, neutral, groups)
-        take(regs, operand, value, mask, k, size, width, together)
+        take(regs, operand, value, mask, k, size, width, workgroups_per_batch)
         if how == _EXCLUSIVE:
-            deal(regs, d, total, k, size, width, together)
+            deal(regs, d, total, k, size, width, workgroups_per_batch)
         if code < _HALF:
             float_(start, pitch, code, total, total, operand, _NONE, _NONE, groups)
         elif code < _INTEGER:
@@ -71,10 +71,10 @@ def fold(regs, how, d, code, mask, size, width, together):
         else:
             integer(start, pitch, code, total, total, operand, _NONE, _NONE, groups)
         if how == _INCLUSIVE:
-            deal(regs, d, total, k, size, width, together)
+            deal(regs, d, total, k, size, width, workgroups_per_batch)
     if how == _REDUCE:
         for k in range(steps):
-            deal(regs, d, total, k, size, width, together)
+            deal(regs, d, total, k, size, width, workgroups_per_batch)
 
 
 @inlined
@@ -111,19 +111,19 @@ def ballot(regs, d, mask, start, end):
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG)
-def collective(regs, row, config, together):
+def collective(regs, row, config, workgroups_per_batch):
     """One subgroup operation."""
     what = row[0] - FIRST_COLLECTIVE
     if what <= _EXCLUSIVE:
-        fold(regs, what, row[1], row[2], row[6], config[LANES], config[SUBGROUP], together)
+        fold(regs, what, row[1], row[2], row[6], config[LANES], config[SUBGROUP], workgroups_per_batch)
     else:
-        exchange(regs, what, row[1], row[6], config[LANES], config[SUBGROUP], together)
+        exchange(regs, what, row[1], row[6], config[LANES], config[SUBGROUP], workgroups_per_batch)
 
 
 @compiled
-def exchange(regs, what, d, mask, size, width, together):
+def exchange(regs, what, d, mask, size, width, workgroups_per_batch):
     """An operation in which nothing is combined."""
-    for w in range(together):
+    for w in range(workgroups_per_batch):
         for start in range(w * size, (w + 1) * size, width):
             end = min(start + width, (w + 1) * size)
             if what <= _SHUFFLE_LAST:

@@ -22,16 +22,16 @@ from numba.core import cgutils
 
 from . import layout as at
 from . import opcodes as op
-from .arrays import kind_of
+from .by_address import borrower, lend
 from .checks import all_finite, look_at_sum
-from .jit import compiled, inlined, part
+from .compile.packed_arrays import kind_of
+from .compile.units import compiled, inlined, part
 from .kinds import LONG, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, data_of, gather_four, generated, row_of, spread, vector_at
 from .layout import VECTOR_LANES
-from .lending import borrower, lend
 from .memory import inside, load, load_from_known, shared_part
 from .opcodes import scalar_opcodes
-from .records import make_queue
+from .probe_arrays import make_queue
 
 # What a factor is in the queue: a row; 16 lanes that all others repeat; one number for each 16 lanes.
 FULL, SAME, SPLAT, IMPOSSIBLE = 0, 1, 2, -1
@@ -248,9 +248,9 @@ def restart(queue):
 
 
 @inlined
-def lend_to_tiles(regs, code, access, patterns, storage, shared, queue, checks, size, workgroup, together):
+def lend_to_tiles(regs, code, access, patterns, storage, shared, queue, checks, size, workgroup, workgroups_per_batch):
     """What `tile` and `add_up` work on, for as long as the function that asks for it."""
-    return lend((regs, code, access, patterns, storage, shared, queue, checks, size, workgroup, together))
+    return lend((regs, code, access, patterns, storage, shared, queue, checks, size, workgroup, workgroups_per_batch))
 
 
 @inlined
@@ -287,7 +287,7 @@ def factor_at(words, start, form, lane):
 @part(LONG, LONG, LONG)
 def look_back(steps, width, lent):
     """Look at each sum that was made of what is queued, from those that are kept on, in the order of the program."""
-    _, code, _, _, _, _, queue, checks, size, workgroup, together = _borrowed(lent)
+    _, code, _, _, _, _, queue, checks, size, workgroup, workgroups_per_batch = _borrowed(lent)
     state, factors, sums = queue.state, queue.words.view(np.float32), queue.kept.view(np.float32)
     m, n, a_form, b_form = state[_ROWS], state[_COLUMNS], state[_FORM_A], state[_FORM_B]
     a_size, b_size = size_of(a_form, width), size_of(b_form, width)
@@ -296,7 +296,7 @@ def look_back(steps, width, lent):
         for i in range(m * n):
             row, running = code[queue.begins[turn] + i], sums[i * width :]
             a_start, b_start = start + i // n * a_size, start + m * a_size + i % n * b_size
-            for lane in range(together * size):
+            for lane in range(workgroups_per_batch * size):
                 a, b = factor_at(factors, a_start, a_form, lane), factor_at(factors, b_start, b_form, lane)
                 group = workgroup + lane // size
                 running[lane] = look_at_sum(row, a, b, running[lane], checks, lane % size, group)
@@ -305,7 +305,7 @@ def look_back(steps, width, lent):
 @part(LONG, LONG)
 def add_up(width, lent):
     """Add the products of what is queued, and empty the queue."""
-    regs, code, _, _, _, _, queue, _, lanes, _, together = _borrowed(lent)
+    regs, code, _, _, _, _, queue, _, lanes, _, workgroups_per_batch = _borrowed(lent)
     state = queue.state
     steps, first, m, n = state[_STEPS], state[_FIRST], state[_ROWS], state[_COLUMNS]
     if steps == 0:
@@ -332,7 +332,7 @@ def add_up(width, lent):
             )  # fmt: skip
             j += columns
         i += rows
-    if checked and not sums_stay_finite(regs, code, first, m * n, together * lanes):
+    if checked and not sums_stay_finite(regs, code, first, m * n, workgroups_per_batch * lanes):
         look_back(steps, width, lent)
 
 

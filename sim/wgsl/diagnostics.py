@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from .records import sealed
+from ..fast_dataclass import sealed
 from .source import Span
 
 

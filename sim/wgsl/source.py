@@ -12,7 +12,7 @@ from dataclasses import field
 from itertools import pairwise
 from typing import NamedTuple
 
-from .records import entity, frozen
+from ..fast_dataclass import entity, frozen
 
 # \n, \v, \f, \r, \r\n, NEL, LS and PS (spec, "Blankspace and Line Breaks").
 LINE_BREAKS = "\n\v\f\r\x85\u2028\u2029"

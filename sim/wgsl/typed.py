@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ..fast_dataclass import entity, recall
 from . import types as t
-from .records import entity, recall
 from .source import Source, Span
 
 if TYPE_CHECKING:
@@ -413,6 +413,7 @@ class Module:
     globals: list[Variable]
     overrides: list[Override]
     structs: dict[str, t.Struct]
+    _create_pipeline: Callable[[Module, str | None, Mapping[str | int, Any], Mapping[str, int] | None], Pipeline]
     enables: set[str] = field(default_factory=set)
     requires: set[str] = field(default_factory=set)
     diagnostics: dict[str, str] = field(default_factory=dict)  # module-wide rule -> severity
@@ -429,15 +430,16 @@ class Module:
         overrides: Mapping[str | int, Any] | None = None,
         limits: Mapping[str, int] | None = None,
     ) -> Pipeline:
-        """Choose an entry point and fix every override; see `pipeline.create_pipeline`. Raises `WgslError`.
+        """Choose an entry point and fix every override; see `check.pipeline.create_pipeline`. Raises `WgslError`.
 
         What was made lately is not made again: a pipeline is not changed once it is there.
         """
-        from .pipeline import create_pipeline
-
         asked = repr((entry, sorted((overrides or {}).items(), key=repr), limits))
         return recall(
-            self._pipelines, asked, lambda: create_pipeline(self, entry, overrides or {}, limits), _MOST_PIPELINES
+            self._pipelines,
+            asked,
+            lambda: self._create_pipeline(self, entry, overrides or {}, limits),
+            _MOST_PIPELINES,
         )
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
+from ..fast_dataclass import frozen
 from .diagnostics import Crash
-from .records import frozen
 from .source import Span
 
 

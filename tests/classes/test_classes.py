@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 HEAD = """
 struct Dims { rows: u32, columns: u32, depth: u32 }
@@ -30,7 +30,9 @@ def run(body, grid=(64,), workgroups="check", probes="all", size=8192, table=Non
         "y": np.zeros(size, np.float32),
     }
     used = {name: value for name, value in bindings.items() if name in body}
-    return sim.simulate(HEAD + body + "}", grid=grid, bindings=used, probes=probes, workgroups=workgroups, **options)
+    return bankshot.simulate(
+        HEAD + body + "}", grid=grid, bindings=used, probes=probes, workgroups=workgroups, **options
+    )
 
 
 # Body, grid, and how many classes there are: found by thinking, not by running.
@@ -190,7 +192,7 @@ def test_a_sample_of_more_than_there_are_is_all():
 
 @pytest.mark.parametrize("workgroups", ["some", 0, -1, 2.5])
 def test_what_workgroups_cannot_be(workgroups):
-    with pytest.raises(sim.WgslError, match=r"workgroups cannot be|a sample is of at least one"):
+    with pytest.raises(bankshot.WgslError, match=r"workgroups cannot be|a sample is of at least one"):
         run("y[id.x] = 1.0;", workgroups=workgroups)
 
 
@@ -198,9 +200,9 @@ def test_what_workgroups_cannot_be(workgroups):
 
 
 def test_the_check_runs_all_and_notices(monkeypatch):
-    from sim.launch import classes
+    from bankshot.sim.launch import workgroup_classes as classes
 
     assert "a run of all gives the same" in str(run("y[id.x] = 1.0;").coverage)
     monkeypatch.setattr(classes, "times", lambda outcome, count: outcome)
-    with pytest.raises(sim.Crash, match="do not have the same counters"):
+    with pytest.raises(bankshot.Crash, match="do not have the same counters"):
         run("y[id.x] = 1.0;")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.reflection import check_module
 
-import sim
-from oracle.kernels.cases import Request, plans
-from oracle.kernels.reflect import check_module
+import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 SIZE = 1 << 12
@@ -112,7 +112,7 @@ def test_random_programs_count_alike_by_classes(start):
             name: value for name, value in bindings.items() if f"{name}[" in text.split("{", 2)[2] or name == "dims"
         }
         used = {name: value for name, value in used.items() if name != "dims" or "dims." in text}
-        done = sim.simulate(text, grid=(8, 8), bindings=used, workgroups="check", replay=False, budget=1 << 20)
+        done = bankshot.simulate(text, grid=(8, 8), bindings=used, workgroups="check", replay=False, budget=1 << 20)
         how[done.coverage.how] += 1
     assert how["classes"] >= 3, how
 
@@ -127,7 +127,7 @@ def quick_cases():
 @pytest.mark.parametrize("case", list(quick_cases()), ids=lambda case: case.kernel.name)
 def test_kernels_count_alike_by_classes(case):
     kernel = case.kernel
-    done = sim.simulate(
+    done = bankshot.simulate(
         check_module(kernel),
         entry=kernel.entry,
         grid=case.grid,

@@ -11,7 +11,7 @@ import struct
 import zlib
 from typing import Any
 
-import sim
+import bankshot
 
 from .data import Record
 
@@ -39,7 +39,7 @@ def expr_failures(record: Record) -> list[str]:
     if record["inp"]:
         given = record["inp"]
         bindings[given["g"], given["b"]] = base64.b64decode(given["data"])
-    run = sim.simulate(
+    run = bankshot.simulate(
         record["wgsl"],
         grid=record["dispatch"],
         bindings=bindings,
@@ -154,7 +154,7 @@ def _dispatch(record: Record, op: Record, buffers: list[bytearray], device: str)
     places: dict[Any, tuple[bytearray, int, int]] = {
         (e["g"], e["b"]): (buffers[e["buf"]], e["off"], e["size"]) for e in op["bind"]
     }
-    run = sim.simulate(
+    run = bankshot.simulate(
         record["shaders"][op["shader"]],
         grid=grid,
         bindings={key: bytes(buffer[start : start + size]) for key, (buffer, start, size) in places.items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import sim
+import bankshot
 
 from . import data, execution, validation
 
@@ -35,7 +35,7 @@ def judge(kind: str, record: data.Record) -> Verdict:
 def _judge(kind: str, record: data.Record) -> Verdict:
     try:
         wrong = _JUDGES[kind](record)
-    except sim.WgslError as error:
+    except bankshot.WgslError as error:
         first = error.diagnostics[0]
         return Verdict("unsupported" if first.code == "unsupported" else "failed", first.render())
     except Exception as error:

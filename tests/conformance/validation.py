@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sim.wgsl.check import LANGUAGE_FEATURES, check
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.source import Source
+from bankshot.sim.wgsl.check.check_module import LANGUAGE_FEATURES, check
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
 
 from .data import Record
 

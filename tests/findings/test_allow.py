@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 
-def run(body: str, **options) -> sim.Run:
+def run(body: str, **options) -> bankshot.Run:
     text = f"""
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
 var<workgroup> total: u32;
@@ -16,7 +16,7 @@ var<workgroup> total: u32;
 fn main(@builtin(local_invocation_index) i: u32) {{
 {body}
 }}"""
-    return sim.simulate(text, grid=1, bindings={"y": np.zeros(8, np.uint32)}, **options)
+    return bankshot.simulate(text, grid=1, bindings={"y": np.zeros(8, np.uint32)}, **options)
 
 
 REASON = "// bankshot: allow(race) because all store the same"

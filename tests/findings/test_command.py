@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from bankshot.oracle.cli.commands import main
 from click.testing import CliRunner
-
-from oracle.cli import main
 
 RACY = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
 var<workgroup> t: array<u32, 64>;

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.reflection import check_module
 
-import sim
-from oracle.kernels.cases import Request, plans
-from oracle.kernels.reflect import check_module
+import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 PLANS = {plan.kernel.name: plan for plan in plans([SHADERS], Request(quick=True))}
@@ -30,10 +30,10 @@ def barriers() -> dict[tuple[str, int, str | None], tuple[str, int]]:
 CASES = [(name, at) for name, at in barriers().values()]
 
 
-def findings(text: str, name: str, case, probes: list[str]) -> list[sim.Finding]:
+def findings(text: str, name: str, case, probes: list[str]) -> list[bankshot.Finding]:
     kernel = PLANS[name].kernel
-    return sim.simulate(
-        sim.check(text, uniformity="off"),
+    return bankshot.simulate(
+        bankshot.check(text, uniformity="off"),
         entry=kernel.entry,
         grid=case.grid,
         bindings=case.bindings,
@@ -54,11 +54,11 @@ def test_no_barrier_goes_unnoticed(name: str, at: int) -> None:
             return
         found = findings(text, name, case, ["redundant"])
         redundant.add(any(f.code == "redundant-barrier" and f.span.start == at for f in found))
-    module = sim.check(text)
+    module = bankshot.check(text)
     reached = any(
         s.kind == "barrier" and s.span.start == at
         for case in PLANS[name].cases()
-        for s in sim.simulate(
+        for s in bankshot.simulate(
             module, entry=case.kernel.entry, grid=case.grid, bindings=case.bindings,
             overrides=case.kernel.overrides, probes="none",
         ).sites

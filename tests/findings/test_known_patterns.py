@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from bankshot.sim.run import dispatch
 
-import sim
-from sim import dispatch
+import bankshot
 
 SIZE, WORDS, GROUPS = 32, 704, 2
 VARIABLES = {"workgroup": "var<workgroup>", "storage": "@group(0) @binding(1) var<storage, read_write>"}
@@ -123,7 +123,7 @@ def test_what_is_found_is_what_the_plain_detector_finds(seed: int, batch: int, m
     program = make(seed)
     text = render(program)
     out = np.zeros(SIZE * GROUPS, np.uint32)
-    run = sim.simulate(text, grid=GROUPS, bindings={"out": out}, probes=["races", "uninit"], replay=False)
+    run = bankshot.simulate(text, grid=GROUPS, bindings={"out": out}, probes=["races", "uninit"], replay=False)
     first = next(n for n, line in enumerate(text.splitlines(), 1) if "var turn" in line) + 1
     pairs = [(f.span.line - first, f.notes[0].span.line - first) for f in run.findings if f.code == "race"]
     races, unwritten = truth(program)
@@ -161,6 +161,6 @@ def test_stores_of_all_lanes_are_found_as_those_of_some(
         given["t"] = np.zeros(WORDS, np.uint32)
     for idle in (0, 8):
         text = render(program, memory, idle)
-        run = sim.simulate(text, grid=GROUPS, bindings=given, probes=["races", "uninit"], replay=False)
+        run = bankshot.simulate(text, grid=GROUPS, bindings=given, probes=["races", "uninit"], replay=False)
         found.append([(f.code, f.count, f.lanes, f.workgroup, f.message) for f in run.findings])
     assert found[0] == found[1]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from bankshot.sim.run import dispatch
 
-import sim
-from sim import dispatch
+import bankshot
 
 WORDS = 40
 
@@ -115,7 +115,7 @@ def test_races_are_those_of_the_plain_detector(seed: int, batch: int, monkeypatc
             at[k] = step.where
     count = groups * size
     bindings = {"at": at.ravel(), "y": np.zeros(max(WORDS, count), np.uint32), "out": np.zeros(count, np.uint32)}
-    run = sim.simulate(text, grid=groups, bindings=bindings, probes=["races"], replay=False)
+    run = bankshot.simulate(text, grid=groups, bindings=bindings, probes=["races"], replay=False)
     first = next(n for n, line in enumerate(text.splitlines(), 1) if "let me" in line) + 1
     found = {frozenset((f.span.line - first, *(n.span.line - first for n in f.notes[:1]))) for f in run.findings}
     expected = truth(steps, size, groups)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 KERNEL = """\
 enable subgroups;
@@ -24,7 +24,7 @@ def run(body, size=64, kind="f32", device="nvidia", **options):
     text = KERNEL.replace("BODY", body).replace("SIZE", str(size)).replace("TYPE", kind)
     text = text.replace("ENABLES", "enable f16;" if kind == "f16" else "")
     x = np.arange(1, 129).astype(DTYPES[kind])
-    return sim.simulate(text, grid=1, bindings={"x": x, "y": np.zeros_like(x)}, device=device, **options)
+    return bankshot.simulate(text, grid=1, bindings={"x": x, "y": np.zeros_like(x)}, device=device, **options)
 
 
 def found(*args, **options):

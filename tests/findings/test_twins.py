@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.sim.run import dispatch
 
-import sim
-from sim import dispatch
+import bankshot
 
 FILES = Path(__file__).parent.parent / "files"
 SIZE, GROUPS = 64, 3
@@ -48,11 +48,11 @@ CASES = [(code, name, text) for code, table in TWINS.items() for name, text in t
 FUNCTIONS = "fn put(at: u32) { t[at] = at; }\nfn fetch(at: u32) -> u32 { return t[at]; }\n"
 
 
-def findings(body: str, size: int = SIZE, groups: int = GROUPS, **options) -> list[sim.Finding]:
+def findings(body: str, size: int = SIZE, groups: int = GROUPS, **options) -> list[bankshot.Finding]:
     """What one dispatch of a body brings to light."""
     half = "f16" in body or re.search(r"\bh\[", body)
     head = ("enable f16;\n" + HEAD + "var<workgroup> h: array<f16, 64>;\n") if half else HEAD
-    module = sim.check(head + FUNCTIONS + MAIN.format(size=size, body=body), uniformity="off")
+    module = bankshot.check(head + FUNCTIONS + MAIN.format(size=size, body=body), uniformity="off")
     count = size * groups
     bindings = {
         "y": np.zeros(count, np.uint32),
@@ -61,7 +61,7 @@ def findings(body: str, size: int = SIZE, groups: int = GROUPS, **options) -> li
         "v": np.zeros((count // 4, 4), np.uint32),
         "count": np.zeros(4, np.uint32),
     }
-    return sim.simulate(module, grid=groups, bindings=bindings, **options).findings
+    return bankshot.simulate(module, grid=groups, bindings=bindings, **options).findings
 
 
 @pytest.mark.parametrize("batch", [512, 1], ids=["workgroups side by side", "one by one"])

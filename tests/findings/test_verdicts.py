@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 HEAD = """
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
@@ -20,19 +20,19 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) group: v
 FIRST = len(HEAD.splitlines()) + 1  # line of the body
 
 
-def run(body: str, groups: int = 2, before: str = "", **options) -> sim.Run:
+def run(body: str, groups: int = 2, before: str = "", **options) -> bankshot.Run:
     count = 64 * groups
     bindings = {"y": np.zeros(count, np.uint32), "x": np.ones(count, np.float32)}
-    module = sim.check(before + HEAD + body + "\n}", uniformity="off")
-    return sim.simulate(module, grid=groups, bindings=bindings, **options)
+    module = bankshot.check(before + HEAD + body + "\n}", uniformity="off")
+    return bankshot.simulate(module, grid=groups, bindings=bindings, **options)
 
 
-def only(body: str, code: str, **options) -> sim.Finding:
+def only(body: str, code: str, **options) -> bankshot.Finding:
     (finding,) = [f for f in run(body, **options).findings if f.code == code]
     return finding
 
 
-def lines(finding: sim.Finding) -> list[int]:
+def lines(finding: bankshot.Finding) -> list[int]:
     return [span.line - FIRST + 1 for _, span in finding.spans]
 
 
@@ -83,7 +83,7 @@ fn main(@builtin(local_invocation_index) i: u32) {{
     y[i] = textureLoad(p, vec2u(63u - i, 0u)).x;
 }}"""
     bindings = {"y": np.zeros(64, np.uint32), "p": np.zeros((1, 64), np.uint32)}
-    assert [f.code for f in sim.simulate(text, grid=1, bindings=bindings).findings] == codes
+    assert [f.code for f in bankshot.simulate(text, grid=1, bindings=bindings).findings] == codes
 
 
 def test_two_workgroups():
@@ -126,10 +126,14 @@ def test_values_of_every_type_are_shown():
 def test_a_kernel_that_takes_a_subgroup_for_ordered(size):
     """No barrier among what is thought to be one subgroup: a race whatever its size is."""
     body = "t[i] = i;\ny[at] = t[i ^ 16u];"
-    finding = only(body, "race", groups=1, device=sim.devices.NVIDIA.with_(subgroup_size=size))
+    finding = only(body, "race", groups=1, device=bankshot.devices.NVIDIA.with_(subgroup_size=size))
     assert finding.verdict == "harmful"  # an invocation may run alone
     seen = run(
-        body, groups=1, device=sim.devices.NVIDIA.with_(subgroup_size=size), schedule="subgroup-serial", probes="none"
+        body,
+        groups=1,
+        device=bankshot.devices.NVIDIA.with_(subgroup_size=size),
+        schedule="subgroup-serial",
+        probes="none",
     )
     right = [i ^ 16 for i in range(64)]
     assert (seen.outputs["y"].tolist() == right) == (size > 16)
@@ -229,10 +233,10 @@ def test_a_draw_can_be_repeated():
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("size", [1, 8, 24])
 def test_subgroups_stay_together(order, size):
-    device = sim.devices.get("lavapipe") if hasattr(sim.devices, "get") else "lavapipe"
+    device = bankshot.devices.get("lavapipe") if hasattr(bankshot.devices, "get") else "lavapipe"
     body = "y[at] = subgroupAdd(i) + subgroupShuffle(i, 0u);"
     source = "enable subgroups;\n" + HEAD.replace("workgroup_size(64)", f"workgroup_size({size})") + body + "\n}"
-    done = sim.simulate(
+    done = bankshot.simulate(
         source,
         grid=1,
         bindings={"y": np.zeros(64, np.uint32), "x": np.zeros(64, np.float32)},

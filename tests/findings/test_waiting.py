@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 SHADER = """\
 enable subgroups; diagnostic(off, subgroup_uniformity);
@@ -21,7 +21,7 @@ LOCKED = " y[0] += 1.0; atomicStore(&lock, 0u);"
 
 def endless(body):
     bindings = {"lock": np.zeros(1, np.uint32), "y": np.zeros(32, np.float32)}
-    run = sim.simulate(SHADER.replace("BODY", body), grid=1, bindings=bindings, budget=5000)
+    run = bankshot.simulate(SHADER.replace("BODY", body), grid=1, bindings=bindings, budget=5000)
     return [finding for finding in run.findings if finding.code == "endless-loop"]
 
 

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from oracle import gpu
+from bankshot.oracle import wgpu_client
 
 from .batches import Log, Result, is_counted, search
 from .judging import Judge
@@ -81,7 +81,7 @@ def _many(args: argparse.Namespace) -> list[Result]:
 
 
 def _summary(results: list[Result], new: int, seconds: float, args: argparse.Namespace) -> None:
-    info = gpu.require_adapter(args.adapter)
+    info = wgpu_client.require_adapter(args.adapter)
     words = Counter(result.title for result in results)
     shown = ", ".join(f"{n:,} {word}" for word, n in words.most_common())
     print(f"{len(results):,} of {args.count:,} programs from {args.first:,} on {info}")

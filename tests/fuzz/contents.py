@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from bankshot.oracle.corpus import invented_inputs
+from bankshot.sim.wgsl.typed import Pipeline
 from numpy.typing import NDArray
-
-from oracle.corpus import invented
-from sim.wgsl.typed import Pipeline
 
 from .programs import Program
 
@@ -21,7 +20,7 @@ _WIDE = np.array([1e10, -1e-10, 16777217.0, 2147483648.0, 1e-30], np.float32)  #
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`data` as bytes; `codes` say what each two bytes of it belong to, see `oracle.corpus.invented`."""
+    """`data` as bytes; `codes` say what each two bytes of it belong to, see `corpus.invented_inputs`."""
 
     data: NDArray[np.uint8]
     codes: NDArray[np.uint8]
@@ -35,8 +34,8 @@ def buffers(program: Program, pipeline: Pipeline) -> dict[str, Buffer]:
         if variable.binding is None:
             continue
         writable = variable.access == "read_write"
-        recipe = invented.Recipe("", (), 0, invocations if writable else ELEMENTS)
-        codes = invented.layout(pipeline.store_types[variable], recipe)
+        recipe = invented_inputs.Recipe("", (), 0, invocations if writable else ELEMENTS)
+        codes = invented_inputs.layout(pipeline.store_types[variable], recipe)
         made[variable.name] = Buffer(_data(codes, np.random.default_rng((program.seed, number))), codes)
     return made
 
@@ -49,10 +48,10 @@ def _data(codes: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint
     floats = np.where(rng.random(halves) < 0.6, quarters, rng.choice(_FLOATS, halves))
     wide = np.where(rng.random(words) < 0.9, floats[:words], rng.choice(_WIDE, words))
     kinds = {
-        invented.WHOLE: whole.view(np.uint16),
-        invented.COUNTER: whole.view(np.uint16),
-        invented.SINGLE: wide.astype(np.float32).view(np.uint16),
-        invented.HALF: floats.astype(np.float16).view(np.uint16),
+        invented_inputs.WHOLE: whole.view(np.uint16),
+        invented_inputs.COUNTER: whole.view(np.uint16),
+        invented_inputs.SINGLE: wide.astype(np.float32).view(np.uint16),
+        invented_inputs.HALF: floats.astype(np.float16).view(np.uint16),
     }
     made = np.zeros(halves, np.uint16)
     for code, values in kinds.items():

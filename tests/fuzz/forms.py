@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from sim.program.loose import is_loose
-from sim.wgsl import types as t
-from sim.wgsl.builtins import BUILTINS, CONSTRUCTORS, OPERATORS, Builtin, Candidate
+from bankshot.sim.codegen.inexact_ops import is_inexact_op
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.builtins import BUILTINS, CONSTRUCTORS, OPERATORS, Builtin, Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _shapes(row: Builtin) -> Iterator[tuple[t.Type, Form]]:
             if row.name in _HALF_LEFT_OUT and any(map(is_half, (*params, result))):
                 continue
             whole = all(t.element_of(p) in t.INTEGERS for p in params)
-            free = is_loose(f"{row.op}_f32") or row.name in ("pow", "tanh")
+            free = is_inexact_op(f"{row.op}_f32") or row.name in ("pow", "tanh")
             form = Form(_text(row, candidate), params, LIMITED.get(row.name, ()) if whole else (), free)
             if isinstance(result, t.Struct):
                 for member in result.members:

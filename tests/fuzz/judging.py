@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from bankshot.oracle.corpus.invented_inputs import HALF, PADDING, SINGLE
 from numpy.typing import NDArray
 
-import sim
-from oracle.corpus.invented import HALF, PADDING, SINGLE
+import bankshot
 
 from .contents import Buffer, buffers
 from .opinions import Answer, Opinion, Question
@@ -50,25 +50,25 @@ class Judge:
     def judge(self, program: Program, count: bool = False) -> Verdict:
         """`count`: hold the counters against the adapter's own, too."""
         try:
-            module = sim.check(program.text)
+            module = bankshot.check(program.text)
             pipeline = module.pipeline("main", {**program.overrides})
-        except sim.WgslError as error:
+        except bankshot.WgslError as error:
             return Verdict("rejected", error.diagnostics[0].render())
         given = buffers(program, pipeline)
         data = {name: buffer.data for name, buffer in given.items()}
         self.opinion.ask(Question(program, data, count))
         try:
             run = self._simulated(module, program, data)
-        except sim.WgslError as error:
+        except bankshot.WgslError as error:
             run = Verdict("rejected", error.diagnostics[0].render())
         except Exception as error:  # whatever it is, it is ours
             run = Verdict("crashed", f"{type(error).__name__}: {error}")
         answer = self.opinion.answer()
         if isinstance(run, Verdict):
             return run
-        strange = [f for f in run.findings if f.code not in _EXPECTED]
-        if strange:
-            return Verdict("finding", strange[0].render())
+        poisoned = [f for f in run.findings if f.code not in _EXPECTED]
+        if poisoned:
+            return Verdict("finding", poisoned[0].render())
         if answer.word != "ran":
             return Verdict(answer.word, answer.why)
         verdict = compare(run, answer, given)
@@ -78,7 +78,7 @@ class Judge:
         return verdict
 
     def _simulated(self, module: Any, program: Program, data: Mapping[str, NDArray[np.uint8]]) -> Any:
-        return sim.simulate(
+        return bankshot.simulate(
             module,
             grid=program.grid,
             bindings=data,

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import sim
-from sim.wgsl import syntax, typed
-from sim.wgsl import types as t
-from sim.wgsl.parser import parse
+from bankshot.sim.wgsl import typed
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.syntax import tree
+from bankshot.sim.wgsl.syntax.parser import parse
+
+import bankshot
 
 from .judging import Judge, Verdict
 from .programs import Program
@@ -47,7 +49,7 @@ class Fault:
             return said and verdict.word == "refused"
         try:
             around = mended(program, self.mend)
-        except sim.WgslError:  # it makes constants of what must not be one, say
+        except bankshot.WgslError:  # it makes constants of what must not be one, say
             return False
         then = judge.judge(around, verdict.word == "counters")
         return around != program and then.agreed and (verdict.word, then.word) != ("counters", "open")
@@ -75,21 +77,21 @@ def mended(program: Program, mend: Mapping[str, str]) -> Program:
     if "override" in mend:
         program = _without_overrides(program, mend["override"])
     text = re.sub(r"\bbreak if [^;]*;", mend.get("break if", r"\g<0>"), program.text)
-    for declared in reversed(_without_value(sim.check(text))) if "var" in mend else ():
+    for declared in reversed(_without_value(bankshot.check(text))) if "var" in mend else ():
         value = mend["var"].replace("{R}", str(declared.var.type))
         text = f"{text[: declared.span.end]} = {value}{text[declared.span.end :]}"
-    for stmt in reversed(_updates(sim.check(text), mend)):
+    for stmt in reversed(_updates(bankshot.check(text), mend)):
         name, elem = f"{stmt.builtin.name}=", str(t.element_of(stmt.result))
         target, _, value = stmt.span.text.rstrip("; ").partition(name)  # spans of expressions lack outer parentheses
         made = mend[name].replace("{R}", elem).format(target.strip(), f"({value.strip()})")
         text = f"{text[: stmt.span.start]}{made}{text[stmt.span.start + len(stmt.span.text.rstrip('; ')) :]}"
-    return replace(program, text=_rewritten(text, 0, len(text), _calls(sim.check(text), mend), mend))
+    return replace(program, text=_rewritten(text, 0, len(text), _calls(bankshot.check(text), mend), mend))
 
 
 def _without_overrides(program: Program, made: str) -> Program:
-    module, text = sim.check(program.text), program.text
+    module, text = bankshot.check(program.text), program.text
     values = module.pipeline("main", {**program.overrides}).values
-    declared = {decl.name: decl.span for decl in parse(module.source).decls if isinstance(decl, syntax.GlobalDecl)}
+    declared = {decl.name: decl.span for decl in parse(module.source).decls if isinstance(decl, tree.GlobalDecl)}
     for override in reversed(module.overrides):
         span, value = declared[override.name], values.get(override, 0)
         line = made.replace("{R}", str(override.type)).format(name=override.name, value=value)

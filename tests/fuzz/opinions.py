@@ -117,15 +117,16 @@ def _work(there: Connection, profile: str) -> None:
 
 
 def _answer(question: Question, profile: str) -> Answer:
-    import sim
-    from oracle import gpu
-    from oracle.errors import DriverDied, GpuError, Lacking
+    from bankshot.oracle import wgpu_client
+    from bankshot.oracle.errors import DriverDied, GpuError, Lacking
+
+    import bankshot
 
     program = question.program
-    module = sim.check(program.text)
+    module = bankshot.check(program.text)
     how = {"overrides": program.overrides, "adapter": profile, "module": module}
     try:
-        run = gpu.run(program.text, "main", program.grid, question.given, **how)
+        run = wgpu_client.run(program.text, "main", program.grid, question.given, **how)
         counted = _counted(question, profile) if question.count else ((), {})
     except Lacking as error:
         return Answer("lacking", str(error))
@@ -138,8 +139,8 @@ def _answer(question: Question, profile: str) -> Answer:
 
 def _counted(question: Question, profile: str) -> tuple[tuple[str, ...], dict[str, NDArray[np.uint8]]]:
     """What the adapter counts otherwise than the simulator, and outputs that counting changed."""
-    from oracle.kernels import cases
-    from oracle.probing.counters import diff_counters
+    from bankshot.oracle.judge.counter_diff import diff_counters
+    from bankshot.oracle.manifests import cases
 
     program = question.program
     with tempfile.TemporaryDirectory() as folder:

@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any
 
+from bankshot.sim.wgsl import types as t
 from hypothesis import strategies as st
-
-from sim.wgsl import types as t
 
 from .expressions import Choice
 from .scopes import Root

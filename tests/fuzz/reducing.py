@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-import sim
-from sim.wgsl import syntax, typed
-from sim.wgsl import types as t
-from sim.wgsl.parser import parse
-from sim.wgsl.source import Span
+from bankshot.sim.wgsl import typed
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.source import Span
+from bankshot.sim.wgsl.syntax import tree
+from bankshot.sim.wgsl.syntax.parser import parse
+
+import bankshot
 
 from .programs import Program
 
@@ -67,14 +69,14 @@ def _once(program: Program, holds: Callable[[Program], bool], end: float) -> Pro
 
 def _is_valid(text: str) -> bool:
     try:
-        sim.check(text)
-    except sim.WgslError:
+        bankshot.check(text)
+    except bankshot.WgslError:
         return False
     return True
 
 
 def _edits(text: str) -> list[Edit]:
-    module = sim.check(text)
+    module = bankshot.check(text)
     found = [*_declarations(module), *_statements(module), *_operands(module)]
     return sorted((edit for edit in found if edit.gain > 0), key=lambda edit: -edit.gain)
 
@@ -82,7 +84,7 @@ def _edits(text: str) -> list[Edit]:
 def _declarations(module: typed.Module) -> Iterator[Edit]:
     for decl in parse(module.source).decls:
         yield Edit(decl.span.start, decl.span.end, "")
-        if isinstance(decl, syntax.Struct) and len(decl.members) > 1:
+        if isinstance(decl, tree.Struct) and len(decl.members) > 1:
             yield from (Edit(member.span.start, member.span.end, "") for member in decl.members)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 
-from sim.wgsl import types as t
+from bankshot.sim.wgsl import types as t
 
 _DEEPEST = 5  # struct, struct, array, matrix, vector, scalar
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sim.wgsl import types as t
+from bankshot.sim.wgsl import types as t
 
 from .expressions import WHOLE_KINDS, Expressions, Function
 from .scopes import Root, routes

@@ -9,11 +9,11 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.errors import GpuError, NoAdapter
 from hypothesis import given, settings
 
-import sim
-from oracle import gpu
-from oracle.errors import GpuError, NoAdapter
+import bankshot
 from tests.fuzz import __main__ as command
 from tests.fuzz import opinions
 from tests.fuzz.batches import Log, Result, search
@@ -30,7 +30,7 @@ SLOW = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 def asked(profile: str) -> Iterator[Judge]:
     try:
-        gpu.require_adapter(profile)
+        wgpu_client.require_adapter(profile)
     except NoAdapter as error:
         pytest.skip(str(error))
     with Opinion(profile) as opinion:
@@ -87,7 +87,7 @@ def test_variables_without_a_value_are_mended() -> None:
 @SLOW
 @given(programs())
 def test_every_program_is_valid_wgsl(program: Program) -> None:
-    sim.check(program.text).pipeline("main", {**program.overrides})
+    bankshot.check(program.text).pipeline("main", {**program.overrides})
 
 
 def test_a_program_is_the_same_again_and_after_a_file() -> None:
@@ -179,7 +179,7 @@ def test_a_program_is_reduced_to_what_matters() -> None:
     assert smaller.grid == (1, 1, 1)
     assert len(smaller.text.splitlines()) < 7
     assert "fn f" not in smaller.text
-    sim.check(smaller.text)
+    bankshot.check(smaller.text)
 
 
 COMPARED = """
@@ -207,9 +207,9 @@ struct Out { f: vec3<f32>, n: i32, open: f32 }
 )
 def test_what_may_differ(word: int, theirs: float, verdict: str) -> None:
     program = Program(COMPARED)
-    given = buffers(program, sim.check(program.text).pipeline("main", {}))
+    given = buffers(program, bankshot.check(program.text).pipeline("main", {}))
     data = {name: buffer.data for name, buffer in given.items()}
-    run = sim.simulate(program.text, grid=1, bindings=data, device="lavapipe", probes="none")
+    run = bankshot.simulate(program.text, grid=1, bindings=data, device="lavapipe", probes="none")
     other = run.outputs["out"].copy()
     other.view(np.int32 if word == 3 else np.float32)[word] = theirs
     assert compare(run, Answer("ran", outputs={"out": other}), given).word == verdict
@@ -242,7 +242,7 @@ def test_after_the_loss_of_the_device_another_process_is_asked_once(words: list[
 def test_the_loss_of_the_device_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     question = Question(FAULTS[-1].smallest, {})
     for message, word in (("Parent device is lost", "lost"), ("no such type", "refused")):
-        monkeypatch.setattr(gpu, "run", Mock(side_effect=GpuError(message)))
+        monkeypatch.setattr(wgpu_client, "run", Mock(side_effect=GpuError(message)))
         assert opinions._answer(question, "lavapipe").word == word
 
 

@@ -12,8 +12,7 @@ import os
 from pathlib import Path
 
 import pytest
-
-from sim.models.devices import NVIDIA
+from bankshot.sim.models.devices import NVIDIA
 
 ROOT = Path(__file__).parents[2]
 CONFORMANCE = Path(os.environ.get("BANKSHOT_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
@@ -121,12 +120,12 @@ def test_global_atomics_cost_what_the_gpu_counted_where_no_lanes_share_a_word_of
 
 
 def test_a_lane_elsewhere_makes_the_gpu_pass_one_sector_more_at_times_and_only_before_the_lane_that_it_meets():
-    parted = 0
+    divergent = 0
     for row in SCATTERED:
         addresses, active = lanes(row)
         over = int(row["sectors"]) - NVIDIA.global_atomic_sectors(addresses, active)
         away = addresses.index(max(addresses))
         met = [lane for lane in range(away + 1, 32) if addresses[lane] == addresses[away] % LINE]
         assert over in ((0, 1) if met else (0,))
-        parted += over
-    assert (parted, len(SCATTERED)) == (19, 155)
+        divergent += over
+    assert (divergent, len(SCATTERED)) == (19, 155)

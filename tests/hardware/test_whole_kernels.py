@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle.manifests import cases
 
-import sim
-from oracle.kernels import cases
+import bankshot
 
 HERE = Path(__file__).parent
 SHADERS = HERE.parents[1] / "shaders"
@@ -25,11 +25,11 @@ RUNS = sorted({(row["kernel"], row["sizes"]) for row in ROWS})
 def simulated(kernel, sizes):
     if kernel == "reduction":
         bindings = {"x": np.ones(sizes["N"], np.float32), "y": np.zeros(sizes["N"] // 1024, np.float32)}
-        return sim.simulate(HERE / "reduction.wgsl", grid=sizes["N"] // 1024, bindings=bindings)
+        return bankshot.simulate(HERE / "reduction.wgsl", grid=sizes["N"] // 1024, bindings=bindings)
     (plan,) = cases.plans([SHADERS / f"{kernel}.toml"], cases.Request(dims=sizes, kernel=kernel))
     (case,) = plan.cases()
-    module = sim.check(case.kernel.source, defines=case.kernel.defines)
-    return sim.simulate(module, entry=case.kernel.entry, grid=case.grid, bindings=case.bindings)
+    module = bankshot.check(case.kernel.source, defines=case.kernel.defines)
+    return bankshot.simulate(module, entry=case.kernel.entry, grid=case.grid, bindings=case.bindings)
 
 
 def counted(run):

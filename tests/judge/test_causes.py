@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle.diagnosis.adapter_reruns import zeroing
+from bankshot.oracle.diagnosis.causes import CLASSES, OF_FINDINGS, cost, diagnose
+from bankshot.oracle.diagnosis.displaced_outputs import wrong_factor
+from bankshot.oracle.diagnosis.mismatch import UNKNOWN, Diagnosis, Mismatch
+from bankshot.oracle.diagnosis.time_limit import OutOfTime, TimeLimit
+from bankshot.oracle.judge.audit import Audit, Options, audit, simulate
+from bankshot.oracle.manifests.manifest import Case, load
+from bankshot.oracle.manifests.reflection import check_module
+from bankshot.oracle.references import find
 
-import sim
-from oracle.audit import Audit, Options, audit, simulate
-from oracle.diagnosis.adapters import zeroing
-from oracle.diagnosis.classes import CLASSES, OF_FINDINGS, cost, diagnose
-from oracle.diagnosis.layouts import wrong_factor
-from oracle.diagnosis.mismatch import UNKNOWN, Diagnosis, Mismatch
-from oracle.diagnosis.patience import OutOfTime, Patience
-from oracle.kernels.manifest import Case, load
-from oracle.kernels.reflect import check_module
-from oracle.references import find
+import bankshot
 from tests.scaling import manifest
 
 BINDINGS = """\
@@ -171,7 +171,7 @@ def test_a_factor_of_zero_is_called_zero(case) -> None:
 
 def test_nothing_is_run_again_after_an_endless_loop(case) -> None:
     made = case("y[id.x] = x[id.x]; loop { y[id.x] += 1.0; if y[id.x] == 1e30 { break; } }")
-    run = sim.simulate(check_module(made.kernel), **made.launch, budget=1000)
+    run = bankshot.simulate(check_module(made.kernel), **made.launch, budget=1000)
     m = Mismatch(made, run, "y", made.arrays["x"])
     assert diagnose(m).name == "endless loop"
 
@@ -203,8 +203,8 @@ def impatient(case: Case, *seconds: float) -> Diagnosis:
     run = simulate(case, "nvidia", ("races", "uninit", "bounds", "nan"))
     reference = find("k.py:doubled", case.kernel.path.parent)
     truth = reference(case.arrays, case.shape.dims)["y"]
-    rule, patience = case.kernel.rules["y"], Patience(10, Clock(0, *seconds))
-    return diagnose(Mismatch(case, run, "y", truth.value, rule, None, reference, truth=True, patience=patience))
+    rule, time_limit = case.kernel.rules["y"], TimeLimit(10, Clock(0, *seconds))
+    return diagnose(Mismatch(case, run, "y", truth.value, rule, None, reference, truth=True, time_limit=time_limit))
 
 
 def test_what_there_was_no_time_for_is_said(case) -> None:
@@ -236,7 +236,7 @@ def test_a_long_run_is_left_in_the_middle(case) -> None:
     made = case("y[id.x] = x[id.x];")
     run = simulate(made, "nvidia", "none")
     clock = Clock(0, 0, 11)
-    m = Mismatch(made, run, "y", made.arrays["x"], patience=Patience(10, clock))
+    m = Mismatch(made, run, "y", made.arrays["x"], time_limit=TimeLimit(10, clock))
     with pytest.raises(OutOfTime):
         m.values()
     assert clock.seconds == [11]
@@ -276,8 +276,8 @@ def test_a_gpu_that_leaves_workgroup_memory_as_it_was(case) -> None:
 def test_a_text_that_zeroes_memory_is_to_agree_with_the_simulator(case, cured: bool, name: str) -> None:
     """Here no load of what nobody stored is seen. That a GPU agrees with itself says nothing."""
     made = case("w[i] = x[id.x]; workgroupBarrier(); y[id.x] = w[i];")
-    strange = np.full(256, 7, np.float32)
-    found = diagnose(against(made, lambda text: made.arrays["x"] if text and cured else strange))
+    poisoned = np.full(256, 7, np.float32)
+    found = diagnose(against(made, lambda text: made.arrays["x"] if text and cured else poisoned))
     assert found.name == name
 
 
@@ -336,7 +336,7 @@ def test_a_golden_says_what_there_was_no_time_for(case, monkeypatch) -> None:
     audit(case("y[id.x] = 2.0 * x[id.x];", manifest=manifest), replace(options, update=True))
     changed = case("w[i] = x[id.x]; y[id.x] = 2.0 * w[i];", manifest=manifest)
     for seconds, late in ((60, ""), (-1, "; not tried within -1 s: missing term")):
-        monkeypatch.setattr("oracle.diagnosis.golden.Patience", lambda seconds=seconds: Patience(seconds))
+        monkeypatch.setattr("bankshot.oracle.judge.golden_changes.Patience", lambda seconds=seconds: TimeLimit(seconds))
         golden = audit(changed, options).golden
         assert golden is not None
         assert golden.likely is not None

@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from oracle.audit import Audit, Options, audit
-from oracle.kernels.cases import Request, plans
+from bankshot.oracle.judge.audit import Audit, Options, audit
+from bankshot.oracle.manifests.cases import Request, plans
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 FAULTS = tomllib.loads((Path(__file__).parent / "faults.toml").read_text(encoding="utf-8"))["fault"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from oracle.compare import EXACT, Rule, compare
-from oracle.spread import spread
+from bankshot.oracle.comparison.compare import EXACT, Rule, compare
+from bankshot.oracle.comparison.mismatch_map import spread
 
 
 def test_patches_are_powers_of_two_and_count_what_is_rejected() -> None:

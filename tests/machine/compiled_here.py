@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from bankshot.sim.machine.compile.numba_passes import Pipeline
 from numba import njit
-
-from sim.machine.pipeline import Pipeline
 
 
 class Loaded(Pipeline):

@@ -4,10 +4,9 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+from bankshot.sim.machine.compile.scalar_functions import jitted
+from bankshot.sim.scalar import OPS
 from numba import njit
-
-from sim.machine.scalar import OPS
-from sim.machine.scalar.jit import jitted
 
 DTYPE = {"f32": np.float32, "f16": np.float32, "i32": np.int32, "u32": np.uint32, "bool": np.uint32}
 CONCRETE = [name for name, row in OPS.items() if not {"af", "ai"} & {*row.args, row.result}]

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from bankshot.sim.machine.by_address import borrower
+from bankshot.sim.machine.compile.loader import flat, header
+from bankshot.sim.machine.compile.packed_arrays import kind_of
+from bankshot.sim.machine.lanes import address_of_first, pitch_of
 from compiled_here import compiled_here
 from numba import types
-
-from sim.machine.arrays import kind_of
-from sim.machine.lanes import address_of_first, pitch_of
-from sim.machine.lending import borrower
-from sim.machine.native import flat, header
 
 ROOT = Path(__file__).parents[2]
 DTYPES = (np.uint8, np.uint16, np.int32, np.uint32, np.int64, np.float32)
@@ -125,11 +124,11 @@ print(run(lambda a, b: a[b[0]], np.arange(5), np.array([INDEX])))
 """
 EVERYWHERE = """
 import numpy as np, sim, sys
-from oracle.__main__ import main
+from bankshot.__main__ import main
 from test_native import EVERYTHING
 given = {"x": np.linspace(0.01, 0.99, 256, dtype=np.float32), "y": np.zeros(256, np.float32), "sum": np.zeros(1, "u4")}
 for probes in ("none", "all"):
-    sim.simulate(EVERYTHING, grid=4, bindings=given, probes=probes)
+    bankshot.simulate(EVERYTHING, grid=4, bindings=given, probes=probes)
 sys.argv[1:] = ["audit", "shaders/matmul.toml", "shaders/q4_k", "--no-gpu"]
 main()
 """

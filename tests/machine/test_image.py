@@ -5,9 +5,8 @@ import sys
 from ctypes import CFUNCTYPE, c_double, c_long
 
 import pytest
+from bankshot.sim.machine.compile import image
 from llvmlite import binding as llvm
-
-from sim.machine import image
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or "x86_64" not in llvm.get_process_triple(), reason="images are for Linux on x86-64"

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bankshot.sim.machine import layout as at
+from bankshot.sim.machine.compile.units import inlined
 from compiled_here import compiled_here
 from numba import njit
-
-from sim.machine import layout as at
-from sim.machine.jit import inlined
 
 NUMBERS = range(-4, 9)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 LANES = 48  # three runs of the 16 lanes that are moved at once
 N = 256
@@ -90,7 +90,7 @@ def elements(kind, count=N):
 def test_loads(pattern, kind, text):
     x = elements(kind)
     y = np.zeros((2 * 3 * LANES, x.shape[1]), x.dtype)
-    run = sim.simulate(source(text, kind, pattern), grid=2, bindings={"x": x, "y": y})
+    run = bankshot.simulate(source(text, kind, pattern), grid=2, bindings={"x": x, "y": y})
     addresses = PATTERNS[pattern][1](np.arange(LANES))
     expected = np.concatenate([x[addresses + turn] for turn in range(3)] * 2)
     np.testing.assert_array_equal(run.outputs["y"], expected)
@@ -102,7 +102,7 @@ def test_loads(pattern, kind, text):
 def test_stores(pattern, kind):
     x = elements(kind) + 1
     y = np.zeros((700, x.shape[1]), x.dtype)
-    run = sim.simulate(source(SCATTER, kind, pattern), grid=1, bindings={"x": x, "y": y})
+    run = bankshot.simulate(source(SCATTER, kind, pattern), grid=1, bindings={"x": x, "y": y})
     expected = y.copy()
     for lane, address in enumerate(PATTERNS[pattern][1](np.arange(LANES))):  # the highest lane stores last
         for turn in range(3):
@@ -124,7 +124,7 @@ def test_loads_past_the_end(policy, lane, kind):
     x = elements(kind, 40)
     y = np.zeros((3 * LANES, x.shape[1]), x.dtype)
     text = source(GATHER, kind, "consecutive")
-    run = sim.simulate(text, grid=1, bindings={"x": x, "y": y}, out_of_bounds=policy)
+    run = bankshot.simulate(text, grid=1, bindings={"x": x, "y": y}, out_of_bounds=policy)
     expected = [lane(x, i + turn) for turn in range(3) for i in range(LANES)]
     np.testing.assert_array_equal(run.outputs["y"], np.array(expected))
     (finding,) = run.findings
@@ -150,7 +150,7 @@ def test_stores_past_the_end(policy, places):
     }
     """
     given = {"y": np.zeros(4, np.uint32), "next": np.zeros(4, np.uint32)}
-    run = sim.simulate(text, grid=1, bindings=given, out_of_bounds=policy)
+    run = bankshot.simulate(text, grid=1, bindings=given, out_of_bounds=policy)
     assert run.outputs["y"].tolist() == places
     assert run.outputs["next"].tolist() == [0, 0, 0, 9]
 
@@ -169,7 +169,7 @@ def test_nothing_leaves_its_binding(index, policy):
     }}
     """
     given = {"before": np.zeros(64, np.uint32), "y": np.zeros(16, np.uint32), "after": np.zeros(64, np.uint32)}
-    run = sim.simulate(text, grid=1, bindings=given, out_of_bounds=policy)
+    run = bankshot.simulate(text, grid=1, bindings=given, out_of_bounds=policy)
     assert not run.outputs["before"].any()
     assert not run.outputs["after"].any()
     assert set(np.flatnonzero(run.outputs["y"]) % 4) <= {2}
@@ -180,7 +180,7 @@ def test_an_index_below_zero_is_named():
     @group(0) @binding(0) var<storage, read_write> y: array<vec4<u32>>;
     @compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) { y[i32(i) - 3] = vec4u(i); }
     """
-    (finding,) = sim.simulate(text, grid=1, bindings={"y": np.zeros(32, np.uint32)}).findings
+    (finding,) = bankshot.simulate(text, grid=1, bindings={"y": np.zeros(32, np.uint32)}).findings
     assert finding.message == "store of y[-3], which has 8 elements"
     assert (finding.count, finding.lanes) == (3, (0,))
 
@@ -197,7 +197,7 @@ def test_workgroup_memory_starts_as_zero_in_every_workgroup():
         flags[i % 3u].y = true;
     }
     """
-    run = sim.simulate(text, grid=50, bindings={"y": np.ones(2000, np.uint32)})
+    run = bankshot.simulate(text, grid=50, bindings={"y": np.ones(2000, np.uint32)})
     assert not run.outputs["y"].any()
 
 
@@ -222,7 +222,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {{
     for pattern, places in (("i / 2u", np.arange(2 * lanes) // 2), ("i * 7u % 59u", np.arange(2 * lanes) * 7 % 59)):
         y = np.zeros((70, 4), x.dtype)
         source = text.format(type=name, enable=enable, pattern=pattern, lanes=lanes)
-        run = sim.simulate(source, grid=2, bindings={"x": x, "y": y}, out_of_bounds=policy, probes="none")
+        run = bankshot.simulate(source, grid=2, bindings={"x": x, "y": y}, out_of_bounds=policy, probes="none")
         expected = y.copy()
         for first in (0, lanes):  # the highest lane stores last
             lane = np.arange(first, first + lanes)

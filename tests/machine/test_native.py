@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.sim.machine.compile import loader, units
+from bankshot.sim.run.counters import Counters
 
-import sim
-from sim.counters import Counters
-from sim.machine import jit, native
+import bankshot
 
 UNIT = "bankshot.sim.machine.tracing.trace"
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ PROGRAM = """
 import sys, numpy as np, sim
 source = "@group(0) @binding(0) var<storage, read_write> y: array<f32>;\\n"
 source += "@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) { y[i] = sqrt(f32(i)); }"
-done = sim.simulate(source, grid=1, bindings={"y": np.zeros(8, np.float32)})
+done = bankshot.simulate(source, grid=1, bindings={"y": np.zeros(8, np.float32)})
 assert np.array_equal(done.outputs["y"], np.sqrt(np.arange(8, dtype=np.float32)))
 print(*({"numba", "llvmlite"} & {*sys.modules}))
 """
@@ -36,9 +36,9 @@ images = pytest.mark.skipif(not IMAGES, reason="images are for Linux on x86-64")
 @pytest.fixture
 def copy(tmp_path):
     """A folder of one's own that holds the compiled machine."""
-    sim.simulate("@compute @workgroup_size(1) fn main() {}", grid=1)
-    folder = tmp_path / "bankshot" / native.cache_folder().name
-    shutil.copytree(native.cache_folder(), folder)
+    bankshot.simulate("@compute @workgroup_size(1) fn main() {}", grid=1)
+    folder = tmp_path / "bankshot" / loader.cache_folder().name
+    shutil.copytree(loader.cache_folder(), folder)
     return folder
 
 
@@ -51,7 +51,7 @@ def run(folder):
 
 def damaged(folder, name, content):
     """An object file, an image or an index that is not as it was written. None: it is gone."""
-    file = native.find(folder, name) or folder / name
+    file = loader.find(folder, name) or folder / name
     old = file.read_bytes()
     file.unlink()
     if content is not None:
@@ -75,87 +75,87 @@ def test_nor_does_it_need_llvm(copy):
 @images
 @pytest.mark.parametrize("damage", [GONE, SHORT, EMPTY, CHANGED])
 def test_an_image_that_cannot_be_used_is_made_again_in_silence(copy, damage):
-    good = (copy / native.IMAGE).read_bytes()
-    damaged(copy, native.IMAGE, damage)
+    good = (copy / loader.IMAGE).read_bytes()
+    damaged(copy, loader.IMAGE, damage)
     assert run(copy) == ("llvmlite", "")
-    assert (copy / native.IMAGE).read_bytes() == good
+    assert (copy / loader.IMAGE).read_bytes() == good
     assert run(copy) == ("", "")
 
 
 @images
 def test_where_an_image_cannot_be_written_llvm_loads_the_machine(copy):
-    (copy / native.IMAGE).unlink()
-    (copy / native.IMAGE / "in its place").mkdir(parents=True)
+    (copy / loader.IMAGE).unlink()
+    (copy / loader.IMAGE / "in its place").mkdir(parents=True)
     assert run(copy) == ("llvmlite", "")
 
 
 @pytest.mark.parametrize(("what", "to"), [("__version__", "2.9.9"), ("processor", "another"), ("NUMBA_OPT", "1")])
 def test_other_versions_and_processors_have_machines_of_their_own(monkeypatch, what, to):
-    here = native.cache_folder.__wrapped__()
-    assert here == native.cache_folder()
+    here = loader.cache_folder.__wrapped__()
+    assert here == loader.cache_folder()
     match what:
         case "__version__":
             monkeypatch.setattr(np, what, to)
         case "processor":
-            monkeypatch.setattr(native, "_processor", lambda: to)
+            monkeypatch.setattr(loader, "_processor", lambda: to)
         case _:
             monkeypatch.setenv(what, to)
-    assert native.cache_folder.__wrapped__() != here
+    assert loader.cache_folder.__wrapped__() != here
 
 
 def test_another_release_of_the_compiler_has_a_machine_of_its_own(monkeypatch, tmp_path):
-    here, package = native.cache_folder(), native._package
+    here, package = loader.cache_folder(), loader._package
     (tmp_path / "_version.py").write_text("version = 'another'")
     for other in ("numba", "llvmlite"):
-        monkeypatch.setattr(native, "_package", lambda name, other=other: tmp_path if name == other else package(name))
-        assert native.cache_folder.__wrapped__() != here
+        monkeypatch.setattr(loader, "_package", lambda name, other=other: tmp_path if name == other else package(name))
+        assert loader.cache_folder.__wrapped__() != here
 
 
 def test_the_processor_is_known_by_what_does_not_change():
-    first = native._processor()
-    assert first == native._processor()
+    first = loader._processor()
+    assert first == loader._processor()
     assert any(word in first for word in ("flags", "Features", "+"))  # by Linux, or LLVM
     assert "MHz" not in first
 
 
 def test_code_that_calls_numbas_helpers_is_loaded_with_numba(copy):
-    index = json.loads((copy / native.INDEX).read_text())
-    (copy / native.INDEX).write_text(json.dumps({**index, "needs_numba": True}))
-    (copy / native.IMAGE).unlink(missing_ok=True)
+    index = json.loads((copy / loader.INDEX).read_text())
+    (copy / loader.INDEX).write_text(json.dumps({**index, "needs_numba": True}))
+    (copy / loader.IMAGE).unlink(missing_ok=True)
     loaded, _ = run(copy)
     assert "numba" in loaded
 
 
 @pytest.mark.parametrize(
     ("name", "damage"),
-    [*((UNIT, each) for each in (GONE, CHANGED)), *((native.INDEX, each) for each in (SHORT, EMPTY))],
+    [*((UNIT, each) for each in (GONE, CHANGED)), *((loader.INDEX, each) for each in (SHORT, EMPTY))],
 )
 def test_what_is_damaged_is_compiled_again_where_no_image_stands_for_it(copy, name, damage):
     damaged(copy, name, damage)
-    (copy / native.IMAGE).unlink(missing_ok=True)
+    (copy / loader.IMAGE).unlink(missing_ok=True)
     _, said = run(copy)
     assert "compiling the machine" in said
-    assert native.find(copy, name) or name == native.INDEX
+    assert loader.find(copy, name) or name == loader.INDEX
     assert run(copy)[1] == ""
 
 
 def test_without_a_folder_to_write_to_the_machine_is_compiled_for_one_process(tmp_path, capsys):
     (tmp_path / "file").touch()
-    folder = jit.writable(tmp_path / "file" / "machine")
+    folder = units.writable(tmp_path / "file" / "machine")
     assert folder.is_dir()
     assert tmp_path not in folder.parents
     assert "cannot be kept" in capsys.readouterr().err
 
 
 def test_a_part_that_a_process_cannot_load_alone_is_noticed(copy):
-    index = json.loads((copy / native.INDEX).read_text())
+    index = json.loads((copy / loader.INDEX).read_text())
     index["units"][0]["symbol"] = "missing"  # which others call
-    assert jit.started(jit.LOAD, str(copy), json.dumps(index), stderr=subprocess.DEVNULL).wait() != 0
+    assert units.started(units.LOAD, str(copy), json.dumps(index), stderr=subprocess.DEVNULL).wait() != 0
 
 
 def test_arrays_of_other_types_are_refused():
     with pytest.raises(TypeError, match="other arrays"):
-        native.machine().record(np.zeros(3, np.float32))
+        loader.machine().record(np.zeros(3, np.float32))
 
 
 def test_of_several_threads_one_loads(monkeypatch):
@@ -166,11 +166,11 @@ def test_of_several_threads_one_loads(monkeypatch):
         loaded.append(folder)
         raise OSError
 
-    monkeypatch.setattr(native, "_machine", native.cache(native._machine.__wrapped__))
-    monkeypatch.setattr(native, "from_image", slow)
-    monkeypatch.setattr(native, "from_objects", lambda *_: "machine")
+    monkeypatch.setattr(loader, "_machine", loader.cache(loader._machine.__wrapped__))
+    monkeypatch.setattr(loader, "from_image", slow)
+    monkeypatch.setattr(loader, "from_objects", lambda *_: "machine")
     with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(lambda _: native.machine(), range(4))) == ["machine"] * 4
+        assert list(threads.map(lambda _: loader.machine(), range(4))) == ["machine"] * 4
     assert len(loaded) == 1
 
 
@@ -206,10 +206,10 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) 
 def test_the_image_does_what_the_object_files_do(monkeypatch):
     x = np.linspace(0.01, 0.99, 256, dtype=np.float32)
     given = {"x": x, "y": np.zeros(256, np.float32), "sum": np.zeros(1, np.uint32)}
-    folder, module, seen = native.cache_folder(), sim.check(EVERYTHING), []
-    for machine in (native.from_image(folder), native.from_objects(folder, native._index(folder))):
-        monkeypatch.setattr("sim.launch.desks.machine", lambda machine=machine: machine)
-        done = sim.simulate(module, grid=4, bindings=given, probes="all")
+    folder, module, seen = loader.cache_folder(), bankshot.check(EVERYTHING), []
+    for machine in (loader.from_image(folder), loader.from_objects(folder, loader._index(folder))):
+        monkeypatch.setattr("bankshot.sim.launch.workspace.machine", lambda machine=machine: machine)
+        done = bankshot.simulate(module, grid=4, bindings=given, probes="all")
         bits = [{n: array.tobytes() for n, array in arrays.items()} for arrays in (done.outputs, done.bounds)]
         sites = [(site.site, [getattr(site, name) for name in COUNTERS]) for site in done.sites]
         seen.append((*bits, dict(done.counters), sites, done.findings))

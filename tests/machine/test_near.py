@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from bankshot.sim.machine.vector_math.approximations import NEAR, OFF, UNSURE, has_near
+from bankshot.sim.scalar import OPS
+from bankshot.sim.scalar.transcendental import UNARY
 from scalar_values import anything, as_half, assert_same, edges, over_arrays
 
-import sim
-from sim.machine.near import NEAR, OFF, UNSURE, has_near
-from sim.machine.scalar import OPS
-from sim.machine.scalar.transcendental import UNARY
+import bankshot
 
 IN_DOUBLE = {**UNARY, "atan2": np.arctan2, "pow": np.power, "rem": np.fmod}
 NAMES = [name for name in OPS if has_near(name)]
@@ -59,7 +59,7 @@ def by_the_machine(name, *arrays):
     dtype = {"f32": np.float32, "f16": np.float16}[kind]
     a, b = (each.astype(dtype) for each in (arrays[0], arrays[-1]))
     grid = (-(-len(a) // 64), 1, 1)
-    run = sim.simulate(shader, grid=grid, bindings={"a": a, "b": b, "y": np.zeros_like(a)}, probes="none")
+    run = bankshot.simulate(shader, grid=grid, bindings={"a": a, "b": b, "y": np.zeros_like(a)}, probes="none")
     return run.outputs["y"].astype(np.float32)
 
 
@@ -110,7 +110,7 @@ def test_a_lane_alone(name):
         @group(0) @binding(1) var<storage, read_write> y: array<{kind}>;
         @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {{ y[i] = {call}; }}"""
     a = np.array([2.75, 1.5], {"f32": np.float32, "f16": np.float16}[kind])
-    run = sim.simulate(shader, grid=(1, 1, 1), bindings={"a": a, "y": np.zeros(32, a.dtype)}, probes="none")
+    run = bankshot.simulate(shader, grid=(1, 1, 1), bindings={"a": a, "y": np.zeros(32, a.dtype)}, probes="none")
     pair = a.astype(np.float32)[: len(OPS[name].args)]
     expected = over_arrays(name, *(np.full(32, each) for each in pair))
     assert_same(run.outputs["y"].astype(np.float32), expected, expected)

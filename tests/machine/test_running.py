@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bankshot.sim.launch.launch import Launch
+from bankshot.sim.launch.partition import in_threads
+from bankshot.sim.launch.threads import THREADS
+from bankshot.sim.machine.compile import loader
 
-import sim
-from sim.launch.launch import Launch
-from sim.launch.pieces import in_threads
-from sim.launch.threads import THREADS
-from sim.machine import native
+import bankshot
 
 HEAD = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
 
@@ -25,12 +25,14 @@ def entry(body, size):
 
 def run(source, grid=1, size=64, **options):
     options = {"bindings": {"y": np.zeros(size, np.uint32)}, **options}
-    return sim.simulate(source if isinstance(source, sim.check("").__class__) else HEAD + source, grid=grid, **options)
+    return bankshot.simulate(
+        source if isinstance(source, bankshot.check("").__class__) else HEAD + source, grid=grid, **options
+    )
 
 
 def diverging(source):
     """A module whose barriers some invocations may miss."""
-    return sim.check(HEAD + source, uniformity="off")
+    return bankshot.check(HEAD + source, uniformity="off")
 
 
 # ---- atomics -----------------------------------------------------------------------------------------
@@ -139,12 +141,12 @@ def test_workgroups_side_by_side_have_atomics_of_their_own():
 
 
 def test_the_checker_refuses_a_barrier_that_some_may_miss():
-    with pytest.raises(sim.WgslError, match="uniform"):
-        sim.check(HEAD + entry("if i < 5u { workgroupBarrier(); } y[i] = 1u;", 64))
+    with pytest.raises(bankshot.WgslError, match="uniform"):
+        bankshot.check(HEAD + entry("if i < 5u { workgroupBarrier(); } y[i] = 1u;", 64))
 
 
 def test_a_warning_says_what_the_error_would():
-    module = sim.check(HEAD + entry("if i < 5u { workgroupBarrier(); } y[i] = 1u;", 64), uniformity="warning")
+    module = bankshot.check(HEAD + entry("if i < 5u { workgroupBarrier(); } y[i] = 1u;", 64), uniformity="warning")
     (warning,) = module.warnings
     assert warning.severity == "warning"
     assert run(module).outputs["y"].all()
@@ -267,7 +269,7 @@ def workers(monkeypatch):
         return in_threads(piece, pieces, threads, *rest)
 
     monkeypatch.setenv(THREADS, "3")
-    monkeypatch.setattr("sim.launch.launch.in_threads", noted)
+    monkeypatch.setattr("bankshot.sim.launch.launch.in_threads", noted)
     return given
 
 
@@ -289,7 +291,7 @@ def test_what_is_read_and_stored_to_takes_one_thread(workers):
 def test_a_piece_that_fails_is_told_of_and_the_next_run_is_whole(threads, monkeypatch):
     monkeypatch.setenv(THREADS, str(threads))
     with monkeypatch.context() as broken:
-        broken.setattr(native.Machine, "ready", lambda self, *arguments: lambda: 1 / 0)
+        broken.setattr(loader.Machine, "ready", lambda self, *arguments: lambda: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run(entry("y[i] = 1u;", 256), 100, size=256)
     assert run(entry("y[i] = 1u;", 256), 100, size=256).outputs["y"].all()

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bankshot.sim.scalar import OPS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scalar_values import (
@@ -18,8 +19,6 @@ from scalar_values import (
     plainly,
     same,
 )
-
-from sim.machine.scalar import OPS
 
 
 def _rounding_to(dtype):

@@ -5,13 +5,12 @@ import sys
 
 import numpy as np
 import pytest
+from bankshot.sim.machine.compile.scalar_functions import jitted
+from bankshot.sim.machine.compile.scalar_ir import FASTER
+from bankshot.sim.scalar import OPS
+from bankshot.sim.scalar.registry import ScalarOp, define
 from numba import njit
 from scalar_values import CONCRETE, DTYPE, anything, assert_same, beside_midpoints, inputs, loop, over_arrays, plainly
-
-from sim.machine.scalar import OPS
-from sim.machine.scalar.jit import jitted
-from sim.machine.scalar.registry import ScalarOp, define
-from sim.machine.scalar.translation import FASTER
 
 
 @pytest.mark.parametrize("name", CONCRETE)
@@ -84,5 +83,5 @@ def test_flops_are_rounded_results(stem, flops):
 
 
 def test_importing_the_table_does_not_import_numba():
-    check = "import sys, sim.machine.scalar; sys.exit('numba' in sys.modules)"
+    check = "import sys, bankshot.sim.scalar; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

@@ -5,9 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bankshot.sim.scalar import OPS
 from scalar_values import CONCRETE, DTYPE, assert_same, inputs, over_arrays
-
-from sim.machine.scalar import OPS
 
 # ---- i32 and u32 -------------------------------------------------------------------------------------------
 

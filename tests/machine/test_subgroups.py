@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bankshot.sim.models import get
 
-import sim
-from sim.models import get
+import bankshot
 
 DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
 # Lanes per subgroup, per workgroup, and workgroups: the last subgroup is never full, small workgroups share a batch.
@@ -18,7 +18,7 @@ SHAPES = [(4, 50, 3), (8, 50, 3), (32, 50, 3), (64, 150, 2), (128, 150, 2), (128
 HEADER = "enable subgroups; enable f16; diagnostic(off, subgroup_uniformity);\n"
 
 
-def device(size: int) -> sim.Device:
+def device(size: int) -> bankshot.Device:
     return get("nvidia").with_(subgroup_size=size)
 
 
@@ -131,7 +131,7 @@ def numbers(rng: np.random.Generator, kind: str, count: int) -> Any:
 
 
 def run(wgsl: str, size: int, groups: int, out: Any, **bindings: Any) -> Any:
-    return sim.simulate(wgsl, grid=groups, bindings={**bindings, "out": out}, device=device(size)).outputs["out"]
+    return bankshot.simulate(wgsl, grid=groups, bindings={**bindings, "out": out}, device=device(size)).outputs["out"]
 
 
 CASES = [(e, m, k) for e, m in ARITHMETIC.items() for k in DTYPES]
@@ -270,7 +270,7 @@ def test_each_operation_is_counted_once_where_lanes_take_part() -> None:
     on = np.zeros(100, np.uint32)
     on[[3, 4, 40, 50]] = 1  # two subgroups of the first workgroup, one of the second
     wgsl = kernel("if (on[g] == 1) { out[g] = subgroupAdd(vec3u(x)).y; } _ = y;", 50, "u32")
-    result = sim.simulate(wgsl, grid=2, bindings={"xs": on, "ys": on, "on": on, "out": on}, device=device(32))
+    result = bankshot.simulate(wgsl, grid=2, bindings={"xs": on, "ys": on, "on": on, "out": on}, device=device(32))
     (site,) = (s for s in result.sites if s.kind == "subgroup")
     assert (site.name, site.executions, site.active_lanes) == ("subgroupAdd", 3, 4)
 
@@ -283,11 +283,11 @@ SIZED = """enable subgroups; enable subgroup_size_control;
 
 def test_an_entry_point_may_ask_for_a_subgroup_size() -> None:
     flexible = get("nvidia").with_(subgroup_sizes=(8, 16, 32))
-    result = sim.simulate(SIZED, grid=1, bindings={"out": np.zeros(64, np.uint32)}, device=flexible)
+    result = bankshot.simulate(SIZED, grid=1, bindings={"out": np.zeros(64, np.uint32)}, device=flexible)
     np.testing.assert_array_equal(result.outputs["out"], np.full(64, 16))
     assert result.device.subgroup_size == 16
 
 
 def test_a_subgroup_size_that_the_device_lacks_is_refused() -> None:
-    with pytest.raises(sim.WgslError, match="asks for subgroups of 16, and the device nvidia has 32"):
-        sim.simulate(SIZED, grid=1, bindings={"out": np.zeros(64, np.uint32)}, device="nvidia")
+    with pytest.raises(bankshot.WgslError, match="asks for subgroups of 16, and the device nvidia has 32"):
+        bankshot.simulate(SIZED, grid=1, bindings={"out": np.zeros(64, np.uint32)}, device="nvidia")

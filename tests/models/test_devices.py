@@ -3,8 +3,7 @@
 from dataclasses import fields
 
 import pytest
-
-from sim.models.devices import AMD_CDNA, DEVICES, LAVAPIPE, NVIDIA, SWIFTSHADER, get
+from bankshot.sim.models.devices import AMD_CDNA, DEVICES, LAVAPIPE, NVIDIA, SWIFTSHADER, get
 
 
 @pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)

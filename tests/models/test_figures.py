@@ -3,11 +3,10 @@
 from math import inf
 
 import pytest
-
-from sim.models.devices import AMD_CDNA, NVIDIA
-from sim.models.limits import DEFAULT_LIMITS, check_dispatch
-from sim.models.occupancy import occupancy
-from sim.models.roofline import place
+from bankshot.sim.models.devices import AMD_CDNA, NVIDIA
+from bankshot.sim.models.limits import DEFAULT_LIMITS, check_dispatch
+from bankshot.sim.models.occupancy import occupancy
+from bankshot.sim.models.roofline import place
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,11 @@ from collections import defaultdict
 import numba
 import numpy as np
 import pytest
+from bankshot.sim.models import rules
+from bankshot.sim.models.devices import AMD_CDNA, DEVICES, INTEL, LAVAPIPE, NVIDIA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.extending import register_jitable
-
-from sim.models import rules
-from sim.models.devices import AMD_CDNA, DEVICES, INTEL, LAVAPIPE, NVIDIA
 
 LANES = range(32)
 
@@ -164,17 +163,17 @@ def accesses(draw):
 def wavefronts_again(device, width, addresses, active, store):
     """The bank rule over sets, word by word, as the counters of the H200 were first put into words."""
     lanes = [lane for lane in range(len(addresses)) if active[lane]]
-    together = device.banks * 4 // width
+    workgroups_per_batch = device.banks * 4 // width
     order = device.lane_order.get(width, range(device.subgroup_size)) if not store else range(device.subgroup_size)
     if device.pair_merge and not store and width > 4:
         for distance in (1, 2):
             if all(addresses[lane] == addresses[lane ^ distance] for lane in lanes if lane ^ distance in lanes):
-                together *= 2
+                workgroups_per_batch *= 2
                 break
     total = served = 0
-    for start in range(0, device.subgroup_size, together):
+    for start in range(0, device.subgroup_size, workgroups_per_batch):
         asked = defaultdict(set)
-        for lane in set(order[start : start + together]) & set(lanes):
+        for lane in set(order[start : start + workgroups_per_batch]) & set(lanes):
             for word in range(addresses[lane] // 4, (addresses[lane] + width) // 4):
                 asked[word % device.banks].add(word)
         total += max(map(len, asked.values()), default=0)

@@ -10,8 +10,8 @@ from tests.conftest import ROOT
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install 'bankshot[notebooks]'")
 
-from oracle.probing.timeline import sizes_of, timeline
-from oracle.reports.figures import Drawing
+from bankshot.oracle.gpu_counters.timeline import sizes_of, timeline
+from bankshot.oracle.reports.figures import Drawing
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 DOCUMENTS = ["000", "001", "002", "003", "004"]
@@ -105,7 +105,7 @@ def test_padding_halves_what_a_store_and_a_load_take():
 
 
 def test_the_swap_saves_lines_and_no_sectors():
-    from oracle.reports.figures import ran
+    from bankshot.oracle.reports.figures import ran
 
     found = {}
     for name in names_of("001")["twins"]:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.errors import Lacking, NoAdapter, UsageError
+from bankshot.oracle.wgpu_client import adapter_choice
+from bankshot.oracle.wgpu_worker import vulkan_drivers
 from click.testing import CliRunner
-
-from oracle import gpu
-from oracle.cli import main
-from oracle.driver import drivers
-from oracle.errors import Lacking, NoAdapter, UsageError
-from oracle.gpu import choosing
 
 ROOT = Path(__file__).parents[2]
 HALVES = """\
@@ -34,30 +33,32 @@ WORDS = """\
 @pytest.fixture
 def browser(tmp_path, monkeypatch):
     """A machine with one browser on it."""
-    for name in (*drivers.CHOSEN, drivers.ASKED, drivers.ADDED):
+    for name in (*vulkan_drivers.CHOSEN, vulkan_drivers.ASKED, vulkan_drivers.ADDED):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "chromium-12" / "chrome-linux"
     folder.mkdir(parents=True)
-    (folder / drivers.MANIFEST).write_text("{}")
-    monkeypatch.setattr(drivers, "PLACES", (str(tmp_path / "nothing"), str(tmp_path / "chromium-*" / "chrome-linux*")))
-    return folder / drivers.MANIFEST
+    (folder / vulkan_drivers.MANIFEST).write_text("{}")
+    monkeypatch.setattr(
+        vulkan_drivers, "PLACES", (str(tmp_path / "nothing"), str(tmp_path / "chromium-*" / "chrome-linux*"))
+    )
+    return folder / vulkan_drivers.MANIFEST
 
 
 def test_a_browsers_driver_is_found(browser):
-    assert drivers.found() == [browser]
+    assert vulkan_drivers.found() == [browser]
 
 
 def test_it_is_offered_behind_what_somebody_added(browser, monkeypatch):
-    monkeypatch.setenv(drivers.ADDED, "/mine.json")
+    monkeypatch.setenv(vulkan_drivers.ADDED, "/mine.json")
     for _ in range(2):  # once is enough
-        drivers.offer()
-        assert os.environ[drivers.ADDED] == f"/mine.json{os.pathsep}{browser}"
+        vulkan_drivers.offer()
+        assert os.environ[vulkan_drivers.ADDED] == f"/mine.json{os.pathsep}{browser}"
 
 
-@pytest.mark.parametrize("name", drivers.CHOSEN)
+@pytest.mark.parametrize("name", vulkan_drivers.CHOSEN)
 def test_a_choice_of_drivers_stands(browser, monkeypatch, name):
     monkeypatch.setenv(name, "/mine.json")
-    assert drivers.found() == []
+    assert vulkan_drivers.found() == []
 
 
 def test_drivers_can_be_named(browser, tmp_path, monkeypatch):
@@ -65,24 +66,24 @@ def test_drivers_can_be_named(browser, tmp_path, monkeypatch):
     folder.mkdir()
     for file in (other, folder / "a.json", folder / "b.json"):
         file.write_text("{}")
-    monkeypatch.setenv(drivers.ASKED, f"{other}{os.pathsep}{folder}")
-    assert drivers.found() == [other, folder / "a.json", folder / "b.json"]
-    monkeypatch.setenv(drivers.ASKED, "")
-    assert drivers.found() == []
-    monkeypatch.setenv(drivers.ASKED, str(tmp_path / "none.json"))
+    monkeypatch.setenv(vulkan_drivers.ASKED, f"{other}{os.pathsep}{folder}")
+    assert vulkan_drivers.found() == [other, folder / "a.json", folder / "b.json"]
+    monkeypatch.setenv(vulkan_drivers.ASKED, "")
+    assert vulkan_drivers.found() == []
+    monkeypatch.setenv(vulkan_drivers.ASKED, str(tmp_path / "none.json"))
     with pytest.raises(UsageError, match=r"BANKSHOT_VULKAN_DRIVERS names .*none.json, which is neither"):
-        drivers.found()
+        vulkan_drivers.found()
 
 
 # ---- which adapter ----
 
 
 def known(*names):
-    return [gpu.AdapterInfo(name, kind, "Vulkan", "", "1", "0.32") for name, kind in names]
+    return [wgpu_client.AdapterInfo(name, kind, "Vulkan", "", "1", "0.32") for name, kind in names]
 
 
 def offered(found):
-    return [gpu.Offer(info, (), (4, 32), {}) for info in found]
+    return [wgpu_client.Offer(info, (), (4, 32), {}) for info in found]
 
 
 LLVMPIPE = "llvmpipe (LLVM 15, 256 bits)"  # names may have commas
@@ -91,7 +92,7 @@ LLVMPIPE = "llvmpipe (LLVM 15, 256 bits)"  # names may have commas
 @pytest.fixture
 def three(monkeypatch):
     found = known(("NVIDIA H200", "DiscreteGPU"), (LLVMPIPE, "CPU"), ("SwiftShader Device", "CPU"))
-    monkeypatch.setattr(choosing, "_offers", lambda: offered(found))
+    monkeypatch.setattr(adapter_choice, "_offers", lambda: offered(found))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def three(monkeypatch):
     ],
 )
 def test_adapters_are_chosen_by_name_or_kind(three, asked, names):
-    assert list(gpu.parse_adapters(asked)) == names
+    assert list(wgpu_client.parse_adapters(asked)) == names
 
 
 @pytest.mark.parametrize(
@@ -121,15 +122,15 @@ def test_adapters_are_chosen_by_name_or_kind(three, asked, names):
 )
 def test_what_is_asked_for_in_vain_is_named(three, asked, error, message):
     with pytest.raises(error, match=message):
-        gpu.parse_adapters(asked)
+        wgpu_client.parse_adapters(asked)
 
 
 def test_a_missing_software_adapter_comes_with_advice(monkeypatch):
-    monkeypatch.setattr(choosing, "_offers", lambda: offered(known(("Chip", "DiscreteGPU"))))
+    monkeypatch.setattr(adapter_choice, "_offers", lambda: offered(known(("Chip", "DiscreteGPU"))))
     with pytest.raises(NoAdapter, match=r"apt-get install chromium-common\); elsewhere set BANKSHOT_VULKAN_DRIVERS"):
-        gpu.require_adapter("swiftshader")
+        wgpu_client.require_adapter("swiftshader")
     with pytest.raises(NoAdapter, match="apt-get install mesa-vulkan-drivers"):
-        gpu.require_adapter("lavapipe")
+        wgpu_client.require_adapter("lavapipe")
 
 
 # ---- what they have ----
@@ -139,9 +140,9 @@ def test_a_missing_software_adapter_comes_with_advice(monkeypatch):
 def test_the_command_lists_every_adapter():
     lines = CliRunner().invoke(main, ["adapters"]).stdout.splitlines()
     entries = json.loads(CliRunner().invoke(main, ["adapters", "--json"]).stdout)["cases"]
-    assert [entry["name"] for entry in entries] == [info.name for info in gpu.adapters()]
+    assert [entry["name"] for entry in entries] == [info.name for info in wgpu_client.adapters()]
     assert lines[0] == f"{entries[0]['name']}, taken by default"
-    for info, entry in zip(gpu.adapters(), entries, strict=True):
+    for info, entry in zip(wgpu_client.adapters(), entries, strict=True):
         assert f"  {info}" in lines
         assert (entry["driver"], entry["version"]) == (info.driver, info.version)
         assert entry["limits"]["maxComputeInvocationsPerWorkgroup"] >= 256
@@ -149,18 +150,19 @@ def test_the_command_lists_every_adapter():
 
 def test_an_adapters_profile_has_its_subgroups(any_adapter):
     """Where a profile rounds as an adapter does, it is to go in the same subgroups."""
-    import sim
-    from oracle.gpu import survey
+    from bankshot.oracle.wgpu_client import adapter_survey
 
-    (found,) = [each for each in survey.survey() if each.offer.info == any_adapter]
+    import bankshot
+
+    (found,) = [each for each in adapter_survey.survey() if each.offer.info == any_adapter]
     if not found.known:
         pytest.skip(f"no device profile is known for {any_adapter.name}")
-    assert found.subgroup_size == sim.devices.get(found.profile).subgroup_size
+    assert found.subgroup_size == bankshot.devices.get(found.profile).subgroup_size
 
 
 def test_a_kernel_is_timed_by_the_adapters_clock(any_adapter):
-    (offer,) = [each for each in gpu.offers() if each.info == any_adapter]
-    run = gpu.run(WORDS, "main", (1, 1, 1), {"y": np.zeros(4, np.uint32)}, adapter=any_adapter.name, repeats=3)
+    (offer,) = [each for each in wgpu_client.offers() if each.info == any_adapter]
+    run = wgpu_client.run(WORDS, "main", (1, 1, 1), {"y": np.zeros(4, np.uint32)}, adapter=any_adapter.name, repeats=3)
     if "timestamp-query" not in offer.features:
         assert run.kernel_seconds == ()
         return
@@ -171,7 +173,7 @@ def test_a_kernel_is_timed_by_the_adapters_clock(any_adapter):
 
 def test_what_an_adapter_lacks_is_named(swiftshader):
     with pytest.raises(Lacking, match=r"the shader enables f16, and SwiftShader.* has no shader-f16"):
-        gpu.run(HALVES, "main", (1, 1, 1), {"y": np.zeros(4, np.float16)}, adapter=swiftshader.name)
+        wgpu_client.run(HALVES, "main", (1, 1, 1), {"y": np.zeros(4, np.float16)}, adapter=swiftshader.name)
 
 
 def test_diff_tells_what_an_adapter_cannot_run(tmp_path, lavapipe, swiftshader):
@@ -274,7 +276,8 @@ def test_a_shader_without_a_manifest_that_differs_is_diagnosed(tmp_path, lavapip
 
 def test_both_software_adapters_fit_one_process(lavapipe, swiftshader):
     """Not only in this process, which others have prepared."""
-    bare = {name: value for name, value in os.environ.items() if name != drivers.ADDED}
-    code = "from oracle import gpu; print(sorted(i.profile for i in gpu.adapters() if i.kind == 'CPU'))"
+    bare = {name: value for name, value in os.environ.items() if name != vulkan_drivers.ADDED}
+    code = "from bankshot.oracle.wgpu_client import adapters"
+    code += "; print(sorted(i.profile for i in adapters() if i.kind == 'CPU'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=bare, capture_output=True, text=True, check=True)
     assert done.stdout == "['lavapipe', 'swiftshader']\n"

@@ -4,16 +4,16 @@ import json
 
 import numpy as np
 import pytest
+from bankshot.oracle.advise.array_layouts import Change, Layouts
+from bankshot.oracle.advise.layout_search import Options, advise
+from bankshot.oracle.advise.value_flow import Flow
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.sim.wgsl.source import Source
+from bankshot.sim.wgsl.syntax.parser import parse
 from click.testing import CliRunner
 
-import sim
-from oracle.advise.flow import Flow
-from oracle.advise.layouts import Change, Layouts
-from oracle.advise.search import Options, advise
-from oracle.cli import main
-from oracle.kernels.cases import Request, plans
-from sim.wgsl.parser import parse
-from sim.wgsl.source import Source
+import bankshot
 from tests.conftest import ROOT
 
 TRANSPOSE = """\
@@ -61,7 +61,7 @@ def case_of(folder, text, **given):
     return plan.case(plan.shapes[0])
 
 
-def bankshot(*arguments):
+def command(*arguments):
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
@@ -99,7 +99,9 @@ def test_the_changed_text_is_what_is_run(tmp_path):
     """The row for 33 is what the simulator counts of a text that says 33."""
     (advice,) = advise(case_of(tmp_path, FORMS["const"]), Options(values=(33, 33))).advice
     x = np.zeros(4096, np.float32)
-    run = sim.simulate(FORMS["const"].replace("PITCH = 32u", "PITCH = 33u"), grid=(2, 2), bindings={"x": x, "y": x})
+    run = bankshot.simulate(
+        FORMS["const"].replace("PITCH = 32u", "PITCH = 33u"), grid=(2, 2), bindings={"x": x, "y": x}
+    )
     assert advice.best_pad.wavefronts == run.counters["shared_wavefronts"]
     assert advice.best_pad.bytes == run.counters["workgroup_memory_bytes"]
 
@@ -112,7 +114,7 @@ def test_a_kernel_with_a_manifest_agrees_with_direct_counts():
     (advice,) = advise(case, Options(array="a_tile", values=(16, 20))).advice
     assert [trial.pitch for trial in advice.trials] == [17, 16, 18, 19, 20]
     for trial in advice.trials:
-        run = sim.simulate(case.kernel.source, entry=case.kernel.entry, grid=case.grid, bindings=case.bindings,
+        run = bankshot.simulate(case.kernel.source, entry=case.kernel.entry, grid=case.grid, bindings=case.bindings,
                            overrides={"TK_PAD": trial.pitch})  # fmt: skip
         mine = [site.shared_wavefronts for site in run.sites if site.name == "a_tile"]
         assert trial.sites == tuple(mine)
@@ -123,7 +125,7 @@ def test_a_kernel_with_a_manifest_agrees_with_direct_counts():
 
 
 def layouts(text):
-    module = sim.check(text)
+    module = bankshot.check(text)
     return Layouts(module, module.pipeline(), "tile")
 
 
@@ -215,7 +217,7 @@ def test_an_array_that_indexes_itself_keeps_its_layout():
 
 
 def test_edits_keep_lines_and_places():
-    module = sim.check(FORMS["number"])
+    module = bankshot.check(FORMS["number"])
     (pitch,) = Layouts(module, module.pipeline(), "tile").pitches()
     changed = Layouts(module, module.pipeline(), "tile").change(pitch, 33, 0).module(module)
     assert changed.source.line_count == module.source.line_count
@@ -230,7 +232,7 @@ def test_edits_keep_lines_and_places():
 def test_the_command_shows_a_table_and_leaves_with_1_where_something_is_better(tmp_path):
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS["const"])
-    result = bankshot("advise", file, "--grid", "2,2", "--pads", "31..33")
+    result = command("advise", file, "--grid", "2,2", "--pads", "31..33")
     assert result.exit_code == 1
     assert "tile: PITCH = 32 is best made 32 and column ^ (row & 31): 4,224 wavefronts become 256" in result.output
     rows = [line.split() for line in result.output.splitlines()]
@@ -252,7 +254,7 @@ def test_the_command_shows_a_table_and_leaves_with_1_where_something_is_better(t
 def test_json_has_every_trial(tmp_path):
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS["const"].replace("PITCH = 32u", "PITCH = 33u"))
-    result = bankshot("advise", file, "--grid", "2,2", "--pads", "33..34", "--json")
+    result = command("advise", file, "--grid", "2,2", "--pads", "33..34", "--json")
     assert result.exit_code == 0  # as written, it is the best of the two
     (found,) = json.loads(result.stdout)["cases"][0]["arrays"]
     assert [trial["pitch"] for trial in found["trials"]] == [33, 34]
@@ -274,5 +276,5 @@ def test_json_has_every_trial(tmp_path):
 def test_wrong_use_is_a_sentence(options, message, tmp_path):
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS["const"] + "const HALF = 0.5; override UNUSED: u32;")
-    result = bankshot("advise", file, "--grid", "2,2", *options)
+    result = command("advise", file, "--grid", "2,2", *options)
     assert (result.exit_code, result.output.splitlines()[-1]) == (2, f"error: {message}")

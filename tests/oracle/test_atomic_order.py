@@ -5,10 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from oracle import audit as room
-from oracle.audit import Audit, Options, audit
-from oracle.kernels.manifest import Case, load
+from bankshot.oracle.judge import audit as room
+from bankshot.oracle.judge.audit import Audit, Options, audit
+from bankshot.oracle.manifests.manifest import Case, load
 
 SHADER = """\
 @group(0) @binding(0) var<storage, read> x: array<u32>;

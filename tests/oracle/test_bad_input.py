@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle.cli.commands import main
 from click.testing import CliRunner
 
-from oracle.cli import main
 from tests.scaling import PARAMS, SHADER, manifest
 
 MANIFEST = manifest(
@@ -280,9 +280,9 @@ def test_manifests(folder, old, new, message):
 
 
 def test_a_rule_for_what_the_reference_does_not_give(folder, monkeypatch):
-    from oracle.references import registry
+    from bankshot.oracle.references import reference_registry
 
-    monkeypatch.setitem(registry._references, "none", lambda arrays, dims: {})
+    monkeypatch.setitem(reference_registry._references, "none", lambda arrays, dims: {})
     (folder / "scale.toml").write_text(MANIFEST.replace("[kernel]", '[kernel]\nreference = "none"'))
     refused(bankshot("audit", "scale.toml", "--no-gpu"), "error: scale.toml: [expect] has a rule for y, and reference")
 
@@ -343,5 +343,5 @@ def test_a_machine_without_memory(monkeypatch):
     def none(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("oracle.run.simulate", none)
+    monkeypatch.setattr("bankshot.oracle.cli.run.simulate", none)
     refused(run(), "error: there is not enough memory (none is left)")

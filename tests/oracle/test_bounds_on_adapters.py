@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from oracle.audit import run_on_gpu, simulate
-from oracle.compare import DERIVED, compare
-from oracle.errors import Lacking
-from oracle.gpu import FALLBACK
-from oracle.kernels.cases import Request, plans
+from bankshot.oracle.comparison.compare import DERIVED, compare
+from bankshot.oracle.errors import Lacking
+from bankshot.oracle.judge.audit import run_on_gpu, simulate
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.wgpu_client import FALLBACK
 
 PLANTED = 1e-4
 PLANS = plans([Path(__file__).parents[2] / "shaders"], Request(quick=True))

@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.reports.json_report import document
 from click.testing import CliRunner
 
-from oracle.claims import ledger, report
-from oracle.cli import main
-from oracle.errors import UsageError
-from oracle.reports.json import document
+from tools.claims import ledger, report
+from tools.claims.__main__ import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
 CLAIMS = ledger.claims()
@@ -73,16 +73,16 @@ def test_what_there_is_not_is_named(asked):
 
 
 def test_the_command_shows_one_claim_and_gives_its_figures():
-    shown = CliRunner().invoke(main, ["claims", "--claim", "000.4"])
+    shown = CliRunner().invoke(main, ["--claim", "000.4"])
     assert shown.exit_code == 0
     assert "000.4  confirmed" in shown.stdout
     assert "48 barriers in the loop against 96" in shown.stdout
-    (entry,) = json.loads(CliRunner().invoke(main, ["claims", "--claim", "000.4", "--json"]).stdout)["cases"]
+    (entry,) = json.loads(CliRunner().invoke(main, ["--claim", "000.4", "--json"]).stdout)["cases"]
     assert (entry["verdict"], entry["figures"]["in_loop"], entry["figures"]["twin"]) == ("confirmed", 48, 96)
-    assert entry["decided_by"] == "oracle.claims.document_000.barriers"
+    assert entry["decided_by"] == "tools.claims.document_000.barriers"
 
 
 def test_the_command_writes_the_page(tmp_path):
-    done = CliRunner().invoke(main, ["claims", "--claim", "000.4", "--page", str(tmp_path / "page.md")])
+    done = CliRunner().invoke(main, ["--claim", "000.4", "--page", str(tmp_path / "page.md")])
     assert (done.exit_code, done.stdout) == (0, "claims: 1 confirmed\n")
     assert SECTIONS["000.4"].strip() in (tmp_path / "page.md").read_text(encoding="utf-8")

@@ -4,15 +4,14 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from bankshot.oracle.comparison.compare import DERIVED, EXACT, RULES, Rule, compare, ulp_distance
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.judge.audit import OutputCheck
+from bankshot.oracle.reports.text import show_output_check
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from rich.console import Console
-
-from oracle.audit import OutputCheck
-from oracle.compare import DERIVED, EXACT, RULES, Rule, compare, ulp_distance
-from oracle.errors import UsageError
-from oracle.reports.text import show_output_check
 
 f32 = np.float32
 
@@ -56,8 +55,8 @@ def test_ulp_counts_the_values_between(a, b):
 
 @pytest.mark.parametrize("rule", ["exact", "ulp", "close"])
 def test_equal_bits_are_no_error_whatever_they_are(rule):
-    strange = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.0], f32)
-    result = compare(strange, strange.copy(), Rule(rule))
+    poisoned = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.0], f32)
+    result = compare(poisoned, poisoned.copy(), Rule(rule))
     assert (result.ok, result.score, result.max_abs, result.max_ulp) == (True, 0.0, 0.0, 0)
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.corpus import corpus_survey as corpus
+from bankshot.oracle.corpus import embedded, invented_inputs
+from bankshot.oracle.corpus.difference import differences
+from bankshot.oracle.corpus.embedded import Shader
+from bankshot.oracle.corpus.trial import VERDICTS, Trial, trials
+from bankshot.oracle.manifests.reflection import has_float_arithmetic, inexact_builtins
 from click.testing import CliRunner
 
-import sim
-from oracle.cli import main
-from oracle.corpus import embedded, invented
-from oracle.corpus import survey as corpus
-from oracle.corpus.difference import differences
-from oracle.corpus.embedded import Shader
-from oracle.corpus.trial import VERDICTS, Trial, trials
-from oracle.kernels.reflect import has_float_arithmetic, inexact_builtins
+import bankshot
 
 ENTRY = "@compute @workgroup_size(1) fn main() {}"
 
@@ -65,16 +65,16 @@ def test_names_in_templates_can_be_filled_in():
 
 def pipeline(declarations, body="", workgroup="1", params=""):
     text = f"enable f16; {declarations} @compute @workgroup_size({workgroup}) fn main({params}) {{ {body} }}"
-    module = sim.check(text)
-    return module.pipeline(None, invented.override_values(module))
+    module = bankshot.check(text)
+    return module.pipeline(None, invented_inputs.override_values(module))
 
 
 def test_a_layout_says_what_each_two_bytes_belong_to():
     struct = "struct S { a: f32, b: vec2<f16>, c: vec3<u32>, d: atomic<u32>, e: array<f16> }"
     made = pipeline(f"{struct} @group(0) @binding(0) var<storage, read_write> s: S;", "_ = &s;")
     (type_,) = made.store_types.values()
-    codes = invented.layout(type_, invented.Recipe("", (1,), 1, tail=2))
-    f, h, w, n, _ = invented.SINGLE, invented.HALF, invented.WHOLE, invented.COUNTER, 0
+    codes = invented_inputs.layout(type_, invented_inputs.Recipe("", (1,), 1, tail=2))
+    f, h, w, n, _ = invented_inputs.SINGLE, invented_inputs.HALF, invented_inputs.WHOLE, invented_inputs.COUNTER, 0
     # WebGPU asks for 48 bytes, in which e has eight elements.
     assert codes.tolist() == [f, f, h, h, _, _, _, _, w, w, w, w, w, w, n, n, *[h] * 8]
 
@@ -88,15 +88,15 @@ def test_integers_in_uniform_buffers_are_sizes_and_atomics_start_at_zero():
         """,
         "_ = &u; _ = &c; _ = &x;",
     )
-    recipe = invented.Recipe("", (4, 8), 1 << 32, tail=100)
-    given = invented.bindings(made, recipe)
+    recipe = invented_inputs.Recipe("", (4, 8), 1 << 32, tail=100)
+    given = invented_inputs.bindings(made, recipe)
     assert set(given["u"].view(np.uint32).tolist()) <= {4, 8}
     assert given["c"].view(np.uint32).tolist() == [0, 0, 0, 0]
     x = given["x"].view(np.float32)
     assert x.shape == (100,)
     assert np.abs(x).max() <= 1
     assert x.min() < 0 < x.max()
-    again = invented.bindings(made, recipe)
+    again = invented_inputs.bindings(made, recipe)
     assert all(given[name].tobytes() == again[name].tobytes() for name in given)
 
 
@@ -124,7 +124,7 @@ def test_overrides_without_a_value_get_one():
 )
 def test_a_grid_lies_along_the_axes_that_are_looked_at(params, body, grid):
     made = pipeline("struct In { @builtin(global_invocation_id) id: vec3<u32> }", body, params=params)
-    assert invented.grid(made.entry) == grid
+    assert invented_inputs.grid(made.entry) == grid
 
 
 def test_what_wgsl_leaves_open_is_found_through_calls():
@@ -150,8 +150,8 @@ def test_what_wgsl_leaves_open_is_found_through_calls():
 )
 def test_textures_are_arrays_of_their_format(type_, shape, dtype):
     text = f"enable f16; requires texture_formats_tier1; @group(0) @binding(0) var x: {type_};"
-    module = sim.check(f"{text} @compute @workgroup_size(1) fn main() {{ _ = textureDimensions(x); }}")
-    made = invented.bindings(module.pipeline(), invented.RECIPES[0])["x"]
+    module = bankshot.check(f"{text} @compute @workgroup_size(1) fn main() {{ _ = textureDimensions(x); }}")
+    made = invented_inputs.bindings(module.pipeline(), invented_inputs.RECIPES[0])["x"]
     first = made[0] if isinstance(made, list) else made
     assert (first.shape, first.dtype) == (shape, dtype)
     assert isinstance(made, list) == ("storage" not in type_)
@@ -169,7 +169,9 @@ def one(text, skip=0):
 
 
 def test_two_arrays_differ_by_kind_and_nan_is_nan():
-    codes = np.array([invented.SINGLE] * 4 + [invented.WHOLE] * 2 + [invented.PADDING] * 2, np.uint8)
+    codes = np.array(
+        [invented_inputs.SINGLE] * 4 + [invented_inputs.WHOLE] * 2 + [invented_inputs.PADDING] * 2, np.uint8
+    )
     ours = np.array([0x7FC00000, 0x3F800000, 5, 1], np.uint32).view(np.uint8)
     theirs = np.array([0xFFC00001, 0x3F800001, 6, 2], np.uint32).view(np.uint8)
     whole, single = differences("y", codes, ours, theirs)
@@ -321,7 +323,7 @@ def test_a_folder_without_shaders_is_wrong_use(tmp_path):
 
 
 def test_every_verdict_has_a_column():
-    from oracle.reports import corpus as report_corpus
+    from bankshot.oracle.reports import corpus_report as report_corpus
 
     counted = {name for _, names in (*report_corpus._MODULES, *report_corpus._ENTRIES) for name in names}
     assert counted == set(VERDICTS) - {"no-compute"}

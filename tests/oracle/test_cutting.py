@@ -6,13 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from oracle import audit as room
-from oracle.cutting import MOST_INSTRUCTIONS, cut, halved, words
-from oracle.gpu import AdapterInfo
-from oracle.kernels.cases import Request, plans
-from sim.instructions import Instructions
-from sim.wgsl.source import Source, Span
+from bankshot.oracle.judge import audit as room
+from bankshot.oracle.judge.grid_cap import MOST_INSTRUCTIONS, cut, halved, words
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.wgpu_client import AdapterInfo
+from bankshot.sim.run.executed_instructions import Instructions
+from bankshot.sim.wgsl.source import Source, Span
 
 SLOW = AdapterInfo("llvmpipe", "CPU", "Vulkan", "llvmpipe", "", "")
 FAST = replace(SLOW, name="H200", kind="DiscreteGPU")
@@ -58,7 +57,7 @@ def test_short_cases_and_gpus_are_not_cut(case):
 def test_what_is_free_is_held_within_derived_bounds_where_a_part_has_run(monkeypatch):
     """A GPU that is far off in one element of the part is told."""
     case = case_of("matmul_residual_swiglu_a", M=128, K=32, N=64)
-    monkeypatch.setattr("oracle.cutting.MOST_INSTRUCTIONS", 1 << 14)
+    monkeypatch.setattr("bankshot.oracle.judge.grid_cap.MOST_INSTRUCTIONS", 1 << 14)
     monkeypatch.setattr(room.gpu, "require_adapter", lambda name: SLOW)
     monkeypatch.setattr(room.gpu, "prepare", lambda *_, **__: None)
     for wrong in (0.0, 1e-3):

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import cffi
 import pytest
-
-from oracle.driver import declarations
+from bankshot.oracle.wgpu_worker import wgpu_declarations
 
 ROOT = Path(__file__).parents[2]
 HEADER = """
@@ -29,14 +28,14 @@ def no_parser(monkeypatch):
     """Lets nothing be parsed any more, once it is called."""
 
     def forbid():
-        monkeypatch.setattr(declarations, "_written", lambda text: pytest.fail("the header is parsed again"))
+        monkeypatch.setattr(wgpu_declarations, "_written", lambda text: pytest.fail("the header is parsed again"))
 
     return forbid
 
 
 def declared(text=HEADER):
     """As a module does on import."""
-    with declarations.read_once():
+    with wgpu_declarations.read_once():
         ffi = cffi.FFI()
         assert ffi.sizeof("int32_t") == 4  # older releases of wgpu-py ask before they declare anything
         ffi.cdef(text)
@@ -89,7 +88,7 @@ def test_cffi_is_as_it_was_afterwards(cache):
     genuine = cffi.FFI
     declared()
     assert cffi.FFI is genuine
-    with pytest.raises(cffi.CDefError), declarations.read_once():
+    with pytest.raises(cffi.CDefError), wgpu_declarations.read_once():
         cffi.FFI().cdef("this is no C")
     assert cffi.FFI is genuine
 
@@ -97,7 +96,7 @@ def test_cffi_is_as_it_was_afterwards(cache):
 def test_a_later_process_does_not_even_import_the_parser(cache):
     program = f"""
 import sys, cffi
-from oracle.driver import declarations
+from bankshot.oracle.wgpu_worker import wgpu_declarations as declarations
 with declarations.read_once():
     ffi = cffi.FFI()
     ffi.cdef({HEADER!r})

@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bankshot.oracle import wgpu_client as runner
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.comparison.compare import DERIVED, compare
+from bankshot.oracle.errors import UsageError
+from bankshot.sim.scalar import OPS
+from bankshot.sim.wgsl.builtins import BUILTINS
 from click.testing import CliRunner
 
-import sim
-from oracle import gpu as runner
-from oracle.cli import main
-from oracle.compare import DERIVED, compare
-from oracle.errors import UsageError
-from sim.machine.scalar import OPS
-from sim.wgsl.builtins import BUILTINS
+import bankshot
 from tests.scaling import manifest
 
 DTYPES = {"f32": np.float32, "f16": np.float16}
@@ -57,7 +57,12 @@ def simulated(expression, kind, points):
     source = "enable f16;\n" * (kind == "f16") + SOURCE.format(kind=kind, expression=expression)
     bindings = {"p": points, "y": np.zeros(points.size // 3, points.dtype)}
     grid = (bindings["y"].size // 64, 1, 1)
-    return sim.simulate(source, grid=grid, bindings=bindings, probes="none", device="lavapipe"), source, grid, bindings
+    return (
+        bankshot.simulate(source, grid=grid, bindings=bindings, probes="none", device="lavapipe"),
+        source,
+        grid,
+        bindings,
+    )
 
 
 def assert_holds(done, other):

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from sim.machine.native import cache_folder
+from bankshot.sim.machine.compile.loader import cache_folder
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text()
@@ -36,7 +35,7 @@ class Repository:
         self.environment = {name: value for name, value in os.environ.items() if name not in unset} | {
             "PYTHONPATH": str(ROOT),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # the plugin is given by name, installed or not
-            "PYTEST_ADDOPTS": "-p oracle.plugin -p no:cacheprovider",
+            "PYTEST_ADDOPTS": "-p bankshot.oracle.pytest_plugin.hooks -p no:cacheprovider",
             "BANKSHOT_CACHE": str(cache_folder().parents[1]),
         }
 
@@ -116,7 +115,7 @@ def test_the_workflow_runs(repository):
 
 def test_every_option_of_the_page_exists():
     help_ = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "oracle.plugin", "--help", "-o", "addopts="],
+        [sys.executable, "-m", "pytest", "-p", "bankshot.oracle.pytest_plugin.hooks", "--help", "-o", "addopts="],
         cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     ).stdout  # fmt: skip
     audit = subprocess.run(

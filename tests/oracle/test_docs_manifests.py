@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from oracle.compare import RULES
-from oracle.kernels import inputs, manifest
-from oracle.kernels.expressions import FUNCTIONS
-from oracle.kernels.quant import FORMATS
-from oracle.references import find
+from bankshot.oracle.comparison.compare import RULES
+from bankshot.oracle.manifests import inputs, manifest
+from bankshot.oracle.manifests.dimension_arithmetic import FUNCTIONS
+from bankshot.oracle.manifests.quantization import FORMATS
+from bankshot.oracle.references import find
 
 PAGE = (Path(__file__).parents[2] / "docs" / "manifests.md").read_text()
 BLOCKS = {language: re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL) for language in ("toml", "python")}

@@ -7,10 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.sweep import COLUMNS
 from click.testing import CliRunner
-
-from oracle.cli import main
-from oracle.sweep import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "sweeps.md").read_text()

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.gpu_counters.access_trace import Request as Asked
+from bankshot.oracle.gpu_counters.access_trace import trace
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.sim.ir.sites import Site
+from bankshot.sim.wgsl.source import Source, Span
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sim
-from oracle.errors import UsageError
-from oracle.kernels.cases import Request, plans
-from oracle.probing.trace import Request as Asked
-from oracle.probing.trace import trace
-from sim.program.sites import Site
-from sim.wgsl.source import Source, Span
+import bankshot
 
 # Lane 0 alone adds up what the first half of the lanes left; the last 8 lanes never have anything to do.
 KERNEL = """\
@@ -62,7 +62,7 @@ def test_a_workgroup_that_is_not_there_is_wrong_use(traced):
 
 def test_lanes_idle_for_a_reason(traced):
     figures = pytest.importorskip(
-        "oracle.reports.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'"
+        "bankshot.oracle.reports.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'"
     )
     works, waits, finished, nothing = range(4)
     states = figures.lane_states(traced)
@@ -88,13 +88,13 @@ def request(words, active):
 @given(st.lists(st.integers(0, 255), min_size=32, max_size=32), st.lists(st.booleans(), min_size=32, max_size=32))
 def test_as_many_wavefronts_are_drawn_as_the_device_charges(words, active):
     figures = pytest.importorskip(
-        "oracle.reports.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'"
+        "bankshot.oracle.reports.figures", reason="figures need matplotlib: pip install 'bankshot[notebooks]'"
     )
     one = request(words, active)
-    served = figures.wavefront_of(one, sim.devices.NVIDIA)
-    assert served.max() + 1 == sim.devices.NVIDIA.shared_wavefronts(np.array(words) * 4, 4, active, store=True)
+    served = figures.wavefront_of(one, bankshot.devices.NVIDIA)
+    assert served.max() + 1 == bankshot.devices.NVIDIA.shared_wavefronts(np.array(words) * 4, 4, active, store=True)
     assert ((served >= 0) == np.array(active)).all()
     # In one wavefront, a bank gives one word.
     for wavefront in range(served.max() + 1):
-        together = {words[lane] for lane in range(32) if served[lane] == wavefront}
-        assert len({word % 32 for word in together}) == len(together)
+        workgroups_per_batch = {words[lane] for lane in range(32) if served[lane] == wavefront}
+        assert len({word % 32 for word in workgroups_per_batch}) == len(workgroups_per_batch)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.corpus.embedded import Shader
+from bankshot.oracle.corpus.trial import trials
+from bankshot.oracle.errors import DriverDied, NoAdapter, portable
+from bankshot.oracle.wgpu_worker import worker_process
 from click.testing import CliRunner
 
-from oracle import gpu
-from oracle.cli import main
-from oracle.corpus.embedded import Shader
-from oracle.corpus.trial import trials
-from oracle.driver import process
-from oracle.errors import DriverDied, NoAdapter, portable
 from tests.scaling import PARAMS, SHADER, manifest
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 # Has the driver's process do something at each dispatch.
 AT_DISPATCH = """
 import os, signal, time
-from oracle.driver import serving
+from bankshot.oracle.wgpu_worker import serve as serving
 def dispatch(order, plain=serving.QUESTIONS["dispatch"]):
     {}
     return plain(order)
@@ -37,7 +37,7 @@ serving.QUESTIONS["dispatch"] = dispatch
 
 def program(body):
     """Of such a process."""
-    return process._PROGRAM.replace("from oracle", f"exec({AT_DISPATCH.format(body)!r}); from oracle", 1)
+    return worker_process._PROGRAM.replace("from oracle", f"exec({AT_DISPATCH.format(body)!r}); from oracle", 1)
 
 
 @pytest.fixture
@@ -45,11 +45,11 @@ def other(monkeypatch):
     """Has the next process be such a one. After the test there is one as ever."""
 
     def begin(body):
-        monkeypatch.setattr(process, "_PROGRAM", program(body))
-        process.hand_over()
+        monkeypatch.setattr(worker_process, "_PROGRAM", program(body))
+        worker_process.hand_over()
 
     yield begin
-    process.hand_over()
+    worker_process.hand_over()
 
 
 FILL = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;"
@@ -57,7 +57,7 @@ FILL += "@compute @workgroup_size(64) fn f(@builtin(global_invocation_id) id: ve
 
 
 def fill(words=64, start=0):
-    return gpu.begin(FILL, "f", (words // 64, 1, 1), {"y": np.full(words, start, np.uint32)})
+    return wgpu_client.begin(FILL, "f", (words // 64, 1, 1), {"y": np.full(words, start, np.uint32)})
 
 
 def filled(words=64, start=0):
@@ -119,10 +119,10 @@ def test_what_it_prints_is_no_answer(other, capfd):
 STUCK = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where tests are run in the background
-from oracle.driver import process
+from bankshot.oracle.wgpu_worker import worker_process as process
 process._PROGRAM = {program!r}
 sys.argv = ["bankshot", "audit", {path!r}]
-from oracle.__main__ import main
+from bankshot.__main__ import main
 main()
 """
 
@@ -162,8 +162,8 @@ def test_a_driver_that_hangs_ends_with_who_asked(tmp_path, number, code):
     ],
 )
 def test_it_is_begun_first_where_it_is_needed(arguments, begun):
-    code = f"import sys; sys.argv = ['bankshot', *{arguments.split()!r}]; import oracle.__main__ as entry"
-    code += "; from oracle.driver import process; print(process._driver is not None)"
+    code = f"import sys; sys.argv = ['bankshot', *{arguments.split()!r}]; import bankshot.__main__ as entry"
+    code += "; from bankshot.oracle.wgpu_worker import worker_process as process; print(process._driver is not None)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (f"{begun}\n", "")
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.judge.audit import Options, audit, golden_place
+from bankshot.oracle.manifests.cases import Request, plans
 from click.testing import CliRunner
 
-from oracle.audit import Options, audit, golden_place
-from oracle.cli import main
-from oracle.kernels.cases import Request, plans
 from tests.scaling import PARAMS, manifest
 from tests.scaling import SHADER as SCALE
 
@@ -79,7 +79,7 @@ def test_a_shader_without_a_manifest_is_told_what_it_lacks(folder):
 @pytest.mark.usefixtures("adapter")
 def test_a_wrong_simulator_would_be_noticed(folder, monkeypatch):
     """One bit of the simulator's output turned over is a difference with place, bits and ULP."""
-    from oracle import audit as room
+    from bankshot.oracle.judge import audit as room
 
     (folder / "scale.toml").write_text(MANIFEST)
     simulate = room.simulate
@@ -89,7 +89,7 @@ def test_a_wrong_simulator_would_be_noticed(folder, monkeypatch):
         run.outputs["y"].view(np.uint32)[7] ^= 1
         return run
 
-    monkeypatch.setattr("oracle.diff.simulate", tampered)
+    monkeypatch.setattr("bankshot.oracle.judge.diff.simulate", tampered)
     result = bankshot("diff", folder)
     assert result.exit_code == 1
     assert "1 of 40 elements (2.50%), rule exact, up to 1 ULP apart" in result.stdout

@@ -1,10 +1,10 @@
 """Kernels whose loops do not end: they are stopped, told of, and kept away from GPUs."""
 
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.judge import audit
 from click.testing import CliRunner
 
-from oracle import audit
-from oracle.cli import main
 from tests.scaling import PARAMS, SHADER, manifest
 
 TURNS = SHADER.replace("    if id.x", "    for (var i = 0u; i < 1000u; i++) { if x[0] == 1e9 { break; } }\n    if id.x")

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
+from bankshot.oracle.cli.commands import main
 from click.testing import CliRunner
-
-from oracle.cli import main
 
 WGSL = """\
 struct Params { rows: u32, columns: u32 }

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.judge.audit import Options, audit
+from bankshot.oracle.manifests.manifest import load
 from click.testing import CliRunner
-
-from oracle.audit import Options, audit
-from oracle.cli import main
-from oracle.kernels.manifest import load
 
 LOOP = """\
 var old = atomicLoad(&y[row]);
@@ -50,7 +49,7 @@ allow = ["atomic-order"]
 """
 REFERENCE = """\
 import numpy as np
-from oracle.references import Expected
+from bankshot.oracle.references import Expected
 def product(arrays, dims):
     assert arrays["y"].dtype == np.float32
     return {"y": arrays["y"] + arrays["a"].astype(np.float64) @ arrays["x"]}

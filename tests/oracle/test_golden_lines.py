@@ -3,9 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-
-from oracle.goldens.lines import BY_LINE, Line, changes, lines_of, pairs
-from sim.wgsl.source import Source, Span
+from bankshot.oracle.goldens.golden_lines import BY_LINE, Line, changes, lines_of, pairs
+from bankshot.sim.wgsl.source import Source, Span
 
 TOTALS = {name: 0 for name in BY_LINE}
 

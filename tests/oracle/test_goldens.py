@@ -6,11 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from oracle.errors import UsageError
-from oracle.goldens import files as golden_files
-from oracle.goldens import store as goldens
-from oracle.goldens.lines import Line
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.goldens import golden_files
+from bankshot.oracle.goldens import golden_store as goldens
+from bankshot.oracle.goldens.golden_lines import Line
 
 Y = np.arange(6, dtype=np.float32).reshape(2, 3)
 

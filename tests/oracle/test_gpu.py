@@ -11,15 +11,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
+from bankshot.oracle.judge import audit as room
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.wgpu_client import Slot, adapter_choice
+from bankshot.oracle.wgpu_client.directives import without_directives
+from bankshot.oracle.wgpu_worker import device_dispatch, serve, wgpu_library, worker_process
 
-import sim
-from oracle import audit as room
-from oracle import gpu
-from oracle.directives import without_directives
-from oracle.driver import dispatching, library, process, serving
-from oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
-from oracle.gpu import Slot, choosing
-from oracle.kernels.cases import Request, plans
+import bankshot
 from tests.scaling import PARAMS, SHADER, manifest
 
 DOUBLE = """
@@ -43,7 +43,7 @@ def bindings():
 @pytest.mark.usefixtures("adapter")
 def test_outputs_have_the_keys_and_shapes_that_went_in():
     given = bindings()
-    run = gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS, overrides={"FACTOR": 10})
+    run = wgpu_client.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS, overrides={"FACTOR": 10})
     assert list(run.outputs) == [(2, 3)]
     np.testing.assert_array_equal(run.outputs[2, 3], np.array([[1, 11, 21], [31, 41, 1]], np.float32))
     np.testing.assert_array_equal(given[2, 3], np.ones((2, 3), np.float32))
@@ -53,7 +53,7 @@ def test_outputs_have_the_keys_and_shapes_that_went_in():
 
 @pytest.mark.usefixtures("adapter")
 def test_every_repetition_starts_from_fresh_contents():
-    run = gpu.run(DOUBLE, "scale", (2, 1, 1), bindings(), slots=SLOTS, repeats=3)
+    run = wgpu_client.run(DOUBLE, "scale", (2, 1, 1), bindings(), slots=SLOTS, repeats=3)
     assert run.outputs[2, 3][0, 2] == 5
     assert len(run.seconds) == 3
     assert all(s > 0 for s in run.seconds)
@@ -64,55 +64,57 @@ def made(monkeypatch):
     """How many pipelines were made so far, where what wgpu is asked is done in this process."""
 
     def put(question, *given):
-        known = serving.answered(question, pickle.loads(pickle.dumps(given, pickle.HIGHEST_PROTOCOL)))
+        known = serve.answered(question, pickle.loads(pickle.dumps(given, pickle.HIGHEST_PROTOCOL)))
         return SimpleNamespace(answer=lambda: known[1])
 
-    monkeypatch.setattr(process, "put", put)
-    monkeypatch.setattr(process, "tell", put)
-    return lambda: dispatching._pipeline.cache_info().misses
+    monkeypatch.setattr(worker_process, "put", put)
+    monkeypatch.setattr(worker_process, "tell", put)
+    return lambda: device_dispatch._pipeline.cache_info().misses
 
 
 @pytest.mark.usefixtures("adapter")
 def test_a_run_takes_the_pipeline_that_was_prepared(made):
-    module = sim.check(DOUBLE.replace("FACTOR * x", "x[0] + FACTOR * x"))
+    module = bankshot.check(DOUBLE.replace("FACTOR * x", "x[0] + FACTOR * x"))
     before = made()
-    gpu.prepare(module, "scale", overrides={"FACTOR": 3}, adapter=None).join()
+    wgpu_client.prepare(module, "scale", overrides={"FACTOR": 3}, adapter=None).join()
     assert made() == before + 1
     for size in (2, 3):
         given = {"x": np.arange(size, dtype=np.float32), "y": np.ones(size, np.float32), "n": np.array([9], np.uint32)}
-        done = gpu.run(module.source.text, "scale", (1, 1, 1), given, overrides={"FACTOR": 3}, module=module)
+        done = wgpu_client.run(module.source.text, "scale", (1, 1, 1), given, overrides={"FACTOR": 3}, module=module)
         assert done.outputs["y"].tolist() == [1 + 3 * i for i in range(size)]
     assert made() == before + 1
-    gpu.run(module.source.text, "scale", (1, 1, 1), given, overrides={"FACTOR": 4}, module=module)
+    wgpu_client.run(module.source.text, "scale", (1, 1, 1), given, overrides={"FACTOR": 4}, module=module)
     assert made() == before + 2
 
 
 @pytest.mark.usefixtures("adapter")
 def test_what_cannot_be_prepared_is_told_by_the_run(capsys):
     source = "@compute @workgroup_size(1) fn main() { let big = array<u32, 3>(1, 2, 3); _ = big[0]; }"
-    module = sim.check(f"enable subgroups; {source}")
-    gpu.prepare(module, "main", overrides=None, adapter="no such adapter").join()
+    module = bankshot.check(f"enable subgroups; {source}")
+    wgpu_client.prepare(module, "main", overrides=None, adapter="no such adapter").join()
     with pytest.raises(NoAdapter):
-        gpu.run(module.source.text, "main", (1, 1, 1), {}, adapter="no such adapter", module=module)
-    refused = sim.check("@compute @workgroup_size(1, 1, 64) fn main() {} @compute @workgroup_size(99999) fn other() {}")
-    gpu.prepare(refused, "other", overrides=None, adapter=None).join()
+        wgpu_client.run(module.source.text, "main", (1, 1, 1), {}, adapter="no such adapter", module=module)
+    refused = bankshot.check(
+        "@compute @workgroup_size(1, 1, 64) fn main() {} @compute @workgroup_size(99999) fn other() {}"
+    )
+    wgpu_client.prepare(refused, "other", overrides=None, adapter=None).join()
     with pytest.raises(GpuError, match="refused"):
-        gpu.run(refused.source.text, "other", (1, 1, 1), {}, module=refused)
+        wgpu_client.run(refused.source.text, "other", (1, 1, 1), {}, module=refused)
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.usefixtures("adapter")
 def test_a_binding_beyond_what_the_adapter_takes_is_named():
-    most = choosing.abilities(choosing.number_of(None)).limits["max-uniform-buffer-binding-size"]
+    most = adapter_choice.abilities(adapter_choice.number_of(None)).limits["max-uniform-buffer-binding-size"]
     given = {**bindings(), "n": np.zeros(most // 4 + 1, np.uint32)}
     with pytest.raises(TooLarge, match=f"binding n holds {most + 4:,} bytes, and .+ binds {most:,} at most"):
-        gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
+        wgpu_client.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
 
 
 @pytest.mark.usefixtures("adapter")
 def test_bytes_go_in_and_bytes_come_out():
     given = {name: array.tobytes() for name, array in bindings().items()}
-    run = gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
+    run = wgpu_client.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
     assert np.frombuffer(run.outputs[2, 3], np.float32).tolist() == [1, 3, 5, 7, 9, 1]
 
 
@@ -128,7 +130,7 @@ def test_bytes_go_in_and_bytes_come_out():
 )
 def test_what_wgpu_refuses_is_said_in_its_words(wgsl, grid, message):
     with pytest.raises(GpuError, match=message) as caught:
-        gpu.run(wgsl, "f", grid, {}, slots=[])
+        wgpu_client.run(wgsl, "f", grid, {}, slots=[])
     assert "wgpuDevice" not in str(caught.value)
 
 
@@ -136,15 +138,15 @@ def test_what_wgpu_refuses_is_said_in_its_words(wgsl, grid, message):
 def test_a_buffer_that_is_too_small_is_refused():
     given = {**bindings(), (2, 3): b""}
     with pytest.raises(UsageError, match="binding y holds 0 bytes"):
-        gpu.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
+        wgpu_client.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
     with pytest.raises(UsageError, match=r"binding y \(group 2, binding 3\) is not given"):
-        gpu.run(DOUBLE, "scale", (2, 1, 1), {"x": given["x"], "n": given["n"]}, slots=SLOTS)
+        wgpu_client.run(DOUBLE, "scale", (2, 1, 1), {"x": given["x"], "n": given["n"]}, slots=SLOTS)
 
 
 @pytest.mark.usefixtures("adapter")
 def test_the_subgroups_directive_does_not_stop_wgpu():
     wgsl = "enable subgroups;\n@compute @workgroup_size(1) fn f() {}"
-    gpu.run(wgsl, "f", (1, 1, 1), {}, slots=[])
+    wgpu_client.run(wgsl, "f", (1, 1, 1), {}, slots=[])
 
 
 @pytest.mark.parametrize(
@@ -173,8 +175,10 @@ def test_blanking_directives_keeps_everything_else_in_its_place(before, after):
 @pytest.mark.usefixtures("adapter")
 def test_only_what_wgpu_refuses_is_taken_out():
     text = "requires pointer_composite_access, subgroup_id;\nenable f16, subgroups;\n"
-    assert gpu.for_wgpu(text) == "requires pointer_composite_access             ;\nenable f16           ;\n"
-    assert gpu.refusal(gpu.for_wgpu(text + "@compute @workgroup_size(1) fn f() {}"), pipeline=True) is None
+    assert wgpu_client.for_wgpu(text) == "requires pointer_composite_access             ;\nenable f16           ;\n"
+    assert (
+        wgpu_client.refusal(wgpu_client.for_wgpu(text + "@compute @workgroup_size(1) fn f() {}"), pipeline=True) is None
+    )
 
 
 def test_what_wgpu_would_not_survive_it_is_not_given(adapter):
@@ -183,13 +187,13 @@ fn f(p: ptr<function, u32>) { *p = 1; }
 @compute @workgroup_size(1) fn main() { var a: array<u32, 2>; f(&a[1]); }
 """
     with pytest.raises(GpuError, match=r"not survive this shader:\nshader.wgsl:3:65: warning: wgpu aborts") as caught:
-        gpu.run(wgsl, "main", (1, 1, 1), {}, slots=[])
+        wgpu_client.run(wgsl, "main", (1, 1, 1), {}, slots=[])
     assert adapter.wgpu in str(caught.value)
 
 
 def test_an_adapter_knows_its_profile():
     def profile(name):
-        return gpu.AdapterInfo(name, "CPU", "Vulkan", "", "1", "0.32").profile
+        return wgpu_client.AdapterInfo(name, "CPU", "Vulkan", "", "1", "0.32").profile
 
     assert profile("llvmpipe (LLVM 15.0.6, 256 bits)") == "lavapipe"
     assert profile("NVIDIA H200") == "nvidia"
@@ -200,7 +204,7 @@ def test_an_adapter_knows_its_profile():
 @pytest.mark.usefixtures("adapter")
 def test_an_adapter_that_is_not_there_is_named():
     with pytest.raises(NoAdapter, match="no adapter matches 'voodoo'; there are: "):
-        gpu.require_adapter("voodoo")
+        wgpu_client.require_adapter("voodoo")
 
 
 def test_without_wgpu_the_message_says_how_to_get_it(monkeypatch):
@@ -212,22 +216,26 @@ def test_without_wgpu_the_message_says_how_to_get_it(monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    for owner, cached in ((library, library.library), (library, library._adapters), (choosing, choosing._offers)):
+    for owner, cached in (
+        (wgpu_library, wgpu_library.library),
+        (wgpu_library, wgpu_library._adapters),
+        (adapter_choice, adapter_choice._offers),
+    ):
         monkeypatch.setattr(owner, cached.__name__, cached.__wrapped__)
-    monkeypatch.setattr(process, "ask", lambda question, *given: serving.QUESTIONS[question](*given))
-    assert gpu.adapters() == []
+    monkeypatch.setattr(worker_process, "ask", lambda question, *given: serve.QUESTIONS[question](*given))
+    assert wgpu_client.adapters() == []
     with pytest.raises(NoAdapter, match="pip install 'bankshot"):
-        gpu.require_adapter()
+        wgpu_client.require_adapter()
 
 
 def test_a_wgpu_that_is_too_old_is_refused(monkeypatch):
     """And the oldest that is not is the one that the package asks for."""
     wgpu = pytest.importorskip("wgpu", reason="wgpu is not installed; pip install 'bankshot[gpu]'")
     wanted = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    assert wanted["optional-dependencies"]["gpu"] == [f"wgpu>={'.'.join(map(str, library.OLDEST))}"]
+    assert wanted["optional-dependencies"]["gpu"] == [f"wgpu>={'.'.join(map(str, wgpu_library.OLDEST))}"]
     monkeypatch.setattr(wgpu, "version_info", (0, 30, 9))
     with pytest.raises(NoAdapter, match=r"too old, 0\.31 is needed; install it with"):
-        library.library.__wrapped__()
+        wgpu_library.library.__wrapped__()
 
 
 def test_nothing_that_an_audit_prepares_outlives_it(monkeypatch):
@@ -240,7 +248,7 @@ def test_nothing_that_an_audit_prepares_outlives_it(monkeypatch):
         started[-1].start()
         return started[-1]
 
-    monkeypatch.setattr(gpu, "prepare", slow)
+    monkeypatch.setattr(wgpu_client, "prepare", slow)
     for fails in (False, True):
         monkeypatch.setattr(room, "_audited", lambda *_, fails=fails: 1 / 0 if fails else None)
         with pytest.raises(ZeroDivisionError) if fails else nullcontext():
@@ -256,6 +264,6 @@ def test_what_is_prepared_has_the_overrides_of_the_case(monkeypatch, tmp_path):
     (tmp_path / "scale.toml").write_text(manifest(PARAMS, kernel='overrides = { LANES = "2 * N" }', n=16))
     (plan,) = plans([tmp_path / "scale.toml"], Request())
     given = []
-    monkeypatch.setattr(gpu, "prepare", lambda module, entry, **how: given.append(how["overrides"]))
+    monkeypatch.setattr(wgpu_client, "prepare", lambda module, entry, **how: given.append(how["overrides"]))
     room.prepare_on_gpu(plan.case(plan.shapes[0]), None)
     assert given == [{"LANES": 32}]

@@ -8,18 +8,18 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.errors import Lacking, UsageError
+from bankshot.oracle.gpu_counters.wgsl_probes import instrument
+from bankshot.oracle.judge import counter_diff as gpu_counters
+from bankshot.oracle.judge.counter_diff import diff_counters
+from bankshot.oracle.manifests import cases
+from bankshot.oracle.manifests.strict_toml import is_manifest
+from bankshot.sim.models import devices
+from bankshot.sim.run.counters import SiteCounters
 from click.testing import CliRunner
 
-import sim
-from oracle.cli import main
-from oracle.errors import Lacking, UsageError
-from oracle.kernels import cases
-from oracle.kernels.toml import is_manifest
-from oracle.probing import counters as gpu_counters
-from oracle.probing.counters import diff_counters
-from oracle.probing.instrument import instrument
-from sim.counters import SiteCounters
-from sim.models import devices
+import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 MANIFESTS = sorted(path for path in SHADERS.rglob("*.toml") if is_manifest(path))
@@ -349,7 +349,7 @@ def test_filtered_texels_are_not_counted_on_a_gpu(tmp_path):
     @group(0) @binding(2) var<storage, read_write> y: f32;
     @compute @workgroup_size(1) fn main() { y = textureSampleLevel(t, s, vec2(0.5, 0.5), 0.0).x; }
     """
-    given = {"t": np.zeros((2, 2), np.float32), "s": sim.Sampler(), "y": np.zeros(1, np.float32)}
+    given = {"t": np.zeros((2, 2), np.float32), "s": bankshot.Sampler(), "y": np.zeros(1, np.float32)}
     case = case_of(tmp_path, source, given, (1, 1, 1))
     _, run, _ = gpu_counters._fitting(case, "nvidia", lambda stage: None)
     with pytest.raises(UsageError, match=r"kernel.wgsl:4: textureSampleLevel cannot be counted on a GPU"):

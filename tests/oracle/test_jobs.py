@@ -10,15 +10,15 @@ import time
 from pathlib import Path
 
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.workers import scheduler
+from bankshot.oracle.workers.pool import TaskError, TaskProgress, TaskResult, WorkerPool
+from bankshot.oracle.workers.scheduler import Scheduler, Size
+from bankshot.sim.launch.threads import processors
+from bankshot.sim.wgsl.diagnostics import Crash
 from click.testing import CliRunner
 
-from oracle import dealing
-from oracle.cli import main
-from oracle.dealing import Deal, Size
-from oracle.errors import UsageError
-from oracle.processes import Crew, Failed, Made, Said
-from sim.launch.threads import processors
-from sim.wgsl.diagnostics import Crash
 from tests.scaling import PARAMS, SHADER, manifest
 
 ROOT = Path(__file__).parents[2]
@@ -142,14 +142,14 @@ def test_what_is_asked_for_wrongly_ends_an_audit_at_once(folder):
 
 
 def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
-    honest = dealing.audit
+    honest = scheduler.audit
 
     def audited(case, *rest):
         if case.kernel.name == "counted":
             raise KeyError("oh")
         return honest(case, *rest)
 
-    monkeypatch.setattr(dealing, "audit", audited)
+    monkeypatch.setattr(scheduler, "audit", audited)
     result = audit("--no-gpu", "--jobs", "1")
     assert (result.exit_code, result.stderr.count("internal error: KeyError: 'oh'\nthis is a fault")) == (70, 1)
     assert "audit: 3 of 9 cases clean; 3 could not be run" in result.stdout
@@ -162,17 +162,17 @@ def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
 
 def test_a_short_audit_stays_in_one_process(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "2")
-    monkeypatch.setattr(dealing, "Crew", None)
+    monkeypatch.setattr(scheduler, "Crew", None)
     assert audit("--no-gpu").exit_code == 1
 
 
 def test_a_long_audit_is_shared_once_that_is_known(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "2")
     _, one, _ = at_once(1, "--no-gpu")
-    monkeypatch.setattr(dealing, "BEGUN", 0.0)
-    monkeypatch.setattr(dealing, "LEFT", 0.0)
+    monkeypatch.setattr(scheduler, "BEGUN", 0.0)
+    monkeypatch.setattr(scheduler, "LEFT", 0.0)
     begun = []
-    monkeypatch.setattr(dealing, "Crew", lambda count, work: begun.append(count) or Crew(count, work))
+    monkeypatch.setattr(scheduler, "Crew", lambda count, work: begun.append(count) or WorkerPool(count, work))
     result = audit("--no-gpu")
     assert (result.exit_code, begun) == (1, [2])
     assert untimed(result.stdout) == one
@@ -180,15 +180,15 @@ def test_a_long_audit_is_shared_once_that_is_known(folder, monkeypatch):
 
 def test_many_processors_have_eight_processes(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "64")
-    monkeypatch.setattr(dealing, "BEGUN", 0.0)
-    monkeypatch.setattr(dealing, "LEFT", 0.0)
+    monkeypatch.setattr(scheduler, "BEGUN", 0.0)
+    monkeypatch.setattr(scheduler, "LEFT", 0.0)
     begun = []
 
     def crew(count, work):
         begun.append(count)
         raise UsageError("enough")
 
-    monkeypatch.setattr(dealing, "Crew", crew)
+    monkeypatch.setattr(scheduler, "Crew", crew)
     (folder / "long.toml").write_text(manifest(PARAMS, SWEEP.replace("[32, 40, 64]", str(list(range(32, 64))))))
     assert audit("--no-gpu").exit_code == 2
     assert begun == [8]
@@ -196,9 +196,9 @@ def test_many_processors_have_eight_processes(folder, monkeypatch):
 
 def test_one_processor_has_one_process(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "1")
-    monkeypatch.setattr(dealing, "BEGUN", 0.0)
-    monkeypatch.setattr(dealing, "LEFT", 0.0)
-    monkeypatch.setattr(dealing, "Crew", None)
+    monkeypatch.setattr(scheduler, "BEGUN", 0.0)
+    monkeypatch.setattr(scheduler, "LEFT", 0.0)
+    monkeypatch.setattr(scheduler, "Crew", None)
     assert audit("--no-gpu").exit_code == 1
 
 
@@ -283,26 +283,26 @@ def order(deal):
 
 
 def test_cases_are_begun_in_order_but_for_those_that_would_be_waited_for():
-    assert order(Deal([Size(1, 0)] * 4, 2)) == [0, 1, 2, 3]
-    assert order(Deal([Size(1, 0), Size(1, 0), Size(1, 0), Size(9, 0), Size(1, 0)], 2)) == [3, 0, 1, 2, 4]
-    assert order(Deal([Size(1, 0)] * 9 + [Size(4, 0)], 2)) == [0, 1, 2, 3, 4, 9, 5, 6, 7, 8]
-    assert order(Deal([Size(1, 0)] * 4, 2, first=2)) == [2, 3]
+    assert order(Scheduler([Size(1, 0)] * 4, 2)) == [0, 1, 2, 3]
+    assert order(Scheduler([Size(1, 0), Size(1, 0), Size(1, 0), Size(9, 0), Size(1, 0)], 2)) == [3, 0, 1, 2, 4]
+    assert order(Scheduler([Size(1, 0)] * 9 + [Size(4, 0)], 2)) == [0, 1, 2, 3, 4, 9, 5, 6, 7, 8]
+    assert order(Scheduler([Size(1, 0)] * 4, 2, first=2)) == [2, 3]
 
 
 def test_a_process_goes_on_with_the_kernel_that_it_has_built():
-    deal = Deal([Size(1, 0, kernel) for kernel in (1, 1, 1, 2, 2, 2, 3)], 2)
+    deal = Scheduler([Size(1, 0, kernel) for kernel in (1, 1, 1, 2, 2, 2, 3)], 2)
     assert [deal.take([]), deal.take([0])] == [0, 3]
     assert [deal.take([0], after=3), deal.take([4], after=0)] == [4, 1]
     assert [deal.take([4], after=1), deal.take([2], after=4)] == [2, 5]
     assert deal.take([5], after=2) == 6
-    assert order(Deal([Size(1, 0, 1)] * 3, 2)) == [0, 1, 2]
-    shared = Deal([Size(1, 0, 1)] * 3, 2)
+    assert order(Scheduler([Size(1, 0, 1)] * 3, 2)) == [0, 1, 2]
+    shared = Scheduler([Size(1, 0, 1)] * 3, 2)
     assert [shared.take([]), shared.take([0])] == [0, 1]  # rather than wait
 
 
 def test_cases_that_would_hold_too_much_together_are_not_run_together():
-    half = dealing.BYTES_EACH
-    deal = Deal([Size(1, 2 * half), Size(1, half), Size(1, half), Size(1, 1), Size(1, 9 * half)], 2)
+    half = scheduler.BYTES_EACH
+    deal = Scheduler([Size(1, 2 * half), Size(1, half), Size(1, half), Size(1, 1), Size(1, 9 * half)], 2)
     assert deal.take([]) == 0
     assert deal.take([0]) is None
     assert deal.take([]) == 1
@@ -313,14 +313,14 @@ def test_cases_that_would_hold_too_much_together_are_not_run_together():
 
 
 def test_after_one_that_failed_only_those_before_it_are_begun():
-    deal = Deal([Size(1, 0)] * 6, 2)
+    deal = Scheduler([Size(1, 0)] * 6, 2)
     assert [deal.take([]), deal.take([0])] == [0, 1]
     deal.end(3)
     assert order(deal) == [2]
 
 
 def test_who_died_is_begun_again_once_and_alone():
-    deal = Deal([Size(1, 0)] * 4, 2)
+    deal = Scheduler([Size(1, 0)] * 4, 2)
     assert [deal.take([]), deal.take([0])] == [0, 1]
     assert deal.again(0)
     assert deal.take([1]) is None
@@ -345,11 +345,11 @@ def work(task, say):
 
 
 def heard(task):
-    with Crew(2, work) as crew:
+    with WorkerPool(2, work) as crew:
         crew.idle[0].give(task)
         said, made = (next(crew.hear()) for _ in range(2))
     assert said[0] == made[0] == task
-    assert said[1] == Said(f"at {task}")
+    assert said[1] == TaskProgress(f"at {task}")
     return made[1]
 
 
@@ -357,7 +357,7 @@ def test_processes_share_the_processors(monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "5")
     monkeypatch.setenv("LP_NUM_THREADS", "7")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    assert heard("threads") == Made((2, "2", "7"))
+    assert heard("threads") == TaskResult((2, "2", "7"))
     assert (os.environ["BANKSHOT_THREADS"], os.environ["LP_NUM_THREADS"]) == ("5", "7")
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
@@ -372,5 +372,5 @@ def test_processes_share_the_processors(monkeypatch):
 )
 def test_errors_get_from_one_process_to_another(task, kind, words):
     failed = heard(task)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, TaskError)
     assert (type(failed.error), str(failed.error)) == (kind, words)

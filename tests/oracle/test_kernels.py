@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle import references
+from bankshot.oracle.comparison.compare import DERIVED, Rule, compare
+from bankshot.oracle.judge.audit import run_on_gpu, simulate
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.reflection import check_module
 
-import sim
-from oracle import references
-from oracle.audit import run_on_gpu, simulate
-from oracle.compare import DERIVED, Rule, compare
-from oracle.kernels.cases import Request, plans
-from oracle.kernels.reflect import check_module
+import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}
@@ -126,7 +126,7 @@ def test_what_a_load_past_the_end_gives_is_of_no_matter(name):
     """Clamped, zero, or another element: all three are what WebGPU allows."""
     case = case_of(name)
     made = [
-        sim.simulate(
+        bankshot.simulate(
             check_module(case.kernel),
             entry=case.kernel.entry,
             grid=case.grid,
@@ -150,7 +150,7 @@ def test_each_barrier_of_a_tiled_matmul_is_needed(name, left_out):
     assert len(pieces) == 3
     barriers = ["" if number == left_out else "workgroupBarrier();" for number in (0, 1)]
     text = pieces[0] + barriers[0] + pieces[1] + barriers[1] + pieces[2]
-    run = sim.simulate(text, entry="multiply", grid=case.grid, bindings=case.bindings, probes="races")
+    run = bankshot.simulate(text, entry="multiply", grid=case.grid, bindings=case.bindings, probes="races")
     assert {finding.code for finding in run.findings} == (set() if left_out is None else {"race"})
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bankshot.oracle.judge.audit import Options, audit
+from bankshot.oracle.manifests.manifest import load
+from bankshot.oracle.wgpu_client import adapter_choice, gpu_run
 
-import sim
-from oracle.audit import Options, audit
-from oracle.gpu import choosing, running
-from oracle.kernels.manifest import load
+import bankshot
 
 REVERSE = """
 var<workgroup> t: array<u32, LANES>;
@@ -35,11 +35,11 @@ init = "zeros"
 @pytest.mark.parametrize("lanes", [257, 512, 1000, 1024])
 def test_they_run_and_are_watched(lanes):
     text = REVERSE.replace("LANES", str(lanes))
-    done = sim.simulate(text, grid=3, bindings={"y": np.zeros(3 * lanes, np.uint32)})
+    done = bankshot.simulate(text, grid=3, bindings={"y": np.zeros(3 * lanes, np.uint32)})
     assert (done.outputs["y"] == np.tile(np.arange(lanes)[::-1], 3)).all()
     assert done.findings == []
     torn = text.replace("workgroupBarrier();", "")
-    found = sim.simulate(torn, grid=3, bindings={"y": np.zeros(3 * lanes, np.uint32)}).findings
+    found = bankshot.simulate(torn, grid=3, bindings={"y": np.zeros(3 * lanes, np.uint32)}).findings
     assert [f.code for f in found] == ["race"]
     assert found[0].lanes == (lanes - 1, 0)
 
@@ -47,8 +47,8 @@ def test_they_run_and_are_watched(lanes):
 @pytest.mark.parametrize("size", ["1025", "2, 1024", "1, 1, 65"])
 def test_larger_ones_are_refused(size):
     text = REVERSE.replace("@workgroup_size(LANES)", f"@workgroup_size({size})").replace("LANES", "1024")
-    with pytest.raises(sim.WgslError, match=r"limit of (1024|64)"):
-        sim.simulate(text, grid=1, bindings={"y": np.zeros(3072, np.uint32)})
+    with pytest.raises(bankshot.WgslError, match=r"limit of (1024|64)"):
+        bankshot.simulate(text, grid=1, bindings={"y": np.zeros(3072, np.uint32)})
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_an_audit_says_that_they_are_to_be_asked_for(case):
 
 @pytest.mark.usefixtures("adapter")
 def test_a_gpu_that_grants_them_is_compared_with(case):
-    if choosing.abilities(choosing.number_of(None)).limits["max-compute-invocations-per-workgroup"] < 1024:
+    if adapter_choice.abilities(adapter_choice.number_of(None)).limits["max-compute-invocations-per-workgroup"] < 1024:
         pytest.skip("the adapter has no workgroups of 1,024")
     result = audit(case, Options())
     assert [(check.output, check.ok) for check in result.outputs] == [("y", True)]
@@ -76,9 +76,9 @@ def test_a_gpu_that_grants_them_is_compared_with(case):
 
 @pytest.mark.usefixtures("adapter")
 def test_a_gpu_that_does_not_is_left_out(case, monkeypatch):
-    has = choosing.abilities(choosing.number_of(None))
+    has = adapter_choice.abilities(adapter_choice.number_of(None))
     limits = {**has.limits, "max-compute-invocations-per-workgroup": 256}
-    monkeypatch.setattr(running, "abilities", lambda number: replace(has, limits=limits))
+    monkeypatch.setattr(gpu_run, "abilities", lambda number: replace(has, limits=limits))
     result = audit(case, Options())
     assert result.outputs == ()
     words = "not compared with wgpu: invocations per workgroup: 1,024 is over maxComputeInvocationsPerWorkgroup"

@@ -4,11 +4,11 @@ import zlib
 
 import numpy as np
 import pytest
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests import inputs, manifest
+from bankshot.oracle.manifests.strict_toml import is_manifest
 
-import sim
-from oracle.errors import UsageError
-from oracle.kernels import inputs, manifest
-from oracle.kernels.toml import is_manifest
+import bankshot
 
 GOOD = """\
 [kernel]
@@ -90,7 +90,7 @@ def sized(write):
 
 
 def test_overrides_hang_on_dims(sized):
-    from oracle.audit import simulate
+    from bankshot.oracle.judge.audit import simulate
 
     assert [sized.case(shape).overrides for shape in sized.shapes] == [
         {"COLUMNS": 6, "HALF": True},
@@ -102,7 +102,7 @@ def test_overrides_hang_on_dims(sized):
 
 
 def test_members_without_a_value_are_zero_and_an_audit_says_so(sized):
-    from oracle.audit import Options, audit
+    from bankshot.oracle.judge.audit import Options, audit
 
     case = sized.case(sized.shapes[0])
     assert case.unset == ["sizes.offset", "sizes.scale"]
@@ -131,7 +131,7 @@ def with_struct(write, text):
 
 
 def test_members_of_several_numbers_take_lists(write):
-    from oracle.audit import simulate
+    from bankshot.oracle.judge.audit import simulate
 
     case = with_struct(write, '{ place = ["N", 0.5, -2], taps = [1, 2, 3, 4, 5, "2 * N", 7, 8] }')
     assert simulate(case, "nvidia", "none").outputs["y"].reshape(-1)[:4].tolist() == [3.0, 0.5, -2.0, 6.0]
@@ -356,7 +356,7 @@ def test_textures_and_samplers(images):
         ((3, 2, 4, 4), "uint8"),
         ((3, 1, 2, 4), "uint8"),
     ]
-    assert sim.Sampler("linear", address=("repeat", "mirror-repeat")) == sim.Sampler(
+    assert bankshot.Sampler("linear", address=("repeat", "mirror-repeat")) == bankshot.Sampler(
         **{**case.arrays["s"], "address": tuple(case.arrays["s"]["address"])}
     )
     assert str(kernel.gpu_rules["image"]) == "close rtol 0 atol 0.5"

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from bankshot.oracle.cli.commands import main
 from click.testing import CliRunner
 
-from oracle.cli import main
 from tests.scaling import manifest
 
 # Which way a lane goes depends on roundings where `x` is at least LEAST, so that nothing is derived for it.
@@ -76,7 +76,7 @@ def test_files_say_it_too(kernel, tmp_path):
 
 
 def test_tests_fail_of_it(kernel):
-    words = ["-p", "oracle.plugin", "-p", "no:cacheprovider", str(kernel(0, "right"))]
+    words = ["-p", "bankshot.oracle.pytest_plugin.hooks", "-p", "no:cacheprovider", str(kernel(0, "right"))]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "BANKSHOT_REQUIRE_GPU": "0"}
     done = subprocess.run([sys.executable, "-m", "pytest", *words], capture_output=True, text=True, env=environment)
     assert done.returncode == 1

@@ -5,10 +5,10 @@ import os
 import sys
 
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.references.user_reference import of_file
 from click.testing import CliRunner
 
-from oracle.cli import main
-from oracle.references.own import of_file
 from tests.scaling import manifest
 
 SHADER = """\
@@ -21,7 +21,7 @@ fn twice(@builtin(global_invocation_id) id: vec3<u32>) {
 """
 REFERENCES = """\
 import numpy as np
-from oracle.references import Expected
+from bankshot.oracle.references import Expected
 
 def twice(arrays, dims):
     return {"y": 2 * arrays["x"].astype(np.float64)}

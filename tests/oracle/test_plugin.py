@@ -9,20 +9,20 @@ import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import bankshot.oracle.cli.commands
+import bankshot.oracle.pytest_plugin.fixture
+import bankshot.oracle.pytest_plugin.hooks
 import pytest
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.errors import NoAdapter
+from bankshot.oracle.judge.audit import Options, audit
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.reports.json_report import audit_entry
+from bankshot.oracle.reports.text import console, show_audit
+from bankshot.sim.machine.compile.loader import cache_folder
 from click.testing import CliRunner
 
-import oracle.cli
-import oracle.fixture
-import oracle.plugin
-import sim
-from oracle import gpu
-from oracle.audit import Options, audit
-from oracle.errors import NoAdapter
-from oracle.kernels.cases import Request, plans
-from oracle.reports.json import audit_entry
-from oracle.reports.text import console, show_audit
-from sim.machine.native import cache_folder
+import bankshot
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,7 +103,7 @@ def project(pytester):
 
         def __call__(self, *arguments):
             return pytester.runpytest_inprocess(
-                "-p", "oracle.plugin", "-p", "no:cacheprovider", "-W", "ignore", *arguments
+                "-p", "bankshot.oracle.pytest_plugin.hooks", "-p", "no:cacheprovider", "-W", "ignore", *arguments
             )
 
         def edit(self, name, *replacement):
@@ -211,7 +211,7 @@ def test_a_golden_is_missing_made_held_and_broken(project):
 def test_a_golden_records_what_made_it(project):
     project("--bankshot-update")
     data = json.loads((project.goldens / "k-N32.json").read_text())
-    assert (data["simulator"], data["device"], data["adapter"]) == (sim.__version__, "nvidia", None)
+    assert (data["simulator"], data["device"], data["adapter"]) == (bankshot.__version__, "nvidia", None)
     assert (data["owner"], data["title"]) == ("k.toml", "k N=32")
     assert data["counters"]["barriers"] == 1
     assert [(row["line"], row["text"]) for row in data["lines"]] == [
@@ -271,7 +271,7 @@ def test_outputs_are_kept_where_they_are_asked_for(project):
 
 def test_the_command_line_holds_them_too(project, monkeypatch):
     def audit(*arguments):
-        return CliRunner().invoke(oracle.cli.main, ["audit", "k.toml", "--no-gpu", *arguments])
+        return CliRunner().invoke(bankshot.oracle.cli.commands.main, ["audit", "k.toml", "--no-gpu", *arguments])
 
     assert "golden k-N32.json: there is none" in audit().stdout
     assert audit("--update-golden").exit_code == 0
@@ -330,9 +330,9 @@ def test_a_golden_of_a_test_that_is_gone(project):
 def test_texts_paths_and_what_is_missing(project):
     (project.path / "test_k.py").write_text(f"""
 import pytest
-from oracle.errors import UsageError
+from bankshot.oracle.errors import UsageError
 from pathlib import Path
-import sim
+import bankshot
 
 def test_run(bankshot):
     data = {{"y": bytes(128)}}
@@ -340,7 +340,7 @@ def test_run(bankshot):
         assert bankshot.run(shader, grid=1, bindings=data).excess_wavefronts == 0
     with pytest.raises(UsageError, match="no.wgsl: there is no such file"):
         bankshot.run("no.wgsl", grid=1)
-    with pytest.raises(sim.WgslError):
+    with pytest.raises(bankshot.WgslError):
         bankshot.run("fn main() {{", grid=1)
     assert bankshot.run("k.wgsl", grid=1, bindings=data, probes="none").counters["flops"] == 0
 """)
@@ -410,7 +410,16 @@ def test_figures_are_junit_properties_and_sarif_is_written(project):
 
 
 def pytest_in_a_process(project, *arguments):
-    command = [sys.executable, "-m", "pytest", "-p", "oracle.plugin", "-p", "no:cacheprovider", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "bankshot.oracle.pytest_plugin.hooks",
+        "-p",
+        "no:cacheprovider",
+        *arguments,
+    ]
     return subprocess.run(command, cwd=project.path, capture_output=True, text=True, check=False)
 
 
@@ -453,7 +462,7 @@ def test_loading_it_brings_nothing_heavy(project):
 @pytest.mark.usefixtures("_importable")
 def test_without_it_manifests_are_no_tests(project):
     (project.path / "test_one.py").write_text("def test_one(): pass\n")
-    command = [sys.executable, "-m", "pytest", "-p", "no:oracle.plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:bankshot.oracle.pytest_plugin.hooks", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=project.path, capture_output=True, text=True, check=False)
     assert "1 passed" in done.stdout
 
@@ -474,7 +483,7 @@ def test_a_missing_adapter_is_a_failure_where_one_is_required(project, monkeypat
     def nothing(wanted=None):
         raise NoAdapter("wgpu finds no adapter; apt-get install it")
 
-    monkeypatch.setattr(gpu, "require_adapter", nothing)
+    monkeypatch.setattr(wgpu_client, "require_adapter", nothing)
     (project.path / "k.toml").write_text(PLAIN)
     project("--bankshot-gpu").assert_outcomes(passed=2, deselected=1)
     monkeypatch.setenv("BANKSHOT_REQUIRE_GPU", "1")
@@ -485,4 +494,4 @@ def test_a_missing_adapter_is_a_failure_where_one_is_required(project, monkeypat
 
 def test_the_entry_point_is_the_plugin():
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
-    assert declared == {"bankshot": "oracle.plugin"}
+    assert declared == {"bankshot": "bankshot.oracle.pytest_plugin.hooks"}

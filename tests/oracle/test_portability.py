@@ -9,18 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-
-import sim
-from oracle import gpu
-from oracle.cli import main
-from oracle.errors import DriverDied
-from oracle.kernels import cases
-from oracle.kernels.reflect import check_module
-from sim.models.limits import DEFAULT_LIMITS
-from sim.wgsl.builtins import BUILTINS
-from sim.wgsl.check import EXTENSIONS, LANGUAGE_FEATURES
-from sim.wgsl.portability import (
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.errors import DriverDied
+from bankshot.oracle.manifests import cases
+from bankshot.oracle.manifests.reflection import check_module
+from bankshot.sim.models.limits import DEFAULT_LIMITS
+from bankshot.sim.wgsl.analysis.portability import (
     ACCEPTED,
     FEATURES,
     KNOWN_ENABLES,
@@ -30,6 +25,11 @@ from sim.wgsl.portability import (
     UNKNOWN_BUILTIN_VALUES,
     UNKNOWN_BUILTINS,
 )
+from bankshot.sim.wgsl.builtins import BUILTINS
+from bankshot.sim.wgsl.check.check_module import EXTENSIONS, LANGUAGE_FEATURES
+from click.testing import CliRunner
+
+import bankshot
 
 OUT = "@group(0) @binding(0) var<storage, read_write> out: array<u32, 64>;\n"
 BUFFERS = "".join(f"@group(0) @binding({i}) var<storage, read> s{i}: array<u32>;\n" for i in range(1, 9))
@@ -44,12 +44,12 @@ def shader(body="", before="", *, head="", size="64", inputs=""):
 
 
 def codes(text, severity="warning"):
-    return [note.code for note in sim.portability(sim.check(text)) if note.severity == severity]
+    return [note.code for note in bankshot.portability(bankshot.check(text)) if note.severity == severity]
 
 
 def refusal(text, **options):
     """What wgpu says against the shader's pipeline."""
-    return gpu.refusal(text, pipeline=True, **options)
+    return wgpu_client.refusal(text, pipeline=True, **options)
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ FATAL = [
 @pytest.mark.usefixtures("adapter")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_what_wgpu_refuses_is_noted(case):
-    given = case.wrong if case.code.endswith("-directive") else gpu.for_wgpu(case.wrong)
+    given = case.wrong if case.code.endswith("-directive") else wgpu_client.for_wgpu(case.wrong)
     assert case.said in (refusal(given) or "accepted")
-    assert refusal(gpu.for_wgpu(case.right)) is None
+    assert refusal(wgpu_client.for_wgpu(case.right)) is None
     known = {"enable-directive"} if case.wrong.startswith(SUBGROUPS) else set()
     assert set(codes(case.wrong)) - known == {case.code} - known
     assert set(codes(case.right)) <= known
@@ -212,8 +212,8 @@ def turns(body):
 def test_what_wgpu_keeps_from_turn_to_turn_is_noted(wrong, right):
     def outcome(body):
         given = {"out": np.zeros(64, np.uint32)}
-        here = sim.simulate(turns(body), grid=1, bindings=given).outputs["out"]
-        there = gpu.run(turns(body), "main", (1, 1, 1), given).outputs["out"]
+        here = bankshot.simulate(turns(body), grid=1, bindings=given).outputs["out"]
+        there = wgpu_client.run(turns(body), "main", (1, 1, 1), given).outputs["out"]
         return codes(turns(body)), np.array_equal(here, there)
 
     assert outcome(wrong) == (["kept-value"], False)
@@ -242,7 +242,7 @@ def test_a_continuing_block_reads_what_its_turn_left():
 
 def test_no_kernel_here_relies_on_it():
     for plan in cases.plans([Path(__file__).parents[2] / "shaders"], cases.Request()):
-        notes = sim.portability(check_module(plan.kernel))
+        notes = bankshot.portability(check_module(plan.kernel))
         assert "kept-value" not in {note.code for note in notes}
 
 
@@ -263,8 +263,8 @@ def constant(name):
     lists = [f"({', '.join([value] * count)})" for count in range(1, 5) for value in VALUES]
     for arguments in [ARGUMENTS[name]] if name in ARGUMENTS else lists:
         try:
-            sim.check(f"const c = {name}{arguments};")
-        except sim.WgslError:
+            bankshot.check(f"const c = {name}{arguments};")
+        except bankshot.WgslError:
             continue
         return f"{name}{arguments}"
     raise AssertionError(f"no arguments for {name}")
@@ -302,7 +302,7 @@ def test_builtin_values(name):
     whole = "subgroup" in name or name.endswith("_index")
     type_ = "u32" if whole else "vec3<u32>"
     text = shader(head=SUBGROUPS, inputs=f"@builtin({name}) v: {type_}")
-    assert (refusal(gpu.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTIN_VALUES)
+    assert (refusal(wgpu_client.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTIN_VALUES)
     assert ("builtin-value" in codes(text)) == (name in UNKNOWN_BUILTIN_VALUES)
 
 
@@ -313,7 +313,7 @@ def test_subgroup_builtins(name):
     value = "i > 3" if takes.startswith("(bool") else "i"
     arguments = "" if takes.startswith("()") else f"{value}, 1u" if takes.startswith("(T, ") else value
     text = shader(f"let v = {name}({arguments});", head=SUBGROUPS)
-    assert (refusal(gpu.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTINS)
+    assert (refusal(wgpu_client.for_wgpu(text)) is not None) == (name in UNKNOWN_BUILTINS)
     assert ("builtin-function" in codes(text)) == (name in UNKNOWN_BUILTINS)
 
 
@@ -337,9 +337,9 @@ ACCEPTS = [
 @pytest.mark.usefixtures("adapter")
 @pytest.mark.parametrize(("code", "text"), ACCEPTS)
 def test_what_wgpu_accepts_is_said_beside_our_error(tmp_path, code, text):
-    assert refusal(gpu.for_wgpu(text)) is None
-    with pytest.raises(sim.WgslError) as caught:
-        sim.check(text)
+    assert refusal(wgpu_client.for_wgpu(text)) is None
+    with pytest.raises(bankshot.WgslError) as caught:
+        bankshot.check(text)
     assert caught.value.diagnostics[0].code == code
     (tmp_path / "k.wgsl").write_text(text)
     for options, expected in (((), 0), (("--portability",), 1)):
@@ -382,7 +382,7 @@ def test_limits(limit, much, little):
     refused = refusal(too_much, default_limits=True) is not None
     assert refused == (limit != "maxComputeWorkgroupStorageSize")
     assert refusal(enough, default_limits=True) is None
-    notes = [note.message for note in sim.portability(sim.check(too_much))]
+    notes = [note.message for note in bankshot.portability(bankshot.check(too_much))]
     assert any(f"{limit} of " in note and f"(the default is {DEFAULT_LIMITS[limit]:,})" in note for note in notes)
     assert codes(enough, "info") == []
 
@@ -435,6 +435,6 @@ def test_every_row_has_its_proof():
 def test_a_note_names_included_files(tmp_path):
     (tmp_path / "part.inc").write_text("\nconst c = mix(1f, 2f, 0.5f);\n")
     (tmp_path / "k.wgsl").write_text('#include "part.inc"\n')
-    (note,) = sim.portability(sim.check(tmp_path / "k.wgsl"))
+    (note,) = bankshot.portability(bankshot.check(tmp_path / "k.wgsl"))
     assert note.span is not None
     assert note.span.place == (str(tmp_path / "part.inc"), 2, 11)

@@ -4,9 +4,8 @@ import json
 import sys
 
 import pytest
+from bankshot.oracle.cli.commands import main
 from click.testing import CliRunner
-
-from oracle.cli import main
 
 KERNEL = """\
 #include "add.inc"

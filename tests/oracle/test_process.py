@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 BODY = """
 import atexit, os, signal, sys, time, click
 atexit.register(print, "registered first")
-from oracle import __main__ as entry
+from bankshot.oracle import __main__ as entry
 
 class Global:
     def __del__(self):
@@ -119,11 +119,12 @@ def watched(name, *rest, **more):
     assert name.split(".")[0] != "numpy" or "OPENBLAS_THREAD_TIMEOUT" in os.environ, "numpy came first"
     return plain(name, *rest, **more)
 builtins.__import__ = watched
-import oracle.__main__
+import bankshot.__main__
 """
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=PLAIN, check=True)
 
 
 def test_who_imports_the_command_line_keeps_what_the_process_has():
-    program = "import gc; before = gc.get_threshold(); import oracle.cli; assert gc.get_threshold() == before"
+    program = "import gc; before = gc.get_threshold(); import bankshot.oracle.cli.commands"
+    program += "; assert gc.get_threshold() == before"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

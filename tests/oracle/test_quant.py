@@ -5,12 +5,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests import inputs
+from bankshot.oracle.manifests.quantization import FORMATS, NF4_TABLE
 from hypothesis import given
 from hypothesis import strategies as st
-
-from oracle.errors import UsageError
-from oracle.kernels import inputs
-from oracle.kernels.quant import FORMATS, NF4_TABLE
 
 FORMAT = pytest.mark.parametrize("name", FORMATS)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle import references
+from bankshot.oracle.comparison.compare import Rule, compare
+from bankshot.oracle.judge.audit import run_on_gpu, simulate
+from bankshot.oracle.manifests import manifest
 
-import sim
-from oracle import references
-from oracle.audit import run_on_gpu, simulate
-from oracle.compare import Rule, compare
-from oracle.kernels import manifest
+import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 FOLDERS = ("q4_k", "gemv", "ffn", "rwkv")
@@ -101,15 +101,15 @@ def test_a_vocabulary_needs_a_second_dimension_with_four_columns_a_workgroup():
     grids = [[manifest.evaluate(size, {**kernel.dims, **shape}) for size in kernel.dispatch] for kernel in (four, many)]
     assert grids == [[32768, 2], [8192, 1]]
     case = case_of("gemv_subgroup", {"N": 4, "K": 4})
-    with pytest.raises(sim.WgslError, match="65,536 is over maxComputeWorkgroupsPerDimension, which is 65,535"):
-        sim.simulate(four.source, entry=four.entry, grid=65536, bindings=case.bindings, probes="none")
+    with pytest.raises(bankshot.WgslError, match="65,536 is over maxComputeWorkgroupsPerDimension, which is 65,535"):
+        bankshot.simulate(four.source, entry=four.entry, grid=65536, bindings=case.bindings, probes="none")
 
 
 def test_both_dimensions_of_the_grid_are_used():
     """A grid that is folded after two workgroups instead of 32,768 writes the same."""
     case = case_of("gemv_subgroup", {"N": 33, "K": 20})
     flat, folded = (
-        sim.simulate(case.kernel.source, entry="gemv_subgroup", grid=grid, bindings=case.bindings, probes="none")
+        bankshot.simulate(case.kernel.source, entry="gemv_subgroup", grid=grid, bindings=case.bindings, probes="none")
         for grid in ((9, 1), (2, 5))
     )
     assert same_bits(flat.outputs["Y"], folded.outputs["Y"])

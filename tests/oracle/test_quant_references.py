@@ -4,9 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
-from oracle.kernels.quant import FORMATS
-from oracle.references import find
+from bankshot.oracle.manifests.quantization import FORMATS
+from bankshot.oracle.references import find
 
 F32 = np.float32
 ULP = 2.0**-23

@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 import numpy as np
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.manifests import manifest
 from click.testing import CliRunner
-
-from oracle.cli import main
-from oracle.kernels import manifest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

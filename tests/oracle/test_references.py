@@ -4,12 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.references import find
+from bankshot.oracle.references.float32_error import gamma
 from hypothesis import given
 from hypothesis import strategies as st
-
-from oracle.errors import UsageError
-from oracle.references import find
-from oracle.references.rounding import gamma
 
 
 @given(st.integers(1, 6), st.integers(1, 9), st.integers(1, 5), st.integers(0, 99))

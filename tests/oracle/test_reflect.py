@@ -4,12 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from oracle.errors import UsageError
-from oracle.kernels import manifest
-from oracle.kernels.reflect import check_module, dtype_of, entry_point
-from sim.wgsl import types as t
-from sim.wgsl.diagnostics import WgslError
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests import manifest
+from bankshot.oracle.manifests.reflection import check_module, dtype_of, entry_point
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.diagnostics import WgslError
 
 
 def struct(**members):

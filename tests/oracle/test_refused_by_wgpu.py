@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from bankshot.oracle.cli.commands import main
 from click.testing import CliRunner
 
-from oracle.cli import main
 from tests.scaling import manifest
 
 SHADER = """\

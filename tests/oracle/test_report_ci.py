@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-
-from oracle.errors import UsageError
-from oracle.reports import ci as report_ci
-from oracle.reports.remarks import ERROR, NOTE, Entry, Remark, entry_of_error, entry_of_plain, merged
-from sim.wgsl.diagnostics import Note, fail
-from sim.wgsl.source import Source, Span
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.reports import ci as report_ci
+from bankshot.oracle.reports.remarks import ERROR, NOTE, Entry, Remark, entry_of_error, entry_of_plain, merged
+from bankshot.sim.wgsl.diagnostics import Note, fail
+from bankshot.sim.wgsl.source import Source, Span
 
 RACE = Remark(ERROR, "race", "two lanes write a[0]", "k.wgsl", 7, 5, weight=3, also=[("the other", "k.wgsl", 9)])
 FIGURES = {"excess_wavefronts": 1234, "excess_sectors": 0, "thread_utilization": 0.5, "barriers": 2}

@@ -5,9 +5,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from bankshot.oracle.cli.commands import main
 from click.testing import CliRunner
-
-from oracle.cli import main
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 VOID = {"meta", "link", "br", "hr", "img", "input", "col", "wbr", "source", "path", "rect", "line", "circle", "use"}

@@ -8,20 +8,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bankshot.oracle import wgpu_client  # all before one is patched, which others import from
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.diagnosis.mismatch import Diagnosis
+from bankshot.oracle.errors import NoAdapter, TooLarge
+from bankshot.oracle.judge import audit, diff  # all before one is patched, which others import from
+from bankshot.oracle.judge.audit import EVERYTHING
+from bankshot.oracle.references import Expected, reference_registry
+from bankshot.oracle.reports.source_listing import ADDED, against_ideal, compact, listing
+from bankshot.oracle.reports.text import console
+from bankshot.sim.run.workgroup_coverage import Coverage
+from bankshot.sim.wgsl.diagnostics import Crash
+from bankshot.sim.wgsl.source import Source, Span
 from click.testing import CliRunner
 
-import sim
-from oracle import audit, diff, gpu  # all before one is patched, which others import from
-from oracle.audit import EVERYTHING
-from oracle.cli import main
-from oracle.diagnosis.mismatch import Diagnosis
-from oracle.errors import NoAdapter, TooLarge
-from oracle.references import Expected, registry
-from oracle.reports.listing import ADDED, against_ideal, compact, listing
-from oracle.reports.text import console
-from sim.coverage import Coverage
-from sim.wgsl.diagnostics import Crash
-from sim.wgsl.source import Source, Span
+import bankshot
 from tests.scaling import manifest
 
 WGSL = """\
@@ -40,7 +41,7 @@ MANIFEST = manifest(
     SHAPES, '\n[expect]\nbarriers = 0\nflops = "N"\n', source="twice.wgsl", kernel=KERNEL, n=64, y="unwritten"
 )
 
-ADAPTER = gpu.AdapterInfo("llvmpipe (LLVM 15)", "CPU", "Vulkan", "llvmpipe", "Mesa 22.3.6", "0.32.0")
+ADAPTER = wgpu_client.AdapterInfo("llvmpipe (LLVM 15)", "CPU", "Vulkan", "llvmpipe", "Mesa 22.3.6", "0.32.0")
 
 
 def site(kind, start, line, file="twice.wgsl", **counters):
@@ -98,7 +99,7 @@ def world(monkeypatch, tmp_path):
     # A run that is made up cannot be made once more.
     monkeypatch.setattr(audit, "diagnose", lambda mismatch: Diagnosis("fma contraction", "with fma fused, all agree"))
     (tmp_path / "twice.wgsl").write_text(WGSL)
-    (function,) = sim.check(tmp_path / "twice.wgsl").entry_points
+    (function,) = bankshot.check(tmp_path / "twice.wgsl").entry_points
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
     def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, workgroups, progress):
@@ -127,7 +128,7 @@ def world(monkeypatch, tmp_path):
     def begin_on_gpu(case, adapter, repeats=1, text=None):
         y = case.bindings["x"] * np.float32(2)
         y[0] += np.float32(knobs.gpu_error)
-        return SimpleNamespace(done=lambda: gpu.GpuRun({"y": y}, ADAPTER, (0.001,)))
+        return SimpleNamespace(done=lambda: wgpu_client.GpuRun({"y": y}, ADAPTER, (0.001,)))
 
     def require_adapter(wanted=None):
         if knobs.no_adapter:
@@ -138,19 +139,19 @@ def world(monkeypatch, tmp_path):
         value = arrays["x"].astype(np.float64) * 2
         return {"y": Expected(value, np.zeros_like(value))}
 
-    monkeypatch.setattr(sim, "simulate", simulate)
+    monkeypatch.setattr(bankshot, "simulate", simulate)
     monkeypatch.setattr(audit, "check_module", lambda kernel: None)
     monkeypatch.setattr(audit, "fit", lambda case, module: None)
     monkeypatch.setattr(audit, "prepare_on_gpu", lambda case, adapter: None)
     monkeypatch.setattr(audit, "begin_on_gpu", begin_on_gpu)
-    monkeypatch.setattr(gpu, "require_adapter", require_adapter)
+    monkeypatch.setattr(wgpu_client, "require_adapter", require_adapter)
     monkeypatch.setattr(diff, "require_adapter", require_adapter)
-    monkeypatch.setitem(registry._references, "twice", twice)
+    monkeypatch.setitem(reference_registry._references, "twice", twice)
     monkeypatch.delenv("BANKSHOT_REQUIRE_GPU", raising=False)
     return knobs
 
 
-def bankshot(*arguments):
+def command(*arguments):
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
@@ -158,7 +159,7 @@ def bankshot(*arguments):
 
 
 def test_a_clean_audit(world):
-    result = bankshot("audit", world.folder, "--sweep")
+    result = command("audit", world.folder, "--sweep")
     assert result.exit_code == 0, result.output
     assert "audit: 3 of 3 cases clean" in result.stdout
     assert "y against reference twice: 32 elements, rule bound, share of the bound used 0 (limit 1)" in result.stdout
@@ -173,35 +174,35 @@ def test_a_clean_audit(world):
 
 
 def test_bits_are_compared_under_the_profile_of_the_adapter(world):
-    bankshot("audit", world.folder, "--set", "N=32")
+    command("audit", world.folder, "--set", "N=32")
     assert world.devices == [("nvidia", EVERYTHING), ("lavapipe", "none")]
     world.devices.clear()
-    bankshot("audit", world.folder, "--set", "N=32", "--device", "lavapipe")
+    command("audit", world.folder, "--set", "N=32", "--device", "lavapipe")
     assert world.devices == [("lavapipe", EVERYTHING)]
 
 
 def test_the_listing_stands_beside_the_source(world):
-    out = bankshot("audit", world.folder / "twice.wgsl", "--set", "N=64").stdout
+    out = command("audit", world.folder / "twice.wgsl", "--set", "N=64").stdout
     row = next(line for line in out.splitlines() if "let a = x[id.x]" in line)
     assert row.split()[:5] == ["5", "2", "50%", "16/8", "let"]
     row = next(line for line in out.splitlines() if "y[id.x] = a" in line)
     assert row.split()[:4] == ["6", "2", "100%", "8"]
     assert "@workgroup_size" in out
     assert "     let a" in out  # indented as written
-    counted = bankshot("audit", world.folder, "--set", "N=64", "--listing", "counted").stdout
+    counted = command("audit", world.folder, "--set", "N=64", "--listing", "counted").stdout
     assert "@workgroup_size" not in counted
     assert "let a = x[id.x]" in counted
-    assert "let a" not in bankshot("audit", world.folder, "--set", "N=64", "--listing", "none").stdout
+    assert "let a" not in command("audit", world.folder, "--set", "N=64", "--listing", "none").stdout
 
 
 def test_heavy_shapes_are_left_out_unless_asked_for(world):
-    assert "2 of 2 cases clean; 1 heavy left out, --sweep runs all" in bankshot("audit", world.folder).stdout
-    assert bankshot("audit", world.folder, "--sweep").stdout.endswith("3 of 3 cases clean\n")
+    assert "2 of 2 cases clean; 1 heavy left out, --sweep runs all" in command("audit", world.folder).stdout
+    assert command("audit", world.folder, "--sweep").stdout.endswith("3 of 3 cases clean\n")
 
 
 def test_a_gpu_that_disagrees(world):
     world.gpu_error = 1.0
-    result = bankshot("audit", world.folder, "--set", "N=64")
+    result = command("audit", world.folder, "--set", "N=64")
     assert result.exit_code == 1
     assert "1 of 64 elements (1.56%), rule exact, up to " in result.stdout
     assert re.search(r"\[0\] .* 0x[0-9a-f]{8} +0x[0-9a-f]{8} .* workgroup \(0, 0, 0\) lane 0", result.stdout)
@@ -213,15 +214,15 @@ def test_a_likely_cause_is_in_every_report(world):
     world.sim_error = 1.0
     cause = "likely fma contraction: with fma fused, all agree"
     page = world.folder / "page.html"
-    told = bankshot("audit", world.folder, "--set", "N=64", "--format", "github", "--html", page).stdout
+    told = command("audit", world.folder, "--set", "N=64", "--format", "github", "--html", page).stdout
     assert [line for line in told.splitlines() if line.startswith("::error") and cause in line]
     assert cause in page.read_text()
-    (case,) = json.loads(bankshot("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
+    (case,) = json.loads(command("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
     assert case["likely"] == ["fma contraction"]
     assert case["outputs"][0]["likely"] == {"class": "fma contraction", "evidence": "with fma fused, all agree"}
-    assert bankshot("audit", world.folder, "--set", "N=64").stdout.count(cause) == 2  # reference, GPU
+    assert command("audit", world.folder, "--set", "N=64").stdout.count(cause) == 2  # reference, GPU
     world.sim_error = 0.0
-    (case,) = json.loads(bankshot("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
+    (case,) = json.loads(command("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
     assert (case["likely"], case["outputs"][0]["likely"]) == ([], None)
 
 
@@ -230,14 +231,14 @@ def test_free_outputs_of_a_gpu_are_held_against_the_reference(world):
     (world.folder / "twice.toml").write_text(MANIFEST + 'y = { rule = "ulp", max = 4 }\nfree = ["y"]\n')
     world.gpu_error = 1e-7
     for verb in ("audit", "diff"):
-        result = bankshot(verb, world.folder, "--set", "N=64")
+        result = command(verb, world.folder, "--set", "N=64")
         assert result.exit_code == 0, result.output
         assert (
             "ok       y against reference twice by wgpu on llvmpipe (LLVM 15): 64 elements, rule ulp" in result.stdout
         )
     world.gpu_error = 1.0
     for verb in ("audit", "diff"):
-        result = bankshot(verb, world.folder, "--set", "N=64")
+        result = command(verb, world.folder, "--set", "N=64")
         assert result.exit_code == 1
         assert "y against reference twice by wgpu on llvmpipe (LLVM 15): 1 of 64 elements" in result.stdout
 
@@ -245,22 +246,22 @@ def test_free_outputs_of_a_gpu_are_held_against_the_reference(world):
 def test_one_kernel_of_a_family(world):
     family = MANIFEST + '[[variant]]\nkernel.name = "one"\n[[variant]]\nkernel.name = "two"\n'
     (world.folder / "twice.toml").write_text(family)
-    assert "audit: 2 of 2 cases clean" in bankshot("audit", world.folder, "--set", "N=64").stdout
-    result = bankshot("audit", world.folder, "--set", "N=64", "--kernel", "two")
+    assert "audit: 2 of 2 cases clean" in command("audit", world.folder, "--set", "N=64").stdout
+    result = command("audit", world.folder, "--set", "N=64", "--kernel", "two")
     assert "two  N=64" in result.stdout
     assert "audit: 1 of 1 cases clean" in result.stdout
-    result = bankshot("audit", world.folder, "--kernel", "three")
+    result = command("audit", world.folder, "--kernel", "three")
     assert (result.exit_code, "no kernel is named three; there are one, two" in result.stderr) == (2, True)
     target = world.folder / "y.npy"
-    result = bankshot("run", world.folder, "--save", f"y={target}")
+    result = command("run", world.folder, "--save", f"y={target}")
     assert (result.exit_code, "choose one with --kernel: one, two" in result.stderr) == (2, True)
-    assert bankshot("run", world.folder, "--kernel", "one", "--save", f"y={target}").exit_code == 0
+    assert command("run", world.folder, "--kernel", "one", "--save", f"y={target}").exit_code == 0
     assert target.exists()
 
 
 def test_a_simulator_that_misses_the_reference(world):
     world.sim_error = 1.0
-    result = bankshot("audit", world.folder, "--set", "N=64", "--no-gpu")
+    result = command("audit", world.folder, "--set", "N=64", "--no-gpu")
     assert result.exit_code == 1
     assert "y against reference twice: 1 of 64 elements" in result.stdout
     assert "workgroup (1, 0, 0) lane 31" in result.stdout
@@ -269,50 +270,50 @@ def test_a_simulator_that_misses_the_reference(world):
 def test_a_counter_that_misses_the_manifest(world):
     text = (world.folder / "twice.toml").read_text()
     (world.folder / "twice.toml").write_text(text.replace('flops = "N"', 'bank_conflicts = "N"'))
-    result = bankshot("audit", world.folder, "--set", "N=64")
+    result = command("audit", world.folder, "--set", "N=64")
     assert result.exit_code == 1
     assert "bank_conflicts  8, the manifest expects 64" in result.stdout
     (world.folder / "twice.toml").write_text(text.replace('flops = "N"', 'flps = "N"'))
-    result = bankshot("audit", world.folder)
+    result = command("audit", world.folder)
     assert result.exit_code == 2
     assert "[expect] names flps, which is no output and no counter" in result.stderr
 
 
 def test_findings_fail_an_audit_unless_the_manifest_accepts_them(world):
     world.findings = [Finding()]
-    result = bankshot("audit", world.folder)
+    result = command("audit", world.folder)
     assert result.exit_code == 1
     assert "twice.wgsl:5:13: warning: reads past the end of x" in result.stdout
     (world.folder / "twice.toml").write_text(MANIFEST + 'allow = ["out-of-bounds"]\n')
-    result = bankshot("audit", world.folder)
+    result = command("audit", world.folder)
     assert result.exit_code == 0
     assert "accepted by the manifest: out-of-bounds, 7 times: reads past" in result.stdout
     world.findings = [Finding(code="other", severity="info")]
-    assert bankshot("audit", world.folder).exit_code == 0
+    assert command("audit", world.folder).exit_code == 0
 
 
 def test_limits_of_webgpu_and_of_the_device(world):
     world.workgroup_bytes = 16_896
-    result = bankshot("audit", world.folder)
+    result = command("audit", world.folder)
     assert result.exit_code == 0
     words = "bytes of workgroup memory: 16,896 is over maxComputeWorkgroupStorageSize, which is 16,384"
     assert f"note: beyond WebGPU's defaults, {words}" in result.stdout
     world.workgroup_bytes = 20_001
-    result = bankshot("audit", world.folder, "--set", "N=64")
+    result = command("audit", world.folder, "--set", "N=64")
     assert result.exit_code == 1
     words = "bytes of workgroup memory: 20,001 is over maxComputeWorkgroupStorageSize, which is 20,000"
     assert f"EXCEEDS  what nvidia allows, {words}" in result.stdout
-    (case,) = json.loads(bankshot("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
+    (case,) = json.loads(command("audit", world.folder, "--set", "N=64", "--json").stdout)["cases"]
     assert [(entry["of"], entry["value"], entry["ok"]) for entry in case["limits"]] == [("device", 20_001, False)]
 
 
 def test_without_an_adapter_the_report_says_so(world, monkeypatch):
     world.no_adapter = True
-    result = bankshot("audit", world.folder)
+    result = command("audit", world.folder)
     assert result.exit_code == 0
     assert "note: not compared with wgpu: wgpu finds no adapter; apt-get install it" in result.stdout
     monkeypatch.setenv("BANKSHOT_REQUIRE_GPU", "1")
-    result = bankshot("audit", world.folder)
+    result = command("audit", world.folder)
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (
         2,
         "error: wgpu finds no adapter; apt-get install it",
@@ -323,8 +324,8 @@ def test_what_the_adapter_cannot_bind_is_noted(world, monkeypatch):
     def too_large(case, adapter, repeats=1):
         raise TooLarge("binding x holds 5 bytes, and llvmpipe binds 4 at most")
 
-    monkeypatch.setattr("oracle.audit.begin_on_gpu", too_large)
-    result = bankshot("audit", world.folder)
+    monkeypatch.setattr("bankshot.oracle.judge.audit.begin_on_gpu", too_large)
+    result = command("audit", world.folder)
     assert result.exit_code == 0
     assert "note: not compared with wgpu: binding x holds 5 bytes, and llvmpipe binds 4 at most" in result.stdout
 
@@ -332,7 +333,7 @@ def test_what_the_adapter_cannot_bind_is_noted(world, monkeypatch):
 def test_json_has_all_of_it(world):
     world.findings = [Finding()]
     world.gpu_error = float("nan")
-    result = bankshot("audit", world.folder, "--set", "N=64", "--json")
+    result = command("audit", world.folder, "--set", "N=64", "--json")
     assert result.exit_code == 1
     whole = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     assert (whole["tool"], whole["schema"], whole["verb"], whole["ok"]) == ("bankshot", 1, "audit", False)
@@ -353,28 +354,28 @@ def test_json_has_all_of_it(world):
 
 
 def test_diff_names_the_adapter_and_every_bit(world):
-    result = bankshot("diff", world.folder)
+    result = command("diff", world.folder)
     assert result.exit_code == 0
     assert world.devices == [("lavapipe", "none")]
     assert "GPU: llvmpipe (LLVM 15) (CPU, Vulkan), driver llvmpipe Mesa 22.3.6, wgpu 0.32.0" in result.stdout
     world.gpu_error = 0.5
-    result = bankshot("diff", world.folder, "--sweep")
+    result = command("diff", world.folder, "--sweep")
     assert result.exit_code == 1
     assert "diff: 0 of 3 cases clean" in result.stdout
-    whole = json.loads(bankshot("diff", world.folder, "--json").stdout)
+    whole = json.loads(command("diff", world.folder, "--json").stdout)
     assert whole["cases"][0]["outputs"][0]["mismatches"] == 1
 
 
 def test_run_summarizes_and_saves(world):
     target = world.folder / "out.npy"
-    result = bankshot("run", world.folder, "--bind", "x=ones:f32:64", "--save", f"y={target}")
+    result = command("run", world.folder, "--bind", "x=ones:f32:64", "--save", f"y={target}")
     assert result.exit_code == 0, result.output
     assert "y: float32[64], 2 to 2; 2, 2, 2, 2, 2, 2, …" in result.stdout
     assert "x: float32" not in result.stdout
     assert np.load(target).tolist() == [2.0] * 64
-    whole = json.loads(bankshot("run", world.folder, "--bind", "x=ones:f32:64", "--json").stdout)
+    whole = json.loads(command("run", world.folder, "--bind", "x=ones:f32:64", "--json").stdout)
     assert whole["cases"][0]["outputs"]["y"]["max"] == 2.0
-    result = bankshot("run", world.folder, "--save", "z=a.npy")
+    result = command("run", world.folder, "--save", "z=a.npy")
     assert (result.exit_code, "no output is named z; there are y" in result.stderr) == (2, True)
 
 
@@ -401,7 +402,7 @@ def test_run_summarizes_and_saves(world):
 )
 def test_wrong_use_is_explained_and_exits_2(world, arguments, message):
     (world.folder / "empty").mkdir()
-    result = bankshot(*(a.replace("FOLDER", str(world.folder)) for a in arguments))
+    result = command(*(a.replace("FOLDER", str(world.folder)) for a in arguments))
     assert result.exit_code == 2
     assert message in result.stderr
     assert "Traceback" not in result.output
@@ -412,8 +413,8 @@ def test_our_own_fault_is_called_that(world, monkeypatch, error):
     def simulate(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(sim, "simulate", simulate)
-    result = bankshot("audit", world.folder)
+    monkeypatch.setattr(bankshot, "simulate", simulate)
+    result = command("audit", world.folder)
     assert result.exit_code == 70
     assert "internal error" in result.stderr
     assert "fault of bankshot" in result.stderr
@@ -456,17 +457,17 @@ def test_against_ideal():
 def test_an_audit_annotates_where_github_listens(world, monkeypatch):
     world.findings = [Finding()]
     arguments = ("audit", world.folder, "--set", "N=64")
-    assert "::error" not in bankshot(*arguments).stdout
+    assert "::error" not in command(*arguments).stdout
     told = f"::error file={world.folder}/twice.wgsl,title=bankshot%3A out-of-bounds::reads past the end of x\n"
-    assert told in bankshot(*arguments, "--format", "github").stdout
+    assert told in command(*arguments, "--format", "github").stdout
     summary = world.folder / "summary.md"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    assert told in bankshot(*arguments).stdout
+    assert told in command(*arguments).stdout
     assert "| **fails** | twice N=64 | 8 | 8 | 100.0% | 0 | llvmpipe (LLVM 15) |" in summary.read_text()
     for form in (["--json"], ["--format", "json"]):
-        assert json.loads(bankshot(*arguments, *form).stdout)["ok"] is False
-    result = bankshot("audit", world.folder / "no.toml")
+        assert json.loads(command(*arguments, *form).stdout)["ok"] is False
+    result = command("audit", world.folder / "no.toml")
     assert f"::error file={world.folder}/no.toml,title=bankshot%3A wrong-use::there is no such file" in result.stderr
 
 
@@ -474,7 +475,7 @@ def test_outputs_and_counters_have_their_places(world):
     world.gpu_error = 1.0
     (world.folder / "twice.toml").write_text(MANIFEST.replace('flops = "N"', 'flops = "N + 1"'))
     file = world.folder / "twice.sarif"
-    bankshot("audit", world.folder, "--set", "N=64", "--sarif", file)
+    command("audit", world.folder, "--set", "N=64", "--sarif", file)
     results = json.loads(file.read_text())["runs"][0]["results"]
     places = {
         r["ruleId"]: (

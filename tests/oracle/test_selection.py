@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
-
-from oracle.errors import UsageError
-from oracle.kernels import manifest, selection
-from oracle.kernels.cases import Request, plans
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests import kernel_selection, manifest
+from bankshot.oracle.manifests.cases import Request, plans
 
 SHADERS = Path(__file__).parents[2] / "shaders"
-RULES = selection.load(SHADERS / "selection.toml")
+RULES = kernel_selection.load(SHADERS / "selection.toml")
 KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}
 
 TABLE = """\
@@ -48,10 +47,10 @@ def world(tmp_path):
     (tmp_path / "k.wgsl").write_text("")
     (tmp_path / "k.toml").write_text(FAMILY)
     (tmp_path / "selection.toml").write_text(TABLE)
-    rules, kernels = selection.load(tmp_path / "selection.toml"), manifest.load_all(tmp_path / "k.toml")
+    rules, kernels = kernel_selection.load(tmp_path / "selection.toml"), manifest.load_all(tmp_path / "k.toml")
 
     def choose(m, n, k, **traits):
-        return selection.choose(rules, kernels, {"M": m, "N": n, "K": k}, traits)
+        return kernel_selection.choose(rules, kernels, {"M": m, "N": n, "K": k}, traits)
 
     return choose
 
@@ -96,14 +95,14 @@ def test_a_grid_beyond_the_limit_is_passed_over(world):
 def test_a_mistake_in_the_rules_is_named(tmp_path, old, new, message):
     (tmp_path / "selection.toml").write_text(TABLE.replace(old, new))
     with pytest.raises(UsageError) as caught:
-        selection.load(tmp_path / "selection.toml")
+        kernel_selection.load(tmp_path / "selection.toml")
     assert message in str(caught.value)
 
 
 def test_a_kernel_that_nobody_has_is_named(world, tmp_path):
-    rules = selection.load(tmp_path / "selection.toml")
+    rules = kernel_selection.load(tmp_path / "selection.toml")
     with pytest.raises(UsageError, match="a rule chooses wide, which is in no manifest"):
-        selection.choose(rules, [], {"M": 2, "N": 1, "K": 1}, {})
+        kernel_selection.choose(rules, [], {"M": 2, "N": 1, "K": 1}, {})
 
 
 # ---- our own kernels ---------------------------------------------------------------------------------
@@ -111,7 +110,7 @@ def test_a_kernel_that_nobody_has_is_named(world, tmp_path):
 
 def chosen(dims, **traits):
     sizes = dict(zip("MNK", dims, strict=True))
-    return selection.choose(RULES, KERNELS.values(), sizes, {"layout": "NxK", **traits})
+    return kernel_selection.choose(RULES, KERNELS.values(), sizes, {"layout": "NxK", **traits})
 
 
 @pytest.mark.parametrize(
@@ -141,10 +140,10 @@ def test_what_our_rules_choose(dims, traits, kernel):
 def test_the_grid_of_a_head_for_262144_words():
     """4 columns to a workgroup would take 65,536 of them, one too many for a dimension; 32 take 8,192."""
     assert chosen((1, 262_144, 1152), weights="f16", subgroups=True).grid == (8192, 1, 1)
-    four = selection.grid_of(KERNELS["gemv_subgroup"], {"N": 262_144, "K": 1152})
+    four = kernel_selection.grid_of(KERNELS["gemv_subgroup"], {"N": 262_144, "K": 1152})
     assert four == (32_768, 2, 1)
-    assert not selection.too_many_workgroups(four)
-    assert selection.too_many_workgroups((65_536, 1, 1))
+    assert not kernel_selection.too_many_workgroups(four)
+    assert kernel_selection.too_many_workgroups((65_536, 1, 1))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kernel)
@@ -165,7 +164,9 @@ def test_every_rule_chooses_a_kernel_that_takes_the_sizes(rule):
 )
 def test_the_largest_square_that_can_be_dispatched(kernel, largest):
     def exceeded(size):
-        return selection.too_many_workgroups(selection.grid_of(KERNELS[kernel], {"M": size, "N": size, "K": size}))
+        return kernel_selection.too_many_workgroups(
+            kernel_selection.grid_of(KERNELS[kernel], {"M": size, "N": size, "K": size})
+        )
 
     assert not exceeded(largest)
     assert exceeded(largest + 1)

@@ -4,11 +4,10 @@ import json
 import re
 
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.judge.device_comparison import parse_devices
 from click.testing import CliRunner
-
-from oracle.cli import main
-from oracle.devices import parse_devices
-from oracle.errors import UsageError
 
 # Two workgroups of 64: a store to every second word of workgroup memory, a load of storage and a store to it.
 STRIDED = """\

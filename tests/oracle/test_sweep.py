@@ -12,14 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, table_files
+from bankshot.oracle.sweep.columns import columns
+from bankshot.oracle.sweep.work import workgroups_per_batch
+from bankshot.sim.launch.threads import processors
 from click.testing import CliRunner
 
-from oracle.cli import main
-from oracle.errors import UsageError
-from oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, tables
-from oracle.sweep.columns import columns
-from oracle.sweep.work import together
-from sim.launch.threads import processors
 from tests.scaling import manifest
 
 ROOT = Path(__file__).parents[2]
@@ -189,7 +189,7 @@ def test_devices_on_which_the_same_lanes_work_share_a_run():
     Path("scale.toml").write_text(MANIFEST + "\n[expect]\nglobal_sectors = 6\n")
     names = ("amd", "apple", "nvidia", "intel")
     asked = wanted(*names, N=(40,))
-    assert [[case.device for case in group] for group in together(asked)] == [
+    assert [[case.device for case in group] for group in workgroups_per_batch(asked)] == [
         ["amd-rdna", "apple"], ["nvidia"], ["intel"]
     ]  # fmt: skip
     alone = [rows_of(wanted(name, N=(40,)))[0] for name in names]
@@ -228,9 +228,9 @@ def test_faults_of_ours_and_of_executors_are_rows_too(monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("oracle.sweep.running.audit", broken)
+    monkeypatch.setattr("bankshot.oracle.sweep.sweep_run.audit", broken)
     assert [row["why"] for row in rows_of(wanted(N=(32,)))] == ["internal error: ZeroDivisionError: oh"]
-    monkeypatch.setattr("oracle.sweep.running.run", broken)
+    monkeypatch.setattr("bankshot.oracle.sweep.sweep_run.run", broken)
     assert [row["why"] for row in rows_of(wanted(N=(32,)))] == ["the executor failed: ZeroDivisionError: oh"]
 
 
@@ -275,8 +275,8 @@ def test_what_is_done_is_not_run_again():
     executor = Here()
     assert rows_of(asked, executor=executor, journal=Journal(journal)) == whole
     # Four groups of two or one; the first two rows are one group, or one and a half.
-    assert executor.groups == len(together(asked)) - sum(
-        {case.key for case in group} <= {row["key"] for row in first} for group in together(asked)
+    assert executor.groups == len(workgroups_per_batch(asked)) - sum(
+        {case.key for case in group} <= {row["key"] for row in first} for group in workgroups_per_batch(asked)
     )
     assert rows_of(asked, executor=None, jobs=0, journal=Journal(journal)) == whole  # nothing is left to run
 
@@ -309,7 +309,7 @@ def test_lines_that_are_no_rows(line):
 def test_what_failed_is_tried_again(monkeypatch):
     asked, journal = wanted(N=(32,)), Path("rows")
     with monkeypatch.context() as patch:
-        patch.setattr("oracle.sweep.running.audit", lambda *_: 1 / 0)
+        patch.setattr("bankshot.oracle.sweep.sweep_run.audit", lambda *_: 1 / 0)
         assert rows_of(asked, journal=Journal(journal))[0]["verdict"] == "error"
     assert rows_of(asked, journal=Journal(journal))[0]["verdict"] == "clean"
     assert rows_of(asked, executor=None, jobs=0, journal=Journal(journal))[0]["verdict"] == "clean"
@@ -352,7 +352,7 @@ def test_what_decides_nothing_is_not_in_the_key(monkeypatch):
     (before,) = wanted(N=(32,))
     Path("scale.toml").write_text(MANIFEST.replace("N = [32, 64]", "N = [32, 128]"))
     assert wanted(N=(32,))[0].key == before.key
-    monkeypatch.setattr("oracle.sweep.work.version", lambda: "0.1.0+other")
+    monkeypatch.setattr("bankshot.oracle.sweep.work.version", lambda: "0.1.0+other")
     assert wanted(N=(32,))[0].key != before.key
 
 
@@ -414,7 +414,7 @@ def test_parquet_keeps_types():
 
     rows = list(sweep(wanted("nvidia", "amd", N=(32, 40)), Here()))
     rows[0]["flops"] = None
-    tables.write(Path("t.parquet"), rows)
+    table_files.write(Path("t.parquet"), rows)
     read = parquet.read_table("t.parquet")
     assert read.to_pylist() == rows
     types = {name: str(read.schema.field(name).type) for name in ("dims.N", "flops", "intensity", "verdict")}
@@ -422,7 +422,7 @@ def test_parquet_keeps_types():
 
 
 def test_parquet_without_pyarrow(monkeypatch):
-    monkeypatch.setattr(tables, "find_spec", lambda name: None)
+    monkeypatch.setattr(table_files, "find_spec", lambda name: None)
     result = bankshot("scale.toml", "--out", "t.parquet")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "pip install 'bankshot[sweep]'" in result.stderr
@@ -434,9 +434,9 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(monkeypatch):
         raise OSError(28, "No space left on device")
 
     Path("t.csv").write_text("old")
-    monkeypatch.setitem(tables.WRITERS, ".csv", full)
+    monkeypatch.setitem(table_files.WRITERS, ".csv", full)
     with pytest.raises(UsageError, match="No space left"):
-        tables.write(Path("t.csv"), [])
+        table_files.write(Path("t.csv"), [])
     assert Path("t.csv").read_text() == "old"
     assert sorted(path.name for path in Path().iterdir()) == ["scale.toml", "scale.wgsl", "t.csv"]
 
@@ -463,7 +463,7 @@ def test_dask_workers_make_the_same_rows(monkeypatch):
 
 @pytest.mark.skipif(find_spec("distributed") is None, reason="no Dask; pip install 'bankshot[sweep]'")
 def test_a_scheduler_that_is_not_there(monkeypatch):
-    monkeypatch.setattr("oracle.sweep.command.PATIENCE", 0.5)
+    monkeypatch.setattr("bankshot.oracle.sweep.sweep_command.PATIENCE", 0.5)
     result = bankshot("scale.toml", "--dask", "tcp://127.0.0.1:9", "--out", "t.csv")
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert "--dask tcp://127.0.0.1:9: there is no scheduler to be reached" in result.stderr

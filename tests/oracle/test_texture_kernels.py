@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.judge.diff import Options, diff
+from bankshot.oracle.manifests import cases
+from bankshot.oracle.wgpu_client import FALLBACK
+from bankshot.sim.bindings.texture_arrays import stored_dtype
+from bankshot.sim.wgsl.texel_formats import format_of
+from bankshot.sim.wgsl.types import TEXEL_FORMATS
 
-import sim
-from oracle import gpu
-from oracle.diff import Options, diff
-from oracle.errors import UsageError
-from oracle.gpu import FALLBACK
-from oracle.kernels import cases
-from sim.bindings.textures import stored_dtype
-from sim.wgsl.texels import format_of
-from sim.wgsl.types import TEXEL_FORMATS
+import bankshot
 
 KERNELS = sorted((Path(__file__).parent.parent / "files" / "textures").glob("*.toml"))
 POINTS = 512
@@ -46,10 +46,10 @@ def textured(adapter):
 
 def both(source, bindings, grid, adapter):
     """The outputs of the simulator, rounding as the adapter does, and of the adapter."""
-    run = sim.simulate(source, grid=grid, bindings=bindings, device=adapter.profile or FALLBACK, probes="none")
+    run = bankshot.simulate(source, grid=grid, bindings=bindings, device=adapter.profile or FALLBACK, probes="none")
     bare = source.replace("requires texture_formats_tier1;", "")
-    return run.outputs, gpu.run(
-        bare, None, grid, bindings, slots=gpu.read_slots(source, None), adapter=adapter.name
+    return run.outputs, wgpu_client.run(
+        bare, None, grid, bindings, slots=wgpu_client.read_slots(source, None), adapter=adapter.name
     ).outputs
 
 
@@ -74,7 +74,7 @@ def test_every_format_is_stored_alike(name, textured):
     given = {"x": values, "t": np.zeros((8, 8, *channels), stored_dtype(format_))}
     try:
         ours, theirs = both(source, given, (1, 1, 1), textured)
-    except gpu.GpuError as error:
+    except wgpu_client.GpuError as error:
         pytest.skip(f"{textured.name} cannot store to {name}: {error}")
     # Vulkan, "Conversion From Floating-Point to Normalized Fixed-Point": one of the two nearest.
     step = 1 if format_.number.endswith("norm") and textured.profile not in NEAREST_NORMALIZED else 0
@@ -189,7 +189,7 @@ def test_samples_are_alike(call, filter_, address, textured):
         y[i.x] = vec4({expression});
     }}"""
     points = np.random.default_rng(5).uniform(-1.5, 2.5, (POINTS, 4)).astype(np.float32)
-    sampler = sim.Sampler(filter_, filter_, filter_, address, compare=compare)
+    sampler = bankshot.Sampler(filter_, filter_, filter_, address, compare=compare)
     given = {"t": levels, "s": sampler, "points": points, "y": np.zeros_like(points)}
     ours, theirs = both(source, given, (POINTS // 64, 1, 1), textured)
     # Each weight is off by its precision, times the contrast of texels between 0 and 1; 8-bit texels may be filtered in
@@ -209,7 +209,7 @@ def gathered_nearby(source, given, theirs, tolerance, adapter):
     for signs in itertools.product((-1, 1), repeat=3):
         points = given["points"] + np.float32(WEIGHT / 4) * np.array([*signs, 0], np.float32)
         device = adapter.profile or FALLBACK
-        nearby = sim.simulate(source, grid=POINTS // 64, bindings={**given, "points": points}, device=device)
+        nearby = bankshot.simulate(source, grid=POINTS // 64, bindings={**given, "points": points}, device=device)
         found |= np.abs(nearby.outputs["y"] - theirs).max(axis=1) <= tolerance
     return found
 
@@ -228,4 +228,4 @@ def gathered_nearby(source, given, theirs, tolerance, adapter):
 def test_what_cannot_be_uploaded_is_named(type_, array, message):
     source = f"@group(0) @binding(0) var t: {type_}; @compute @workgroup_size(1) fn main() {{ _ = t; }}"
     with pytest.raises(UsageError, match=f"binding t is .*{message}"):
-        gpu.run(source, "main", (1, 1, 1), {"t": array})
+        wgpu_client.run(source, "main", (1, 1, 1), {"t": array})

@@ -6,15 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from bankshot.oracle.cli.commands import main
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.gpu_counters import timeline as room
+from bankshot.oracle.gpu_counters.timeline import Barrier, Slice, record_timeline
+from bankshot.oracle.judge.audit import simulate
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.reports import chrome_trace
 from click.testing import CliRunner
-
-from oracle.audit import simulate
-from oracle.cli import main
-from oracle.errors import UsageError
-from oracle.kernels.cases import Request, plans
-from oracle.probing import timeline as room
-from oracle.probing.timeline import Barrier, Slice, record_timeline
-from oracle.reports import chrome
 
 # Half of `tile` is stored to while the other is loaded, in mirrored lanes.
 DOUBLE = """\
@@ -143,11 +142,11 @@ def test_the_file_says_what_the_timeline_does(known, tmp_path):
     events = trace["traceEvents"]
     names = [e["args"]["name"] for e in events if e["ph"] == "M"]
     assert names == ["tile", "slot 0", "slot 1", "sum", "whole"]
-    slices = [(e["pid"], e["tid"], e["name"], e["ts"] // chrome.EPOCH) for e in events if e["ph"] == "X"]
+    slices = [(e["pid"], e["tid"], e["name"], e["ts"] // chrome_trace.EPOCH) for e in events if e["ph"] == "X"]
     assert [s for s in slices if s[:2] == (1, 2)] == [(1, 2, "write", 1), (1, 2, "read", 2)]
     (first, *_) = (e for e in events if e["ph"] == "X")
     assert first["args"] == {"lanes": 64, "places": ["known.wgsl:6"], "requests": 2, "epoch": 0}
-    assert [e["ts"] for e in events if e["ph"] == "i"] == [chrome.EPOCH * n for n in range(1, 6)]
+    assert [e["ts"] for e in events if e["ph"] == "i"] == [chrome_trace.EPOCH * n for n in range(1, 6)]
     assert trace["otherData"]["workgroup"] == [0, 0, 0]
 
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from bankshot.oracle.cli import watch as watching_room
 
-from oracle import watching as watching_room
 from tests.scaling import manifest
 
 ROOT = Path(__file__).parents[2]
@@ -137,7 +137,7 @@ def test_what_is_saved_during_an_audit_is_not_missed(folder):
 
 
 def test_where_no_process_can_be_forked_others_are_started(folder):
-    start = ("-c", "import os; del os.fork; from oracle.__main__ import main; main()")
+    start = ("-c", "import os; del os.fork; from bankshot.__main__ import main; main()")
     with watching(folder, start=start) as watch:
         assert clean(watch.now())
         assert not clean(watch.after(lambda: save(folder / "factor.wgsl", FACTOR.format(3))))
@@ -179,8 +179,8 @@ def test_what_is_as_it_was_is_no_change(monkeypatch):
 
 def test_what_is_forked_has_warmed_up_without_threads():
     """A child would have none of them, and whatever they held."""
-    code = "import sys, threading; from oracle import watching; watching._warm_up()"
-    code += "; print(threading.active_count(), 'sim.findings.explain' in sys.modules, 'wgpu' in sys.modules)"
+    code = "import sys, threading; from bankshot.oracle.cli import watch as watching; watching._warm_up()"
+    code += "; print(threading.active_count(), 'bankshot.sim.findings.explain' in sys.modules, 'wgpu' in sys.modules)"
     environment = {**os.environ, "BANKSHOT_THREADS": "2"}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True

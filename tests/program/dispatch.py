@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import sim
+import bankshot
 
 HEAD = """
 @group(0) @binding(0) var<storage, read_write> y: array<u32>;
@@ -21,7 +21,7 @@ def run(body, *, size=4, groups=1, before="", outputs=None, **options):
     """`body` of an entry point with `i` (local index), `group` and the output `y`, one u32 per invocation."""
     bindings = {"y": np.zeros(outputs or size * groups, np.uint32), **options.pop("bindings", {})}
     source = before + HEAD + ENTRY.format(size=size, body=body)
-    return sim.simulate(source, grid=groups, bindings=bindings, **options)
+    return bankshot.simulate(source, grid=groups, bindings=bindings, **options)
 
 
 def values(body, **options):

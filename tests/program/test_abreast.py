@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import random_programs as rp
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.reflection import check_module
+from bankshot.sim.ir.passes import ALL
+from bankshot.sim.launch.threads import THREADS
+from bankshot.sim.run import dispatch
 from test_left_out import BEFORE, NUMBERS, SEEN, checked, simulate, source_of
 from test_passes import simulate as simulate_with
 from test_passes import told
 
-import sim
-from oracle.kernels.cases import Request, plans
-from oracle.kernels.reflect import check_module
-from sim import dispatch
-from sim.launch.threads import THREADS
-from sim.program.passes import ALL
+import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
-SIDE_BY_SIDE = ALL - {"abreast"}
+SIDE_BY_SIDE = ALL - {"interleaved"}
 ALONE = "a shuffle", "votes", "atomics", "unwritten memory"  # lanes, or workgroups, that see each other
 
 
@@ -37,13 +37,13 @@ def everybody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(THREADS, "1")  # two would race where workgroups do
 
 
-def ran(body: str, size: int, groups: int, **options) -> sim.Run:
+def ran(body: str, size: int, groups: int, **options) -> bankshot.Run:
     """What workgroups leave abreast; that it is what they leave side by side."""
     module = checked(source_of(f"let at = group.x * {size}u + i; {body}", size, BEFORE))
     done = simulate(module, size, groups, probes="none", **options)
     not_abreast = simulate(module, size, groups, probes="none", passes=SIDE_BY_SIDE, **options)
     assert told(done) == told(not_abreast)
-    assert not not_abreast.program.abreast
+    assert not not_abreast.program.interleaved
     return done
 
 
@@ -56,7 +56,7 @@ def ran(body: str, size: int, groups: int, **options) -> sim.Run:
 def test_outputs_and_findings_are_the_same(name: str, size: int, groups: int) -> None:
     """In batches of 16 that are not full, and of lanes that fill no vector."""
     done = ran(f"{NUMBERS} {SEEN[name]}", size, groups)
-    assert not (done.program.abreast and name in ALONE)
+    assert not (done.program.interleaved and name in ALONE)
 
 
 @pytest.mark.usefixtures("everybody")
@@ -68,7 +68,7 @@ def test_random_control_flow(seed: int, size: int) -> None:
     given = np.array([(i * 7 + i // 5) % 11 if i % size < 13 else 0 for i in range(count)], np.uint32)
     program = rp.Maker(seed).program()
     bindings = {"out": np.zeros(count * rp.LOGGED, np.uint32), "given": given, "same": 2}
-    done = sim.simulate(rp.render(program, size), grid=18, bindings=bindings, probes="none", budget=100_000)
+    done = bankshot.simulate(rp.render(program, size), grid=18, bindings=bindings, probes="none", budget=100_000)
     got = done.outputs["out"].reshape(count, rp.LOGGED).tolist()
     assert got == [rp.interpret(program, int(given[i]), 2, i) for i in range(count)]
 
@@ -79,7 +79,7 @@ def test_random_programs_do_go_abreast(everybody: None) -> None:
     for seed in range(400, 440):
         source = rp.render(rp.Maker(seed).program(), 24)
         bindings = {"out": np.zeros(18 * 24 * rp.LOGGED, np.uint32), "given": np.zeros(18 * 24, np.uint32), "same": 2}
-        gone.append(sim.simulate(source, grid=18, bindings=bindings, probes="none").program.abreast)
+        gone.append(bankshot.simulate(source, grid=18, bindings=bindings, probes="none").program.interleaved)
     assert sum(gone) > 20
 
 
@@ -93,8 +93,8 @@ def test_kernels(name: str) -> None:
     case = plan.case(min(plan.shapes, key=lambda shape: np.prod(list(shape.dims.values()))))
     module, kernel = check_module(case.kernel), case.kernel
     given = {"entry": kernel.entry, "grid": case.grid, "bindings": case.bindings, "overrides": kernel.overrides}
-    abreast, not_abreast = (simulate_with(p, module, probes="none", **given) for p in (ALL, SIDE_BY_SIDE))
-    assert told(abreast) == told(not_abreast)
+    interleaved, not_abreast = (simulate_with(p, module, probes="none", **given) for p in (ALL, SIDE_BY_SIDE))
+    assert told(interleaved) == told(not_abreast)
 
 
 # ---- what shows the order of workgroups --------------------------------------------------------------
@@ -108,7 +108,7 @@ def test_it_is_the_last_workgroup_that_stores_last() -> None:
     later = "if i < 3u { for (var k = i; k < 9u - group.x; k++) { y[k] = group.x * 10u + i; } }"
     done = ran(later, 64, 5)
     assert done.outputs["y"][:10].tolist() == [40, 40, 40, 40, 40, 30, 20, 10, 0, 0]
-    assert not done.program.abreast
+    assert not done.program.interleaved
 
 
 @pytest.mark.usefixtures("everybody")
@@ -116,10 +116,10 @@ def test_stores_past_the_end_meet_at_the_last_element() -> None:
     """All of a workgroup go to the last element, of 320: workgroup 4 is the last."""
     done = ran(LOOP + "y[at + 1000u] = group.x; }", 64, 5)
     assert done.outputs["y"][-1] == 4
-    assert not done.program.abreast
+    assert not done.program.interleaved
     nowhere = ran(LOOP + "y[at + 1000u] = group.x; }", 64, 5, out_of_bounds="zero")
     assert not nowhere.outputs["y"].any()
-    assert nowhere.program.abreast
+    assert nowhere.program.interleaved
 
 
 @pytest.mark.usefixtures("everybody")
@@ -128,9 +128,9 @@ def test_neighbours_that_share_a_word_do_not_meet() -> None:
     source = """enable f16; @group(0) @binding(0) var<storage, read_write> h: array<f16>;
     @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3u) {
         if i == 0u { var t = 0h; for (var k = 0u; k <= g.x; k++) { t += f16(k); } h[g.x] = t; } }"""
-    done = sim.simulate(source, grid=20, bindings={"h": np.zeros(20, np.float16)}, probes="none")
+    done = bankshot.simulate(source, grid=20, bindings={"h": np.zeros(20, np.float16)}, probes="none")
     assert done.outputs["h"].tolist() == [k * (k + 1) / 2 for k in range(20)]
-    assert done.program.abreast
+    assert done.program.interleaved
 
 
 @pytest.mark.usefixtures("everybody")
@@ -139,7 +139,7 @@ def test_a_barrier_that_some_do_not_reach_is_told_of_each_workgroup() -> None:
     done = ran(body, 64, 5)
     (finding,) = done.findings
     assert (finding.code, finding.count, finding.workgroup) == ("barrier-divergence", 3, (2, 0, 0))
-    assert not done.program.abreast
+    assert not done.program.interleaved
 
 
 @pytest.mark.usefixtures("everybody")
@@ -147,7 +147,7 @@ def test_a_loop_without_an_end_is_told_of_the_workgroup_that_is_in_it() -> None:
     body = "if i < 3u { var t = i; loop { t = t * 5u + 1u; if t % 2u == 3u - group.x { break; } } y[at] = t; }"
     done = ran(body, 64, 6, budget=1000)
     assert [(finding.code, finding.workgroup) for finding in done.findings] == [("endless-loop", (0, 0, 0))]
-    assert not done.program.abreast
+    assert not done.program.interleaved
 
 
 @pytest.mark.usefixtures("everybody")
@@ -162,7 +162,7 @@ def test_a_loop_without_an_end_is_told_of_the_workgroup_that_is_in_it() -> None:
     ],
 )
 def test_some_do_not_go_abreast(body: str) -> None:
-    assert not ran(body, 64, 40).program.abreast
+    assert not ran(body, 64, 40).program.interleaved
 
 
 # ---- where it pays -----------------------------------------------------------------------------------
@@ -183,17 +183,17 @@ def worked(count: int) -> list[int]:
 @pytest.mark.parametrize(("size", "active", "pays"), [(256, 2, True), (256, 250, False), (64, 1, True)])
 def test_workgroups_go_abreast_where_few_lanes_have_work(size: int, active: int, pays: bool) -> None:
     done = ran(WORK.format(f"{active}u"), size, 50)
-    assert done.program.abreast == pays
+    assert done.program.interleaved == pays
     assert done.outputs["y"].reshape(50, size)[:, :active].tolist() == [worked(active)] * 50
     assert not done.outputs["y"].reshape(50, size)[:, active:].any()
 
 
 def test_not_where_few_workgroups_run_or_somebody_looks() -> None:
     few = WORK.format("2u")
-    assert not ran(few, 256, 20).program.abreast
+    assert not ran(few, 256, 20).program.interleaved
     module = checked(source_of(f"let at = group.x * 256u + i; {few}", 256))
     for probes in ("lanes", "races", "bounds"):
-        assert not simulate(module, 256, 50, probes=probes).program.abreast
+        assert not simulate(module, 256, 50, probes=probes).program.interleaved
 
 
 def test_the_look_at_one_workgroup_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from bankshot.sim.machine.opcodes import opcode_names
 
-import sim
-from sim.machine.opcodes import opcode_names
+import bankshot
 
 COUNT = 512
 HEAD = f"""
@@ -59,7 +59,7 @@ CASES = {
 def run(text, device, probes="flops"):
     body = text if text.endswith(";") else f"y[i] = {text};"
     bindings = {"x": X, "y": np.zeros(COUNT, np.float32)}
-    return sim.simulate(f"{HEAD}{body} }}", grid=COUNT // 64, bindings=bindings, device=device, probes=probes)
+    return bankshot.simulate(f"{HEAD}{body} }}", grid=COUNT // 64, bindings=bindings, device=device, probes=probes)
 
 
 @pytest.mark.parametrize("text", CASES)

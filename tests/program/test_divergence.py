@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import random_programs as rp
 
-import sim
+import bankshot
 
 INVOCATIONS = 24
 GIVEN = np.array([(i * 7 + i // 5) % 11 for i in range(INVOCATIONS)], np.uint32)
@@ -14,7 +14,7 @@ GIVEN = np.array([(i * 7 + i // 5) % 11 for i in range(INVOCATIONS)], np.uint32)
 
 def run(program: rp.Program, workgroup_size: int, probes: str, same: int = 2) -> np.ndarray:
     out = np.zeros(INVOCATIONS * rp.LOGGED, np.uint32)
-    result = sim.simulate(
+    result = bankshot.simulate(
         rp.render(program, workgroup_size),
         grid=(INVOCATIONS // workgroup_size, 1, 1),
         bindings={"out": out, "given": GIVEN, "same": same},

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from legal_arithmetic import SHARES, WRITTEN, Legal, computed, random_tree, written
 from random_floats import Maker, Renderer
 
-import sim
+import bankshot
 
 DTYPES = {"f32": np.float32, "f16": np.float16}
 f32 = np.float32
@@ -38,7 +38,7 @@ def run(body, a, b=None, *, kind="f32", before="", device="nvidia", out=None):
     b = a if b is None else np.asarray(b, DTYPES[kind])
     source = "enable f16;\n" * (kind == "f16") + HEAD.format(kind=kind) + before + ENTRY.format(body=body)
     bindings = {"x": a, "z": b, "y": np.zeros(out or len(a), a.dtype)}
-    return sim.simulate(source, grid=len(a) // 64, bindings=bindings, probes="none", device=device)
+    return bankshot.simulate(source, grid=len(a) // 64, bindings=bindings, probes="none", device=device)
 
 
 def unbounded(done):
@@ -96,10 +96,10 @@ def test_random_control_flow_that_another_rounding_may_take_another_way(seed):
     x = np.random.default_rng(seed).integers(-20, 20, 64).astype(f32) * f32(0.1)
     bindings = {"x": x, "y": np.zeros(64 + 256, f32), "tenth": f32(0.1)}
     options = {"grid": 2, "probes": "none", "device": "lavapipe"}
-    done = sim.simulate(Renderer(False).source(body), bindings=bindings, **options)
+    done = bankshot.simulate(Renderer(False).source(body), bindings=bindings, **options)
     for choice in (1, 2, 3, 7, 403):
         more = {**bindings, "seed": np.uint32(choice)}
-        other = sim.simulate(Renderer(True).source(body), bindings=more, **options)
+        other = bankshot.simulate(Renderer(True).source(body), bindings=more, **options)
         assert_holds(done, other.outputs["y"].astype(float), choice)
 
 
@@ -108,7 +108,7 @@ def test_programs_without_floats_have_no_bounds(seed):
     given = np.arange(16, dtype=np.uint32)
     bindings = {"out": np.zeros(16 * integers.LOGGED, np.uint32), "given": given, "same": 2}
     source = integers.render(integers.Maker(seed).program(), 8)
-    done = sim.simulate(source, grid=2, bindings=bindings, probes="none", budget=100_000)
+    done = bankshot.simulate(source, grid=2, bindings=bindings, probes="none", budget=100_000)
     assert (done.bounds["out"].max(), done.bounds.findings) == (0.0, ())
 
 
@@ -295,7 +295,7 @@ def test_an_array_has_exact_elements_beside_one_that_is_not():
         }
     """
     given = {"x": np.array([0.7, 0.3], f32), "n": np.array([0, 1], np.uint32), "y": np.zeros(2, f32)}
-    exact, rounded = sim.simulate(source, grid=1, bindings=given, probes="none").bounds["y"]
+    exact, rounded = bankshot.simulate(source, grid=1, bindings=given, probes="none").bounds["y"]
     assert exact == 0 < rounded < 1e-6
 
 
@@ -327,7 +327,7 @@ def test_structs_of_several_kinds_private_arrays_and_functions():
     words[:, 0] = np.array([1.1, 1.2, 1.3, 1.4], f32).view(np.uint32)
     words[:, 1] = 7
     words[:, 2] = np.array([1.5, 2.5], np.float16).view(np.uint32)[0]
-    done = sim.simulate(source, grid=1, bindings={"s": words}, probes="none")
+    done = bankshot.simulate(source, grid=1, bindings={"s": words}, probes="none")
     bounds = done.bounds["s"].reshape(4, 8)
     assert (bounds[[0, 2]] > 0).sum() == 4  # of p[1], which stayed zero: 0 * 3 may be off by a flush, 0 + 0.1 too
     assert bounds[1].tolist() == pytest.approx([3 * 2.0**-23, 0, 1.5 * 2.0**-9, 0, 0, 1.5 * 2.0**-27, 0, 0], rel=1e-3)
@@ -339,7 +339,7 @@ def test_a_uniform_and_an_exact_buffer_cost_nothing():
         @group(0) @binding(1) var<storage, read_write> y: array<vec4f>;
         @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[i] = f * 0.3; }
     """
-    done = sim.simulate(source, grid=1, bindings={"f": (1.0, 2.0, 3.0, 4.0), "y": np.zeros((4, 4), f32)})
+    done = bankshot.simulate(source, grid=1, bindings={"f": (1.0, 2.0, 3.0, 4.0), "y": np.zeros((4, 4), f32)})
     assert done.bounds["y"].shape == (4, 4)
     assert done.bounds["y"][0] / np.spacing(done.outputs["y"][0]) == pytest.approx([1.5] * 4, rel=1e-5)
 
@@ -353,7 +353,7 @@ def test_integers_made_of_floats_have_a_bound_of_nothing_or_everything():
         }
     """
     x = np.array([1.0, 2.0, 1.5, 100 / 1.1], f32)
-    done = sim.simulate(source, grid=1, bindings={"x": x, "n": np.zeros(2, np.uint32)})
+    done = bankshot.simulate(source, grid=1, bindings={"x": x, "n": np.zeros(2, np.uint32)})
     assert done.bounds["n"].tolist() == [0.0, np.inf]
 
 
@@ -368,7 +368,7 @@ def test_integers_beside_floats_too():
         }
     """
     given = np.tile(np.array([0, 0, np.array(3, f32).view(np.uint32), 7, 7, 7], np.uint32), (2, 1))
-    for row in sim.simulate(source, grid=1, bindings={"s": given}, probes="none").bounds["s"]:
+    for row in bankshot.simulate(source, grid=1, bindings={"s": given}, probes="none").bounds["s"]:
         assert (row == np.inf).tolist() == [False, True, False, False, False, False]
         assert 0 < row[2] < 1e-7
 
@@ -381,7 +381,7 @@ def test_bytes_and_structured_arrays_have_a_bound_for_each_word():
     given = np.array([1, 0, 2, 0], f32)
     pairs = given.view([("a", f32), ("b", f32)])
     for form in (given.tobytes(), pairs):
-        bounds = sim.simulate(source, grid=1, bindings={"y": form}).bounds["y"]
+        bounds = bankshot.simulate(source, grid=1, bindings={"y": form}).bounds["y"]
         assert (bounds > 0).tolist() == [False, True, False, True]
 
 
@@ -393,7 +393,7 @@ SUBGROUPS = "enable subgroups;\n"
 def in_subgroups(body, a):
     source = SUBGROUPS + HEAD.format(kind="f32") + ENTRY.format(body=body)
     bindings = {"x": a, "z": a, "y": np.zeros(len(a), f32)}
-    return sim.simulate(source, grid=len(a) // 64, bindings=bindings, probes="none")
+    return bankshot.simulate(source, grid=len(a) // 64, bindings=bindings, probes="none")
 
 
 @pytest.mark.parametrize(
@@ -445,7 +445,7 @@ def test_a_texel_is_exact_and_how_a_sample_is_filtered_nobody_says(call, worst):
     """
     bindings = {"t": np.ones((1, 4), f32), "s": {}, "y": np.zeros(4, f32)}
     used = {k: v for k, v in bindings.items() if k != "s" or "Sample" in call}
-    done = sim.simulate(source, grid=1, bindings=used)
+    done = bankshot.simulate(source, grid=1, bindings=used)
     assert (done.bounds["y"].max(), done.bounds.findings) == (worst, ())
 
 

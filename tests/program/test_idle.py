@@ -7,7 +7,7 @@ import pytest
 import random_programs as rp
 from dispatch import run
 
-import sim
+import bankshot
 
 CAUSES = ("executions", "active_lanes", "idle_guard", "idle_overhang", "idle_divergence", "idle_skipped")
 
@@ -98,7 +98,7 @@ def test_every_lane_is_accounted_for(seed: int, size: int) -> None:
     given = np.arange(24, dtype=np.uint32) % 7
     source = rp.render(rp.Maker(seed).program(), size)
     bindings = {"out": np.zeros(24 * rp.LOGGED, np.uint32), "given": given, "same": 2}
-    result = sim.simulate(source, grid=24 // size, bindings=bindings, device="swiftshader", probes="lanes")
+    result = bankshot.simulate(source, grid=24 // size, bindings=bindings, device="swiftshader", probes="lanes")
     for site in result.sites:
         executions, active, *causes, skipped = (getattr(site, name) for name in CAUSES)
         assert executions * 4 == active + sum(causes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from dispatch import run
 
-import sim
+import bankshot
 
 NESTED = "struct Row { cells: array<u32, 2> } var<workgroup> rows: array<Row, 3>;"
 
@@ -63,7 +63,7 @@ POLICIES = ("clamp", "zero", "wrap")
 
 def outputs(body, policy, **more):
     given = {"y": np.zeros(4, np.uint32), "a": np.arange(1, 9, dtype=np.uint32), "c": np.zeros(4, np.uint32)}
-    return sim.simulate(GRID.replace("BODY", body), grid=1, bindings=given, out_of_bounds=policy, **more)
+    return bankshot.simulate(GRID.replace("BODY", body), grid=1, bindings=given, out_of_bounds=policy, **more)
 
 
 @pytest.mark.parametrize(

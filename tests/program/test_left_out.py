@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import random_programs as rp
+from bankshot.sim.ir.passes import ALL
+from bankshot.sim.launch.launch import RunOptions
+from bankshot.sim.machine import opcodes as op
+from bankshot.sim.run import simulate as running
 from dispatch import ENTRY, HEAD
 from test_passes import told
 
-import sim
-from sim import running
-from sim.launch.launch import How
-from sim.machine import opcodes as op
-from sim.program.passes import ALL
+import bankshot
 
 HEAD_OF_ALL = """
 @group(0) @binding(1) var<storage, read> x: array<u32>;
@@ -41,12 +41,12 @@ def simulate(module, size, groups=1, *, passes=ALL, **options):
     }
     bindings = {name: value for name, value in given.items() if name in used}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "How", lambda **how: How(**{**how, "passes": passes}))
-        return sim.simulate(module, grid=groups, bindings=bindings, **options)
+        patch.setattr(running, "How", lambda **how: RunOptions(**{**how, "passes": passes}))
+        return bankshot.simulate(module, grid=groups, bindings=bindings, **options)
 
 
 def checked(source):
-    return sim.check(source, uniformity="off")  # lanes may part wherever they like
+    return bankshot.check(source, uniformity="off")  # lanes may part wherever they like
 
 
 def source_of(body, size, before=""):
@@ -158,7 +158,9 @@ def test_random_control_flow(seed: int, size: int) -> None:
     given = np.array([(i * 7 + i // 5) % 11 if i < 13 else 0 for i in range(40)], np.uint32)
     program = rp.Maker(seed).program()
     bindings = {"out": np.zeros(40 * rp.LOGGED, np.uint32), "given": given, "same": 2}
-    done = sim.simulate(rp.render(program, size), grid=40 // size, bindings=bindings, probes="none", budget=100_000)
+    done = bankshot.simulate(
+        rp.render(program, size), grid=40 // size, bindings=bindings, probes="none", budget=100_000
+    )
     got = done.outputs["out"].reshape(40, rp.LOGGED).tolist()
     assert got == [rp.interpret(program, int(given[i]), 2, i) for i in range(40)]
 

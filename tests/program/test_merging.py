@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 SHADER = """
 @group(0) @binding(0) var<storage, read> x: array<u32>;
@@ -20,7 +20,7 @@ fn main(@builtin(local_invocation_index) i: u32) {{
 
 def charged(body: str, device: str) -> dict[str, float]:
     bindings = {"x": np.arange(512, dtype=np.uint32), "y": np.zeros(512, np.uint32)}
-    return sim.simulate(SHADER.format(body=body), grid=1, bindings=bindings, device=device, probes="all").counters
+    return bankshot.simulate(SHADER.format(body=body), grid=1, bindings=bindings, device=device, probes="all").counters
 
 
 def sectors(body: str, device: str) -> tuple[float, ...]:
@@ -75,7 +75,7 @@ def test_members_of_a_struct_are_adjacent() -> None:
     fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x] = x[id.x].a * x[id.x].b; }
     """
     bindings = {"x": np.ones(128, np.float32), "y": np.zeros(64, np.float32)}
-    done = sim.simulate(source, grid=2, bindings=bindings, device="nvidia+merged")
+    done = bankshot.simulate(source, grid=2, bindings=bindings, device="nvidia+merged")
     assert done.counters["global_requests"] == 2 * (1 + 1)
     assert done.device.name == "nvidia+merged"
 
@@ -84,7 +84,7 @@ def test_outputs_and_findings_are_those_of_the_accesses_as_written() -> None:
     body = "let a = x[4u * i + 508u] + x[4u * i + 509u] + x[4u * i + 510u] + x[4u * i + 511u]; y[i] = a;"
     bindings = {"x": np.arange(512, dtype=np.uint32), "y": np.zeros(512, np.uint32)}
     runs = [
-        sim.simulate(SHADER.format(body=body), grid=1, bindings=bindings, device=name)
+        bankshot.simulate(SHADER.format(body=body), grid=1, bindings=bindings, device=name)
         for name in ("nvidia", "nvidia+merged")
     ]
     np.testing.assert_array_equal(runs[0].outputs["y"], runs[1].outputs["y"])

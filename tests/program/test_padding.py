@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 HEAD = """
 @group(0) @binding(0) var<storage, read_write> y: array<f32>;
@@ -22,7 +22,7 @@ def padding(body, n=40, grid=1, size=64, **options):
         {body}
     }}"""
     given = {"y": np.zeros(256, np.float32), "n": np.uint32(n)}
-    run = sim.simulate(source, grid=grid, bindings=given, **options)
+    run = bankshot.simulate(source, grid=grid, bindings=given, **options)
     return run.padding_flops, run.counters["flops"]
 
 
@@ -83,7 +83,7 @@ def test_an_exchange_gets_to_others():
     @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) lane: u32) {{
         let f = f32(lane); {body} }}"""
     )
-    run = sim.simulate(source, grid=1, bindings={"y": np.zeros(4, np.float32)})
+    run = bankshot.simulate(source, grid=1, bindings={"y": np.zeros(4, np.float32)})
     assert (run.padding_flops, run.counters["flops"]) == (0, 32)
 
 
@@ -102,5 +102,5 @@ def test_workgroups_side_by_side_and_in_three_dimensions():
         if id.z == 1u && id.x + id.y < n { y[id.y * 8u + id.x] = v; }
     }"""
     )
-    run = sim.simulate(source, grid=(4, 2, 2), bindings={"y": np.zeros(64, np.float32), "n": np.uint32(3)})
+    run = bankshot.simulate(source, grid=(4, 2, 2), bindings={"y": np.zeros(64, np.float32), "n": np.uint32(3)})
     assert (run.padding_flops, run.counters["flops"]) == (2 * 48 - 6, 2 * 48)

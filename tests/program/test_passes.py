@@ -10,21 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import random_programs as integers
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.reflection import check_module
+from bankshot.sim.ir import ir
+from bankshot.sim.ir.passes import ALL, PASSES
+from bankshot.sim.ir.verify import verify
+from bankshot.sim.launch.launch import RunOptions
+from bankshot.sim.machine import opcodes as op
+from bankshot.sim.run import simulate as running
+from bankshot.sim.run.counters import Counters
+from bankshot.sim.wgsl.diagnostics import Crash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_floats import Maker, Renderer
 
-import sim
-from oracle.kernels.cases import Request, plans
-from oracle.kernels.reflect import check_module
-from sim import running
-from sim.counters import Counters
-from sim.launch.launch import How
-from sim.machine import opcodes as op
-from sim.program import ir
-from sim.program.passes import ALL, PASSES
-from sim.program.verify import verify
-from sim.wgsl.diagnostics import Crash
+import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 COUNTERS = [field.name for field in fields(Counters)]
@@ -35,8 +35,8 @@ SETTINGS = settings(max_examples=25, deadline=None, derandomize=True)
 
 def simulate(passes, module, **given):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "How", partial(How, passes=passes))
-        return sim.simulate(module, **given)
+        patch.setattr(running, "How", partial(RunOptions, passes=passes))
+        return bankshot.simulate(module, **given)
 
 
 def told(done):
@@ -61,13 +61,13 @@ def integer_program(seed):
     data = np.random.default_rng(seed).integers(0, 9, size * groups).astype(np.uint32)
     out = np.zeros(size * groups * integers.LOGGED, np.uint32)
     bindings = {"out": out, "given": data, "same": np.uint32(seed % 4)}
-    return sim.check(integers.render(integers.Maker(seed).program(), size)), {"grid": groups, "bindings": bindings}
+    return bankshot.check(integers.render(integers.Maker(seed).program(), size)), {"grid": groups, "bindings": bindings}
 
 
 def float_program(seed):
     x = np.random.default_rng(seed).integers(-20, 20, 64).astype(np.float32) * np.float32(0.1)
     bindings = {"x": x, "y": np.zeros(64 + 256, np.float32), "tenth": np.float32(0.1)}
-    return sim.check(Renderer(False).source(Maker(seed).program())), {"grid": 2, "bindings": bindings}
+    return bankshot.check(Renderer(False).source(Maker(seed).program())), {"grid": 2, "bindings": bindings}
 
 
 def test_workgroups_that_stand_for_others_run_with_the_same_passes():
@@ -79,7 +79,7 @@ def test_workgroups_that_stand_for_others_run_with_the_same_passes():
         if id.x < arrayLength(&y) { y[id.x] = sum; }
     }
     """
-    module, y = sim.check(source), np.zeros(32 * 40, np.uint32)
+    module, y = bankshot.check(source), np.zeros(32 * 40, np.uint32)
     given = {"grid": 40, "bindings": {"y": y}, "workgroups": "classes"}
     expected = simulate(ALL, module, **given)
     assert expected.coverage.how == "classes"
@@ -266,5 +266,5 @@ def test_bits_of_f16_are_of_its_kind_all_the_way():
     """
     words = np.array([[0, 1], [-2, 0.5], [1e-7, -0.0], [65504, 3]], np.float16)
     given = words.reshape(-1).view(np.uint32)
-    after = sim.simulate(source, grid=1, bindings={"words": given}).outputs["words"]
+    after = bankshot.simulate(source, grid=1, bindings={"words": given}).outputs["words"]
     assert after.tolist() == (words + np.array([1, 0], np.float16)).reshape(-1).view(np.uint32).tolist()

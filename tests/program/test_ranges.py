@@ -4,13 +4,12 @@ import random
 
 import numpy as np
 import pytest
+from bankshot.sim.ir.ir import Builder
+from bankshot.sim.ir.passes import ALL
+from bankshot.sim.ir.ranges import most
+from bankshot.sim.scalar import OPS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from sim.machine.scalar import OPS
-from sim.program.ir import Builder
-from sim.program.passes import ALL
-from sim.program.ranges import most
 
 NAMES = ("and", "or", "xor", "add", "mul", "shl", "shr", "div", "rem", "min", "max", "sub")
 SPECIAL = ("select_u32", "extractBits_u32", "unpack4xU8_u32", "convert_bool_u32", "lt_u32")

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-import sim
+import bankshot
 
 TOLERANCE = 4 * 2.0**-17
 POINTS = 96
@@ -84,7 +84,7 @@ def run(type_, call, levels, sampler, coordinates, details=None):
         y[i] = vec4f({call});
     }}"""
     bindings = {"t": levels if len(levels) > 1 else levels[0], "s": sampler, "c": given, "y": np.zeros_like(given)}
-    return sim.simulate(source, grid=1, bindings=bindings).outputs["y"]
+    return bankshot.simulate(source, grid=1, bindings=bindings).outputs["y"]
 
 
 def agree(actual, expected):
@@ -102,14 +102,14 @@ def agree(actual, expected):
     ],
 )
 def test_filters_and_address_modes(type_, shape, p, filter_, mode):
-    levels, sampler = chain(*shape), sim.Sampler(mag=filter_, address=mode)
+    levels, sampler = chain(*shape), bankshot.Sampler(mag=filter_, address=mode)
     where = points(shape[-2::-1])
     out = run(type_, f"textureSampleLevel(t, s, {p}, 0.0)", levels, sampler, where)
     agree(out, [sampled(levels, point.astype(float), 0, sampler) for point in where])
 
 
 def test_each_axis_has_its_mode():
-    levels, sampler = chain(4, 8, 4), sim.Sampler(mag="linear", address=("repeat", "mirror-repeat"))
+    levels, sampler = chain(4, 8, 4), bankshot.Sampler(mag="linear", address=("repeat", "mirror-repeat"))
     where = points((8, 4))
     out = run("texture_2d<f32>", "textureSampleLevel(t, s, p.xy, 0.0)", levels, sampler, where)
     agree(out, [sampled(levels, point.astype(float), 0, sampler) for point in where])
@@ -119,21 +119,21 @@ def test_each_axis_has_its_mode():
 @pytest.mark.parametrize(("mag", "min_"), [("nearest", "linear"), ("linear", "nearest")])
 @pytest.mark.parametrize("lod", [(0.0, 32.0), (0.75, 1.75)])
 def test_levels_of_detail(mip, mag, min_, lod):
-    levels, sampler = chain(8, 16, 4, levels=4), sim.Sampler(mag=mag, min=min_, mip=mip, lod=lod)
+    levels, sampler = chain(8, 16, 4, levels=4), bankshot.Sampler(mag=mag, min=min_, mip=mip, lod=lod)
     where, details = points((16, 8)), np.linspace(-1.03, 4.1, POINTS, dtype=np.float32)
     out = run("texture_2d<f32>", "textureSampleLevel(t, s, p.xy, p.w)", levels, sampler, where, details)
     agree(out, [sampled(levels, p.astype(float), float(d), sampler) for p, d in zip(where, details, strict=True)])
 
 
 def test_offsets_come_before_address_modes():
-    levels, sampler = chain(4, 8, 4), sim.Sampler(mag="linear", address="repeat")
+    levels, sampler = chain(4, 8, 4), bankshot.Sampler(mag="linear", address="repeat")
     where = points((8, 4))
     out = run("texture_2d<f32>", "textureSampleLevel(t, s, p.xy, 0.0, vec2(-3, 5))", levels, sampler, where)
     agree(out, [sampled(levels, point.astype(float), 0, sampler, (-3, 5)) for point in where])
 
 
 def test_layers_are_clamped():
-    array, sampler = chain(3, 4, 8, 4)[0], sim.Sampler(mag="linear")
+    array, sampler = chain(3, 4, 8, 4)[0], bankshot.Sampler(mag="linear")
     where, layers = points((8, 4)), np.arange(POINTS) % 7 - 2
     out = run("texture_2d_array<f32>", "textureSampleLevel(t, s, p.xy, i32(p.w), 0.0)", [array], sampler, where, layers)
     expected = [
@@ -144,7 +144,7 @@ def test_layers_are_clamped():
 
 
 def test_the_base_level_is_clamped_half_a_texel_inside():
-    levels, sampler = chain(4, 8, 4, levels=2), sim.Sampler(mag="linear", address="repeat")
+    levels, sampler = chain(4, 8, 4, levels=2), bankshot.Sampler(mag="linear", address="repeat")
     where = points((8, 4))
     out = run("texture_2d<f32>", "textureSampleBaseClampToEdge(t, s, p.xy)", levels, sampler, where)
     inside = np.clip(where.astype(float), [1 / 16, 1 / 8], [15 / 16, 7 / 8])
@@ -153,7 +153,7 @@ def test_the_base_level_is_clamped_half_a_texel_inside():
 
 def test_gradients_choose_the_level():
     """Steps of 1, 2 and 4 texels along the longer one are levels 0, 1 and 2."""
-    levels, sampler = chain(8, 16, 4, levels=4), sim.Sampler(mag="nearest", min="nearest", mip="linear")
+    levels, sampler = chain(8, 16, 4, levels=4), bankshot.Sampler(mag="nearest", min="nearest", mip="linear")
     where, texels = points((16, 8)), 2.0 ** (np.arange(POINTS) % 3)
     call = "textureSampleGrad(t, s, p.xy, vec2(p.w / 16, 0), vec2(0, p.w / 32))"
     out = run("texture_2d<f32>", call, levels, sampler, where, texels)
@@ -169,7 +169,7 @@ def corners(level, point, modes, offset=(0, 0)):
 
 @pytest.mark.parametrize("offset", ["", ", vec2(2, -1)"])
 def test_gathering(offset):
-    levels, sampler = chain(4, 8, 4), sim.Sampler(address="repeat")
+    levels, sampler = chain(4, 8, 4), bankshot.Sampler(address="repeat")
     where = points((8, 4))
     out = run("texture_2d<f32>", f"textureGather(2, t, s, p.xy{offset})", levels, sampler, where)
     shift = (2, -1) if offset else (0, 0)
@@ -191,7 +191,7 @@ COMPARISONS = {
 @pytest.mark.parametrize("compare", COMPARISONS)
 def test_comparing(compare):
     depth = (np.random.default_rng(1).integers(0, 4, (4, 8, 1)) / 4).astype(np.float32)
-    sampler, where, references = sim.Sampler(compare=compare), points((8, 4)), np.arange(POINTS) % 4 / 4
+    sampler, where, references = bankshot.Sampler(compare=compare), points((8, 4)), np.arange(POINTS) % 4 / 4
     holds = COMPARISONS[compare]
     gathered = run("texture_depth_2d", "textureGatherCompare(t, s, p.xy, p.w)", [depth], sampler, where, references)
     expected = [
@@ -199,7 +199,7 @@ def test_comparing(compare):
         for p, r in zip(where, references, strict=True)
     ]
     np.testing.assert_array_equal(gathered, expected)
-    linear = sim.Sampler(mag="linear", compare=compare)
+    linear = bankshot.Sampler(mag="linear", compare=compare)
     blended = run("texture_depth_2d", "textureSampleCompareLevel(t, s, p.xy, p.w)", [depth], linear, where, references)
     passed = {r: np.array([[[float(holds(r, d[0]))] for d in row] for row in depth]) for r in (0, 0.25, 0.5, 0.75)}
     expected = [filtered(passed[r], p.astype(float), linear, "linear") for p, r in zip(where, references, strict=True)]
@@ -225,7 +225,7 @@ def test_each_direction_has_its_texel():
     cube = np.arange(6 * 4 * 4, dtype=np.float32).reshape(6, 4, 4)
     places = list(np.ndindex(6, 4, 4))
     where = np.array([direction(f, (2 * x + 1) / 4 - 1, (2 * y + 1) / 4 - 1) for f, y, x in places], np.float32)
-    out = run("texture_cube<f32>", "textureSampleLevel(t, s, p.xyz * 3, 0.0)", [cube], sim.Sampler(), where)
+    out = run("texture_cube<f32>", "textureSampleLevel(t, s, p.xyz * 3, 0.0)", [cube], bankshot.Sampler(), where)
     assert out[:, 0].tolist() == list(range(POINTS))
 
 
@@ -235,7 +235,9 @@ def test_filters_go_over_the_edges_of_a_cube():
     cube = np.tile(shades[:, None, None, None], (1, 4, 4, 1))
     meeting = [d for d in itertools.product((-1, 0, 1), repeat=3) if any(d)]  # middles of faces, edges, corners
     where = np.array(meeting * 4, np.float32)[:POINTS]
-    out = run("texture_cube<f32>", "textureSampleLevel(t, s, p.xyz, 0.0)", [cube], sim.Sampler(mag="linear"), where)
+    out = run(
+        "texture_cube<f32>", "textureSampleLevel(t, s, p.xyz, 0.0)", [cube], bankshot.Sampler(mag="linear"), where
+    )
     faces = [[shades[2 * axis + (part < 0)] for axis, part in enumerate(d) if part] for d in where]
     agree(out[:, 0], [np.mean(each) for each in faces])
 
@@ -256,7 +258,9 @@ def test_a_tap_over_an_edge_is_the_neighbour_of_the_texel():
         where.append(edge)
         expected.append((cube[texel_of(inside)].astype(float) + cube[texel_of(beside)]) / 2)
     padded = np.resize(np.array(where, np.float32), (POINTS, 3))
-    out = run("texture_cube<f32>", "textureSampleLevel(t, s, p.xyz, 0.0)", [cube], sim.Sampler(mag="linear"), padded)
+    out = run(
+        "texture_cube<f32>", "textureSampleLevel(t, s, p.xyz, 0.0)", [cube], bankshot.Sampler(mag="linear"), padded
+    )
     agree(out[: len(expected)], expected)
 
 
@@ -269,11 +273,11 @@ def texel_of(toward):
 
 
 def test_no_gradients_of_cubes():
-    with pytest.raises(sim.WgslError, match=r"cannot sample a texture_cube<f32> by gradients"):
+    with pytest.raises(bankshot.WgslError, match=r"cannot sample a texture_cube<f32> by gradients"):
         run(
             "texture_cube<f32>",
             "textureSampleGrad(t, s, p.xyz, p.xyz, p.xyz)",
             [np.zeros((6, 4, 4), np.float32)],
-            sim.Sampler(),
+            bankshot.Sampler(),
             points((1, 1, 1)),
         )

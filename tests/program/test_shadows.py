@@ -2,7 +2,7 @@
 
 import numpy as np
 
-import sim
+import bankshot
 
 SOURCE = """
 enable f16;
@@ -30,7 +30,7 @@ fn put(i: u32, v: f32) {
 
 def test_the_line_and_the_lane_of_the_last_store():
     bindings = {"s": np.zeros((8, 4), np.uint32), "y": np.zeros(16, np.float32)}
-    done = sim.simulate(SOURCE, grid=2, bindings=bindings)
+    done = bankshot.simulate(SOURCE, grid=2, bindings=bindings)
     assert str(done.writer("y", 1)) == "workgroup (0, 0, 0), lane 1, line 7"
     assert str(done.writer("y", 0)) == "workgroup (0, 0, 0), lane 3, line 7"
     assert str(done.writer("y", 2)) == "workgroup (0, 0, 0), lane 2, line 13"

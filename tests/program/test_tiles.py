@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from bankshot.sim.codegen.build import SHORTER
+from bankshot.sim.ir import passes
+from bankshot.sim.machine import opcodes as op
 from random_products import WORDS, Maker
 
-import sim
-from sim.machine import opcodes as op
-from sim.program import passes
-from sim.program.build import SHORTER
+import bankshot
 
 PROBES = (
     (),
@@ -31,7 +31,7 @@ def simulated(wgsl, size, device="lavapipe", probes="none", **options):
         "same": np.array([1.5, 2, -3, 0.125], np.float32),
         "turns": np.uint32(7),
     }
-    return sim.simulate(wgsl, grid=GROUPS, bindings=bindings, device=device, probes=probes, **options)
+    return bankshot.simulate(wgsl, grid=GROUPS, bindings=bindings, device=device, probes=probes, **options)
 
 
 def tiles(program):
@@ -48,12 +48,12 @@ def test_nothing_changes(seed):
     maker = Maker(seed)
     wgsl = maker.program()
     device, probes = ("lavapipe", "nvidia")[seed % 2], PROBES[seed // 2 % len(PROBES)]
-    together = simulated(wgsl, maker.size, device, probes or "none", replay=False)
-    launch, outcome = together._dispatch.run(frozenset(probes), passes=ALONE)
+    workgroups_per_batch = simulated(wgsl, maker.size, device, probes or "none", replay=False)
+    launch, outcome = workgroups_per_batch._dispatch.run(frozenset(probes), passes=ALONE)
     assert tiles(launch.program) == 0
     for name, values in launch.outputs().items():
-        assert bits(together.outputs[name]) == bits(values), wgsl
-    again = together._dispatch.run(frozenset(probes))[1]
+        assert bits(workgroups_per_batch.outputs[name]) == bits(values), wgsl
+    again = workgroups_per_batch._dispatch.run(frozenset(probes))[1]
     for table in TABLES:
         assert getattr(again, table).tolist() == getattr(outcome, table).tolist(), (table, wgsl)
 
@@ -105,7 +105,7 @@ def test_what_becomes_a_tile(name):
     random = np.random.default_rng(1)
     x = random.standard_normal(256).astype(np.float32)
     bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
-    run = sim.simulate(f"{HEAD} {BODY} {body} }}", grid=1, bindings=bindings, device="lavapipe", probes="none")
+    run = bankshot.simulate(f"{HEAD} {BODY} {body} }}", grid=1, bindings=bindings, device="lavapipe", probes="none")
     rows = run.program.code[run.program.code[:, op.OP] == op.TILE]
     assert [(int(r[op.A]), int(r[op.B]), int(r[op.E])) for r in rows] == expected
     alone = run._dispatch.run(frozenset(), passes=ALONE)[0].outputs()["y"]
@@ -116,7 +116,7 @@ def test_a_tile_is_what_numpy_computes():
     x = np.random.default_rng(2).standard_normal(256).astype(np.float32)
     bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
     source = f"{HEAD} {BODY} {CASES['a loop'][0]} }}"
-    run = sim.simulate(source, grid=1, bindings=bindings, device="lavapipe", probes="none")
+    run = bankshot.simulate(source, grid=1, bindings=bindings, device="lavapipe", probes="none")
     i, sums = np.arange(32), np.tile(np.arange(4, dtype=np.float32)[:, None], (1, 32))
     for k in range(6):
         for n, (a, b) in enumerate(((i + k, k), (i + k, k + 9), (i * 2 + k, k), (i * 2 + k, k + 9))):
@@ -130,7 +130,7 @@ def test_tiles_past_the_end(policy):
     x = np.random.default_rng(2).standard_normal(40).astype(np.float32)
     bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
     source = f"{HEAD} {BODY} {CASES['a loop'][0]} }}"
-    run = sim.simulate(source, grid=1, bindings=bindings, device="nvidia", probes="none", out_of_bounds=policy)
+    run = bankshot.simulate(source, grid=1, bindings=bindings, device="nvidia", probes="none", out_of_bounds=policy)
     alone = run._dispatch.run(frozenset(), passes=ALONE)[0].outputs()["y"]
     assert run.outputs["y"].tobytes() == alone.tobytes()
 
@@ -157,7 +157,7 @@ def test_four_units_at_once(kind, size):
         @compute @workgroup_size({size})
         fn main(@builtin(global_invocation_id) g: vec3u) {{ y[g.x] = x[(g.x * 7u) % 64u].wzyx; }}
         """
-    run = sim.simulate(source, grid=2, bindings={"x": x, "y": np.zeros((2 * size, 4), dtype)}, probes="none")
+    run = bankshot.simulate(source, grid=2, bindings={"x": x, "y": np.zeros((2 * size, 4), dtype)}, probes="none")
     assert (run.program.code[:, op.M][run.program.code[:, op.OP] == op.LOAD] == op.FOUR).any()
     places = np.minimum(np.arange(2 * size) * 7 % 64, 49)
     assert run.outputs["y"].tolist() == x[places][:, ::-1].tolist()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from bankshot.sim.codegen.build import build
+from bankshot.sim.ir.rounding import Rounding
+from bankshot.sim.lowering import lower
 
-import sim
-from sim.program import lower
-from sim.program.build import build
-from sim.program.rounding import Rounding
+import bankshot
 
 EXACT = Rounding(fused=False, contracts=False, cuts_f16=False)
 PICTURE = "@group(0) @binding(0) var picture: texture_external;"
@@ -17,9 +17,9 @@ BUFFER = f"struct B {{ a: {HUGE} }} @group(0) @binding(0) var<storage, read_writ
 
 def refusal(declarations: str, statement: str) -> tuple[str, str]:
     """Code and message of the one error that lowering gives."""
-    module = sim.check(f"{declarations} @compute @workgroup_size(1) fn main() {{ {statement} }}")
-    with pytest.raises(sim.WgslError) as refused:
-        build(module.pipeline(), rounding=EXACT, probes=frozenset(), together=1)
+    module = bankshot.check(f"{declarations} @compute @workgroup_size(1) fn main() {{ {statement} }}")
+    with pytest.raises(bankshot.WgslError) as refused:
+        build(module.pipeline(), rounding=EXACT, probes=frozenset(), workgroups_per_batch=1)
     (diagnostic,) = refused.value.diagnostics
     return diagnostic.code, diagnostic.message
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-
-from sim.machine.scalar import OPS
-from sim.wgsl import types as t
-from sim.wgsl.builtins import BUILTINS, CONSTRUCTORS, OPERATORS, Builtin
-from sim.wgsl.builtins.signature import parse
-from sim.wgsl.compositions import COMPOSE, required_ops
-from sim.wgsl.constchecks import CHECKS
-from sim.wgsl.diagnostics import Crash
+from bankshot.sim.scalar import OPS
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.builtins import BUILTINS, CONSTRUCTORS, OPERATORS, Builtin
+from bankshot.sim.wgsl.builtins.compositions import COMPOSE, required_ops
+from bankshot.sim.wgsl.builtins.signature import parse
+from bankshot.sim.wgsl.check.const_checks import CHECKS
+from bankshot.sim.wgsl.diagnostics import Crash
 
 ROWS = [*BUILTINS.values(), *OPERATORS.values(), *CONSTRUCTORS.values()]
 

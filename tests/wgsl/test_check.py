@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from bankshot.sim.wgsl import typed
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.check.check_module import LANGUAGE_FEATURES, check
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
 
-import sim
-from sim.wgsl import typed
-from sim.wgsl import types as t
-from sim.wgsl.check import LANGUAGE_FEATURES, check
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.source import Source
+import bankshot
 
 
 def module(text: str) -> typed.Module:
@@ -348,7 +348,7 @@ def test_an_unknown_diagnostic_rule_is_a_warning() -> None:
 )
 def test_what_is_no_shader_is_said_so(given, message: str) -> None:
     with pytest.raises(WgslError) as caught:
-        sim.check(given)
+        bankshot.check(given)
     assert caught.value.diagnostics[0].message == message
     with pytest.raises(WgslError):
-        sim.simulate(given, grid=1)
+        bankshot.simulate(given, grid=1)

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from sim.wgsl.check import check
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.source import Source
+from bankshot.sim.wgsl.check.check_module import check
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
 
 FOLDER = Path(__file__).parents[1] / "files" / "errors" / "check"
 SHADERS = Path(__file__).parents[2] / "shaders"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from sim.wgsl.check import check
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.source import Source
+from bankshot.sim.wgsl.check.check_module import check
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
 
 
 @pytest.mark.parametrize("opening", ["(", "-", "!", "array<", "&"])

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.builtins import BUILTINS, OPERATORS, result_struct
+from bankshot.sim.wgsl.check import const_eval
+from bankshot.sim.wgsl.check.overloads import resolve
+from bankshot.sim.wgsl.diagnostics import WgslError
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sim.wgsl import consteval
-from sim.wgsl import types as t
-from sim.wgsl.builtins import BUILTINS, OPERATORS, result_struct
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.overloads import resolve
 
 AI, AF, I32, U32, F32, F16, BOOL = t.ABSTRACT_INT, t.ABSTRACT_FLOAT, t.I32, t.U32, t.F32, t.F16, t.BOOL
 INT_MIN, INT_MAX, UINT_MAX = -(2**31), 2**31 - 1, 2**32 - 1
@@ -25,8 +24,8 @@ def call(name: str, *args: tuple[Any, t.Type], template: t.Type | None = None) -
     builtin = BUILTINS.get(name) or OPERATORS[name]
     found = resolve(builtin, (template,) if template else (), [type_ for _, type_ in args], None)
     assert found.result is not None
-    values = [consteval.convert(v, type_, p, None) for (v, type_), p in zip(args, found.params, strict=True)]
-    return consteval.evaluate(builtin, found.params, values, found.result, None)
+    values = [const_eval.convert(v, type_, p, None) for (v, type_), p in zip(args, found.params, strict=True)]
+    return const_eval.evaluate(builtin, found.params, values, found.result, None)
 
 
 def fails(code: str, name: str, *args: tuple[Any, t.Type]) -> None:
@@ -66,7 +65,7 @@ def vec(elem: t.Scalar, *values: float) -> tuple[tuple[float, ...], t.Vec]:
     ],
 )
 def test_conversions(value: Any, src: t.Scalar, dst: t.Scalar, expected: Any) -> None:
-    converted = consteval.convert(value, src, dst, None, explicit=True)
+    converted = const_eval.convert(value, src, dst, None, explicit=True)
     assert converted == expected
     assert type(converted) is type(expected)
 
@@ -85,23 +84,23 @@ def test_conversions(value: Any, src: t.Scalar, dst: t.Scalar, expected: Any) ->
 )
 def test_conversions_that_do_not_fit(value: Any, src: t.Scalar, dst: t.Scalar) -> None:
     with pytest.raises(WgslError, match=f"does not fit in {dst}") as error:
-        consteval.convert(value, src, dst, None, explicit=True)
+        const_eval.convert(value, src, dst, None, explicit=True)
     assert error.value.diagnostics[0].code == "value-out-of-range"
 
 
 def test_an_integer_that_only_u32_holds_comes_with_a_hint() -> None:
     with pytest.raises(WgslError, match="hint: 3000000000u is a u32"):
-        consteval.convert(3_000_000_000, AI, I32, None)
+        const_eval.convert(3_000_000_000, AI, I32, None)
 
 
 def test_composites_convert_by_component() -> None:
     mat = ((1.0, 2.5), (0.1, -3.0))
-    f16 = consteval.convert(mat, t.Mat(2, 2, AF), t.Mat(2, 2, F16), None)
+    f16 = const_eval.convert(mat, t.Mat(2, 2, AF), t.Mat(2, 2, F16), None)
     assert f16 == ((1.0, 2.5), (float(np.float16(0.1)), -3.0))
-    arrays = consteval.convert(((1, 2), (3, 4)), t.Array(t.Vec(2, AI), 2), t.Array(t.Vec(2, F32), 2), None)
+    arrays = const_eval.convert(((1, 2), (3, 4)), t.Array(t.Vec(2, AI), 2), t.Array(t.Vec(2, F32), 2), None)
     assert arrays == ((1.0, 2.0), (3.0, 4.0))
     made = call("frexp", (1.5, AF))
-    assert consteval.convert(made, result_struct("frexp", AF), result_struct("frexp", F32), None) == (0.75, 1)
+    assert const_eval.convert(made, result_struct("frexp", AF), result_struct("frexp", F32), None) == (0.75, 1)
 
 
 # ---- construction --------------------------------------------------------------------------------------
@@ -109,16 +108,16 @@ def test_composites_convert_by_component() -> None:
 
 def test_zero_values() -> None:
     pair = t.layout("Pair", [("a", BOOL, {}, None), ("b", t.Mat(2, 3, F32), {}, None)])
-    assert consteval.zero(t.Array(pair, 2)) == ((False, ((0.0,) * 3,) * 2),) * 2
+    assert const_eval.zero(t.Array(pair, 2)) == ((False, ((0.0,) * 3,) * 2),) * 2
 
 
 def test_construct() -> None:
-    assert consteval.construct(t.Vec(3, I32), [I32], [7]) == (7, 7, 7)
-    assert consteval.construct(t.Vec(4, I32), [t.Vec(2, I32), I32, I32], [(1, 2), 3, 4]) == (1, 2, 3, 4)
-    assert consteval.construct(t.Mat(2, 2, F32), [F32] * 4, [1.0, 2.0, 3.0, 4.0]) == ((1.0, 2.0), (3.0, 4.0))
+    assert const_eval.construct(t.Vec(3, I32), [I32], [7]) == (7, 7, 7)
+    assert const_eval.construct(t.Vec(4, I32), [t.Vec(2, I32), I32, I32], [(1, 2), 3, 4]) == (1, 2, 3, 4)
+    assert const_eval.construct(t.Mat(2, 2, F32), [F32] * 4, [1.0, 2.0, 3.0, 4.0]) == ((1.0, 2.0), (3.0, 4.0))
     columns = [(1.0, 2.0), (3.0, 4.0)]
-    assert consteval.construct(t.Mat(2, 2, F32), [t.Vec(2, F32)] * 2, columns) == ((1.0, 2.0), (3.0, 4.0))
-    assert consteval.construct(t.Array(t.Vec(2, I32), 1), [t.Vec(2, I32)], [(1, 2)]) == ((1, 2),)
+    assert const_eval.construct(t.Mat(2, 2, F32), [t.Vec(2, F32)] * 2, columns) == ((1.0, 2.0), (3.0, 4.0))
+    assert const_eval.construct(t.Array(t.Vec(2, I32), 1), [t.Vec(2, I32)], [(1, 2)]) == ((1, 2),)
 
 
 # ---- operators -----------------------------------------------------------------------------------------
@@ -338,14 +337,14 @@ def test_a_bitcast_to_an_infinity_or_nan_is_an_error() -> None:
 def test_partial_check(code: str, name: str, types: list, values: list) -> None:
     builtin = BUILTINS.get(name) or OPERATORS[name]
     with pytest.raises(WgslError) as error:
-        consteval.partial_check(builtin, types, values, None)
+        const_eval.partial_check(builtin, types, values, None)
     assert error.value.diagnostics[0].code == code
-    consteval.partial_check(builtin, types, [None] * len(values), None)
+    const_eval.partial_check(builtin, types, [None] * len(values), None)
 
 
 def test_partial_check_lets_floats_be_divided_by_zero_at_run_time() -> None:
-    consteval.partial_check(OPERATORS["/"], [F32, F32], [None, 0.0], None)
-    consteval.partial_check(BUILTINS["pow"], [F32, F32], [-1.0, None], None)
+    const_eval.partial_check(OPERATORS["/"], [F32, F32], [None, 0.0], None)
+    const_eval.partial_check(BUILTINS["pow"], [F32, F32], [-1.0, None], None)
 
 
 # ---- against NumPy -------------------------------------------------------------------------------------

@@ -4,10 +4,9 @@ import pickle
 from pathlib import Path
 
 import pytest
-
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.parser import parse
-from sim.wgsl.preprocess import preprocess
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.preprocess.preprocessor import preprocess
+from bankshot.sim.wgsl.syntax.parser import parse
 
 FOLDER = Path(__file__).parent.parent / "files" / "errors"
 CASES = sorted(FOLDER.glob("*.wgsl"))

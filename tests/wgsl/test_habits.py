@@ -1,12 +1,11 @@
 """What people write who come from other languages is refused with a hint at what WGSL has for it."""
 
 import pytest
-
-from sim.wgsl.builtins import BUILTINS
-from sim.wgsl.check import check
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.habits import HABITS, TYPES
-from sim.wgsl.source import Source
+from bankshot.sim.wgsl.builtins import BUILTINS
+from bankshot.sim.wgsl.check.check_module import check
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
+from bankshot.sim.wgsl.syntax.other_languages import HABITS, TYPES
 
 HEAD = """enable f16;
 @group(0) @binding(0) var<storage, read_write> y: array<f32>;

@@ -4,11 +4,9 @@ import re
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.lexer import (
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
+from bankshot.sim.wgsl.syntax.lexer import (
     END,
     IDENTIFIER,
     KEYWORDS,
@@ -18,7 +16,8 @@ from sim.wgsl.lexer import (
     TEMPLATE_START,
     lex,
 )
-from sim.wgsl.source import Source
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def texts(text: str) -> list[str]:

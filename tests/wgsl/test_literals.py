@@ -5,12 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source, Span
+from bankshot.sim.wgsl.syntax.literals import read_number
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.literals import read_number
-from sim.wgsl.source import Source, Span
 
 
 def read(text):

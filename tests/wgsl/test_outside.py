@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from bankshot.sim.wgsl.preprocess.external_preprocessor import filtered
 
-import sim
-from sim.wgsl.outside import filtered
+import bankshot
 
 PYTHON = f'"{sys.executable}" -c'
 BROKEN = "fn f() { return 1 }"
@@ -19,8 +19,8 @@ def run(command: str, text: str = "", **given) -> tuple[str, str]:
 
 
 def error(wgsl, **options) -> str:
-    with pytest.raises(sim.WgslError) as caught:
-        sim.check(wgsl, **options)
+    with pytest.raises(bankshot.WgslError) as caught:
+        bankshot.check(wgsl, **options)
     return str(caught.value)
 
 
@@ -39,7 +39,7 @@ def test_words_that_stand_for_what_is_given():
 
 def test_ours_comes_after():
     emit = "print('#if N > 3\\nconst a = N;\\n#endif')"
-    module = sim.check("", preprocess=f'{PYTHON} "{emit}"', defines={"N": 4})
+    module = bankshot.check("", preprocess=f'{PYTHON} "{emit}"', defines={"N": 4})
     assert "const a = 4;" in module.source.text
 
 
@@ -80,7 +80,7 @@ def test_failures(command, message):
 
 
 def test_a_command_that_does_not_end():
-    with pytest.raises(sim.WgslError, match=r"took more than 0\.2 seconds"):
+    with pytest.raises(bankshot.WgslError, match=r"took more than 0\.2 seconds"):
         run(f'{PYTHON} "import time; time.sleep(9)"', seconds=0.2)
 
 
@@ -98,6 +98,6 @@ def test_the_c_preprocessor_expands_macros_with_parameters(tmp_path, monkeypatch
     options = {"preprocess": "cpp -w {includes} {defines}", "defines": {"SCALE": 2}}
     assert error(Path("kernels/k.wgsl"), **options).startswith("kernels/part.inc:3:")
     (tmp_path / "kernels" / "part.inc").write_text("#define TWICE(x) ((x) * SCALE)\n")
-    assert "const c = ((a) * 2);" in sim.check(shader, **options).source.text
+    assert "const c = ((a) * 2);" in bankshot.check(shader, **options).source.text
     shader.write_text('const a = 1;\n\n#include "part.inc"\nconst c = TWICE(nothing);\n')
     assert error(Path("kernels/k.wgsl"), **options).startswith("kernels/k.wgsl:4:")

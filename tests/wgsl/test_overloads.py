@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 
 import pytest
-
-from sim.wgsl import types as t
-from sim.wgsl.builtins import BUILTINS, OPERATORS, Builtin
-from sim.wgsl.builtins.signature import result_struct
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.overloads import common_type, concretize, conversion_rank, resolve, resolve_constructor
-from sim.wgsl.source import Source, Span
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.builtins import BUILTINS, OPERATORS, Builtin
+from bankshot.sim.wgsl.builtins.signature import result_struct
+from bankshot.sim.wgsl.check.overloads import common_type, concretize, conversion_rank, resolve, resolve_constructor
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source, Span
 
 AI, AF, I32, U32, F32, F16, BOOL = t.ABSTRACT_INT, t.ABSTRACT_FLOAT, t.I32, t.U32, t.F32, t.F16, t.BOOL
 

@@ -4,49 +4,48 @@ import re
 from contextlib import suppress
 
 import pytest
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
+from bankshot.sim.wgsl.syntax import tree
+from bankshot.sim.wgsl.syntax.parser import parse
+from bankshot.sim.wgsl.syntax.printer import to_wgsl
+from bankshot.sim.wgsl.syntax.token_cursor import MAX_NESTING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.wgsl import syntax
-from sim.wgsl.cursor import MAX_NESTING
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.parser import parse
-from sim.wgsl.printer import to_wgsl
-from sim.wgsl.source import Source
 
-
-def expression(text: str) -> syntax.Expr:
+def expression(text: str) -> tree.Expr:
     (decl,) = parse(Source(f"const x = {text};")).decls
-    assert isinstance(decl, syntax.GlobalDecl)
+    assert isinstance(decl, tree.GlobalDecl)
     assert decl.init is not None
     return decl.init
 
 
-def statement(text: str) -> syntax.Stmt:
+def statement(text: str) -> tree.Stmt:
     (function,) = parse(Source(f"fn f() {{ {text} }}")).decls
-    assert isinstance(function, syntax.Function)
+    assert isinstance(function, tree.Function)
     (node,) = function.body.body
     return node
 
 
-def grouped(node: syntax.Expr) -> str:
+def grouped(node: tree.Expr) -> str:
     """The expression with every operation in brackets of its own."""
     match node:
-        case syntax.Binary(op=op, left=left, right=right):
+        case tree.Binary(op=op, left=left, right=right):
             return f"[{grouped(left)} {op} {grouped(right)}]"
-        case syntax.Unary(op=op, operand=operand):
+        case tree.Unary(op=op, operand=operand):
             return f"[{op} {grouped(operand)}]"
-        case syntax.Index(base=base, index=index):
+        case tree.Index(base=base, index=index):
             return f"[{grouped(base)} at {grouped(index)}]"
-        case syntax.Member(base=base, name=name):
+        case tree.Member(base=base, name=name):
             return f"[{grouped(base)} . {name}]"
-        case syntax.Call(callee=callee, args=args):
+        case tree.Call(callee=callee, args=args):
             return f"{grouped(callee)}({', '.join(map(grouped, args))})"
-        case syntax.Paren(inner=inner):
+        case tree.Paren(inner=inner):
             return f"({grouped(inner)})"
-        case syntax.Ident(name=name, args=args):
+        case tree.Ident(name=name, args=args):
             return name if args is None else f"{name}<{', '.join(map(grouped, args))}>"
-        case syntax.Literal(text=text):
+        case tree.Literal(text=text):
             return text
     raise AssertionError(node)
 
@@ -110,42 +109,42 @@ def test_what_needs_parentheses(text):
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("{}", syntax.Block),
-        ("@diagnostic(off, a.b) {}", syntax.Block),
-        ("var x: i32;", syntax.LocalDecl),
-        ("var<function> x = 1;", syntax.LocalDecl),
-        ("let x = 1;", syntax.LocalDecl),
-        ("const x: u32 = 1u;", syntax.LocalDecl),
-        ("x = 1;", syntax.Assign),
-        ("_ = x;", syntax.Assign),
-        ("x.yz += v;", syntax.Assign),
-        ("(*p)[i].x >>= 1u;", syntax.Assign),
-        ("*&x = 1;", syntax.Assign),
-        ("&&x = 1;", syntax.Assign),
-        ("x[0]++;", syntax.Increment),
-        ("(x)--;", syntax.Increment),
-        ("f(1, 2,);", syntax.CallStmt),
-        ("f<g>();", syntax.CallStmt),
-        ("if a {} else if b {} else {}", syntax.If),
-        ("@diagnostic(off, a) if (a) {}", syntax.If),
-        ("switch x { default {} }", syntax.Switch),
-        ("switch (x) @diagnostic(off, a) { case 1, 2, default: {} case 3, {} }", syntax.Switch),
-        ("loop { continuing { break if x; } }", syntax.Loop),
-        ("loop @diagnostic(off, a) { break; continuing @diagnostic(off, a) { x++; } }", syntax.Loop),
-        ("for (;;) {}", syntax.For),
-        ("for (var i = 0; i < 4; i++) {}", syntax.For),
-        ("for (let i = 0; ; f()) {}", syntax.For),
-        ("for (const i = 0; ; _ = 1) {}", syntax.For),
-        ("for (i = 0; ; i += 1) {}", syntax.For),
-        ("for (f(); a < b;) @diagnostic(off, a) {}", syntax.For),
-        ("while a < b {}", syntax.While),
-        ("loop { break; }", syntax.Loop),
-        ("return;", syntax.Return),
-        ("return (1);", syntax.Return),
-        ("discard;", syntax.Discard),
-        ("continue;", syntax.Continue),
-        ("const_assert 1 < 2;", syntax.ConstAssert),
-        (";;return;;", syntax.Return),
+        ("{}", tree.Block),
+        ("@diagnostic(off, a.b) {}", tree.Block),
+        ("var x: i32;", tree.LocalDecl),
+        ("var<function> x = 1;", tree.LocalDecl),
+        ("let x = 1;", tree.LocalDecl),
+        ("const x: u32 = 1u;", tree.LocalDecl),
+        ("x = 1;", tree.Assign),
+        ("_ = x;", tree.Assign),
+        ("x.yz += v;", tree.Assign),
+        ("(*p)[i].x >>= 1u;", tree.Assign),
+        ("*&x = 1;", tree.Assign),
+        ("&&x = 1;", tree.Assign),
+        ("x[0]++;", tree.Increment),
+        ("(x)--;", tree.Increment),
+        ("f(1, 2,);", tree.CallStmt),
+        ("f<g>();", tree.CallStmt),
+        ("if a {} else if b {} else {}", tree.If),
+        ("@diagnostic(off, a) if (a) {}", tree.If),
+        ("switch x { default {} }", tree.Switch),
+        ("switch (x) @diagnostic(off, a) { case 1, 2, default: {} case 3, {} }", tree.Switch),
+        ("loop { continuing { break if x; } }", tree.Loop),
+        ("loop @diagnostic(off, a) { break; continuing @diagnostic(off, a) { x++; } }", tree.Loop),
+        ("for (;;) {}", tree.For),
+        ("for (var i = 0; i < 4; i++) {}", tree.For),
+        ("for (let i = 0; ; f()) {}", tree.For),
+        ("for (const i = 0; ; _ = 1) {}", tree.For),
+        ("for (i = 0; ; i += 1) {}", tree.For),
+        ("for (f(); a < b;) @diagnostic(off, a) {}", tree.For),
+        ("while a < b {}", tree.While),
+        ("loop { break; }", tree.Loop),
+        ("return;", tree.Return),
+        ("return (1);", tree.Return),
+        ("discard;", tree.Discard),
+        ("continue;", tree.Continue),
+        ("const_assert 1 < 2;", tree.ConstAssert),
+        (";;return;;", tree.Return),
     ],
 )
 def test_statements(text, kind):
@@ -154,7 +153,7 @@ def test_statements(text, kind):
 
 def test_switch_selectors():
     node = statement("switch x { case 1, default, 2: {} default: {} case default {} }")
-    assert isinstance(node, syntax.Switch)
+    assert isinstance(node, tree.Switch)
     assert [[each and grouped(each) for each in case.selectors] for case in node.cases] == [
         ["1", None, "2"],
         [None],
@@ -164,7 +163,7 @@ def test_switch_selectors():
 
 def test_loop_parts():
     node = statement("loop { a(); continuing { b(); break if c; } }")
-    assert isinstance(node, syntax.Loop)
+    assert isinstance(node, tree.Loop)
     assert node.continuing is not None
     assert (len(node.body.body), len(node.continuing.body)) == (1, 1)
     assert node.break_if is not None
@@ -197,7 +196,7 @@ def test_declarations():
     kinds = ["GlobalDecl"] * 4 + ["Alias", "Struct", "ConstAssert", "Function"]
     assert [type(each).__name__ for each in module.decls] == kinds
     main = module.decls[-1]
-    assert isinstance(main, syntax.Function)
+    assert isinstance(main, tree.Function)
     assert [(each.name, len(each.args)) for each in main.attributes] == [("compute", 0), ("workgroup_size", 3)]
     assert [each.name for each in main.result_attributes] == ["location"]
     assert [each.name for each in main.params] == ["p", "q"]
@@ -261,10 +260,10 @@ def test_errors(text, code):
 def test_spans_cover_what_was_written():
     module = parse(Source("fn f() { x[1] = -(a + b); }"))
     (function,) = module.decls
-    assert isinstance(function, syntax.Function)
+    assert isinstance(function, tree.Function)
     assert function.span.text == "fn f() { x[1] = -(a + b); }"
     (assign,) = function.body.body
-    assert isinstance(assign, syntax.Assign)
+    assert isinstance(assign, tree.Assign)
     assert assign.target is not None
     spans = [assign.span, assign.target.span, assign.value.span, assign.op_span]
     assert [span.text for span in spans] == ["x[1] = -(a + b)", "x[1]", "-(a + b)", "="]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from sim.wgsl import typed
-from sim.wgsl import types as t
-from sim.wgsl.check import check
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.source import Source
+from bankshot.sim.wgsl import typed
+from bankshot.sim.wgsl import types as t
+from bankshot.sim.wgsl.check.check_module import check
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
 
 TILED = """
 @id(7) override width: u32;

@@ -3,14 +3,13 @@
 from contextlib import suppress
 
 import pytest
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.preprocess.conditions import evaluate
+from bankshot.sim.wgsl.preprocess.preprocessor import preprocess
+from bankshot.sim.wgsl.source import Source, Span
+from bankshot.sim.wgsl.syntax.lexer import lex
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sim.wgsl.conditions import evaluate
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.lexer import lex
-from sim.wgsl.preprocess import preprocess
-from sim.wgsl.source import Source, Span
 
 
 def lines(text: str, **defines) -> list[str]:

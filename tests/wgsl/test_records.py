@@ -6,9 +6,8 @@ import pickle
 import time
 
 import pytest
-
-from sim.wgsl import records
-from sim.wgsl.records import entity, frozen, sealed
+from bankshot.sim import fast_dataclass
+from bankshot.sim.fast_dataclass import entity, frozen, sealed
 
 
 @frozen
@@ -165,7 +164,7 @@ def test_what_they_are_not_made_of_is_refused(given, named, said):
 
 def test_what_makes_instances_is_written_with_the_first(monkeypatch):
     written = []
-    monkeypatch.setattr(records, "_written", lambda made: written.append(made) or (lambda self: None))
+    monkeypatch.setattr(fast_dataclass, "_written", lambda made: written.append(made) or (lambda self: None))
     made = frozen(type("Made", (), {"__annotations__": {}, "__module__": __name__}))
     assert written == []
     made()

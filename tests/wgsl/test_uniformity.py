@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from sim.wgsl import typed
-from sim.wgsl.check import check
-from sim.wgsl.diagnostics import WgslError
-from sim.wgsl.source import Source
+from bankshot.sim.wgsl import typed
+from bankshot.sim.wgsl.check.check_module import check
+from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.source import Source
 
 HEAD = """
 enable subgroups;

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import constructors, machine, numeric, operators, textures
+from . import constructors, machine_functions, numeric_functions, operators, texture_functions
 from .row import Builtin
 from .signature import Candidate, Signature, result_struct
 
-BUILTINS: Mapping[str, Builtin] = {row.name: row for table in (numeric, machine, textures) for row in table.ROWS}
+BUILTINS: Mapping[str, Builtin] = {
+    row.name: row for table in (numeric_functions, machine_functions, texture_functions) for row in table.ROWS
+}
 OPERATORS: Mapping[str, Builtin] = {row.name: row for row in operators.ROWS}
 CONSTRUCTORS: Mapping[str, Builtin] = {row.name: row for row in constructors.ROWS}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import pi
 
-from ..records import frozen
+from ...fast_dataclass import frozen
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..records import frozen
+from ...fast_dataclass import frozen
 from .accuracy import Accuracy
 from .signature import Signature, parse
 

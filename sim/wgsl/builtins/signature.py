@@ -25,9 +25,9 @@ from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
+from ...fast_dataclass import frozen
 from .. import types as t
 from ..diagnostics import Crash
-from ..records import frozen
 
 SCALARS: Mapping[str, t.Scalar] = {kind: scalar for scalar, kind in t.KIND.items()}
 

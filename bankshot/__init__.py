@@ -1,0 +1,79 @@
+"""Run WGSL compute shaders on the CPU, exactly, and count what a GPU would pay.
+
+    module = bankshot.check(wgsl)  # a typed module; raises bankshot.WgslError
+    run = bankshot.simulate(wgsl, grid=(12, 8, 1), bindings={"X": x, "Y": y, "dims": (512, 768, 768, 0)})
+    run.outputs["Y"], run.counters, run.sites, run.findings
+
+The names in `__all__`, `bankshot.testing`, `bankshot.oracle.audit` and `bankshot.oracle.sweep` are the public
+interface. Everything else is internal and may change in any release.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # absolute, so that type checkers find the same files as for `import bankshot.sim`
+    from bankshot.oracle.errors import UsageError
+    from bankshot.sim import (
+        PROBES,
+        Crash,
+        Device,
+        Diagnostic,
+        Finding,
+        Module,
+        Note,
+        Run,
+        Sampler,
+        Site,
+        Trace,
+        TraceRow,
+        WgslError,
+        check,
+        devices,
+        portability,
+        simulate,
+    )
+
+# A wheel has `sim` and `oracle` inside this folder; in a checkout they lie beside it.
+if not os.path.isdir(os.path.join(__path__[0], "sim")):
+    __path__.append(os.path.dirname(__path__[0]))
+
+from bankshot.sim import __version__
+
+__all__ = [
+    "PROBES",
+    "Crash",
+    "Device",
+    "Diagnostic",
+    "Finding",
+    "Module",
+    "Note",
+    "Run",
+    "Sampler",
+    "Site",
+    "Trace",
+    "TraceRow",
+    "UsageError",
+    "WgslError",
+    "__version__",
+    "check",
+    "devices",
+    "portability",
+    "simulate",
+]
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
+
+    def __getattr__(name: str) -> object:
+        """Import a public name on first use: `import bankshot` alone takes milliseconds."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "UsageError":
+            from .oracle.errors import UsageError as found
+        else:
+            from . import sim
+
+            found = getattr(sim, name)
+        globals()[name] = found
+        return found

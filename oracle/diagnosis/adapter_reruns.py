@@ -1,0 +1,63 @@
+"""Reasons that another run on the GPU shows, where that is what the simulator is held against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...sim.wgsl import typed
+from ...sim.wgsl import types as t
+from ..comparison.compare import bits_of, rejected
+from ..errors import GpuError
+from .mismatch import Mismatch
+
+RERUNS = 2  # to see whether it agrees with itself
+
+
+def unsteady(m: Mismatch) -> str | None:
+    if m.on_gpu is None:
+        return None
+    for _ in range(RERUNS):
+        again = m.there()
+        differ = int(np.count_nonzero(bits_of(again) != bits_of(m.expected)))
+        if differ:
+            return f"wgpu does not agree with itself from run to run: {differ:,} elements differ"
+    return None
+
+
+def not_zeroed(m: Mismatch) -> str | None:
+    if m.on_gpu is None:
+        return None
+    text = zeroing(m.run.pipeline.module.source.text, m.run.pipeline)
+    try:
+        if text is None or rejected(m.there(text), m.ours, m.rule, m.bound).any():
+            return None
+    except GpuError:
+        return None
+    return "wgpu left workgroup memory as it was; it agrees where the shader zeroes it"
+
+
+def zeroing(text: str, pipeline: typed.Pipeline) -> str | None:
+    """A text whose entry point zeroes its workgroup memory itself, as WGSL says an implementation does; None where
+    there is none to zero."""
+    shared = {v: type_ for v, type_ in pipeline.store_types.items() if v.space == "workgroup"}
+    body = pipeline.entry.body
+    if not shared or body is None:
+        return None
+    statements = " ".join(_zero(v.name, type_) for v, type_ in shared.items())
+    at = body.span.start + 1
+    return f"{text[:at]} {statements} workgroupBarrier(); {text[at:]}"
+
+
+def _zero(path: str, type_: t.Type, depth: int = 0) -> Any:
+    """A statement that zeroes a variable."""
+    match type_:
+        case t.Atomic():
+            return f"atomicStore(&{path}, 0);"
+        case t.Struct() if t.contains_atomic(type_):
+            return " ".join(_zero(f"{path}.{m.name}", m.type, depth) for m in type_.members)
+        case t.Array(elem=elem, count=count) if t.contains_atomic(type_):
+            i = f"zeroed_{depth}"
+            return f"for (var {i} = 0u; {i} < {count}u; {i}++) {{ {_zero(f'{path}[{i}]', elem, depth + 1)} }}"
+    return f"{path} = {type_}();"

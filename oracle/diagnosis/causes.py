@@ -1,0 +1,134 @@
+"""The classes of mismatches, in the order in which they are looked for: one row, one class and what shows it.
+
+A row is decided by a run, never by what looks likely: the kernel once more with something changed, or the reference
+asked about something else. The first row that explains the mismatch names it. What makes the signs of other rows comes
+before those, and what explains all elements before what explains some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ...sim.fast_dataclass import frozen
+from . import adapter_reruns, displaced_outputs, other_shapes, reference_variants, simulator_reruns
+from .mismatch import MOST, UNKNOWN, Diagnosis, Mismatch
+from .time_limit import OutOfTime
+
+# What a row needs: elements that are expected, and not only their digest; a reference as well; to be against it.
+DIGEST, ELEMENTS, REFERENCE, TRUTH = range(4)
+ALL = 2.0  # a share that changes cannot reach: all elements must agree
+
+
+@frozen
+class Class:
+    """`again`: what is run once more. `look` gives what that shows, in words; None where it is not this."""
+
+    name: str
+    again: str
+    look: Callable[[Mismatch], str | None]
+    needs: int = ELEMENTS
+
+
+UNREAD = Class("missing term", "the kernel, with an input changed", reference_variants.unread, REFERENCE)
+CLASSES = (
+    Class(
+        "endless loop", "nothing, it is a finding", simulator_reruns.finding("endless-loop"), DIGEST
+    ),  # as others would be
+    Class("out-of-bounds policy", "other policies", simulator_reruns.decides("out-of-bounds", ALL), DIGEST),
+    Class("race", "other orders of invocations", simulator_reruns.decides("race", ALL, "out-of-bounds"), DIGEST),
+    Class("tail mask", "the kernel, with a dim a multiple of 64 or 256", other_shapes.tail, TRUTH),
+    Class("race", "other orders of invocations", simulator_reruns.decides("race", MOST), DIGEST),
+    Class("order of atomics", "other orders of invocations", simulator_reruns.decides("atomic-order", MOST), DIGEST),
+    Class("uninitialised memory", "NaNs in workgroup memory", simulator_reruns.unwritten_memory, DIGEST),
+    Class("race", "the GPU, twice", adapter_reruns.unsteady),
+    Class("uninitialised memory", "the GPU, with a text that zeroes workgroup memory", adapter_reruns.not_zeroed),
+    UNREAD,
+    Class("inactive lane", "other values of lanes that are not active", simulator_reruns.inactive_lanes, DIGEST),
+    Class("subgroup size", "subgroups of other sizes", simulator_reruns.subgroup_size, DIGEST),
+    Class("fma contraction", "products and sums fused otherwise", simulator_reruns.contraction, DIGEST),
+    Class("f16 rounding", "f32 for f16, in text and data", simulator_reruns.half_precision, DIGEST),
+    Class("builtin accuracy", "error bounds", simulator_reruns.builtin_accuracy),
+    Class("order of operations", "error bounds", simulator_reruns.order_of_operations),
+    Class("transposed output", "nothing, the elements lie elsewhere", displaced_outputs.transposed),
+    Class("swapped dims", "nothing, the rows lie another dim apart", displaced_outputs.wrong_stride),
+    Class("off by one index", "nothing, the elements lie further on", displaced_outputs.shifted),
+    Class("wrong sign", "the reference, with an input's sign changed", reference_variants.wrong_sign, TRUTH),
+    Class("off by one index", "the reference, with inputs further on", reference_variants.one_off, TRUTH),
+    Class(
+        "swapped dims", "the reference, with rows of inputs another dim apart", reference_variants.other_stride, TRUTH
+    ),
+    Class("integer overflow", "the reference, with inputs that repeat", reference_variants.short_index, TRUTH),
+    Class("packed weights", "the reference, with bits of weights exchanged", reference_variants.misread, TRUTH),
+    Class("missing term", "the reference, with parts of inputs 0", reference_variants.left_out, TRUTH),
+    Class("swapped dims", "the kernel, with two dims equal", other_shapes.equal_dims, TRUTH),
+    Class("wrong factor", "nothing, the elements are proportional", displaced_outputs.wrong_factor),
+    Class("wrong kernel", "the other references", reference_variants.wrong_kernel, TRUTH),
+    Class("race", "other orders of invocations", simulator_reruns.decides("race", 0), DIGEST),
+    Class("order of atomics", "other orders of invocations", simulator_reruns.decides("atomic-order", 0), DIGEST),
+    Class("out-of-bounds policy", "other policies", simulator_reruns.decides("out-of-bounds", 0), DIGEST),
+    Class("unwritten output", "nothing, it holds what was there before", other_shapes.unwritten),
+    Class("number out of range", "nothing, it is a finding", simulator_reruns.out_of_range, DIGEST),
+)
+
+# The class of a finding that is held against a kernel, by its code; others are a class of their own.
+OF_FINDINGS = {
+    "atomic-order": "order of atomics",
+    "uninit": "uninitialised memory",
+    "out-of-bounds": "out-of-bounds policy",
+    "inactive-lane": "inactive lane",
+    "not-finite": "number out of range",
+    "endless-loop": "endless loop",
+}
+
+
+def diagnose(m: Mismatch) -> Diagnosis:
+    """The likely class of a mismatch."""
+    rows = [row for row in CLASSES if row.needs <= _given(m)]
+    found, late = explain(m, rows)
+    if found is None:
+        tried = len({row.name for row in rows} - set(late))
+        words = f"cause unknown: of {tried} classes, each tried by running again, none explains it"
+        found = Diagnosis(UNKNOWN, words)
+    return found.but(late, m.time_limit.seconds)
+
+
+def explain(m: Mismatch, rows: Iterable[Class]) -> tuple[Diagnosis | None, tuple[str, ...]]:
+    """What the first row that explains a mismatch says; and the classes, of those before, that there was no time for.
+    Rows that run nothing are looked at all the same."""
+    late: dict[str, None] = {}
+    for row in rows:
+        try:
+            evidence = row.look(m)
+        except OutOfTime:
+            late[row.name] = None
+            continue
+        if evidence is not None:
+            return Diagnosis(row.name, evidence), tuple(late)
+    return None, tuple(late)
+
+
+def _given(m: Mismatch) -> int:
+    if m.same is not None:
+        return DIGEST
+    return TRUTH if m.truth else ELEMENTS if m.reference is None else REFERENCE
+
+
+# What a change costs, where no output is wrong: the class, and the counters that speak for it, the telling first.
+COSTS: tuple[tuple[str, str, Callable[[Mapping[str, float]], float]], ...] = (
+    ("conflicts", "excess wavefronts", lambda c: c["shared_wavefronts"] - c["shared_ideal_wavefronts"]),
+    ("sectors", "excess sectors", lambda c: c["global_sectors"] - c["global_ideal_sectors"]),
+    ("barriers", "barriers", lambda c: c["barriers"]),
+    ("work", "floating point operations", lambda c: c["flops"]),
+    ("work", "bytes of global memory", lambda c: c["global_bytes"]),
+    ("work", "active lanes", lambda c: c["active_lanes"]),
+    ("workgroup memory", "bytes", lambda c: c["workgroup_memory_bytes"]),
+)
+
+
+def cost(before: Mapping[str, float], after: Mapping[str, float]) -> Diagnosis | None:
+    """The class of a change that did the outputs no harm; None where nothing that people pay for is another."""
+    for name, words, figure in COSTS:
+        was, is_ = int(figure(before)), int(figure(after))
+        if was != is_:
+            return Diagnosis(f"performance: {name}", f"{was:,} -> {is_:,} {words}, and no output is wrong")
+    return None

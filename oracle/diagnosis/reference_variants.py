@@ -1,0 +1,199 @@
+"""Reasons that the reference shows: asked about other arrays, it gives what the kernel left.
+
+Each reason is a series of changes to the arrays, in words and as arrays; the first that explains the wrong elements is
+the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..manifests.inputs import PACKED
+from ..manifests.quantization import MISREAD
+from ..references import registered
+from .mismatch import Mismatch
+
+Change = tuple[str, str, Any]  # words, the array that is changed, and what it becomes
+
+
+def _reason(changes: Callable[[Mismatch], Iterator[Change]]) -> Callable[[Mismatch], str | None]:
+    """The first change with which the reference gives what the kernel left."""
+
+    def look(m: Mismatch) -> str | None:
+        for words, name, array in changes(m):
+            truth = m.asked({name: array})
+            if truth is not None and m.explained(truth.value, truth.bound):
+                return f"{m.those} are what reference {m.case.kernel.reference} gives {words}"
+        return None
+
+    return look
+
+
+def _numbers(m: Mismatch) -> Iterator[tuple[str, np.ndarray]]:
+    """Arrays of plain floating point numbers."""
+    for name, array in m.case.arrays.items():
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size and not np.isnan(array).all():
+            yield name, array
+
+
+# ---- what is left out ----------------------------------------------------------------------------------
+
+
+def unread(m: Mismatch) -> str | None:
+    """An input that the reference reads, and the kernel does not."""
+    usual = m.asked({})
+    if usual is None or m.kept:
+        return None
+    for words, name, array in _disturbed(m):
+        truth = m.asked({name: array})
+        if truth is None or not (truth.value != usual.value)[m.wrong].any():
+            continue
+        values = m.again(case=m.case.with_arrays({name: array})).outputs[m.var].reshape(m.ours.shape)
+        if not m.moved(values):
+            return f"{m.those} stay as they are when {words} changes"
+    return None
+
+
+def _disturbed(m: Mismatch) -> Iterator[Change]:
+    """Every floating point input, with other numbers in it; and every such member of a struct."""
+    for name, array in _numbers(m):
+        yield name, name, (array + 1).astype(array.dtype)
+    for name, array in m.case.arrays.items():
+        for member in getattr(getattr(array, "dtype", None), "names", None) or ():
+            if array[member].dtype.kind == "f":
+                changed = array.copy()
+                changed[member] += 1
+                yield f"{name}.{member}", name, changed
+
+
+def _left_out(m: Mismatch) -> Iterator[Change]:
+    """Inputs with zeros along an axis: at its end, at its beginning, one in so many, or everywhere but at its end."""
+    for name, array in _numbers(m):
+        for axis, size in enumerate(array.shape):
+            at = np.arange(size)
+            for count in _powers(size):
+                some = "element" if count == 1 else f"{count} elements"
+                zeroed = {
+                    f"without the last {some}": at >= size - count,
+                    f"without the first {some}": at < count,
+                    f"with only the last {some}": at < size - count,
+                    **({f"without one in {count}": at % count == count - 1} if count > 1 else {}),
+                }
+                for words, chosen in zeroed.items():
+                    yield f"{words} along axis {axis} of {name}", name, _zeroed(array, axis, chosen)
+
+
+def _powers(size: int) -> list[int]:
+    return [1 << n for n in range(size.bit_length()) if 1 << n < size]
+
+
+def _zeroed(array: np.ndarray, axis: int, chosen: np.ndarray) -> np.ndarray:
+    shape = [1] * array.ndim
+    shape[axis] = -1
+    return np.where(chosen.reshape(shape), np.zeros((), array.dtype), array)
+
+
+left_out = _reason(_left_out)
+
+
+def wrong_sign(m: Mismatch) -> str | None:
+    """The reference gives it for an input with the other sign, or gives it with the other sign, or both."""
+    for name, array in [("", None), *_numbers(m)]:
+        truth = m.asked({name: -array} if array is not None else {})
+        for sign, words in ((1, ""), (-1, "minus ")):
+            if truth is not None and m.explained(sign * truth.value, truth.bound):
+                what = f" for -{name}" if name else ""
+                return f"{m.those} are {words}what reference {m.case.kernel.reference} gives{what}"
+    return None
+
+
+# ---- what is read elsewhere ----------------------------------------------------------------------------
+
+
+def _moved(array: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """The elements at these flat places, or at the end where they lie beyond."""
+    flat = array.reshape(-1)
+    return flat[np.clip(place, 0, flat.size - 1)].reshape(array.shape)
+
+
+def _plain(m: Mismatch) -> Iterator[tuple[str, np.ndarray]]:
+    """Arrays of any plain numbers."""
+    for name, array in m.case.arrays.items():
+        if isinstance(array, np.ndarray) and array.dtype.names is None and array.size > 1:
+            yield name, array
+
+
+def _one_off(m: Mismatch) -> Iterator[Change]:
+    for name, array in _plain(m):
+        at = np.arange(array.size)
+        for width in (1, 2, 4):  # elements of what is indexed: a scalar, or a vector
+            last = array.size // width - 1
+            for by in (1, -1):
+                where = f"{width} {'element' if width == 1 else 'elements'} {'further' if by > 0 else 'back'}"
+                place = np.clip(at // width + by, 0, last) * width + at % width
+                yield f"with {name} read {where}", name, _moved(array, place)
+
+
+one_off = _reason(_one_off)
+
+
+def _other_stride(m: Mismatch) -> Iterator[Change]:
+    for name, array in _plain(m):
+        if array.ndim != 2 or min(array.shape) == 1:
+            continue
+        row, column = np.divmod(np.arange(array.size), array.shape[1])
+        yield f"with {name} read as its transpose", name, _moved(array, column * array.shape[0] + row)
+        for dim, stride in m.case.shape.dims.items():
+            if stride != array.shape[1]:
+                words = f"with the rows of {name} read {dim} = {stride} apart instead of {array.shape[1]}"
+                yield words, name, _moved(array, row * stride + column)
+
+
+other_stride = _reason(_other_stride)
+
+
+def _short_index(m: Mismatch) -> Iterator[Change]:
+    for name, array in _plain(m):
+        for bits in (8, 16):
+            if array.size > 1 << bits:
+                words = f"with {name} read at indices of {bits} bits"
+                yield words, name, _moved(array, np.arange(array.size) % (1 << bits))
+
+
+short_index = _reason(_short_index)
+
+
+def _misread(m: Mismatch) -> Iterator[Change]:
+    for binding in m.case.kernel.bindings:
+        format_, part = PACKED.get(binding.init or "", ("", ""))
+        for words, change in MISREAD.get(format_, {}).items() if not part else ():
+            yield f"with {words} of {binding.name}", binding.name, change(m.case.arrays[binding.name])
+
+
+misread = _reason(_misread)
+
+
+# ---- another kernel ------------------------------------------------------------------------------------
+
+
+def wrong_kernel(m: Mismatch) -> str | None:
+    """Another reference gives it."""
+    for name, reference in registered().items():
+        if name == m.case.kernel.reference:
+            continue
+        m.time_limit.check()
+        truth = _tried(reference, m.case.arrays, m.case.shape.dims).get(m.output)
+        if truth is not None and m.explained(truth.value, truth.bound):
+            return f"{m.those} are what reference {name} gives"
+    return None
+
+
+def _tried(reference: Any, arrays: Mapping[str, Any], dims: Mapping[str, int]) -> Mapping[str, Any]:
+    """What a reference gives for arrays that are perhaps not its own."""
+    try:
+        return reference(arrays, dims)
+    except Exception:  # whatever it stumbles over, it is not the one
+        return {}

@@ -1,0 +1,182 @@
+"""Reasons that another run of the simulator shows: with what WGSL, or the device, leaves open decided otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...sim.models.device import ROUNDINGS
+from ...sim.wgsl import types as t
+from ...sim.wgsl.diagnostics import WgslError
+from .mismatch import Mismatch
+
+ORDERS = ("subgroup-serial", "reversed", "random(1)")  # schedules, beside the usual one
+POLICIES = {"zero": "left out", "wrap": "wrapped around"}  # of what is out of bounds, beside the usual one
+SUBGROUPS = (4, 8, 16, 32, 64, 128)
+
+
+def place(finding: Any) -> str:
+    line = f"line {finding.span.line}: " if finding.span else ""
+    return f"{finding.code}, {line}{finding.message}"
+
+
+def finding(code: str) -> Callable[[Mismatch], str | None]:
+    """The run had such a finding."""
+
+    def look(m: Mismatch) -> str | None:
+        found = m.found(code)
+        return None if found is None else place(found)
+
+    return look
+
+
+# What is left open where a finding has such a code: in words, and as options of `bankshot.simulate`.
+OPEN: dict[str, dict[str, dict[str, Any]]] = {
+    "race": {f"run {order}": {"schedule": order} for order in ORDERS},
+    "atomic-order": {f"run {order}": {"schedule": order} for order in ("mirrored", *ORDERS)},
+    "out-of-bounds": {f"with what is out of bounds {POLICIES[p]}": {"out_of_bounds": p} for p in POLICIES},
+}
+
+
+def out_of_range(m: Mismatch) -> str | None:
+    """Some number is not finite, and it is not known to have gone to other elements than those that differ."""
+    found = m.found("not-finite")
+    if found is None:
+        return None
+    poisoned = ~np.isfinite(m.ours) if m.ours.dtype.kind == "f" else np.zeros(m.ours.shape, bool)
+    return None if poisoned.any() and not poisoned[m.wrong].any() else place(found)
+
+
+def decides(code: str, least: float, unless: str = "") -> Callable[[Mismatch], str | None]:
+    """There is such a finding, and none `unless`, of which this one may come; and, what it leaves open being decided
+    otherwise, all elements agree, or at least this share of the wrong ones changes (of 0: any; above 1: all must)."""
+
+    def look(m: Mismatch) -> str | None:
+        found = m.found(code)
+        if found is None or m.found(unless) is not None:
+            return None
+        moved: dict[str, int] = {}
+        for words, options in OPEN[code].items():
+            values = m.values(**options)
+            if m.agrees(values):
+                return f"{words}, {m.all_agree}; {place(found)}"
+            moved[words] = m.moved(values)
+        words = max(moved, key=moved.__getitem__)
+        enough = moved[words] and moved[words] >= least * np.count_nonzero(m.wrong)
+        return f"{words}, {moved[words]:,} of {m.those} change; {place(found)}" if enough else None
+
+    return look
+
+
+def unwritten_memory(m: Mismatch) -> str | None:
+    """Workgroup memory is loaded that nobody wrote, and NaNs there change an output."""
+    return _harmful(m.found("uninit"))
+
+
+def inactive_lanes(m: Mismatch) -> str | None:
+    """A shuffle reads lanes that are not active, and other values there change an output."""
+    return _harmful(m.found("inactive-lane"))
+
+
+def _harmful(found: Any | None) -> str | None:
+    """What a finding says, where other runs have shown that it matters."""
+    if found is None or found.verdict != "harmful":
+        return None
+    return "; ".join([place(found), *(note.message for note in found.notes if note.span is None)])
+
+
+def subgroup_size(m: Mismatch) -> str | None:
+    """The kernel is right where subgroups have another size."""
+    if not any(site.kind == "subgroup" for site in m.run.program.sites):
+        return None
+    for size in SUBGROUPS:
+        if size != m.run.device.subgroup_size and m.agrees(m.values(device=m.run.device.with_(subgroup_size=size))):
+            return f"with subgroups of {size} instead of {m.run.device.subgroup_size}, {m.all_agree}"
+    return None
+
+
+def contraction(m: Mismatch) -> str | None:
+    """Bits agree where products and sums are fused otherwise."""
+    for fma in ROUNDINGS:
+        if fma != m.run.device.fma and m.agrees(m.values(device=m.run.device.with_(fma=fma))):
+            return f"with fma {fma} instead of {m.run.device.fma}, {m.all_agree}"
+    return None
+
+
+def half_precision(m: Mismatch) -> str | None:
+    """All elements agree where the kernel computes in f32 what it computes in f16."""
+    from ... import sim
+
+    text = m.run.pipeline.module.source.text
+    wider = widened(text)
+    if wider == text:
+        return None
+    textures = {v.name for v in m.run.pipeline.globals if isinstance(v.type, t.Texture)}
+    bindings = {
+        name: array.astype(np.float32) if name not in textures and _is_half(array) else array
+        for name, array in m.case.bindings.items()
+    }
+    try:
+        values = m.values(module=sim.check(wider), bindings=bindings)
+    except WgslError:  # bits of halves are looked at, or lie in a struct
+        return None
+    return f"with f32 for f16 in the kernel, {m.all_agree}" if m.agrees(values.astype(m.ours.dtype)) else None
+
+
+def _is_half(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype == np.float16
+
+
+# What says f16 in a text, and what says f32 in its place.
+_WIDENED = (
+    (re.compile(r"\benable\s+f16\s*;"), ""),
+    (re.compile(r"(\benable\b[^;]*?)\bf16\s*,\s*"), r"\1"),
+    (re.compile(r"(\benable\b[^;]*?)\s*,\s*f16\b"), r"\1"),
+    (re.compile(r"\bf16\b"), "f32"),
+    (re.compile(r"\b(vec[234]|mat[234]x[234])h\b"), r"\1f"),
+    (re.compile(r"(?<![\w.])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)h\b"), r"\1f"),
+)
+
+
+def widened(text: str) -> str:
+    """
+    >>> widened("enable f16; let a = vec4h(1.5h) * vec4<f16>(b);")
+    ' let a = vec4f(1.5f) * vec4<f32>(b);'
+    """
+    for pattern, wider in _WIDENED:
+        text = pattern.sub(wider, text)
+    return text
+
+
+def builtin_accuracy(m: Mismatch) -> str | None:
+    """The difference is one that WGSL allows the builtins in use."""
+    return f"{_allowed(m)}, which uses {_operations(m)}" if m.run.loose and _allowed(m) else None
+
+
+def order_of_operations(m: Mismatch) -> str | None:
+    """The difference is one that WGSL allows whoever fuses and reorders sums and products."""
+    allowed = None if m.run.loose else _allowed(m)
+    if allowed is None or m.on_gpu is None:
+        return allowed
+    return f'{allowed}; a manifest that has `gpu.{m.output} = {{ rule = "derived" }}` in [expect] accepts that'
+
+
+def _operations(m: Mismatch) -> str:
+    return ", ".join(sorted(name.rpartition("_")[0] for name in m.run.loose))
+
+
+def _allowed(m: Mismatch) -> str | None:
+    """The output and what is expected lie as close as two legal evaluations do."""
+    if m.rule.name == "derived" or m.ours.dtype.kind != "f":
+        return None
+    bound = m.run.bounds[m.var].reshape(m.ours.shape) * (2 if m.golden else 1)
+    error = np.abs(m.ours.astype(np.float64) - m.expected.astype(np.float64))
+    if not (error <= np.where(np.isfinite(bound), bound, -1))[m.wrong].all():
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        used = np.nanmax(np.where(error > 0, error / bound, 0))
+    legal = "twice the error" if m.golden else "the error"
+    return f"{m.those} are off by at most {used:.2g} of {legal} that WGSL allows this kernel"

@@ -1,0 +1,220 @@
+"""Counters of lines before and after an edit, and the difference as people say it.
+
+    matmul.wgsl:84: 32 -> 4 wavefronts per request, +0 barriers
+
+A line is known by its text without comments and blanks, so that what moves stays itself. A line that was edited stands
+where the old one stood, or is the most like it there. Only then is a line gone, or new.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...sim.fast_dataclass import frozen
+
+# Charges that mean more as a rate: charged, of how many, how it is said.
+RATES = (
+    ("shared_wavefronts", "shared_requests", "wavefronts per request"),
+    ("global_sectors", "global_requests", "sectors per request"),
+)
+# The other counters of a line, the telling ones first.
+COUNTS = {
+    "barriers": "barriers",
+    "shared_requests": "requests to workgroup memory",
+    "global_requests": "requests to global memory",
+    "atomics": "atomic operations",
+    "flops": "floating point operations",
+    "active_lanes": "active lanes",
+    "executions": "times issued",
+    "global_bytes": "bytes of global memory",
+    "shared_ideal_wavefronts": "ideal wavefronts",
+    "global_ideal_sectors": "ideal sectors",
+    "global_lines": "lines of global memory",
+}
+CHARGED = ("shared_wavefronts", "global_sectors")
+BY_LINE = (*CHARGED, *COUNTS)
+# Totals that no line has.
+TOTALS = {
+    "workgroups": "workgroups",
+    "invocations": "invocations",
+    "workgroup_memory_bytes": "bytes of workgroup memory",
+    "thread_utilization": "thread utilization",
+}
+
+MOST_WORDS = 3  # about one line
+ALIKE = 0.5  # least likeness of a line before and after an edit
+
+
+@frozen
+class Line:
+    """A line that is counted. `text` is without comments and blanks; `counters` are those that are not zero."""
+
+    file: str
+    line: int
+    text: str
+    counters: Mapping[str, int]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.file, self.text
+
+
+@frozen
+class Change:
+    """What is not as it was, at a line or (`line` 0) in all. `weight`: wavefronts and sectors that it is about."""
+
+    file: str
+    line: int
+    words: str
+    weight: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.words}" if self.line else f"in all: {self.words}"
+
+
+def lines_of(sites: Iterable[Any], folder: Path, source: Path | None = None) -> tuple[Line, ...]:
+    """The lines that `sites` lie on. Files are named as seen from `folder`; `source` stands for what is no file."""
+    found: dict[tuple[str, int], dict[str, int]] = {}
+    texts: dict[tuple[str, int], str] = {}
+    for site in sites:
+        at = site.span.place
+        path = Path(at.file) if Path(at.file).is_file() else source
+        name = Path(os.path.relpath(path, folder)).as_posix() if path else at.file
+        where = name, at.line
+        sums = found.setdefault(where, dict.fromkeys(BY_LINE, 0))
+        for counter in BY_LINE:
+            sums[counter] += int(getattr(site, counter))
+        if where not in texts:
+            texts[where] = _bare(_texts(path)[at.line - 1] if path else _own_text(site.span))
+    return tuple(
+        Line(*where, texts[where], {name: count for name, count in sums.items() if count})
+        for where, sums in sorted(found.items())
+        if any(sums.values())
+    )
+
+
+@cache
+def _read(path: Path, changed: int) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def _texts(path: Path) -> list[str]:
+    return _read(path, path.stat().st_mtime_ns)
+
+
+def _own_text(span: Any) -> str:
+    return span.source.line_text(span.source.line_index(span.start))
+
+
+def _bare(text: str) -> str:
+    """
+    >>> _bare("  let a =  x[i];  // loads")
+    'let a = x[i];'
+    """
+    return " ".join(re.sub(r"//.*|/\*.*?\*/", " ", text).split())
+
+
+# ---- differences -------------------------------------------------------------------------------------
+
+
+def changes(
+    counters_before: Mapping[str, float],
+    before: Sequence[Line],
+    counters_after: Mapping[str, float],
+    after: Sequence[Line],
+) -> tuple[Change, ...]:
+    """Everything that is counted otherwise, worst first. A counter that was not known before is not held against it."""
+    known = [name for name in BY_LINE if name in counters_before]
+    barriers = int(counters_after.get("barriers", 0) - counters_before.get("barriers", 0))
+    found = [change for old, new in pairs(before, after) if (change := _change(old, new, known, barriers))]
+    found.sort(key=lambda change: (-change.weight, change.file, change.line))
+    totals = [
+        f"{_number(counters_before[name])} -> {_number(counters_after[name])} {words}"
+        for name, words in TOTALS.items()
+        if name in counters_before and name in counters_after and counters_before[name] != counters_after[name]
+    ]
+    return (*found, *([Change("", 0, ", ".join(totals))] if totals else []))
+
+
+def pairs(before: Sequence[Line], after: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+    """Each line with what it was; None on one side where a line is new, or gone."""
+    old, new = list(before), list(after)
+    blocks = SequenceMatcher(None, [line.key for line in old], [line.key for line in new], autojunk=False).get_opcodes()
+    edits = []
+    for tag, i1, i2, j1, j2 in blocks:
+        if tag == "equal":
+            yield from zip(old[i1:i2], new[j1:j2], strict=True)
+        else:
+            edits.append((old[i1:i2], new[j1:j2]))
+    yield from _moved(edits)
+    for gone, come in edits:
+        yield from _edited(gone, come)
+
+
+def _moved(edits: list[tuple[list[Line], list[Line]]]) -> Iterator[tuple[Line, Line]]:
+    """Takes lines out of `edits` that are there before and after, at different places."""
+    for gone, _ in edits:
+        for line in list(gone):
+            for _, come in edits:
+                same = next((other for other in come if other.key == line.key), None)
+                if same is not None:
+                    gone.remove(line)
+                    come.remove(same)
+                    yield line, same
+                    break
+
+
+def _edited(gone: list[Line], come: list[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+    """Lines that took the place of others: one for one, or each the most like the old one."""
+    if len(gone) == len(come):
+        yield from zip(gone, come, strict=True)
+        return
+    left = list(come)
+    for line in gone:
+        equivalence = [SequenceMatcher(None, line.text, other.text, autojunk=False).ratio() for other in left]
+        best = max(equivalence, default=0.0)
+        yield line, left.pop(equivalence.index(best)) if best >= ALIKE else None
+    yield from ((None, line) for line in left)
+
+
+def _change(old: Line | None, new: Line | None, known: Sequence[str], barriers: int) -> Change | None:
+    was, is_ = (dict.fromkeys(known, 0) | dict(line.counters if line else {}) for line in (old, new))
+    words = _words(was, is_, known, barriers)
+    at = new or old
+    if not words or at is None:
+        return None
+    more = f" (and {len(words) - MOST_WORDS} more)" if len(words) > MOST_WORDS else ""
+    fate = "" if old and new else "new line, " if new else "line is gone, "
+    weight = sum(abs(is_.get(name, 0) - was.get(name, 0)) for name in CHARGED)
+    return Change(at.file, at.line, f"{fate}{', '.join(words[:MOST_WORDS])}{more}", weight)
+
+
+def _words(was: Mapping[str, int], is_: Mapping[str, int], known: Sequence[str], barriers: int) -> list[str]:
+    """Rates before counts. With wavefronts go the barriers that the whole run has more: they may be the price."""
+    words = []
+    for charged, of, how in RATES:
+        if charged not in known:
+            continue
+        before, after = (_rate(each[charged], each.get(of, 0)) for each in (was, is_))
+        if before != after:
+            words.append(f"{before} -> {after} {how}")
+            if charged == "shared_wavefronts":
+                words.append(f"{barriers:+,} barriers")
+        elif was[charged] != is_[charged] and was.get(of) == is_.get(of):
+            words.append(f"{was[charged]:,} -> {is_[charged]:,} {charged.rpartition('_')[2]}")
+    counts = [name for name in COUNTS if name in known and was[name] != is_[name]]
+    return words + [f"{was[name]:,} -> {is_[name]:,} {COUNTS[name]}" for name in counts]
+
+
+def _rate(charged: int, of: int) -> str:
+    return f"{charged / of:.4g}" if of else "0"
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

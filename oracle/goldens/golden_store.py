@@ -1,0 +1,228 @@
+"""Goldens: what a run cost, line by line, and the bits it wrote, as somebody has seen and accepted them.
+
+    golden/NAME.json   counters in all and of each line, digests of the outputs; what made them, and whose they are
+    golden/NAME.npz    the outputs themselves, where they were asked for, so that a difference can be shown
+
+Counters and outputs decide. Simulator, adapter and line numbers are only recorded: lines are known by their text
+(`bankshot.oracle.goldens.golden_lines`). `bankshot.oracle.goldens.golden_files` says where they lie.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...sim.fast_dataclass import frozen
+from ..comparison.compare import Comparison, compare
+from ..diagnosis.mismatch import Diagnosis
+from ..errors import UsageError
+from .golden_lines import Change, Line, changes, lines_of
+
+SCHEMA = 1
+HELD, WRITTEN, MISSING, CHANGED, FOREIGN, OTHER_DEVICE = "held", "written", "missing", "changed", "foreign", "device"
+
+
+@frozen
+class Golden:
+    """One golden. `owner`: the manifest or test file, beside the folder, that it belongs to. `arrays`: not in JSON."""
+
+    owner: str
+    title: str
+    grid: tuple[int, ...]
+    device: str
+    simulator: str
+    adapter: str | None
+    counters: Mapping[str, float]
+    lines: tuple[Line, ...]
+    outputs: Mapping[str, str]  # dtype, shape and SHA-256
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """JSON with sorted keys, one row for each counter and each line of the source."""
+        data = {**asdict(self), "schema": SCHEMA, "lines": []}
+        del data["arrays"]
+        rows = ",\n    ".join(json.dumps(asdict(line), sort_keys=True, ensure_ascii=False) for line in self.lines)
+        whole = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        return whole.replace('\n  "lines": []', f'\n  "lines": [\n    {rows}\n  ]', 1) if rows else whole
+
+    def write(self, path: Path) -> None:
+        """Whole or not at all: others may be reading."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        arrays = path.with_suffix(".npz")
+        if self.arrays:
+            made = arrays.with_name(f".{os.getpid()}-{arrays.name}")
+            np.savez_compressed(made, allow_pickle=False, **self.arrays)
+            made.replace(arrays)
+        else:
+            arrays.unlink(missing_ok=True)
+        made = path.with_name(f".{os.getpid()}-{path.name}")
+        made.write_text(self.text(), encoding="utf-8")
+        made.replace(path)
+
+
+def read(path: Path) -> Golden:
+    """Raises `UsageError` where the file is no golden."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        schema, lines = data.pop("schema"), tuple(Line(**line) for line in data.pop("lines"))
+        if schema != SCHEMA:
+            raise UsageError(f"{path}: is of schema {schema}, and this version reads {SCHEMA}; make it anew")
+        kept = path.with_suffix(".npz")
+        arrays = dict(np.load(kept, allow_pickle=False)) if kept.exists() else {}
+        return Golden(**{**data, "grid": tuple(data["grid"])}, lines=lines, arrays=arrays)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path}: cannot be read as a golden: {error}; delete it and make it anew") from None
+
+
+def of_run(run: Any, *, folder: Path, owner: str, title: str, adapter: Any = None, arrays: bool = False,
+           source: Path | None = None, free: Collection[str] = ()) -> Golden:  # fmt: skip
+    """What there is to remember of a run. Files are named as seen from `folder`, where the manifest or test lies.
+
+    `free`: outputs whose bits WGSL leaves open, so that they may differ between machines: a reference judges them.
+    """
+    from ... import sim
+
+    outputs = _arrays({key: output for key, output in run.outputs.items() if key not in free})
+    return Golden(
+        owner=owner,
+        title=title,
+        grid=tuple(run.grid),
+        device=run.device.name,
+        simulator=sim.__version__,
+        adapter=None if adapter is None else str(adapter),
+        counters=dict(run.counters),
+        lines=lines_of(run.sites, folder, source),
+        outputs={name: digest(array) for name, array in outputs.items()},
+        arrays=outputs if arrays else {},
+    )
+
+
+def _arrays(outputs: Mapping[Any, Any]) -> dict[str, np.ndarray]:
+    """Every output as an array; the levels of a texture and what is bound by group and number get names with dots."""
+    found: dict[str, np.ndarray] = {}
+    for key, output in outputs.items():
+        name = ".".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        if isinstance(output, list | tuple):
+            found |= {f"{name}.{level}": array for level, array in enumerate(output)}
+        else:
+            found[name] = np.frombuffer(output, np.uint8) if isinstance(output, bytes | bytearray) else output
+    return found
+
+
+def digest(array: np.ndarray) -> str:
+    """What a golden says of an output: dtype, shape and SHA-256."""
+    dtype = array.dtype.name if array.dtype.names is None else f"struct{array.dtype.itemsize}"
+    shape = ",".join(map(str, array.shape))
+    return f"{dtype}[{shape}] {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}"
+
+
+@frozen
+class OutputChange:
+    """An output whose bits are others. `comparison` where the golden holds the array."""
+
+    output: str
+    before: str
+    after: str
+    comparison: Comparison | None = None
+
+    def __str__(self) -> str:
+        if self.comparison is not None:
+            c = self.comparison
+            return f"{self.output}: {c.mismatches:,} of {c.elements:,} elements have other bits than the golden"
+        was, is_ = (text.partition(" ")[0] or "no output" for text in (self.before, self.after))
+        return f"{self.output}: {'other bits than the golden' if was == is_ else f'{was} -> {is_}'}"
+
+
+@frozen
+class Verdict:
+    """Whether a run is as its golden has it. `changes` worst first; `advice` is what to do about it; `likely`:
+    why it is not."""
+
+    path: Path
+    state: str
+    changes: tuple[Change, ...] = ()
+    outputs: tuple[OutputChange, ...] = ()
+    advice: str = ""
+    likely: Diagnosis | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Nothing speaks against the run; of another device's golden there is nothing to say."""
+        return self.state in (HELD, WRITTEN, OTHER_DEVICE)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Everything that is not as it was."""
+        cause = () if self.likely is None else (str(self.likely),)
+        return (*map(str, self.outputs), *cause, *map(str, self.changes))
+
+    @property
+    def headline(self) -> str:
+        return f"golden {self.path.name}: {STATES[self.state]}"
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *self.sentences, *filter(None, [self.advice])])
+
+
+STATES = {
+    HELD: "as it was",
+    WRITTEN: "written",
+    MISSING: "there is none",
+    CHANGED: "the run is not as it was",
+    FOREIGN: "belongs to somebody else",
+    OTHER_DEVICE: "not compared",
+}
+
+
+def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
+    """Hold a run against the golden at `path`. `update`: write it where it does not hold. `how` people ask for that."""
+    if not path.exists():
+        if not update:
+            return Verdict(path, MISSING, advice=f"make it with {how}, look at it, and commit it")
+        new.write(path)
+        return Verdict(path, WRITTEN)
+    old = read(path)
+    if old.owner != new.owner or old.title != new.title:
+        return _foreign(path, old, new)
+    if old.device != new.device and not update:
+        words = f"it was made for device {old.device}, and this run is charged as {new.device}"
+        return Verdict(path, OTHER_DEVICE, advice=words)
+    different = _output_changes(old, new)
+    moved = changes(old.counters, old.lines, new.counters, new.lines)
+    stale = old.device != new.device or bool(old.arrays) != bool(new.arrays)
+    if update and (different or moved or stale):
+        new.write(path)
+        return Verdict(path, WRITTEN, moved, different)
+    if different or moved:
+        other = old.simulator != new.simulator
+        made = f"it was made by bankshot {old.simulator}, this is {new.simulator}; " if other else ""
+        return Verdict(path, CHANGED, moved, different, f"{made}if this is what you want, {how} writes it anew")
+    return Verdict(path, HELD)
+
+
+def _foreign(path: Path, old: Golden, new: Golden) -> Verdict:
+    theirs, ours = (f"{golden.owner} ({golden.title})" for golden in (old, new))
+    return Verdict(path, FOREIGN, advice=f"it is of {theirs}, and {ours} has the same name; rename one")
+
+
+def _output_changes(old: Golden, new: Golden) -> tuple[OutputChange, ...]:
+    found = []
+    for name in sorted({*old.outputs, *new.outputs}):
+        before, after = old.outputs.get(name, ""), new.outputs.get(name, "")
+        if before != after:
+            found.append(OutputChange(name, before, after, _compared(new.arrays.get(name), old.arrays.get(name))))
+    return tuple(found)
+
+
+def _compared(made: np.ndarray | None, kept: np.ndarray | None) -> Comparison | None:
+    """Bit for bit, where both are there and alike."""
+    if made is None or kept is None or made.shape != kept.shape or made.dtype != kept.dtype or made.dtype.names:
+        return None
+    return compare(made, kept)

@@ -1,0 +1,538 @@
+"""Writes probes into a shader's own text, so that any WebGPU implementation counts for itself.
+
+Every access, barrier and operation that the simulator counts gets a probe: a call, put around the expression or after
+the statement, that writes one row into a storage buffer. A row says which probe, which invocation, the byte address in
+the variable, and the *path*: a hash of the calls and loop turns that led there. Invocations of one subgroup whose rows
+share probe and path passed it together, which is what "issued once" means; so no subgroup operation is needed.
+
+The text is changed by insertion alone. Lines keep their numbers; everything new at module scope comes after the end.
+Names that start with `bankshot_` are the probes' own.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from ...sim.fast_dataclass import frozen
+from ...sim.ir.sites import Site
+from ...sim.lowering.views import leaves
+from ...sim.wgsl import typed
+from ...sim.wgsl import types as t
+from ...sim.wgsl.source import Span
+from ...sim.wgsl.syntax import tree
+from ...sim.wgsl.syntax.parser import parse
+from ...sim.wgsl.texel_formats import shape_of
+from ..errors import UsageError
+from .wgsl_templates import FUNCTION, HEAD, INPUTS, LOOP, TEXEL
+
+LOG = "bankshot_log"
+HEADER_WORDS = 4  # of the log, before its rows: rows used, first workgroup, workgroups, room
+ROW_WORDS = 4
+MOST_PROBES, MOST_LANES = 1 << 12, 1 << 10  # what the first word of a row can tell apart, besides workgroups
+_SPACES = ("workgroup", "storage", "uniform")
+_MUCH = 1 << 20  # below any place in the text
+
+
+def workgroup_shift(lanes: int) -> int:
+    """Where the workgroup begins in the first word of a row: below lie the lane, of so many, and the probe."""
+    return 12 + (lanes - 1).bit_length()
+
+
+@frozen
+class Probe:
+    """What one number in the log stands for. `parts`: sites that it counts, with their byte offsets from its address.
+
+    `times`: how often one row counts (a workgroupUniformLoad has two barriers).
+    """
+
+    parts: tuple[tuple[int, int], ...]
+    times: int = 1
+
+
+@frozen
+class Instrumented:
+    """`probes` by number; `group` and `binding` of the log."""
+
+    text: str
+    probes: tuple[Probe, ...]
+    group: int
+    binding: int
+
+
+def instrument(pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int] | None = None) -> Instrumented:
+    """Probes for `sites` of a program of `pipeline`, all or only those with the numbers `wanted`.
+
+    Sites of textures are those of a program that was launched, which know their texels' size. Raises `UsageError` where
+    a probe has no place in the text, or where texels are filtered: which ones, a GPU does not tell.
+    """
+    sampled = next((s for s in sites if s.kind == "load" and s.space == "texture" and s.name != "textureLoad"), None)
+    if sampled is not None:
+        where, what = _where(sampled.span), "which a GPU picks its own way"
+        raise UsageError(f"{where}: {sampled.name} cannot be counted on a GPU: it reads texels {what}")
+    writer = _Writer(pipeline, sites, range(len(sites)) if wanted is None else wanted)
+    writer.write()
+    return writer.finish()
+
+
+@dataclass
+class _Edits:
+    """Insertions into a text. At one place, ends come before beginnings, inner ends first, outer beginnings first."""
+
+    ends: list[tuple[int, int, str]] = field(default_factory=list)  # place, start of what ends, text
+    begins: list[tuple[int, int, str]] = field(default_factory=list)  # place, end of what begins, text
+
+    def around(self, span: Span, before: str, after: str) -> None:
+        self.begins.append((span.start, span.end, before))
+        self.ends.append((span.end, span.start, after))
+
+    def after(self, span: Span, text: str) -> None:
+        """After a statement, and inside the semicolon that ends it."""
+        self.ends.append((span.end, -1, text))
+
+    def before(self, span: Span, text: str) -> None:
+        self.begins.append((span.start, _MUCH + span.end, text))
+
+    def at(self, place: int, text: str) -> None:
+        self.begins.append((place, _MUCH, text))
+
+    def apply(self, text: str) -> str:
+        ends = sorted(self.ends, key=lambda e: (e[0], -e[1]))
+        begins = sorted(self.begins, key=lambda b: (b[0], -b[1]))
+        places = sorted({place for place, _, _ in (*ends, *begins)})
+        out, done = [], 0
+        for place in places:
+            out.append(text[done:place])
+            before = len(out)
+            for edits in (ends, begins):
+                first = bisect.bisect_left(edits, place, key=lambda e: e[0])
+                last = bisect.bisect_right(edits, place, key=lambda e: e[0])
+                out += [inserted for _, _, inserted in edits[first:last]]
+            if (
+                text[done:place][-1:].isalpha() and out[before][:1].isalpha()
+            ):  # a keyword, as in `while(x)`, `return(x)`
+                out.insert(before, " ")
+            done = place
+        return "".join([*out, text[done:]])
+
+
+@frozen
+class _Path:
+    """A reference: a module-scope variable, constant bytes, and run-time indices (their probe-side name and stride)."""
+
+    variable: typed.Variable
+    type: t.Type
+    offset: int = 0
+    indices: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def address(self) -> str:
+        return " + ".join([f"{self.offset}u", *(f"{stride}u * {name}" for name, stride in self.indices)])
+
+
+def _where(span: Span) -> str:
+    return f"{span.place.file}:{span.place.line}"
+
+
+class _Writer:
+    def __init__(self, pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int]) -> None:
+        self._pipeline = pipeline
+        self._text = pipeline.module.source.text
+        self._edits = _Edits()
+        self._made: list[str] = []  # declarations that go to the end
+        self._probes: list[Probe] = []
+        self._pointers: dict[typed.Variable, typed.Expr] = {}  # a `let` and the reference that it points to
+        self._indices: dict[tuple[int, int], str] = {}
+        self._textures: set[str] = set()  # that a function finds texels of
+        self._calls = 0
+        self._sites: dict[tuple[str, int, int], list[int]] = {}
+        for number in wanted:
+            site = sites[number]
+            self._sites.setdefault((site.kind, site.span.start, site.span.end), []).append(number)
+        self._all = sites
+        self._headers: set[Span] = set()  # statements in the header of a `for`, where nothing can follow
+
+    # ---- the whole ----
+
+    def write(self) -> None:
+        reached = {function.name: function for function in typed.reached(self._pipeline.entry)}
+        for decl in parse(self._pipeline.module.source).decls:
+            if isinstance(decl, tree.Function) and decl.name in reached:
+                self._function(decl, reached[decl.name])
+        for function in self._pipeline.module.functions.values():
+            if function.name not in reached:
+                self._other(function, reached)
+
+    def finish(self) -> Instrumented:
+        if len(self._probes) > MOST_PROBES:
+            raise UsageError(f"the shader has {len(self._probes)} places to count, at most {MOST_PROBES} can be")
+        group, binding = self._place()
+        probes = tuple(self._probes)
+        shift = workgroup_shift(prod(self._pipeline.workgroup_size))
+        head = HEAD.format(group=group, binding=binding, shift=shift, log=LOG)
+        text = "\n".join([self._edits.apply(self._text), head, *self._made, ""])
+        return Instrumented(text, probes, group, binding)
+
+    def _place(self) -> tuple[int, int]:
+        """A free binding in a group that is in use."""
+        taken = [v.binding for v in self._pipeline.module.globals if v.binding is not None]
+        group = min((v.binding[0] for v in self._pipeline.globals if v.binding is not None), default=0)
+        return group, max((number for g, number in taken if g == group), default=-1) + 1
+
+    def _probe(self, spans: list[tuple[str, Span]], offsets: list[int] | None = None, times: int = 1) -> int | None:
+        """The number of a new probe for the sites of these kinds at these places; None where nothing is counted."""
+        parts = [(n, 0) for kind, span in spans for n in self._sites.get((kind, span.start, span.end), [])]
+        if offsets is not None:
+            parts = [(number, offsets[self._all[number].part]) for number, _ in parts]
+        if not parts:
+            return None
+        self._probes.append(Probe(tuple(parts), times))
+        return len(self._probes) - 1
+
+    # ---- functions, calls and loops: the path ----
+
+    def _function(self, decl: tree.Function, function: typed.Function) -> None:
+        assert function.body is not None
+        opening = self._text.index("(", decl.name_span.end) + 1
+        start = self._text.index("{", decl.body.span.start) + 1
+        self._headers |= {part.span for loop in _loops(decl.body) for part in _header(loop)}
+        comma = ", " if decl.params else ""
+        if function is self._pipeline.entry:
+            added, arguments = self._inputs(function)
+            self._edits.at(opening, added + comma if added else "")
+            self._edits.at(start, f" bankshot_start({arguments});")
+        else:
+            self._edits.at(opening, f"bankshot_call: u32{comma}")
+            self._edits.at(start, f" bankshot_enter_{decl.name}(bankshot_call);")
+            self._made.append(FUNCTION.format(name=decl.name))
+            self._returns(decl, function)
+        for number, loop in enumerate(_loops(decl.body)):
+            self._loop(f"{decl.name}_{number}", loop)
+        for statement in typed.statements(function.body):
+            self._statement(statement)
+
+    def _other(self, function: typed.Function, reached: dict[str, typed.Function]) -> None:
+        """A function that the entry point never calls, but that may call what it does."""
+        assert function.body is not None
+        for statement in typed.statements(function.body):
+            for operand in typed.operands(statement):
+                for expr in typed.expressions(operand):
+                    if isinstance(expr, typed.Call) and expr.function.name in reached:
+                        self._call(expr)
+
+    def _inputs(self, function: typed.Function) -> tuple[str, str]:
+        """Parameters to add, and how the entry point names what `bankshot_start` takes."""
+        found: dict[str, str] = {}
+        for parameter in function.params:
+            if parameter.builtin:
+                found[parameter.builtin] = parameter.name
+            elif isinstance(parameter.type, t.Struct):
+                for member in parameter.type.members:
+                    if builtin := dict(member.attrs).get("builtin"):
+                        found[builtin] = f"{parameter.name}.{member.name}"
+        missing = [name for name in INPUTS if name not in found]
+        added = ", ".join(f"@builtin({name}) bankshot_{name}: {INPUTS[name]}" for name in missing)
+        return added, ", ".join(found.get(name, f"bankshot_{name}") for name in INPUTS)
+
+    def _returns(self, decl: tree.Function, function: typed.Function) -> None:
+        name = decl.name
+        for statement in _statements(decl.body):
+            if isinstance(statement, tree.Return):
+                if statement.value is None:
+                    self._edits.around(statement.span, f"{{ bankshot_leave_{name}(); ", "; }")
+                else:
+                    self._edits.around(statement.value.span, f"bankshot_back_{name}(", ")")
+        if function.result is not None:
+            body = f"bankshot_leave_{name}(); return v;"
+            self._made.append(f"fn bankshot_back_{name}(v: {function.result}) -> {function.result} {{ {body} }}")
+        elif not (decl.body.body and isinstance(decl.body.body[-1], tree.Return)):
+            self._edits.at(decl.body.span.end - 1, f" bankshot_leave_{name}(); ")
+
+    def _loop(self, name: str, loop: tree.Loop | tree.For | tree.While) -> None:
+        self._made.append(LOOP.format(name=name))
+        start = min([loop.span.start, *(a.span.start for a in loop.attributes)])
+        self._edits.before(Span(loop.span.source, start, loop.span.end), f"bankshot_before_{name}(); ")
+        turn = f"bankshot_turn_{name}()"
+        if isinstance(loop, tree.Loop):
+            self._edits.at(self._text.index("{", loop.body.span.start) + 1, f" _ = {turn};")
+        elif loop.condition is not None:
+            self._edits.around(loop.condition.span, f"{turn} && (", ")")
+        else:
+            assert isinstance(loop, tree.For)
+            after = loop.init.span.end if loop.init else loop.span.start
+            self._edits.at(self._text.index(";", after) + 1, f" {turn}")
+        if _can_end(loop):
+            self._edits.ends.append((loop.span.end, -1, f" bankshot_after_{name}();"))
+
+    # ---- what is counted ----
+
+    def _statement(self, statement: typed.Stmt) -> None:
+        for operand in typed.operands(statement):
+            for expr in typed.expressions(operand):
+                self._expression(expr)
+        match statement:
+            case typed.LetDecl(var=var, init=init) if isinstance(init.type, t.Pointer):
+                self._pointers[var] = init
+            case typed.Assign(target=target):
+                self._stored(statement.span, target, [("store", target.span)])
+            case typed.CompoundAssign(target=target):
+                self._row_after(statement.span, self._probe([("op", statement.span)]))
+                self._stored(statement.span, target, [("load", target.span), ("store", target.span)])
+            case typed.Eval(expr=typed.BuiltinCall() as call) if call.type is typed.NOTHING:
+                self._row_after(call.span, self._probe([("barrier", call.span)]))
+                if call.builtin.name == "textureStore":
+                    probe = self._probe([("store", call.span)])
+                    self._row_after(call.span, probe, self._texel(call, probe))
+
+    def _stored(self, where: Span, target: typed.Expr, spans: list[tuple[str, Span]]) -> None:
+        # Each component of a swizzle that is assigned to is a store of its own, at one place in the source.
+        if isinstance(target, typed.Swizzle) and len(target.components) > 1:
+            base = self._path(target.base)
+            paths = [self._element(base, component) for component in target.components]
+        else:
+            paths = [self._path(target)]
+        for path in paths:
+            if path is not None:
+                probe = self._probe(spans, [offset for _, offset in leaves(path.type)])
+                self._row_after(where, probe, path.address)
+
+    def _row_after(self, where: Span, probe: int | None, address: str = "0u") -> None:
+        if probe is None:
+            return
+        if where in self._headers:
+            raise UsageError(f"{_where(where)}: no probe fits into the header of a `for`")
+        self._edits.after(where, f"; bankshot_row({probe}u, {address})")
+
+    def _expression(self, expr: typed.Expr) -> None:
+        match expr:
+            case typed.Index() if isinstance(expr.base.type, t.Reference):
+                self._stash(expr)
+            case typed.Load(ref=ref):
+                path = self._path(ref)
+                if path is not None:
+                    probe = self._probe([("load", expr.span)], [offset for _, offset in leaves(path.type)])
+                    self._wrap(expr.span, expr.type, [(probe, path.address)])
+            case typed.Call():
+                self._call(expr)
+            case typed.BuiltinCall():
+                self._builtin(expr)
+
+    def _builtin(self, call: typed.BuiltinCall) -> None:
+        if self._sites.get(("atomic", call.span.start, call.span.end)):
+            self._atomic(call)
+        elif call.builtin.name == "workgroupUniformLoad":
+            path = self._path(call.args[0])
+            assert path is not None
+            barriers = self._probe([("barrier", call.span)], times=2)
+            load = self._probe([("load", call.span)], [offset for _, offset in leaves(path.type)])
+            self._wrap(call.span, call.type, [(barriers, "0u"), (load, path.address)])
+        elif call.builtin.name == "textureLoad":
+            probe = self._probe([("load", call.span)])
+            self._wrap(call.span, call.type, [(probe, self._texel(call, probe))])
+        elif call.type is not typed.NOTHING:
+            probe = self._probe([("op", call.span), ("subgroup", call.span)])
+            if isinstance(call.type, t.Struct):  # of frexp and modf: its name cannot be written
+                call_or_arg: typed.Expr = call.args[0]
+            else:
+                call_or_arg = call
+            self._wrap(call_or_arg.span, call_or_arg.type, [(probe, "0u")])
+
+    def _atomic(self, call: typed.BuiltinCall) -> None:
+        """Around the last value that goes in, for what comes out may have a type without a name, or be nothing."""
+        path = self._path(call.args[0])
+        assert path is not None
+        probe = self._probe([("atomic", call.span)], [0])
+        around = call.args[-1] if len(call.args) > 1 else call
+        self._wrap(around.span, around.type, [(probe, path.address)])
+
+    def _wrap(self, span: Span, type_: t.Type, rows: list[tuple[int | None, str]]) -> None:
+        """A function around an expression that gives its value back and writes rows."""
+        written = [f"bankshot_row({probe}u, {address}); " for probe, address in rows if probe is not None]
+        if written:
+            name = f"bankshot_value_{len(self._made)}"
+            self._made.append(f"fn {name}(v: {type_}) -> {type_} {{ {''.join(written)}return v; }}")
+            self._edits.around(span, f"{name}(", ")")
+
+    def _call(self, call: typed.Call) -> None:
+        self._calls += 1
+        for argument in call.args:
+            if isinstance(argument.type, t.Pointer) and argument.type.space in _SPACES:
+                raise UsageError(f"{_where(argument.span)}: no probe follows a pointer into {call.function.name}")
+        opening = self._text.index("(", call.span.start) + 1
+        self._edits.at(opening, f"{self._calls}u{', ' if call.args else ''}")
+
+    # ---- addresses ----
+
+    def _stash(self, expr: typed.Index) -> None:
+        """Keep an index when it is evaluated, for the row that follows."""
+        base = self._path(expr.base)
+        if base is None or isinstance(self._constant(expr.index), int):
+            return
+        kept = f"bankshot_at_{len(self._indices)}"
+        self._indices[expr.index.span.start, expr.index.span.end] = kept
+        count = _count(base.type)
+        last = f"{count - 1}u" if count else f"arrayLength(&{_runtime_array(base.variable)}) - 1u"
+        kind = expr.index.type
+        keep = f"fn {kept}_keep(i: {kind}) -> {kind} {{ {kept} = min(u32(i), {last}); return i; }}"
+        self._made.append(f"var<private> {kept}: u32;\n{keep}")
+        self._edits.around(expr.index.span, f"{kept}_keep(", ")")
+
+    def _texel(self, call: typed.BuiltinCall, probe: int | None) -> str:
+        """The byte address of the texel that a textureLoad or textureStore is about, from what its arguments were."""
+        texture = call.args[0]
+        if probe is None:
+            return ""
+        if not isinstance(texture, typed.VarRef) or not isinstance(texture.var.type, t.Texture):
+            raise UsageError(f"{_where(texture.span)}: no probe follows a texture into a function")
+        name, shape = texture.var.name, shape_of(texture.var.type)
+        if name not in self._textures:
+            self._textures.add(name)
+            self._made.append(_texel_function(name, texture.var.type))
+        place, *rest = [self._kept(argument) for argument in call.args[1:]]
+        third = rest.pop(0) if shape.third else "0u"
+        level = rest.pop(0) if call.builtin.name == "textureLoad" and rest else "0u"
+        bytes_ = self._all[self._probes[probe].parts[0][0]].bytes_per_lane
+        zeros = "0u, " * (3 - shape.axes)
+        return f"{bytes_}u * bankshot_texel_{name}(vec4<u32>({place}, {zeros}{third}), {level})"
+
+    def _kept(self, argument: typed.Expr) -> str:
+        """Where the value of an argument is kept, as unsigned numbers."""
+        kept, kind = f"bankshot_at_{len(self._made)}", argument.type
+        bits = str(kind).replace("i32", "u32")
+        keep = f"fn {kept}_keep(v: {kind}) -> {kind} {{ {kept} = bitcast<{bits}>(v); return v; }}"
+        self._made.append(f"var<private> {kept}: {bits};\n{keep}")
+        self._edits.around(argument.span, f"{kept}_keep(", ")")
+        return kept
+
+    def _constant(self, expr: typed.Expr) -> int | None:
+        folded = self._pipeline.fold(expr)
+        return folded.value if isinstance(folded, typed.Const) else None
+
+    def _path(self, ref: typed.Expr) -> _Path | None:
+        """Where a reference or pointer leads; None into memory that is not counted."""
+        match ref:
+            case typed.VarRef(var=var):
+                counted = var.space in _SPACES
+                return _Path(var, self._pipeline.store_types[var]) if counted else None
+            case typed.ValueRef(var=var):
+                return self._path(self._pointers[var]) if var in self._pointers else None
+            case typed.AddressOf(ref=inner) | typed.Deref(pointer=inner):
+                return self._path(inner)
+            case typed.Member(base=inner, index=index):
+                return self._member(self._path(inner), index)
+            case typed.Swizzle(base=inner, components=(component,)):
+                return self._element(self._path(inner), component)
+            case typed.Index(base=inner, index=index):
+                constant = self._constant(index)
+                if constant is not None:
+                    return self._element(self._path(inner), constant)
+                return self._element(self._path(inner), self._indices.get((index.span.start, index.span.end), ""))
+        return None
+
+    def _member(self, base: _Path | None, index: int) -> _Path | None:
+        if base is None or not isinstance(base.type, t.Struct):
+            return None
+        member = base.type.members[index]
+        return _Path(base.variable, member.type, base.offset + member.offset, base.indices)
+
+    def _element(self, base: _Path | None, index: int | str) -> _Path | None:
+        if base is None:
+            return None
+        type_, stride = _element_of(base.type)
+        if isinstance(index, int):
+            return _Path(base.variable, type_, base.offset + index * stride, base.indices)
+        return _Path(base.variable, type_, base.offset, (*base.indices, (index, stride)))
+
+
+def _element_of(type_: t.Type) -> tuple[t.Type, int]:
+    """Type of an element, column or component, and bytes from one to the next."""
+    match type_:
+        case t.Array(elem=elem):
+            return elem, t.stride_of(type_)
+        case t.Mat(rows=rows, elem=elem):
+            return t.Vec(rows, elem), t.stride_of(type_)
+        case t.Vec(elem=elem):
+            return elem, t.size_of(elem)
+    raise AssertionError(f"{type_} has no elements")
+
+
+def _count(type_: Any) -> int:
+    """Elements, columns or components; 0 for a runtime-sized array."""
+    match type_:
+        case t.Array(count=count):
+            return count if isinstance(count, int) else 0
+        case t.Mat(cols=cols):
+            return cols
+        case t.Vec(size=size):
+            return size
+    raise AssertionError(f"{type_} has no elements")
+
+
+def _texel_function(name: str, type_: t.Texture) -> str:
+    shape = shape_of(type_)
+    levels = "1u" if type_.format or shape.third == "sample" else f"textureNumLevels({name})"
+    third = {"layer": f"textureNumLayers({name})", "sample": f"textureNumSamples({name})"}.get(shape.third or "", "1u")
+    extent = f"textureDimensions({name}){', 1u' * (3 - shape.axes)}"
+    return TEXEL.format(name=name, levels=levels, extent=extent, third=third)
+
+
+def _runtime_array(variable: typed.Variable) -> str:
+    if isinstance(variable.type, t.Struct):
+        return f"{variable.name}.{variable.type.members[-1].name}"
+    return variable.name
+
+
+# ---- the syntax --------------------------------------------------------------------------------------
+
+
+def _statements(node: Any) -> Iterator[tree.Stmt]:
+    """Every statement in a statement, itself first."""
+    yield node
+    match node:
+        case tree.Block(body=body):
+            inner = list(body)
+        case tree.If(then=then, orelse=orelse):
+            inner = [then, orelse]
+        case tree.Switch(cases=cases):
+            inner = [case.body for case in cases]
+        case tree.Loop(body=body, continuing=continuing):
+            inner = [body, continuing]
+        case tree.For(init=init, update=update, body=body):
+            inner = [init, update, body]
+        case tree.While(body=body):
+            inner = [body]
+        case _:
+            inner = []
+    for statement in inner:
+        if statement is not None:
+            yield from _statements(statement)
+
+
+def _loops(body: tree.Block) -> list[Any]:
+    return [s for s in _statements(body) if isinstance(s, tree.Loop | tree.For | tree.While)]
+
+
+def _header(loop: Any) -> list[tree.Stmt]:
+    return [part for part in (loop.init, loop.update) if part] if isinstance(loop, tree.For) else []
+
+
+def _can_end(loop: Any) -> bool:
+    """Whether control may come out at the end of a loop, and not only return from within."""
+    if isinstance(loop, tree.Loop):
+        return loop.break_if is not None or _breaks(loop.body)
+    return loop.condition is not None or _breaks(loop.body)
+
+
+def _breaks(node: Any) -> bool:
+    """Whether a `break` in this statement leaves the loop around it."""
+    match node:
+        case tree.Break():
+            return True
+        case tree.Block(body=body):
+            return any(map(_breaks, body))
+        case tree.If(then=then, orelse=orelse):
+            return _breaks(then) or (orelse is not None and _breaks(orelse))
+    return False

@@ -1,0 +1,273 @@
+"""Counters from a real run: the instrumented shader records, and the host charges what it recorded.
+
+Each probe's rows are sorted into subgroups by the path that led to them, and every such access is charged under the
+rules of a device profile, as the simulator charges its own. So for each place in the source there are two rows of
+counters that nothing but the WGSL has in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...sim.fast_dataclass import frozen
+from ...sim.ir.sites import Site
+from ...sim.models import Device
+from ...sim.run.counters import NAMES, SiteCounters
+from .. import wgpu_client
+from ..errors import UsageError
+from ..gpu_counters.charges import banks, sectors
+from ..gpu_counters.wgsl_probes import (
+    HEADER_WORDS,
+    LOG,
+    MOST_LANES,
+    MOST_PROBES,
+    ROW_WORDS,
+    Instrumented,
+    Probe,
+    instrument,
+    workgroup_shift,
+)
+from ..manifests.manifest import Case
+from ..manifests.reflection import check_module
+from .audit import Say
+from .grid_cap import halved
+
+ROWS_PER_PASS = (1 << 23) - 1  # with their header, what WebGPU lets a storage buffer bind by default: 128 MiB
+ROWS_PLANNED = ROWS_PER_PASS // 2  # workgroups are not all alike
+ROWS_IN_ALL = 1 << 24
+SITES_PER_PASS = MOST_PROBES // 4  # a store to a swizzle is one site, and a probe for each component
+PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
+
+# What records of active lanes tell: of idle ones they do not say why.
+RECORDED = tuple(name for name in NAMES if not name.startswith("idle_"))
+
+
+@frozen
+class SiteDifference:
+    """One counter of one place that the two runs do not agree on."""
+
+    site: Site
+    counter: str
+    simulated: int
+    counted: int
+
+
+@frozen
+class CounterDiff:
+    """`grid`: what both ran; smaller than the case's where the log of a whole run would be too long.
+
+    `compared`: how many numbers. `changed`: outputs that are others with the probes than without: as they are with
+    them. Where a product is fused into a sum, say, may depend on the probes beside it, so floats are given as changed
+    only where they differ by more than two legal results may (`run.bounds`); of bytes nothing is known, and any do.
+    """
+
+    adapter: wgpu_client.AdapterInfo
+    device: str
+    grid: tuple[int, int, int]
+    cut: bool
+    rows: int
+    passes: int
+    compared: int
+    differences: tuple[SiteDifference, ...]
+    changed: dict[Any, Any]
+
+    @property
+    def outputs_equal(self) -> bool:
+        return not self.changed
+
+    @property
+    def ok(self) -> bool:
+        return not self.differences and self.outputs_equal
+
+
+def diff_counters(case: Case, device: str, adapter: str | None, say: Say = lambda stage: None) -> CounterDiff:
+    """Count `case` in the simulator as `device` and on an adapter. Raises `UsageError`, `GpuError`, `NoAdapter`."""
+    info = wgpu_client.require_adapter(adapter)
+    case, run, cut = _fitting(case, device, say)
+    say(f"counting on {info.name}")
+    counted = [SiteCounters(site=site) for site in run.program.sites]
+    plain = _on_gpu(case, run, check_module(case.kernel).source.text, [], {}, adapter)
+    rows, passes = 0, 0
+    changed: dict[Any, Any] = {}
+    for wanted in _parts(run):
+        instrumented = instrument(run.pipeline, run.program.sites, wanted)
+        for recorded, left in _record(case, run, instrumented, wanted, adapter, say):
+            charge(counted, instrumented.probes, recorded, run.device, _lanes(run))
+            rows, passes = rows + len(recorded), passes + 1
+            changed |= {key: data for key, data in left.items() if not _alike(data, plain[key], key, run)}
+    differences, compared = compare(run.sites, counted)
+    return CounterDiff(info, device, run.grid, cut, rows, passes, compared, tuple(differences), changed)
+
+
+def _lanes(run: Any) -> int:
+    return math.prod(run.pipeline.workgroup_size)
+
+
+def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
+    """The case and its simulated run, on a part of the grid whose log is not too long: both sides run the same part.
+
+    The longest axis is halved until that is so, taking all workgroups for alike; one is counted however long it takes.
+    Of what is compared every workgroup has run here; to see how long a log is, one of each class is enough.
+    """
+    from .audit import simulate
+
+    cut = False
+    while True:
+        run = simulate(case, device, PROBES, say, workgroups="classes")
+        if run.device.merge_adjacent:
+            raise UsageError(f"--counters: accesses are recorded as written, and {device} merges adjacent ones")
+        rows = sum(row.active_lanes for row in run.sites)
+        if _lanes(run) > MOST_LANES:
+            raise UsageError(f"{case.kernel.name}: workgroups over {MOST_LANES} invocations cannot be recorded")
+        workgroups = math.prod(run.grid)
+        if rows <= ROWS_IN_ALL or workgroups == 1:
+            return case, run if run.coverage.how == "all" else simulate(case, device, PROBES, say), cut
+        case, cut = replace(case, grid=halved(run.grid, workgroups * ROWS_IN_ALL // rows)), True
+
+
+# ---- recording ---------------------------------------------------------------------------------------
+
+
+def _parts(run: Any) -> list[list[int]]:
+    """Sites in as few parts as can be, so that in each the log of one workgroup fits, and probes can be numbered."""
+    workgroups = math.prod(run.grid)
+    parts: list[list[int]] = [[]]
+    filled = 0
+    for number, row in enumerate(run.sites):
+        rows = -(-row.active_lanes // workgroups)
+        if parts[-1] and (filled + rows > ROWS_PLANNED or len(parts[-1]) == SITES_PER_PASS):
+            parts.append([])
+            filled = 0
+        parts[-1].append(number)
+        filled += rows
+    return parts
+
+
+def _record(
+    case: Case, run: Any, instrumented: Instrumented, wanted: list[int], adapter: str | None, say: Say
+) -> Iterator[tuple[NDArray[np.uint32], dict[Any, Any]]]:
+    """Rows of some workgroups at a time, `[rows, 5]`: workgroup, then the words of a row; and the outputs."""
+    workgroups, shift = math.prod(run.grid), workgroup_shift(_lanes(run))
+    rows = max(1, sum(run.sites[number].active_lanes for number in wanted))
+    each = min(workgroups, 1 << (32 - shift), max(1, ROWS_PLANNED * workgroups // rows))
+    for first in range(0, workgroups, each):
+        say(f"counting on the GPU, {100 * first // workgroups}%")
+        room = min(ROWS_PER_PASS, 4 * rows * each // workgroups + 1024)
+        log = np.zeros(HEADER_WORDS + ROW_WORDS * room, np.uint32)
+        log[1:4] = first, each, room
+        outputs = _on_gpu(case, run, instrumented.text, [instrumented], {LOG: log}, adapter)
+        log = outputs.pop(LOG)
+        used = int(log[0])
+        if used > room:
+            title = f"{case.kernel.name} {case.shape}"
+            raise UsageError(f"{title}: the GPU made {used:,} rows where {room:,} fit; choose a smaller shape")
+        body = log[HEADER_WORDS:][: used * ROW_WORDS].reshape(used, ROW_WORDS)
+        yield np.column_stack([(body[:, 0] >> shift) + np.uint32(first), body]), outputs
+
+
+def _on_gpu(
+    case: Case, run: Any, text: str, logs: list[Instrumented], more: dict[str, Any], adapter: str | None
+) -> dict[Any, Any]:
+    slots = wgpu_client.slots_of(run.pipeline.entry)
+    slots += [wgpu_client.Slot(LOG, log.group, log.binding, "storage-write") for log in logs]
+    entry, overrides = run.pipeline.entry.name, case.overrides
+    bindings = {**case.bindings, **more}
+    return wgpu_client.run(text, entry, case.grid, bindings, slots=slots, overrides=overrides, adapter=adapter).outputs
+
+
+def _alike(one: Any, other: Any, key: Any, run: Any) -> bool:
+    """Whether two outputs are the same, or of floats what two legal implementations may leave."""
+    if _bytes(one) == _bytes(other):
+        return True
+    if not isinstance(one, np.ndarray) or one.dtype.kind != "f":
+        return False
+    with np.errstate(invalid="ignore"):
+        away = np.abs(one.astype(np.float64) - other)
+    return bool(np.all((away <= 2 * run.bounds[key]) | np.isinf(run.bounds[key]) | (np.isnan(one) & np.isnan(other))))
+
+
+def _bytes(data: Any) -> bytes:
+    return data.tobytes() if isinstance(data, np.ndarray) else bytes(data)
+
+
+# ---- charging ----------------------------------------------------------------------------------------
+
+
+def charge(
+    counted: list[SiteCounters], probes: tuple[Probe, ...], rows: NDArray[np.uint32], device: Device, lanes: int
+) -> None:
+    """Add to the counters of each site what recorded rows (as `_record` gives them) cost under the rules of `device`.
+
+    Rows of one workgroup are not to be parted, or what a subgroup issued once counts twice.
+    """
+    size = device.subgroup_size
+    subgroups = -(-lanes // size)
+    lane = (rows[:, 1] & np.uint32((1 << workgroup_shift(lanes)) - 1)) >> 12
+    subgroup = rows[:, 0].astype(np.uint64) * subgroups + lane // size
+    path = rows[:, 2].astype(np.uint64) << np.uint64(32) | rows[:, 3]
+    for number, part in _grouped(rows[:, 1] & np.uint32(MOST_PROBES - 1)):
+        order = part[np.lexsort((path[part], subgroup[part]))]
+        same = (path[order][1:] == path[order][:-1]) & (subgroup[order][1:] == subgroup[order][:-1])
+        issue = np.concatenate([[0], np.cumsum(~same)])
+        addresses = np.full((int(issue[-1]) + 1, size), -1, np.int64)
+        addresses[issue, lane[order] % size] = rows[order, 4]
+        for site, offset in probes[number].parts:
+            _add(counted[site], addresses, offset, probes[number].times, device, subgroups)
+
+
+def _grouped(numbers: NDArray[np.uint32]) -> list[tuple[int, NDArray[np.int64]]]:
+    """Each number that occurs, with the places where it does."""
+    order = np.argsort(numbers, kind="stable")
+    found, starts = np.unique(numbers[order], return_index=True)
+    return list(zip(map(int, found), np.split(order, starts)[1:], strict=True))
+
+
+def _add(
+    row: SiteCounters, addresses: NDArray[np.int64], offset: int, times: int, device: Device, subgroups: int
+) -> None:
+    """Charge accesses `[issues, lanes]`, -1 for lanes that are not active, to a site."""
+    site = row.site
+    active = addresses >= 0
+    row.executions += times * len(addresses)
+    row.active_lanes += times * int(active.sum())
+    row.flops += times * int(active.sum()) * site.flops
+    if site.kind == "atomic":
+        row.atomics += int(active.sum())
+    if site.kind == "barrier":
+        row.barriers += times * len(addresses) // subgroups
+    if site.space == "workgroup" and site.bytes_per_lane:
+        row.shared_requests += len(addresses)
+        _each(row, addresses, active, offset, lambda at, on: banks(device, site, at, on))
+    elif site.space in ("storage", "texture") and site.bytes_per_lane:
+        row.global_requests += len(addresses)
+        row.global_bytes += int(active.sum()) * site.bytes_per_lane
+        _each(row, addresses, active, offset, lambda at, on: sectors(device, site, at, on))
+
+
+def _each(row: SiteCounters, addresses: NDArray[np.int64], active: NDArray[np.bool_], offset: int, cost: Any) -> None:
+    """Add what each access costs. A pattern costs the same wherever it lies, in steps that banks and lines share."""
+    step = 512
+    lowest = np.where(active, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
+    relative = np.where(active, addresses - lowest, -1)
+    patterns, counts = np.unique(relative, axis=0, return_counts=True)
+    for pattern, count in zip(patterns, counts, strict=True):
+        on = pattern >= 0
+        for name, number in cost(np.where(on, pattern + offset, 0), on).items():
+            setattr(row, name, getattr(row, name) + int(count) * number)
+
+
+def compare(simulated: list[SiteCounters], counted: list[SiteCounters]) -> tuple[list[SiteDifference], int]:
+    """Every counter of every site that differs, and how many were compared."""
+    differences = [
+        SiteDifference(ours.site, name, getattr(ours, name), getattr(theirs, name))
+        for ours, theirs in zip(simulated, counted, strict=True)
+        for name in RECORDED
+        if getattr(ours, name) != getattr(theirs, name)
+    ]
+    return differences, len(simulated) * len(RECORDED)

@@ -1,0 +1,85 @@
+"""One kernel, several device profiles: what the same dispatch asks of each.
+
+The first profile named is the one that a run is judged under, with everything that a run does. For each of the others
+the dispatch runs once more, with no findings looked for. Where a profile has the subgroup size, the rounding and the
+texels of the first, the same lanes do the same things on it, and only its banks, sectors and lines are charged
+anew: every other counter is the first's. Where one of these differs, lanes are counted again too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...sim.fast_dataclass import frozen
+from ...sim.models import Device, get
+from ...sim.models.occupancy import Occupancy, occupancy
+from ..errors import UsageError
+
+LANES = ("subgroup_size", "fma", "texel_f16", "texel_outside")  # what decides which lanes do what
+MEMORY = ("banks", "sectors")  # probes
+CHARGED = ("shared_", "global_")  # how the names of what they count begin
+
+Simulate = Callable[[str, tuple[str, ...]], Any]  # (device, probes) -> bankshot.Run
+
+
+@frozen
+class Charged:
+    """What one device is asked for. `counters`: totals by name. `anew`: what was counted for it: `all`, `lanes and
+    memory` or `memory`; the rest is the first device's."""
+
+    device: Device
+    counters: dict[str, float]
+    occupancy: Occupancy
+    anew: str
+
+    @property
+    def sector_bytes(self) -> int:
+        """Bytes of the sectors that were touched, which, unlike sectors, compare between devices."""
+        return int(self.counters["global_sectors"]) * self.device.sector_bytes
+
+
+def parse_devices(text: str) -> tuple[str, ...]:
+    """`nvidia,amd` as names of profiles. Raises UsageError that lists them for one that is unknown or named twice."""
+    names: list[str] = []
+    for each in text.split(","):
+        try:
+            name = get(each.strip()).name
+        except ValueError as error:
+            raise UsageError(f"--device: {error}") from None
+        if name in names:
+            raise UsageError(f"--device {text}: {name} is named twice")
+        names.append(name)
+    return tuple(names)
+
+
+def same_lanes(a: Device, b: Device) -> bool:
+    """Whether the same lanes do the same things on both, so that one run tells of both but for what memory costs."""
+    return all(getattr(a, fact) == getattr(b, fact) for fact in LANES)
+
+
+def charge(run: Any, others: tuple[str, ...], simulate: Simulate) -> tuple[Charged, ...]:
+    """What a run with all probes was charged, then what `others` would be; nothing where there are no others."""
+    if not others:
+        return ()
+    return (judged(run), *(_on(run, name, simulate) for name in others))
+
+
+def judged(run: Any) -> Charged:
+    """What a run with all probes was charged."""
+    return _charged(run, run.device, run.counters, "all")
+
+
+def _on(run: Any, name: str, simulate: Simulate) -> Charged:
+    from ...sim.run.simulate import sized
+
+    device = sized(get(name), run.pipeline)
+    if not same_lanes(run.device, device):
+        return _charged(run, device, simulate(name, ("lanes", *MEMORY)).counters, "lanes and memory")
+    memory = {k: v for k, v in simulate(name, MEMORY).counters.items() if k.startswith(CHARGED)}
+    return _charged(run, device, {**run.counters, **memory}, "memory")
+
+
+def _charged(run: Any, device: Device, counters: Any, anew: str) -> Charged:
+    held = occupancy(device, run.pipeline.workgroup_size, run.pipeline.workgroup_bytes)
+    return Charged(device, dict(counters), held, anew)

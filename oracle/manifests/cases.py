@@ -1,0 +1,260 @@
+"""From what people name on the command line to cases that can be run: manifests, folders of them, bare WGSL files.
+
+A manifest says all that is needed. For a bare shader (one that has no manifest of the same name beside it) everything
+that the text tells is taken from the text, and what it cannot tell is asked for by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...sim.fast_dataclass import frozen
+from ...sim.wgsl.diagnostics import WgslError
+from ..errors import UsageError
+from . import inputs, manifest
+from .dimension_arithmetic import fraction
+from .manifest import Case, Kernel, Shape
+from .reflection import check_module, entry_point
+from .strict_toml import is_manifest
+
+
+@frozen
+class Request:
+    """What the command line adds to files. `kernel` picks one of a family; `quick` leaves heavy shapes out."""
+
+    dims: Mapping[str, int] = field(default_factory=dict)
+    arrays: Mapping[str, Any] = field(default_factory=dict)
+    grid: tuple[int, ...] | None = None
+    kernel: str | None = None
+    entry: str | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    defines: Mapping[str, Any] = field(default_factory=dict)
+    include_dirs: tuple[Path, ...] = ()
+    preprocess: str | None = None
+    quick: bool = False
+    sweep: bool = True  # every shape of a manifest; else its default sizes only
+
+    @property
+    def as_in_manifest(self) -> bool:
+        """Whether a kernel runs as its manifest has it, so that its goldens hold."""
+        return not (self.arrays or self.grid or self.entry or self.overrides)
+
+
+@frozen
+class Plan:
+    """One kernel and the shapes it is to run in. Arrays are made only when a case is asked for."""
+
+    kernel: Kernel
+    shapes: tuple[Shape, ...]
+    request: Request
+    assumed: tuple[str, ...] = ()  # what was inferred, in words
+    left_out: int = 0  # shapes that are heavy, where only quick ones were asked for
+
+    def cases(self) -> Iterator[Case]:
+        for shape in self.shapes:
+            yield self.case(shape)
+
+    def numbers(self, shape: Shape) -> tuple[int, int]:
+        """How many a case reads, and may write, as far as its manifest tells; nothing is made. Raises `UsageError`."""
+        given = self.request.arrays
+        bound = [b for b in self.kernel.bindings if not given.keys() & {b.name, b.var}]
+        all_ = sum(b.numbers(shape.dims) for b in bound) + sum(getattr(array, "size", 0) for array in given.values())
+        written = sum(b.numbers(shape.dims) for b in bound if b.init in inputs.BLANK or b.name in self.kernel.rules)
+        return all_ - written, written
+
+    def case(self, shape: Shape) -> Case:
+        case = self.kernel.case(shape)
+        given = {case.name_of(name): array for name, array in self.request.arrays.items()}
+        fitted = {name: _fitted(name, array, case.arrays.get(name)) for name, array in given.items()}
+        return replace(case, arrays={**case.arrays, **fitted}, grid=self.request.grid or case.grid)
+
+
+@frozen
+class Broken:
+    """A manifest or shader of which no plan can be made, and why."""
+
+    path: Path
+    error: Exception
+
+
+def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
+    """`array` in the shape of the manifest's; as it is where that has no array."""
+    if not isinstance(like, np.ndarray):
+        return array
+    array = inputs.as_numbers(array, like.dtype)
+    if array.dtype != like.dtype or array.size != like.size:
+        ours, theirs = (f"{a.dtype}{list(a.shape)}" for a in (array, like))
+        raise UsageError(f"--bind {name}: {ours} does not fit the manifest's {theirs}")
+    return array.reshape(like.shape)
+
+
+def plans(paths: Sequence[Path], request: Request, broken: list[Broken] | None = None) -> list[Plan]:
+    """A plan for every kernel that `paths` name, in order. Raises `UsageError`.
+
+    What is wrong with a manifest or shader, rather than with the request, is put into `broken`, where that is given,
+    and the others are planned; of a request for one kernel, only where that is not found elsewhere.
+    """
+    files = [file for path in paths for file in _files(path)]
+    found, names = [], []
+    for file in files:
+        try:
+            kernels = _kernels(file, request)
+        except (UsageError, WgslError) as error:
+            if broken is None:
+                raise
+            broken.append(Broken(file, error))
+            continue
+        names += [kernel.name for kernel in kernels]
+        found += _plans(file, kernels, request)
+    if broken and found and request.kernel is not None:
+        broken.clear()  # what was asked for is there
+    if names and not found:
+        raise UsageError(f"no kernel is named {request.kernel}; there are {', '.join(names)}")
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    """The manifest or shader that `path` names; of a folder, every manifest in it."""
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file or folder")
+    if path.is_dir():
+        found = sorted(file for file in path.rglob("*.toml") if is_manifest(file))
+        if not found:
+            raise UsageError(f"{path}: holds no manifest (a .toml file with a [kernel] table)")
+        return found
+    beside = path.with_suffix(".toml")
+    return [beside if path.suffix == ".wgsl" and beside.exists() else path]
+
+
+def _kernels(path: Path, request: Request) -> tuple[Kernel, ...]:
+    """Those of a manifest, or the one of a bare shader, which is read and checked."""
+    if path.suffix == ".toml":
+        return manifest.load_all(path)
+    kernel = _with(_unplanned(path, request), request)
+    check_module(kernel)
+    return (kernel,)
+
+
+def _plans(path: Path, kernels: Sequence[Kernel], request: Request) -> list[Plan]:
+    if path.suffix != ".toml":
+        return [_bare(path, kernel, request) for kernel in kernels]
+    return [_plan(path, kernel, request) for kernel in kernels if request.kernel in (None, kernel.name)]
+
+
+def _plan(path: Path, kernel: Kernel, request: Request) -> Plan:
+    kernel = _with(kernel, request)
+    known = {name for binding in kernel.bindings for name in (binding.name, binding.var)}
+    for name in request.arrays.keys() - known:
+        raise UsageError(f"{path}: no binding is named {name}; there are {', '.join(sorted(known))}")
+    if request.dims or not request.sweep:
+        shapes = (kernel.shape(request.dims),)
+    else:
+        shapes = tuple(shape for shape in kernel.shapes if not request.quick or shape.cost == "quick")
+        return Plan(kernel, shapes, request, left_out=len(kernel.shapes) - len(shapes))
+    return Plan(kernel, shapes, request)
+
+
+def _with(kernel: Kernel, request: Request) -> Kernel:
+    """The kernel with what the command line says of it, which comes before what the manifest says."""
+    return replace(
+        kernel,
+        entry=request.entry or kernel.entry,
+        overrides={**kernel.overrides, **request.overrides},
+        defines={**kernel.defines, **request.defines},
+        include_dirs=(*request.include_dirs, *kernel.include_dirs),
+        preprocess=request.preprocess or kernel.preprocess,
+    )
+
+
+# ---- shaders without a manifest ----------------------------------------------------------------------
+
+
+def _unplanned(path: Path, request: Request) -> Kernel:
+    return Kernel(
+        path=path,
+        name=path.stem,
+        source=path,
+        entry=None,
+        dims={},
+        dispatch=request.grid or (1, 1, 1),
+        bindings=(),
+        shapes=(Shape({}),),
+    )
+
+
+def _bare(path: Path, kernel: Kernel, request: Request) -> Plan:
+    if request.dims:
+        raise UsageError(f"{path}: --set gives sizes to a manifest's dims, and {path.name} has no manifest beside it")
+    entry = entry_point(check_module(kernel), request.entry)
+    arrays, assumed = _infer(entry, request, path)
+    if request.grid is None:
+        assumed.insert(0, "a grid of one workgroup (give --grid X,Y,Z for more)")
+    kernel = replace(kernel, entry=entry.name)
+    return Plan(kernel, kernel.shapes, replace(request, arrays=arrays), tuple(assumed))
+
+
+def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Contents for the bindings of `entry`: those given, and those whose size and type the shader fixes."""
+    arrays: dict[str, Any] = dict(request.arrays)
+    assumed, needed = [], []
+    declared = [v for v in entry.globals if v.binding is not None]
+    names = [v.name for v in declared]
+    for name in request.arrays.keys() - set(names):
+        raise UsageError(f"{path}: {entry.name} uses no binding named {name}; it uses {', '.join(names) or 'none'}")
+    for variable in declared:
+        if variable.name in arrays:
+            continue
+        made = _made(variable)
+        if made is None:
+            needed.append(f"  --bind {variable.name}=…   {_described(variable)}")
+        else:
+            kind, arrays[variable.name] = made
+            assumed.append(f"{kind} contents for {variable.name} ({_described(variable)})")
+    if needed:
+        lines = [
+            f"{path}: there is no manifest {path.stem}.toml, and the shader does not tell what these hold; give",
+            *needed,
+            "as NAME=FILE.npy, NAME=u32:1,2,3 or NAME=normal:f32:512,768",
+        ]
+        raise UsageError("\n".join(lines))
+    return arrays, assumed
+
+
+def _made(variable: Any) -> tuple[str, Any] | None:
+    """Contents for a sampler, or for a storage binding of fixed size and one scalar type; None for what cannot be
+    guessed."""
+    from ...sim.wgsl import types as t
+    from ...sim.wgsl.diagnostics import Crash
+
+    if isinstance(variable.type, t.Sampler):
+        return "default", {"compare": "less"} if variable.type.comparison else {}
+    if variable.space != "storage" or not t.has_creation_fixed_footprint(variable.type):
+        return None
+    try:
+        dtype = str(t.element_of(variable.type))
+    except Crash:  # a struct has no single scalar type
+        return None
+    kind = "zeros" if variable.access != "read" else "normal" if dtype.startswith("f") else "uniform"
+    count = t.size_of(variable.type) // np.dtype(inputs.DTYPES[dtype]).itemsize
+    return kind, inputs.generate(kind, variable.name, (count,), dtype)
+
+
+def _described(variable: Any) -> str:
+    if variable.space == "handle":
+        return str(variable.type)
+    access = f", {variable.access}" if variable.space == "storage" else ""
+    return f"{variable.type}, {variable.space}{access}"
+
+
+def expected_counters(case: Case) -> dict[str, int | float]:
+    """The manifest's figures for counters at this shape: whole numbers, or shares such as 5 / 256 rounded once."""
+    try:
+        exact = {name: fraction(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
+    except UsageError as error:
+        raise UsageError(f"{case.kernel.path}: at {case.shape}: {error}") from None
+    return {name: int(value) if value.denominator == 1 else float(value) for name, value in exact.items()}

@@ -1,0 +1,225 @@
+"""Contents of bindings: seeded generators, and what people type on the command line.
+
+An array is a function of its binding's name, its shape, its dtype and a seed, and of nothing else: the same on every
+machine and in every run. Of packed weights the shape is that of the matrix that is packed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import UsageError
+from . import quantization
+
+MOST_BYTES = (1 << 32) - 4  # of one binding: its bytes have 32-bit addresses
+MOST_AXES = 32
+MOST_LANES = 1 << 16  # of a workgroup, whatever the device
+
+DTYPES = {
+    **{"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32},
+    **{"i16": np.int16, "u16": np.uint16, "i8": np.int8, "u8": np.uint8},  # of texels
+}
+
+# The next numbers of an array: what draws them, how many are before them, how many they are, and their type.
+Generator = Callable[[np.random.Generator, int, int, np.dtype[Any]], np.ndarray]
+_PIECE = 1 << 16  # numbers that are made together
+
+
+def _uniform(rng: np.random.Generator, start: int, count: int, dtype: np.dtype[Any]) -> np.ndarray:
+    if dtype.kind == "f":
+        return rng.uniform(-1.0, 1.0, count)
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, count, dtype, endpoint=True)
+
+
+# Each: what an array of that kind holds. Values are made in float64 (or as integers) and cast once.
+GENERATORS: dict[str, Generator] = {
+    "normal": lambda rng, start, count, dtype: rng.standard_normal(count),
+    "uniform": _uniform,  # floats in [-1, 1), integers over their whole range
+    "zeros": lambda rng, start, count, dtype: np.zeros(count, dtype),
+    "ones": lambda rng, start, count, dtype: np.ones(count, dtype),
+    "arange": lambda rng, start, count, dtype: np.arange(start, start + count),
+    # All bits set (NaN in floats): an element that nobody writes shows.
+    "unwritten": lambda rng, start, count, dtype: np.full(count * dtype.itemsize, 0xFF, np.uint8).view(dtype),
+}
+
+BLANK = ("zeros", "unwritten")  # what is to be written, as a rule
+
+# Normal weights, packed: `q4_k`, `nf4` and so on, and `nf4.absmax` for what else is bound beside them.
+PACKED = {
+    f"{name}.{part}".rstrip("."): (name, part) for name, each in quantization.FORMATS.items() for part in each.parts
+}  # fmt: skip
+
+KINDS = (*GENERATORS, *PACKED)
+
+
+def dtypes_of(kind: str) -> tuple[str, ...]:
+    """The types that an array of this kind can have."""
+    name, part = PACKED.get(kind, ("", ""))
+    return (quantization.FORMATS[name].parts[part],) if name else tuple(DTYPES)
+
+
+def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> np.ndarray:
+    """An array of `kind` for the binding called `name`. Raises `UsageError` where the kind does not come so, and on one
+    that no binding could hold."""
+    if min(shape, default=1) < 1:
+        sizes = ", ".join(map(str, shape))
+        raise UsageError(f"binding {name} would have the shape [{sizes}], and each size is to be at least 1")
+    if len(shape) > MOST_AXES:
+        raise UsageError(f"binding {name} has {len(shape)} sizes, and an array at most {MOST_AXES}")
+    if (size := math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize) > MOST_BYTES:
+        raise UsageError(f"binding {name} would have {size:,} bytes, and no binding holds more than {MOST_BYTES:,}")
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    if kind in PACKED:
+        return _packed(kind, rng, shape, dtype)
+    target = np.dtype(DTYPES[dtype])
+    array = np.empty(math.prod(shape), target)
+    for start in range(0, array.size, _PIECE):
+        part = array[start : start + _PIECE]
+        part[:] = GENERATORS[kind](rng, start, len(part), target)
+    return array.reshape(shape)
+
+
+def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndarray:
+    """All parts of one matrix come from the same weights, so those of bindings with one name and seed fit together."""
+    name, part = PACKED[kind]
+    if len(shape) != 2 or dtype not in dtypes_of(kind):
+        wanted = " or ".join(dtypes_of(kind))
+        raise UsageError(f"{kind} packs a matrix of two sizes into {wanted}, not {dtype}{list(shape)}")
+    return quantization.FORMATS[name].pack(rng.standard_normal(tuple(shape)))[part]
+
+
+def load(path: Path) -> np.ndarray:
+    """The array in an .npy file, or the raw bytes of a .bin file. Raises `UsageError`."""
+    import zipfile
+
+    try:
+        if path.suffix == ".bin":
+            return np.fromfile(path, np.uint8)
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{path}: is not a whole .npy file of plain numbers ({_first_sentence(error)})") from None
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"{path}: holds several arrays; save one per file, as .npy")
+    return array
+
+
+def as_numbers(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Raw bytes as numbers of this type, where they are whole ones; any other array as it is."""
+    whole = array.dtype == np.uint8 and array.nbytes % dtype.itemsize == 0
+    return array.view(dtype) if whole else array
+
+
+def _first_sentence(error: Exception) -> str:
+    return str(error).partition(". ")[0].rstrip(".")
+
+
+def parse_bind(text: str) -> tuple[str, np.ndarray]:
+    """`X=file.npy`, `dims=u32:512,768,768,0` or `X=normal:f32:512,768` (a generator, a dtype and a shape)."""
+    name, equals, what = text.partition("=")
+    head, colon, rest = what.partition(":")
+    if not name or not equals or not what:
+        raise UsageError(f"--bind {text}: write NAME=FILE.npy, NAME=u32:1,2,3 or NAME=normal:f32:512,768")
+    if colon and head in DTYPES:
+        return name, _listed(name, rest, head)
+    if colon and head in KINDS:
+        dtype, _, shape = rest.partition(":")
+        if dtype not in DTYPES:
+            raise UsageError(f"--bind {text}: {dtype or 'nothing'} is no type; there are {', '.join(DTYPES)}")
+        return name, generate(head, name, parse_ints(text, shape), dtype)
+    return name, load(Path(what))
+
+
+def parse_int(what: str, text: str) -> int:
+    """One whole number from 0."""
+    first, *others = parse_ints(what, text, least=0)
+    if others:
+        raise UsageError(f"{what}: `{text}` is to be one whole number")
+    return first
+
+
+def parse_ints(what: str, text: str, least: int = 1) -> tuple[int, ...]:
+    """`12,8,1` as whole numbers, each at least so large; `what` names the option in the error."""
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"{what}: `{text}` is not a list of whole numbers like 12,8,1") from None
+    if min(numbers) < least:
+        raise UsageError(f"{what}: `{text}` holds a number below {least}")
+    return numbers
+
+
+def parse_lanes(text: str) -> tuple[int, ...]:
+    """`0-3,7` as (0, 1, 2, 3, 7)."""
+    lanes: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip(), re.ASCII)
+        last = int(found[2] or found[1]) if found else -1
+        if found is None or not int(found[1]) <= last < MOST_LANES:
+            raise UsageError(f"--lanes: `{text}` is not a list of lanes like 0-3,7")
+        lanes += range(int(found[1]), last + 1)
+    return tuple(lanes)
+
+
+def parse_place(text: str) -> tuple[int, int, int]:
+    """`--workgroup`: `2,1` as (2, 1, 0)."""
+    try:
+        sizes = [int(part) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not 1 <= len(sizes) <= 3:
+        raise UsageError(f"--workgroup: `{text}` is not a place in the grid like 2,1,0")
+    x, y, z = (*sizes, 0, 0)[:3]
+    return x, y, z
+
+
+def parse_grid(text: str) -> tuple[int, int, int]:
+    """`12,8` as (12, 8, 1)."""
+    sizes = parse_ints("--grid", text)
+    if len(sizes) > 3:
+        raise UsageError(f"--grid: `{text}` has {len(sizes)} sizes, a grid has at most three")
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> np.ndarray:
+    """Numbers as an array of this type, rounded. Raises `UsageError` on one that is out of its range."""
+    for value in values:
+        if dtype.kind == "f":
+            fits = not math.isfinite(value) or abs(value) <= float(np.finfo(dtype).max)
+        else:
+            fits = value == value // 1 and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+        if not fits:
+            raise UsageError(f"binding {name} is given {value}, which is no {dtype.name}")
+    return np.array(values).astype(dtype)
+
+
+def parse_range(what: str, text: str) -> tuple[int, int]:
+    """`0..33` as (0, 33), both ends meant; one number is both."""
+    low, dots, high = text.partition("..")
+    try:
+        first, last = int(low), int(high if dots else low)
+    except ValueError:
+        raise UsageError(f"{what} {text}: write FROM..TO, as in 0..33") from None
+    if not 0 <= first <= last:
+        raise UsageError(f"{what} {text}: write the smaller number, 0 or more, first")
+    return first, last
+
+
+def _listed(name: str, text: str, dtype: str) -> np.ndarray:
+    try:
+        values = [float(part) if dtype.startswith("f") else int(part, 0) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--bind {name}: `{text}` is not a list of {dtype} numbers") from None
+    return numbers(name, values, np.dtype(DTYPES[dtype]))

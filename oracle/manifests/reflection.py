@@ -1,0 +1,166 @@
+"""What a shader's text tells of its bindings: the checked module of a kernel, and memory layouts as NumPy dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...sim.bindings.texture_arrays import level_shape
+from ...sim.front_end import read
+from ...sim.wgsl import typed
+from ...sim.wgsl import types as t
+from ...sim.wgsl.diagnostics import Crash
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from ...sim.wgsl.builtins import Builtin
+    from .manifest import Kernel
+
+SCALARS = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
+
+
+def source_of(kernel: Kernel) -> Any:
+    """The kernel's text, preprocessed. Raises `WgslError`."""
+    return read(kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess)
+
+
+def check_module(kernel: Kernel) -> Any:
+    """The kernel's WGSL, checked. Raises `WgslError`.
+
+    Its files are read each time. As long as they come to the same text, it is the same module, whose programs the
+    simulator keeps: nobody is to change it.
+    """
+    source = source_of(kernel)
+    return _checked(source.text, source.name, None if source.origin is None else tuple(source.origin))
+
+
+@lru_cache(maxsize=16)
+def _checked(text: str, name: str, origin: tuple[tuple[str, int], ...] | None) -> typed.Module:
+    from ...sim.wgsl.check.check_module import check
+    from ...sim.wgsl.source import Source
+
+    return check(Source(text, name, None if origin is None else list(origin)))
+
+
+def entry_point(module: Any, name: str | None) -> Any:
+    """The compute entry point called `name`, or the only one. Raises `UsageError`, with the names there are."""
+    points = [f for f in module.entry_points if f.stage == "compute"]
+    chosen = [f for f in points if name in (None, f.name)]
+    if len(chosen) == 1:
+        return chosen[0]
+    file, names = module.source.name, ", ".join(f.name for f in points)
+    if not points:
+        raise UsageError(f"{file}: the shader has no compute entry point")
+    if name is None:
+        raise UsageError(f"{file}: the shader has several compute entry points; choose one of {names}")
+    raise UsageError(f"{file}: no compute entry point is named {name}; there are {names}")
+
+
+def binding_dtype(kernel: Kernel, name: str) -> np.dtype[Any]:
+    """The layout of the module-scope variable called `name`. Raises `UsageError` where there is none."""
+    return dtype_of(_binding_type(kernel, name))
+
+
+def level_shapes(kernel: Kernel, name: str, shape: tuple[int, ...], levels: int) -> list[tuple[int, ...]]:
+    """The shapes of the mip levels of the texture called `name`, whose first has `shape`."""
+    type_ = _binding_type(kernel, name)
+    if not isinstance(type_, t.Texture):
+        raise UsageError(f"binding {name} is a {type_}, and only textures have levels")
+    return [level_shape(type_, shape, number) for number in range(levels)]
+
+
+def _binding_type(kernel: Kernel, name: str) -> t.Type:
+    variables = {v.name: v for v in check_module(kernel).globals if v.binding is not None}
+    if name not in variables:
+        raise UsageError(f"{kernel.source} has no binding named {name}; it has {', '.join(variables) or 'none'}")
+    return variables[name].type
+
+
+def dtype_of(type_: t.Type) -> np.dtype[Any]:
+    """A type of fixed size as it lies in memory, padding and all. Raises `UsageError` where NumPy lacks the layout."""
+    match type_:
+        case t.Scalar() | t.Atomic():
+            return np.dtype(SCALARS[str(t.element_of(type_))])
+        case t.Vec():
+            return np.dtype((dtype_of(type_.elem), (type_.size,)))
+        case t.Array(count=int(count)) if t.stride_of(type_) == t.size_of(type_.elem):
+            return np.dtype((dtype_of(type_.elem), (count,)))
+        case t.Struct():
+            members = type_.members
+            return np.dtype(
+                {
+                    "names": [m.name for m in members],
+                    "formats": [dtype_of(m.type) for m in members],
+                    "offsets": [m.offset for m in members],
+                    "itemsize": type_.size,
+                }
+            )
+    raise UsageError(f"a {type_} has no NumPy layout; give its bytes as u32 words")
+
+
+def inexact_builtins(entry: typed.Function) -> list[str]:
+    """Names of the builtins and operators, reached from a function, whose floating point results WGSL leaves open."""
+    from ...sim.wgsl.builtins.accuracy import CORRECT
+
+    return sorted({row.name for row in _float_builtins(entry) if row.accuracy not in (None, CORRECT)})
+
+
+def has_float_arithmetic(entry: typed.Function) -> bool:
+    """Whether floating point numbers are added or multiplied somewhere, in an order that WGSL leaves open."""
+    return any(row.name in ("+", "-", "*") for row in _float_builtins(entry))
+
+
+# Builtins that some implementations compute by another expression than the specification's, though every step rounds
+# to nearest, or round another way: Mesa's software adapter, SwiftShader, or both. SwiftShader multiplies by 1 / 255.
+RECOMPOSED = frozenset(
+    """
+    mix smoothstep normalize determinant % quantizeToF16 unpack4x8snorm unpack4x8unorm unpack2x16snorm unpack2x16unorm
+    """.split()  # noqa: SIM905
+)
+
+
+def recomposed(entry: typed.Function) -> bool:
+    """Whether such builtins, or products of matrices, are reached from a function."""
+    calls = [
+        part
+        for function in typed.reached(entry)
+        for part in typed.every_expression(function)
+        if isinstance(part, typed.BuiltinCall) and _holds_float(part.type)
+    ]
+    products = (arg.type for call in calls if call.builtin.name == "*" for arg in call.args)
+    return any(call.builtin.name in RECOMPOSED for call in calls) or any(isinstance(each, t.Mat) for each in products)
+
+
+def builtin_names(entry: typed.Function) -> set[str]:
+    """Names of the builtins and operators that are called in expressions reached from a function."""
+    calls = (part for function in typed.reached(entry) for part in typed.every_expression(function))
+    return {call.builtin.name for call in calls if isinstance(call, typed.BuiltinCall)}
+
+
+def floats_as_bits(type_: t.Type, dtype: np.dtype[Any]) -> bool:
+    """Whether f32 numbers can only be there as the bits of whole numbers: u32 or i32, atomic or not, in no struct."""
+    try:
+        return dtype == np.float32 and t.element_of(type_) in (t.U32, t.I32)
+    except Crash:  # a struct, a texture
+        return False
+
+
+def _float_builtins(entry: typed.Function) -> Iterator[Builtin]:
+    """The builtins and operators, reached from a function, that give floating point numbers."""
+    for function in typed.reached(entry):
+        assert function.body is not None
+        for part in typed.every_expression(function):
+            if isinstance(part, typed.BuiltinCall) and _holds_float(part.type):
+                yield part.builtin
+        for statement in typed.statements(function.body):
+            if isinstance(statement, typed.CompoundAssign) and _holds_float(statement.result):
+                yield statement.builtin
+
+
+def _holds_float(type_: t.Type) -> bool:
+    return isinstance(type_, t.Struct) or (
+        isinstance(type_, t.Scalar | t.Vec | t.Mat) and t.is_float(t.element_of(type_))
+    )

@@ -1,0 +1,141 @@
+"""A TOML file read with care: every key is asked for, and what nobody asked for is a mistake with a hint.
+
+    table = Table.load(path)
+    kernel = table.table("kernel")
+    entry = kernel.take("entry", str)
+    kernel.done()
+
+Errors are `UsageError`s that begin with the file and, where the key can be found, its line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ...sim.fast_dataclass import entity
+from ..errors import UsageError
+
+REQUIRED = object()
+
+NAMES = {
+    str: "a string",
+    int: "a whole number",
+    list: "a list",
+    dict: "a table",
+    float: "a number",
+    bool: "true or false",
+}
+
+
+def is_manifest(file: Path) -> bool:
+    """Whether a file has a [kernel] table, which makes it a kernel's manifest; or seems to have one, and is no TOML,
+    for somebody is to be told."""
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    if "kernel" not in text:
+        return False
+    try:
+        return isinstance(tomllib.loads(text).get("kernel"), dict)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return re.search(r"^\s*\[?\s*[\"']?kernel\b", text, re.MULTILINE) is not None
+
+
+@entity
+class Table:
+    """One table of the file. `header` is how its line begins (`[bind.X]`), '' for the whole file."""
+
+    path: Path
+    text: str
+    data: dict[str, Any]
+    header: str = ""
+    within: Table | None = None
+
+    @classmethod
+    def load(cls, path: Path) -> Table:
+        try:
+            text = path.read_text(encoding="utf-8")
+            return cls(path, text, tomllib.loads(text))
+        except FileNotFoundError:
+            raise UsageError(f"{path}: there is no such file") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path}: cannot be read: {error}") from None
+        except tomllib.TOMLDecodeError as error:
+            message, _, place = str(error).partition(" (at ")
+            line = re.search(r"line (\d+)", place)
+            at = f"{path}:{line[1]}" if line else str(path)
+            raise UsageError(f"{at}: {message[0].lower()}{message[1:]}") from None
+
+    def take(self, key: str, *types: type, default: Any = REQUIRED, of: tuple[type, ...] = ()) -> Any:
+        """The value of `key`, which is removed: what is left at `done` is unknown. A bool is no whole number here.
+
+        `of`: what the items of a list, or the values of a table, may be.
+        """
+        if key not in self.data:
+            if default is REQUIRED:
+                self.fail(f"{self.header or 'the file'} lacks `{key}`{self._near(key)}")
+            return default
+        value = self.data[key]
+        if not _is_one_of(value, types):
+            self.fail(f"`{key}` is to be {_any_of(types)}, not {value!r}", key)
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            if of and not _is_one_of(item, of):
+                self.fail(f"`{key}` holds {item!r}, which is not {_any_of(of)}", key)
+        del self.data[key]
+        return value
+
+    def table(self, key: str, required: bool = False) -> Table:
+        """The sub-table at `key`; an empty one where there is none."""
+        data = self.take(key, dict, default=REQUIRED if required else {})
+        inner = f"{self.header[1:-1]}.{key}" if self.header else key
+        return Table(self.path, self.text, data, f"[{inner}]", self)
+
+    def tables(self, key: str) -> list[Table]:
+        """The tables of an array of tables."""
+        found = self.take(key, list, default=[])
+        if not all(isinstance(item, dict) for item in found):
+            self.fail(f"`{key}` is to be written as [[{key}]] tables", key)
+        return [Table(self.path, self.text, item, f"[[{key}]]") for item in found]
+
+    def done(self, known: Iterable[str] = ()) -> None:
+        """Complain about every key that nobody took; `known` are the names to guess from."""
+        for key in self.data:
+            close = difflib.get_close_matches(key, list(known), n=1)
+            hint = f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}" if known else ""
+            self.fail(f"{self.header or 'the file'} has an unknown key `{key}`{hint}", key)
+
+    def fail(self, message: str, key: str | None = None) -> NoReturn:
+        raise UsageError(f"{self.path}{self._line(key)}: {message}")
+
+    def _near(self, key: str) -> str:
+        close = difflib.get_close_matches(key, self.data, n=1)
+        return f"; is `{close[0]}` meant to be it?" if close else ""
+
+    def _line(self, key: str | None) -> str:
+        """`:12` where `key` (or this table's header) can be found. Of arrays of tables, the first that has it."""
+        inside = not self.header
+        path = self.header.strip("[]")
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if line.lstrip().startswith("["):
+                inside = line.strip().startswith(self.header) if self.header else False
+                names_key = key is not None and line.split("]")[0].strip(" \t[") == f"{path}.{key}".lstrip(".")
+                if (inside and key is None) or names_key:
+                    return f":{number}"
+            elif inside and key is not None and re.match(rf"\s*\"?{re.escape(key)}\"?\s*=", line):
+                return f":{number}"
+        # A table that is written inline is a key of the one around it.
+        return self.within._line(path.rpartition(".")[2]) if self.within and self.within.header else ""
+
+
+def _is_one_of(value: Any, types: tuple[type, ...]) -> bool:
+    return isinstance(value, types) and (not isinstance(value, bool) or bool in types)
+
+
+def _any_of(types: tuple[type, ...]) -> str:
+    return " or ".join(NAMES[t] for t in types)

@@ -1,0 +1,4 @@
+"""The pytest plugin: manifests are collected as tests, and the fixture `bankshot` runs kernels.
+
+Registered as the entry point `bankshot`.
+"""

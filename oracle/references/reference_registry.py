@@ -1,0 +1,73 @@
+"""References by name: those that are registered here, and functions in a Python file beside a manifest.
+
+A reference takes the arrays of a manifest by name, and the dims, and gives per output what is to come out: an
+`Expected`, or an array alone, where it derives no bound. One that comes with Bankshot is registered; one of your own is
+named `file.py:function` in the manifest, the file relative to it.
+
+    def softmax(arrays, dims):
+        e = np.exp(arrays["X"].astype(np.float64))
+        return {"Y": e / e.sum(axis=1, keepdims=True)}
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...sim.fast_dataclass import frozen
+from ..errors import UsageError
+
+
+@frozen
+class Expected:
+    """Float64 truth, and per element the largest |error| that an honest float32 kernel can make (None: not derived)."""
+
+    value: np.ndarray
+    bound: np.ndarray | None = None
+
+    def shaped(self, shape: Sequence[int]) -> Expected | None:
+        """The same elements in another shape; None where it has more or fewer."""
+        if self.value.size != math.prod(shape):
+            return None
+        return Expected(self.value.reshape(shape), None if self.bound is None else self.bound.reshape(shape))
+
+
+Arrays = Mapping[str, np.ndarray]
+Reference = Callable[[Arrays, Mapping[str, int]], dict[str, Expected]]
+
+_references: dict[str, Reference] = {}
+
+
+def reference(name: str) -> Callable[[Reference], Reference]:
+    """Register a reference under the name that manifests use."""
+
+    def register(function: Reference) -> Reference:
+        _references[name] = function
+        return function
+
+    return register
+
+
+def registered() -> Mapping[str, Reference]:
+    """All that come with Bankshot, by name."""
+    return _references
+
+
+def find(name: str, folder: Path | None = None) -> Reference:
+    """The reference of this name, or the one that `file.py:function` names, in `folder`. Raises `UsageError` where
+    there is none, with the names there are."""
+    file, colon, function = name.rpartition(":")
+    if colon:
+        from .user_reference import of_file
+
+        return of_file((folder or Path()) / file, function)
+    if name not in _references:
+        close = difflib.get_close_matches(name, _references, n=1)
+        known = f"there are {', '.join(sorted(_references))}; one of your own is named `file.py:function`"
+        hint = f"did you mean {close[0]}?" if close else known
+        raise UsageError(f"no reference is named {name}; {hint}")
+    return _references[name]

@@ -1,0 +1,147 @@
+"""What `bankshot advise` found: a table for people, an entry for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..advise.layout_search import Advice, Advised, Trial
+from .json_report import case_entry
+from .source_listing import compact
+from .text import show_heading
+
+MOST_COLUMNS = 5  # of accesses; the others are added up
+
+
+def show_advised(out: Console, result: Advised) -> None:
+    show_heading(out, result.case, f"charged as {result.device}")
+    for advice in result.advice:
+        out.print()
+        _say(out, f"  {advice.array}: {_verdict(advice)}", "bold")
+        out.print(_table(advice))
+        _refused(out, advice)
+    for reason in result.reasons:
+        _say(out, f"  note: {reason}")
+    if not result.advice:
+        _say(out, "  there is no layout to try")
+    out.print()
+
+
+def _verdict(advice: Advice) -> str:
+    written, best = advice.written, advice.best
+    now = f"{advice.pitch} = {written.pitch}"
+    if advice.ok:
+        return f"{now}, as written, is the best of {_counted(advice)}"
+    swizzle = f" and column ^ (row & {best.mask})" if best.mask else ""
+    saved = f"{written.wavefronts:,} wavefronts become {best.wavefronts:,}"
+    memory = f"{best.bytes - written.bytes:+,} bytes" if best.bytes != written.bytes else "the same memory"
+    return f"{now} is best made {best.pitch}{swizzle}: {saved}, {memory}"
+
+
+def _counted(advice: Advice) -> str:
+    return f"{sum(trial.refused is None for trial in advice.trials)} layouts that leave the outputs as they are"
+
+
+def _table(advice: Advice) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=True, padding=(0, 1, 0, 0))
+    groups = _groups(advice)
+    headings = [_heading([advice.sites[number] for number in group]) for group in groups]
+    for heading in ["pitch", "words", "bytes", "wavefronts", "excess", *headings, "sectors", "outputs", ""]:
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for trial in sorted((t for t in advice.trials if t.refused is None), key=lambda t: (t.pitch, t.mask)):
+        words, style = _mark(advice, trial)
+        sites = [compact(sum(trial.sites[number] for number in group)) for group in groups]
+        cells = (_name(trial), f"{trial.words:,}", f"{trial.bytes:,}", f"{trial.wavefronts:,}", f"{trial.excess:,}",
+                 *sites, "same", "same", words)  # fmt: skip
+        table.add_row(*map(Text, cells), style=style)
+    return table
+
+
+def _name(trial: Trial) -> str:
+    return f"{trial.pitch} ^{trial.mask}" if trial.mask else str(trial.pitch)
+
+
+def _groups(advice: Advice) -> list[list[int]]:
+    """The accesses by column of the table: neighbours of one kind that cost the same in every layout go together."""
+    groups: list[list[int]] = []
+    counted = [trial.sites for trial in advice.trials if trial.refused is None]
+    for number, site in enumerate(advice.sites):
+        before = number - 1
+        alike = number > 0 and advice.sites[before].kind == site.kind
+        if alike and all(sites[number] == sites[before] for sites in counted):
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    kept, others = groups[:MOST_COLUMNS], groups[MOST_COLUMNS:]
+    return [*kept, [number for group in others for number in group]] if others else kept
+
+
+def _heading(sites: list[Any]) -> str:
+    """`98-101 load`: lines and kind."""
+    lines, kinds = sorted({site.line for site in sites}), {site.kind for site in sites}
+    shown = f"{lines[0]}-{lines[-1]}" if len(lines) > 1 else str(lines[0])
+    return f"{shown} {kinds.pop() if len(kinds) == 1 else 'others'}"
+
+
+def _mark(advice: Advice, trial: Trial) -> tuple[str, str]:
+    """What stands beside a row, and its style."""
+    marks = ((advice.written, "as written"), (advice.best, "best"), (advice.best_pad, "best without a swizzle"))
+    names = [words for marked, words in marks if marked is trial]
+    if trial is advice.best:
+        names = [words for words in names if words != marks[2][1]]
+    return f"<- {', '.join(names)}" if names else "", "bold green" if trial is advice.best else "bold" if names else ""
+
+
+def _refused(out: Console, advice: Advice) -> None:
+    """Layouts that do not count, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for trial in advice.trials:
+        if trial.refused is not None:
+            by_reason.setdefault(trial.refused, []).append(_name(trial))
+    for reason, names in by_reason.items():
+        shown = ", ".join(names) if len(names) <= 4 else f"{names[0]} … {names[-1]} ({len(names)})"
+        _say(out, f"  not counted: {shown}: {reason}", "dim")
+
+
+def _say(out: Console, words: str, style: str = "") -> None:
+    out.print(Text(words, style), soft_wrap=True)
+
+
+def advised_entry(result: Advised) -> dict[str, Any]:
+    return {
+        **case_entry(result.case),
+        "device": result.device,
+        "ok": result.ok,
+        "arrays": [_entry(advice) for advice in result.advice],
+        "reasons": list(result.reasons),
+    }
+
+
+def _entry(advice: Advice) -> dict[str, Any]:
+    return {
+        "array": advice.array,
+        "pitch": advice.pitch,
+        "sites": [{"file": s.span.place.file, "line": s.line, "kind": s.kind} for s in advice.sites],
+        "written": _trial(advice.written),
+        "best": _trial(advice.best),
+        "trials": [_trial(trial) for trial in advice.trials],
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "pitch": trial.pitch,
+        "mask": trial.mask,
+        "words": trial.words,
+        "workgroup_memory_bytes": trial.bytes,
+        "shared_wavefronts": trial.wavefronts,
+        "excess": trial.excess,
+        "by_site": list(trial.sites),
+        "same_sectors": trial.same_sectors,
+        "same_outputs": trial.same_outputs,
+        "refused": trial.refused,
+    }

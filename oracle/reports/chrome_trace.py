@@ -1,0 +1,82 @@
+"""A timeline as a Chrome trace: a JSON file that https://ui.perfetto.dev and chrome://tracing open.
+
+Each array is a process and each of its regions a thread of it, in which slices say who writes and who reads. An epoch
+lasts a millisecond, whatever it holds; the slices of a region in it share that in the order in which they began.
+Barriers are instants across the whole trace. Format: "Trace Event Format" (Google), complete (`X`), instant (`i`) and
+metadata (`M`) events; times are in microseconds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..gpu_counters.timeline import Slice, Timeline
+from ..manifests.manifest import Case
+
+EPOCH = 1000  # microseconds
+SHARE = 0.9  # of an epoch that its slices take, so that one can tell it from the next
+
+
+def check_place(path: Path) -> None:
+    """Raises `UsageError` where the file could not be written, before the run, which may be long."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"--timeline: {path} cannot be written, for there is no folder {path.parent}")
+
+
+def write(path: Path, timeline: Timeline, case: Case, workgroup: tuple[int, int, int]) -> None:
+    """Raises `UsageError` where the file cannot be written."""
+    title = f"{case.kernel.name} {case.shape}".strip()
+    about = {"kernel": title, "workgroup": list(workgroup), "cut": timeline.cut, "time": "one epoch is 1 ms"}
+    whole = {"traceEvents": list(events(timeline)), "displayTimeUnit": "ms", "otherData": about}
+    try:
+        path.write_text(json.dumps(whole, indent=1), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--timeline: {path} cannot be written: {error.strerror}") from None
+
+
+def events(timeline: Timeline) -> Iterator[dict[str, Any]]:
+    """The events of a trace: names, then slices, then barriers."""
+    threads = itertools.count(1)  # some readers take a thread's number to be its own among those of all processes
+    for pid, (array, regions) in enumerate(timeline.regions.items(), 1):
+        yield _name("process_name", pid, 0, array)
+        for region, tid in zip(range(regions), threads, strict=False):
+            yield _name("thread_name", pid, tid, f"slot {region}" if regions > 1 else "whole")
+            for epoch in range(timeline.epochs):
+                here = [each for each in timeline.of(array, region) if each.epoch == epoch]
+                yield from _slices(here, pid, tid)
+    for barrier in timeline.barriers:
+        yield {
+            "ph": "i",
+            "s": "g",  # across all processes
+            "name": barrier.name,
+            "cat": "barrier",
+            "ts": EPOCH * (barrier.epoch + 1),
+            "pid": 1,
+            "tid": 1,
+            "args": {"place": barrier.place, "epoch": barrier.epoch},
+        }
+
+
+def _name(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _slices(here: Sequence[Slice], pid: int, tid: int) -> Iterator[dict[str, Any]]:
+    """The slices of one region in one epoch, side by side."""
+    for number, each in enumerate(here):
+        width = SHARE * EPOCH / len(here)
+        yield {
+            "ph": "X",
+            "name": each.kind,
+            "cat": "memory",
+            "ts": EPOCH * each.epoch + number * width,
+            "dur": width,
+            "pid": pid,
+            "tid": tid,
+            "args": {"lanes": each.lanes, "places": list(each.places), "requests": each.requests, "epoch": each.epoch},
+        }

@@ -1,0 +1,36 @@
+"""Atomic operations where it may show which invocation comes first, as the text has it: a run in another order decides.
+
+Additions to a word commute, and so do those of other operations with their like; an exchange commutes with nothing, and
+what an operation gives depends on all that came before.
+"""
+
+from __future__ import annotations
+
+from ..ir import ir
+from ..ir.lowered import Lowered
+from .uses import Uses, base
+
+_COMMUTE = {"add_u32": "sum", "sub_u32": "sum"}
+_NEVER = frozenset(("store", "exchange", "compare"))
+
+
+def find_arrivals(lowered: Lowered, uses: Uses) -> list[int]:
+    """Their sites, the most telling first: what changes memory and gives a value that is needed; what only changes it;
+    what only reads it."""
+    atomics = [item for item in ir.items_of(lowered.body) if isinstance(item, ir.Atomic)]
+    kinds: dict[str, set[str]] = {}
+    for item in atomics:
+        if item.op != "load":
+            kinds.setdefault(_variable(lowered, item), set()).add(_COMMUTE.get(item.op, item.op))
+    found: dict[int, int] = {}
+    for item in atomics:
+        others = kinds.get(_variable(lowered, item), set())
+        needed = any(base(result) in uses.count for result in item.results)
+        if others and (needed or (item.op != "load" and (len(others) > 1 or others & _NEVER))):
+            rank = 2 if item.op == "load" else 0 if needed else 1
+            found[item.site] = min(rank, found.get(item.site, rank))
+    return sorted(found, key=lambda site: (found[site], lowered.sites.rows[site].span.start))
+
+
+def _variable(lowered: Lowered, item: ir.Atomic) -> str:
+    return lowered.accesses[item.access].variable.name

@@ -1,0 +1,76 @@
+"""Loops whose end depends on what atomic operations in them give, and so on other invocations: as in a spin lock.
+
+A loop ends where its conditions say so, or a branch with a jump out of it is taken. What these are computed from is
+followed backwards, through variables that the loop writes and the branches in which it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from ..fast_dataclass import entity
+from ..ir import ir
+from ..ir.ir import Loop, Region, Slot, Value
+
+
+def deciding(loop: Loop) -> tuple[int, ...]:
+    """The sites of the atomic operations in `loop` that decide whether it ends."""
+    if not any(isinstance(item, ir.Atomic) for item in ir.items(loop)):
+        return ()
+    flow = _Flow({id(item) for item in ir.items(loop) if isinstance(item, Loop | ir.Scope)})
+    flow.ends = [value for value in (loop.condition, loop.break_if) if value is not None]
+    for region in ir.regions(loop):
+        flow.region(region, ())
+    return tuple(sorted(flow.sites()))
+
+
+Node = Value | Slot
+
+
+@entity
+class _Flow:
+    """What values in a loop come from. `inner`: loops and scopes in it, by identity; `ends`: what decides its end."""
+
+    inner: set[int]
+    ends: list[Value] = field(default_factory=list)
+    atomics: dict[Node, int] = field(default_factory=dict)  # what they give -> their site
+    sources: dict[Node, list[Node]] = field(default_factory=dict)
+
+    def region(self, region: Region, branches: tuple[Value, ...]) -> None:
+        """Note the items of a region that is run where the conditions `branches` have it."""
+        for item in region.items:
+            match item:
+                case ir.Set(slot=slot, value=value):
+                    self._from(slot, value, *branches)
+                case ir.Put(block=block, index=index, value=value):
+                    for slot in block.slots:
+                        self._from(slot, index, value, *branches)
+                case ir.Pick(result=result, block=block, index=index):
+                    self._from(result, index, *block.slots)
+                case ir.Atomic(results=results, site=site):
+                    self.atomics |= dict.fromkeys(results, site)
+                case ir.Collective(results=results, args=args):
+                    for result in results:
+                        self._from(result, *args)
+                case ir.Jump(kind="exit", target=target) if id(target.node) not in self.inner:
+                    self.ends += branches
+                case _:
+                    pass
+            inside = (*branches, item.condition) if isinstance(item, ir.If) else branches
+            for each in ir.regions(item):
+                self.region(each, inside)
+
+    def _from(self, node: Node, *sources: Node) -> None:
+        self.sources.setdefault(node, []).extend(sources)
+
+    def sites(self) -> set[int]:
+        """The sites of all atomic operations that the ends come from."""
+        waiting: list[Node] = list(self.ends)
+        seen = set(waiting)
+        while waiting:
+            node = waiting.pop()
+            own = () if isinstance(node, Slot) else (node.imm,) if node.op == "get" else node.args
+            new = {*own, *self.sources.get(node, ())} - seen
+            seen |= new
+            waiting += new
+        return {self.atomics[node] for node in seen & self.atomics.keys()}

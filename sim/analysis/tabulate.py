@@ -1,0 +1,64 @@
+"""A program that computes some values of another one, and nothing else: for every workgroup, without running it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir import ir
+from ..ir.access import Access
+from ..ir.ir import Builder, Region, Value
+from ..ir.lowered import Lowered
+from ..wgsl import types as t
+from ..wgsl.source import Source, Span
+from ..wgsl.typed import Variable
+from .uses import base
+
+TABLE = Variable("table of values", t.Array(t.U32, None), Span(Source(""), 0, 0), "storage", "read_write")
+_NO_SITE = -1
+
+
+def tabulate(lowered: Lowered, values: list[Value], lanes: int, step: int, room: int) -> Lowered:
+    """Store pure `values` (see `likeness`) to TABLE[position, value, lane], one word each. The position of a workgroup
+    is its number in the grid // `step`, modulo `room`; `lanes`: invocations of a workgroup."""
+    builder, accesses = Builder(), list(lowered.accesses)
+    body = Region(None)
+    body.items = _Needed(lowered).items(values)
+    first = _position(builder, step, room)
+    row = builder.op("mul_u32", first, builder.const("u32", len(values) * lanes))
+    address = builder.op("add_u32", row, builder.input("local_index"))
+    body.items += builder.root.items
+    for number, value in enumerate(values):
+        accesses.append(Access(TABLE, "storage", 4, 1, number * lanes, writes=True))
+        body.items.append(ir.Store([value], len(accesses) - 1, address, _NO_SITE))
+    return replace(lowered, builder=builder, body=body, accesses=accesses)
+
+
+def _position(builder: Builder, step: int, room: int) -> Value:
+    op, number = builder.op, lambda n: builder.const("u32", n)
+    row = op("add_u32", builder.input("group_y"), op("mul_u32", builder.input("grid_y"), builder.input("group_z")))
+    workgroup = op("add_u32", builder.input("group_x"), op("mul_u32", builder.input("grid_x"), row))
+    return op("rem_u32", op("div_u32", workgroup, number(step)), number(room))
+
+
+class _Needed:
+    """What computes values, in order."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self._loads = {
+            result: item for item in ir.items_of(lowered.body) if isinstance(item, ir.Load) for result in item.results
+        }
+
+    def items(self, values: list[Value]) -> list[ir.Item]:
+        found: dict[int, ir.Item] = {}
+        for value in values:
+            self._add(base(value), found)
+        return list(found.values())
+
+    def _add(self, value: Value, found: dict[int, ir.Item]) -> None:
+        item = self._loads.get(value, value)
+        if id(item) in found:
+            return
+        address = [item.address] if isinstance(item, ir.Load) and item.address is not None else []
+        for each in address or value.args:
+            self._add(base(each), found)
+        found[id(item)] = item

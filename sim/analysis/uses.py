@@ -1,0 +1,303 @@
+"""Before emitting: which values are needed at all, in all lanes or in one, and which reads of variables need a copy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import field
+
+from ..fast_dataclass import entity, frozen
+from ..ir import ir
+from ..ir.ir import Region, Slot, Value
+from ..ir.passes import ALL, Passes
+from .lane_uniformity import Uniformity
+
+FREE = frozenset(("const", "input", "length"))  # values that no instruction computes where they stand
+
+
+def base(value: Value) -> Value:
+    """The value whose register this one shares."""
+    while value.op == "bits":
+        value = value.args[0]
+    return value
+
+
+@frozen
+class Address:
+    """An address apart: a part per lane, a part that all lanes share, and a constant."""
+
+    lane: Value | None
+    shared: Value | None
+    constant: int
+
+
+def split(address: Value | None, passes: Passes = ALL) -> Address:
+    """The form in which memory instructions take an address."""
+    if "address" not in passes:
+        return Address(address, None, 0)
+    constant = 0
+    while address is not None and address.op == "add_u32" and address.args[1].op == "const":
+        constant += address.args[1].imm
+        address = address.args[0]
+    if address is None:
+        return Address(None, None, constant)
+    address = base(address)
+    if address.op == "const":
+        return Address(None, None, constant + address.imm)
+    if address.uniform:
+        return Address(None, address, constant)
+    if address.op == "add_u32":
+        left, right = (base(a) for a in address.args)
+        if left.uniform != right.uniform:
+            return Address(right, left, constant) if left.uniform else Address(left, right, constant)
+    return Address(address, None, constant)
+
+
+@entity
+class Uses:
+    """`count`: uses of each value that is needed. `wide`: needed in all lanes. `copies`: reads of a variable that
+    outlive the value read. `addresses`: used as the lanes' part of an address in a loop that does not change them.
+    `passes`: those that are on."""
+
+    passes: Passes = ALL
+    count: Counter[Value] = field(default_factory=Counter)
+    wide: set[Value] = field(default_factory=set)
+    slots: set[Slot] = field(default_factory=set)
+    copies: set[Value] = field(default_factory=set)
+    addresses: set[Value] = field(default_factory=set)
+
+
+def _written(item: ir.Memory | ir.Note) -> list[Value]:
+    match item:
+        case ir.Load() | ir.Check():
+            return []
+        case ir.Atomic(args=args):
+            return args
+        case _:
+            return item.values
+
+
+def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Iterator[tuple[Value, bool]]:
+    """The values an item takes, and whether it takes them in all lanes."""
+    match item:
+        case Value(args=args):
+            wide = not item.uniform
+            for value in args:
+                yield value, wide
+        case ir.Count():
+            pass  # the most frequent of those that take none
+        case ir.Set(slot=slot, value=value):
+            # A shared value written to every lane is spread straight into the variable.
+            yield value, not slot.uniform and not (value.uniform and id(item) in uniformity.whole)
+        case ir.Pick(index=index):
+            yield index, True
+        case ir.Put(index=index, value=value):
+            yield index, True
+            yield value, True
+        case ir.Load() | ir.Store() | ir.Atomic() | ir.Check() | ir.Note():
+            parts = split(item.address, passes)
+            if parts.lane is not None:
+                yield parts.lane, True
+            if parts.shared is not None:
+                yield parts.shared, False
+            yield from ((v, True) for v in _written(item))
+        case ir.Collective(args=args):
+            yield from ((a, True) for a in args)
+        case ir.Inspect(result=result, active=True):
+            yield from ((v, True) for v in (result, *result.args))
+        case ir.Margin(one=one, other=other):
+            yield one, True
+            yield other, True
+        case ir.If(condition=condition):
+            yield condition, id(item) in uniformity.divergent
+        case _:
+            pass
+
+
+def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
+    """Count the uses of everything that some effect depends on; `notes`: what is traced counts as one."""
+    uses = count_uses(body, uniformity, notes=notes, passes=passes)
+    _Order(uses, uniformity).find_copies(body)
+    return uses
+
+
+def count_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
+    """The same, but for `copies` and `addresses`."""
+    uses = Uses(passes)
+    _Marker(uses, uniformity, notes).program(body)
+    return uses
+
+
+class _Marker:
+    """Walks from effects to what they need."""
+
+    def __init__(self, uses: Uses, uniformity: Uniformity, notes: bool) -> None:
+        self._uses = uses
+        self._uniformity = uniformity
+        self._notes = notes
+        # A variable nobody reads is not written either; what was written may be the only reader of another.
+        self._unread: dict[Slot, list[ir.Set | ir.Put]] = {}
+        self._read: list[Slot] = []  # of these: what is written to them is yet to be looked at
+        self._seen: set[int] = set()
+
+    def program(self, body: Region) -> None:
+        self.region(body)
+        while self._read:
+            for write in self._unread.pop(self._read.pop(), ()):
+                self._write(write)
+
+    def _write(self, item: ir.Set | ir.Put) -> None:
+        """Look at a write once it is known that somebody reads what is written; of a `Put`, any of its slots."""
+        slots = [item.slot] if isinstance(item, ir.Set) else item.block.slots
+        if self._uses.slots.isdisjoint(slots):
+            for slot in slots:
+                self._unread.setdefault(slot, []).append(item)
+            return
+        if id(item) not in self._seen:
+            self._seen.add(id(item))
+            self._operands(item)
+
+    def region(self, region: Region) -> None:
+        for item in region.items:
+            self._item(item)
+
+    def _item(self, item: ir.Item) -> None:
+        match item:
+            case Value() | ir.Pick() if "dead" in self._uses.passes:
+                return  # needed only where something needs it
+            case Value():
+                return self.need(item, not item.uniform)
+            case ir.Pick(result=result):
+                return self.need(result, True)
+            case ir.Note() if not self._notes:
+                return
+            case ir.Count():
+                return
+            case ir.Set() | ir.Put():
+                return self._write(item)
+            case ir.If(then=then, orelse=orelse):
+                self.region(then)
+                self.region(orelse)
+            case ir.Loop():
+                for region in (item.header, item.body, item.continuing):
+                    self.region(region)
+                for condition in (item.condition, item.break_if):
+                    if condition is not None:
+                        self.need(condition, not condition.uniform)
+            case ir.Scope(body=body):
+                self.region(body)
+            case _:
+                pass
+        self._operands(item)
+
+    def _operands(self, item: ir.Item) -> None:
+        for value, wide in operands(item, self._uniformity, self._uses.passes):
+            self.need(value, wide)
+
+    def need(self, value: Value, wide: bool) -> None:
+        value = base(value)
+        count = self._uses.count
+        count[value] = times = count.get(value, 0) + 1
+        if wide:
+            self._uses.wide.add(value)
+        if times > 1:
+            return
+        if value.op == "get":
+            self._reads([value.imm])
+        elif value.op == "pick":
+            self._reads(value.imm.block.slots)
+            self.need(value.imm.index, True)
+        elif value.op != "result":
+            for argument in value.args:
+                self.need(argument, not value.uniform)
+
+    def _reads(self, slots: list[Slot]) -> None:
+        self._read += [slot for slot in slots if slot in self._unread]
+        self._uses.slots.update(slots)
+
+
+def _from_outside(value: Value, region: Region) -> bool:
+    """Whether a loop lies between the place where a value is computed and a region that uses it."""
+    here: Region | None = region
+    while here is not None and here is not value.region:
+        if here.loop:
+            return True
+        here = here.parent
+    return False
+
+
+class _Order:
+    """Where variables are read and written, in program order, to see which reads must be kept."""
+
+    def __init__(self, uses: Uses, uniformity: Uniformity) -> None:
+        self._uses = uses
+        self._uniformity = uniformity
+        self._clock = 0
+        self._loops: list[tuple[int, int]] = []
+        self._reads: dict[Value, int] = {}
+        self._last: dict[Value, int] = {}
+        self._writes: dict[Slot, list[int]] = {}
+
+    def find_copies(self, body: Region) -> None:
+        self._region(body)
+        for value, read in self._reads.items():
+            last = self._last.get(value, read)
+            if "copies" not in self._uses.passes:
+                self._uses.copies.add(value)
+            for start, end in self._loops:
+                if read < start <= last <= end:
+                    last = end
+            if any(read < write < last for write in self._writes.get(value.imm, [])):
+                self._uses.copies.add(value)
+
+    def _region(self, region: Region) -> None:
+        for item in region.items:
+            self._clock += 1
+            if isinstance(item, Value):
+                if item not in self._uses.count:
+                    continue
+                if item.op == "get":
+                    self._reads[item] = self._clock
+            elif isinstance(item, ir.Count):
+                continue
+            for value, _ in operands(item, self._uniformity, self._uses.passes):
+                self._last[base(value)] = self._clock
+            if isinstance(item, Value):
+                continue
+            if isinstance(item, ir.Memory):
+                lane = split(item.address, self._uses.passes).lane
+                if "learn" in self._uses.passes and lane is not None and _from_outside(base(lane), region):
+                    self._uses.addresses.add(base(lane))
+            match item:
+                case ir.Set(slot=slot):
+                    self._writes.setdefault(slot, []).append(self._clock)
+                case ir.Put(block=block):
+                    for slot in block.slots:
+                        self._writes.setdefault(slot, []).append(self._clock)
+                case ir.If(condition=condition, then=then, orelse=orelse):
+                    self._region(then)
+                    self._read_again(condition)  # it may be the mask, and is that of the other lanes
+                    self._region(orelse)
+                case ir.Loop():
+                    self._loop(item)
+                case ir.Scope(body=inner):
+                    self._region(inner)
+                case _:
+                    pass
+
+    def _loop(self, loop: ir.Loop) -> None:
+        start = self._clock
+        self._region(loop.header)
+        if loop.condition is not None:
+            self._read_again(loop.condition)
+        self._region(loop.body)
+        self._region(loop.continuing)
+        if loop.break_if is not None:
+            self._read_again(loop.break_if)
+        self._clock += 1
+        self._loops.append((start, self._clock))
+
+    def _read_again(self, value: Value) -> None:
+        """A use after everything so far."""
+        self._clock += 1
+        self._last[base(value)] = self._clock

@@ -1,0 +1,427 @@
+"""What decides whether two workgroups behave alike: the values that must be equal, and the addresses that may move.
+
+A *pure* value comes from constants, inputs and memory that the dispatch does not write: it is what it is, wherever the
+program stands. All other values that decide something are brought into the form
+
+    a part that is alike in every workgroup + the sum of coefficient * atom     (modulo 2^32)
+
+where atoms are pure values that depend on workgroup_id. What has no such form makes its atoms *exact*.
+
+Two workgroups do the same, lane by lane and step by step, where every exact value is equal in each lane, each atom
+differs by one distance in all lanes, and no comparison of numbers that move so comes out otherwise: all branches are
+decided alike, so the same lanes are active, and an address has moved by the sum of coefficient * distance, each time.
+Where these moves are whole lines of memory, and stay in bounds, every counter is equal. That is the proof;
+`bankshot.sim.launch.workgroup_classes` looks which workgroups it holds for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from ..fast_dataclass import entity, frozen
+from ..ir import ir
+from ..ir.ir import Block, Slot, Value
+from ..ir.lowered import Lowered
+from ..wgsl.typed import Variable
+from .uses import base
+
+Form = dict[Value, int]  # atom -> coefficient, none of them 0; empty: alike in every workgroup
+Axes = frozenset[int]  # the components of workgroup_id that a pure value depends on
+
+_AXES = {"group_x": frozenset((0,)), "group_y": frozenset((1,)), "group_z": frozenset((2,))}
+_NO_AXES: Axes = frozenset()
+_WORD = 0xFFFFFFFF
+_SAME_BITS = frozenset(("convert_i32_u32", "convert_u32_i32", "bitcast_i32_u32", "bitcast_u32_i32"))
+_LEAST = {"lt": 1, "le": 0, "gt": 1, "ge": 0}  # what the larger side is larger by
+_CONNECTIVES = frozenset(("and_bool", "or_bool", "lnot_bool"))
+
+
+class Unproven(Exception):
+    """Why workgroups cannot be told to behave alike, in words."""
+
+
+@frozen
+class Moving:
+    """An access, and how its addresses move with the workgroup."""
+
+    item: ir.Memory
+    form: Form
+
+
+@frozen
+class Comparison:
+    """`value` is `one` < `other` (`least` 1) or <= (0), and both may move: it is decided alike where both move so
+    little that each time it comes out as before."""
+
+    value: Value
+    one: Value
+    other: Value
+    least: int
+    signed: bool
+    forms: tuple[Form, Form]
+
+
+@entity
+class Equivalence:
+    """`exact` values must be equal in each lane. `accesses`: every access to memory, and every index that is looked
+    at, in the order of the program. `unknown`: factors that were not among the numbers; with them the forms of
+    more values would be known."""
+
+    exact: list[Value]
+    accesses: list[Moving]
+    comparisons: list[Comparison]
+    unknown: list[Value]
+    axes: dict[Value, Axes]
+
+    @property
+    def atoms(self) -> list[Value]:
+        """What addresses and comparisons move with."""
+        forms = [access.form for access in self.accesses] + [form for each in self.comparisons for form in each.forms]
+        return list(dict.fromkeys(atom for form in forms for atom in form))
+
+
+def find_equivalence(lowered: Lowered, numbers: Mapping[Value, int | None]) -> Equivalence:
+    """Analyse a program. `numbers`: what pure values are that are alike in every lane of every workgroup (None: they
+    are not). Raises `Unproven` where data decides."""
+    return _Analysis(lowered, numbers).run()
+
+
+class _Facts:
+    """Where values come from."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.makers: dict[Value, ir.Item] = {}
+        self.sets: dict[Slot, list[Value]] = {}
+        self.puts: dict[Block, list[ir.Put]] = {}
+        self.written: set[Variable] = set()
+        self.stored: dict[Variable, list[Value]] = {}
+        for item in ir.items_of(lowered.body):
+            self._note(item, lowered)
+
+    def _note(self, item: ir.Item, lowered: Lowered) -> None:
+        match item:
+            case ir.Load(results=results) | ir.Collective(results=results) | ir.Atomic(results=results):
+                self.makers.update(dict.fromkeys(results, item))
+            case ir.Set(slot=slot, value=value):
+                self.sets.setdefault(slot, []).append(value)
+            case ir.Put(block=block):
+                self.puts.setdefault(block, []).append(item)
+            case _:
+                pass
+        if isinstance(item, ir.Store | ir.Atomic):
+            variable = lowered.accesses[item.access].variable
+            self.written.add(variable)
+            self.stored.setdefault(variable, []).extend(item.values if isinstance(item, ir.Store) else item.args)
+
+
+@entity
+class _Analysis:
+    """Passes over the program until no assumption has to be withdrawn. A form None is not known yet."""
+
+    lowered: Lowered
+    numbers: Mapping[Value, int | None]
+    exact: dict[Value, None] = field(default_factory=dict)
+    unknown: dict[Value, None] = field(default_factory=dict)
+    changed: bool = False
+
+    def __post_init__(self) -> None:
+        self.facts = _Facts(self.lowered)
+        self._axes: dict[Value, Axes | None] = {}
+        self._forms: dict[Value, Form | None] = {}
+        self._slots: dict[Slot, Form | None] = {}  # of the variables that matter
+        self._torn: set[Slot] = set()  # variables whose values have no form in common
+        self._contents: set[Variable] = set()  # workgroup memory that matters
+        self._comparisons: dict[Value, Comparison] = {}
+
+    def run(self) -> Equivalence:
+        while True:
+            self.changed = False
+            self._forms.clear()
+            self._comparisons.clear()
+            accesses = [moving for item in ir.items_of(self.lowered.body) if (moving := self._item(item)) is not None]
+            self._follow_memory()
+            if not self.changed:
+                break
+        axes = {value: axes for value, axes in self._axes.items() if axes is not None}
+        return Equivalence(list(self.exact), accesses, list(self._comparisons.values()), list(self.unknown), axes)
+
+    def _follow_memory(self) -> None:
+        """What variables and workgroup memory hold, where that decides something."""
+        try:
+            for slot in list(self._slots):
+                self._variable(slot)
+            for variable in list(self._contents):
+                for value in self.facts.stored.get(variable, []):
+                    self.pin(value)
+        except Unproven as reason:
+            raise Unproven(f"a branch or an address depends on {reason}") from None
+
+    def _item(self, item: ir.Item) -> Moving | None:
+        """What decides something must be alike, or move."""
+        try:
+            match item:
+                case ir.If(condition=condition):
+                    self.pin(condition)
+                case ir.Loop(condition=condition, break_if=break_if):
+                    for each in (condition, break_if):
+                        if each is not None:
+                            self.pin(each)
+                case ir.Load() | ir.Store() | ir.Atomic() | ir.Check():
+                    return self._access(item)
+                case _:
+                    pass
+        except Unproven as reason:
+            raise Unproven(f"{self._name(item)} depends on {reason}") from None
+        return None
+
+    def _name(self, item: ir.Item) -> str:
+        span, what = self.lowered.spans.get(id(item)), "a loop" if isinstance(item, ir.Loop) else "a branch"
+        if isinstance(item, ir.Memory):
+            site = self.lowered.sites.rows[item.site]
+            span, what = site.span, f"the address of the {site.kind} of {site.variable}"
+        return what if span is None else f"{what} in line {span.line}"
+
+    def _access(self, item: ir.Memory) -> Moving:
+        if item.address is None:
+            return Moving(item, {})
+        if self.lowered.accesses[item.access].space == "workgroup":
+            self.pin(item.address)
+            return Moving(item, {})
+        return Moving(item, self.form(item.address) or {})
+
+    # ---- pure values ----
+
+    def axes(self, value: Value) -> Axes | None:
+        """What a value depends on if it is pure; None where it is not."""
+        value = base(value)
+        if value not in self._axes:
+            self._axes[value] = self._find_axes(value)
+        return self._axes[value]
+
+    def _find_axes(self, value: Value) -> Axes | None:
+        match value.op:
+            case "const" | "length":
+                return _NO_AXES
+            case "input":
+                return _AXES.get(value.imm, _NO_AXES)
+            case "get" | "pick":
+                return None
+            case "result":
+                return self._axes_of_load(self.facts.makers[value])
+            case _:
+                found = [self.axes(argument) for argument in value.args]
+                return None if None in found else _NO_AXES.union(*(axes for axes in found if axes))
+
+    def _axes_of_load(self, item: ir.Item) -> Axes | None:
+        if not isinstance(item, ir.Load) or not self._is_fixed(item):
+            return None
+        return _NO_AXES if item.address is None else self.axes(item.address)
+
+    def _is_fixed(self, load: ir.Load) -> bool:
+        """Whether it loads from memory that the dispatch does not write."""
+        access = self.lowered.accesses[load.access]
+        return access.space != "workgroup" and access.variable not in self.facts.written
+
+    # ---- forms ----
+
+    def form(self, value: Value) -> Form | None:
+        value = base(value)
+        if value not in self._forms:
+            self._forms[value] = self._find_form(value)
+        return self._forms[value]
+
+    def _find_form(self, value: Value) -> Form | None:
+        if value in self.exact:
+            return {}
+        axes = self.axes(value)
+        if axes is not None and len(axes) <= 1:
+            return {value: 1} if axes else {}
+        match value.op:
+            case "get":
+                return self._form_of_slot(value.imm)
+            case "pick":
+                return self._form_of_pick(value.imm)
+            case "result":
+                return {value: 1} if axes else self._form_of_result(self.facts.makers[value])
+        linear = self._linear(value)
+        if linear is not _BENT:
+            return linear
+        if axes is not None:
+            return {value: 1}
+        if not self._is_compared(value):
+            for argument in value.args:
+                self.pin(argument)
+        return {}
+
+    def _is_compared(self, value: Value) -> bool:
+        """Whether a value is a comparison of numbers that move, which is watched then."""
+        stem, _, kind = value.op.rpartition("_")
+        if stem not in _LEAST or kind not in ("i32", "u32"):
+            return False
+        one, other = value.args if stem in ("lt", "le") else value.args[::-1]
+        forms = self.form(one) or {}, self.form(other) or {}
+        if any(forms):
+            self._comparisons[value] = Comparison(value, one, other, _LEAST[stem], kind == "i32", forms)
+        return True
+
+    def _linear(self, value: Value) -> Any:
+        """The form of a sum, difference or multiple of forms; `_BENT` of anything else."""
+        if value.op in _SAME_BITS:
+            return self.form(value.args[0])
+        stem, _, kind = value.op.rpartition("_")
+        if kind not in ("i32", "u32") or stem not in _LINEAR:
+            return _BENT
+        forms = [self.form(argument) for argument in value.args]
+        if None in forms:
+            return None
+        return _LINEAR[stem](self, value, *forms)
+
+    def number(self, value: Value) -> int | None:
+        """What a pure value is in every lane of every workgroup, where that is one number and known."""
+        value = base(value)
+        if value.op == "const":
+            return value.imm
+        if self.axes(value) != _NO_AXES:
+            return None
+        if value not in self.numbers:
+            self.unknown[value] = None
+        return self.numbers.get(value)
+
+    # ---- what is not pure ----
+
+    def pin(self, value: Value) -> None:
+        """From here on only workgroups that have the same value, lane by lane, are alike."""
+        value, axes = base(value), self.axes(value)
+        if axes is None:
+            exact = self.form(value) or {}
+        elif len(axes) > 1 and value.op in _CONNECTIVES:
+            for argument in value.args:
+                self.pin(argument)
+            return
+        else:
+            exact = {value: 1} if axes else {}
+        for atom in exact:
+            if atom not in self.exact:
+                self.exact[atom] = None
+                self._forms.clear()
+                self.changed = True
+
+    def _form_of_slot(self, slot: Slot) -> Form | None:
+        if slot not in self._slots:
+            self._slots[slot] = None
+            self.changed = True
+        return {} if slot in self._torn else self._slots[slot]
+
+    def _form_of_pick(self, pick: ir.Pick) -> Form:
+        """Of an array that is indexed at run time: nothing moves in it."""
+        self.pin(pick.index)
+        for slot in pick.block.slots:
+            self._form_of_slot(slot)
+            self._tear(slot)
+        return {}
+
+    def _variable(self, slot: Slot) -> None:
+        """All that is written to a variable has one form, or is alike."""
+        values = list(self.facts.sets.get(slot, []))
+        for put in self.facts.puts.get(slot.block, []) if slot.block else []:
+            self.pin(put.index)
+            values.append(put.value)
+        for value in values:
+            if slot in self._torn:
+                self.pin(value)
+                continue
+            form, known = self.form(value), self._slots[slot]
+            if known is not None and not self.exact.keys().isdisjoint(known):
+                known = {atom: factor for atom, factor in known.items() if atom not in self.exact}
+                self.changed = True
+            if known is None:
+                known = form
+                self.changed |= form is not None
+            elif form is not None and form != known:
+                self._tear(slot)
+            self._slots[slot] = known
+
+    def _tear(self, slot: Slot) -> None:
+        if slot not in self._torn:
+            self._torn.add(slot)
+            self.changed = True
+
+    def _form_of_result(self, item: ir.Item) -> Form:
+        """Of what an effect gives: alike where all that it comes from is alike."""
+        if isinstance(item, ir.Collective):
+            for argument in item.args:
+                self.pin(argument)
+            return {}
+        assert isinstance(item, ir.Load | ir.Atomic)
+        access = self.lowered.accesses[item.access]
+        if access.space == "workgroup":
+            if access.variable not in self._contents:
+                self._contents.add(access.variable)
+                self.changed = True
+        elif access.variable in self.facts.written:
+            raise Unproven(f"what the dispatch stores to {access.variable.name}")
+        if item.address is not None:
+            self.pin(item.address)
+        return {}
+
+
+# ---- what is linear ----------------------------------------------------------------------------------
+
+_BENT: Any = object()
+
+
+def _sum(analysis: _Analysis, value: Value, one: Form, other: Form) -> Form:
+    return _plus(one, other, 1)
+
+
+def _difference(analysis: _Analysis, value: Value, one: Form, other: Form) -> Form:
+    return _plus(one, other, -1)
+
+
+def _negative(analysis: _Analysis, value: Value, one: Form) -> Form:
+    return _plus({}, one, -1)
+
+
+def _product(analysis: _Analysis, value: Value, one: Form, other: Form) -> Any:
+    if not one and not other:
+        return {}
+    if one and other:
+        return _BENT
+    factor = analysis.number(value.args[0] if other else value.args[1])
+    return _BENT if factor is None else _plus({}, one or other, factor)
+
+
+def _shifted(analysis: _Analysis, value: Value, one: Form, amount: Form) -> Any:
+    if not one and not amount:
+        return {}
+    count = None if amount else analysis.number(value.args[1])
+    return _BENT if count is None else _plus({}, one, 1 << (count & 31))
+
+
+def _masked(analysis: _Analysis, value: Value, one: Form, other: Form) -> Any:
+    """Low bits, of a sum of multiples of what they count to, are alike."""
+    if not one and not other:
+        return {}
+    mask = None if other else analysis.number(value.args[1])
+    low = mask is not None and mask & (mask + 1) == 0 and all(factor & mask == 0 for factor in one.values())
+    return {} if low else _BENT
+
+
+def _plus(one: Form, other: Form, factor: int) -> Form:
+    """one + factor * other."""
+    total = dict(one)
+    for atom, each in other.items():
+        total[atom] = (total.get(atom, 0) + factor * each) & _WORD
+    return {atom: each for atom, each in total.items() if each}
+
+
+_LINEAR = {
+    "add": _sum,
+    "sub": _difference,
+    "neg": _negative,
+    "mul": _product,
+    "shl": _shifted,
+    "and": _masked,
+}

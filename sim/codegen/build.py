@@ -1,0 +1,255 @@
+"""From a pipeline to a program, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..analysis.dead_flops import count_padding
+from ..analysis.lane_uniformity import Uniformity, analyse
+from ..analysis.order_dependent_atomics import find_arrivals
+from ..analysis.tabulate import tabulate
+from ..analysis.tail_lanes import left_out
+from ..analysis.uses import Uses, count_uses, find_uses
+from ..analysis.workgroup_equivalence import Comparison
+from ..fast_dataclass import frozen
+from ..instrument.shadows import Shadow, mark_stores
+from ..ir.ir import Margin, Value
+from ..ir.lowered import Lowered
+from ..ir.passes import ALL, MODELLED, Passes
+from ..ir.rounding import Rounding
+from ..ir.verify import checked
+from ..lowering.lower import lower
+from ..wgsl import types as t
+from ..wgsl.typed import Pipeline
+from .checked_sums import join_checks
+from .copies import drop_copies
+from .emit import Emitter
+from .fma_contraction import combine, contract
+from .outer_products import tile
+from .program import Program
+from .virtual_registers import allocate
+from .wide_accesses import widen
+
+if TYPE_CHECKING:
+    from ..instrument.error_bounds import Instrumented
+
+
+# Passes over instructions, in their order.
+SHORTER = {"checked": join_checks, "rename": drop_copies, "tiles": tile, "wide": widen}
+
+
+def build(
+    pipeline: Pipeline,
+    *,
+    rounding: Rounding,
+    probes: frozenset[str],
+    workgroups_per_batch: int,
+    interleaved: int = 0,
+    trace: str | None = None,
+    policy: str = "clamp",
+    poisoned: frozenset[int] = frozenset(),
+    passes: Passes = ALL,
+) -> Program:
+    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `abreast`: as many go abreast instead, if
+    any; `trace`: a variable that is watched; `policy`: of indices past their end, and `strange`, see `lower`;
+    `passes`: those that are on."""
+    passes = _needed(passes, rounding, probes)
+    lowered = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
+    return _finish(
+        pipeline, lowered, probes, interleaved or workgroups_per_batch, [], passes, interleaved=interleaved > 0
+    )
+
+
+@frozen
+class Draft:
+    """A pipeline before it is a program of one workgroup at a time: what can be analysed, and what it is made of."""
+
+    pipeline: Pipeline
+    lowered: Lowered
+    probes: frozenset[str]
+    passes: Passes
+
+    def watch(self, comparisons: Sequence[Comparison]) -> None:
+        """Have these comparisons looked at wherever they are made."""
+        for place, each in enumerate(comparisons):
+            items = each.value.region.items
+            margin = Margin(each.one, each.other, each.least, each.signed, place)
+            items.insert(items.index(each.value) + 1, margin)
+
+    def program(self) -> Program:
+        return _finish(self.pipeline, self.lowered, self.probes, 1, [], self.passes)
+
+    def tabulated(self, values: list[Value], step: int, room: int) -> Program:
+        """A program that only computes `values`, see `tabulate`."""
+        tables = tabulate(self.lowered, values, prod(self.pipeline.workgroup_size), step, room)
+        return _finish(self.pipeline, tables, frozenset(), 1, [], self.passes)
+
+
+def draft(
+    pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], policy: str, passes: Passes = ALL
+) -> Draft:
+    passes = _needed(passes, rounding, probes)
+    return Draft(pipeline, _probed(pipeline, rounding, probes, 1, None, policy, passes), probes, passes)
+
+
+def _needed(passes: Passes, rounding: Rounding, probes: frozenset[str]) -> Passes:
+    """The passes that are on, and those that the models of compilers rest on, where one looks."""
+    return passes | MODELLED if rounding.contracts or "merged" in probes else passes
+
+
+def _probed(
+    pipeline: Pipeline,
+    rounding: Rounding,
+    probes: frozenset[str],
+    workgroups_per_batch: int,
+    trace: str | None,
+    policy: str,
+    passes: Passes,
+    poisoned: frozenset[int] = frozenset(),
+) -> Lowered:
+    looks = {"checks": "bounds" in probes, "inspects": "nan" in probes, "poisoned": poisoned}
+    lowered = _lowered(pipeline, rounding, workgroups_per_batch, trace=trace, policy=policy, passes=passes, **looks)
+    if "nan" in probes:
+        uses = _counted(lowered, workgroups_per_batch)
+        for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
+            each.active = each.result in uses.count
+    elif "combine" in passes and not rounding.contracts:
+        combine(lowered.body, _counted(lowered, workgroups_per_batch, passes))
+        checked(lowered)
+    return lowered
+
+
+def build_with_bounds(
+    pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], workgroups_per_batch: int, policy: str
+) -> tuple[Program, Instrumented]:
+    """The same program with error bounds woven in (see `bounds`), and how to read them."""
+    from ..instrument.error_bounds import weave  # which few runs need
+
+    lowered = _lowered(pipeline, rounding, workgroups_per_batch, fold_floats=False, policy=policy)
+    instrumented = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
+    return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, instrumented.shadows), instrumented
+
+
+def build_with_sites(
+    pipeline: Pipeline, *, rounding: Rounding, workgroups_per_batch: int, policy: str
+) -> tuple[Program, list[Shadow]]:
+    """The same program, which also leaves at each element of a buffer 1 + the site that stored it last."""
+    lowered = _lowered(pipeline, rounding, workgroups_per_batch, policy=policy)
+    shadows = mark_stores(lowered)
+    return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, shadows), shadows
+
+
+def build_with_padding(pipeline: Pipeline, *, rounding: Rounding, workgroups_per_batch: int, policy: str) -> Program:
+    """The same program, which also leaves the FLOPs of each invocation that are for nothing (see `padding`)."""
+    lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
+    count_padding(lowered, prod(pipeline.workgroup_size))
+    return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, [])
+
+
+def _lowered(
+    pipeline: Pipeline,
+    rounding: Rounding,
+    workgroups_per_batch: int,
+    *,
+    policy: str,
+    checks: bool = False,
+    inspects: bool = False,
+    **how: Any,
+) -> Lowered:
+    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, policy=policy, **how)
+    checked(lowered)
+    if rounding.contracts:
+        # What is traced is rounded as if it were not.
+        uniformity = _uniformity(lowered, workgroups_per_batch, ALL)
+        contract(lowered.body, count_uses(lowered.body, uniformity, notes=not lowered.points))
+        checked(lowered)
+    return lowered
+
+
+def _filtered(pipeline: Pipeline) -> frozenset[str]:
+    """The textures of a shader that filters: how exactly, WGSL does not say."""
+    names = (v.name for v in pipeline.globals if isinstance(v.type, t.Texture))
+    return frozenset(names if any(isinstance(v.type, t.Sampler) for v in pipeline.globals) else ())
+
+
+def _finish(
+    pipeline: Pipeline,
+    lowered: Lowered,
+    probes: frozenset[str],
+    workgroups_per_batch: int,
+    shadows: list[Shadow],
+    passes: Passes = ALL,
+    *,
+    interleaved: bool = False,
+) -> Program:
+    uniformity, uses = _analysed(lowered, workgroups_per_batch, passes)
+    idle = left_out(lowered.body, uniformity, passes)
+    looks = probes | {"meets"} if interleaved else probes
+    emitter = Emitter(
+        lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, looks, workgroups_per_batch, idle
+    )
+    emitter.program(lowered.body)
+    code = emitter.code
+    for name, shorten in SHORTER.items():
+        if name in passes:
+            shorten(code)
+    for position, label in code.jumps:
+        code.instructions[position].a = label.position
+    rows = allocate(code, len(emitter.inputs) + len(emitter.constants), "rows" in passes)
+    offsets, size = _shared_offsets(pipeline, shadows)
+    return Program(
+        np.array([ins.encode() for ins in code.instructions], np.int32),
+        rows,
+        emitter.inputs,
+        emitter.constants,
+        lowered.accesses,
+        lowered.sites.rows,
+        emitter.runs,
+        emitter.computed,
+        emitter.memory_probes,
+        emitter.watched,
+        emitter.inspected,
+        emitter.loops,
+        [ins.site for ins in code.instructions],
+        probes,
+        workgroups_per_batch,
+        pipeline.workgroup_size,
+        size,
+        offsets,
+        dict(pipeline.store_types),
+        lowered.points,
+        emitter.margins,
+        find_arrivals(lowered, uses),
+        interleaved,
+    )
+
+
+def _analysed(lowered: Lowered, workgroups_per_batch: int, passes: Passes = ALL) -> tuple[Uniformity, Uses]:
+    uniformity = _uniformity(lowered, workgroups_per_batch, passes)
+    return uniformity, find_uses(lowered.body, uniformity, passes=passes)
+
+
+def _counted(lowered: Lowered, workgroups_per_batch: int, passes: Passes = ALL) -> Uses:
+    return count_uses(lowered.body, _uniformity(lowered, workgroups_per_batch, passes), passes=passes)
+
+
+def _uniformity(lowered: Lowered, workgroups_per_batch: int, passes: Passes) -> Uniformity:
+    return analyse(
+        lowered.body, lowered.accesses, lowered.builder.slots, alone=workgroups_per_batch == 1, passes=passes
+    )
+
+
+def _shared_offsets(pipeline: Pipeline, shadows: list[Shadow]) -> tuple[dict[str, int], int]:
+    """Byte offset of each workgroup variable, each on 16 bytes, and the size of them all."""
+    sizes = {v.name: t.size_of(pipeline.store_types[v]) for v in pipeline.globals if v.space == "workgroup"}
+    sizes |= {s.variable.name: sizes[s.of.name] * 4 // s.unit for s in shadows if s.of.space == "workgroup"}
+    offsets: dict[str, int] = {}
+    size = 0
+    for name, each in sizes.items():
+        offsets[name] = size
+        size = t.round_up(16, size + each)
+    return offsets, size

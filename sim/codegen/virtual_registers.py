@@ -1,0 +1,147 @@
+"""Instructions on virtual registers, and their allocation to rows.
+
+The emitter writes `Ins` with `Reg`s; `allocate` gives each a row so that no two that are alive at once share one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from ..fast_dataclass import entity
+
+
+@entity
+class Reg:
+    """One or more adjacent rows, not placed yet; or row number `row` of such a run (`of`).
+
+    Inputs and constants are `fixed`: their row is known from the start.
+    """
+
+    rows: int = 1
+    row: int = -1
+    fixed: bool = False
+    of: Reg | None = None
+    first: int = -1
+    last: int = -1
+
+
+Field = Reg | int
+
+
+@entity
+class Ins:
+    """One instruction: an opcode and its seven fields; `site` is what it is about, for people."""
+
+    op: int
+    d: Field = -1
+    a: Field = -1
+    b: Field = -1
+    c: Field = -1
+    e: Field = -1
+    m: Field = -1
+    x: Field = -1
+    site: int = -1
+
+    def fields(self) -> tuple[Field, ...]:
+        return (self.d, self.a, self.b, self.c, self.e, self.m, self.x)
+
+    def registers(self) -> list[Reg]:
+        """The registers it touches; of parts, the whole."""
+        fields = (self.d, self.a, self.b, self.c, self.e, self.m, self.x)
+        return [each.of or each for each in fields if isinstance(each, Reg)]
+
+    def encode(self) -> tuple[int, ...]:
+        """The row of the program, once every register has its place."""
+        return (self.op, *[_row(f) if isinstance(f, Reg) else f for f in self.fields()])
+
+
+def _row(reg: Reg) -> int:
+    return reg.row if reg.of is None else reg.of.row + reg.row
+
+
+@entity
+class Label:
+    """A place that is jumped to. `levels`: those that are left for it (see `emit`)."""
+
+    position: int = -1
+    levels: set[int] = field(default_factory=set)
+
+
+@entity
+class Code:
+    """A growing list of instructions, with the loops in it (first and last position)."""
+
+    instructions: list[Ins] = field(default_factory=list)
+    loops: list[tuple[int, int]] = field(default_factory=list)
+    jumps: list[tuple[int, Label]] = field(default_factory=list)
+
+    def add(self, ins: Ins) -> Ins:
+        self.instructions.append(ins)
+        return ins
+
+    def jump(self, ins: Ins, label: Label) -> None:
+        self.jumps.append((len(self.instructions), label))
+        self.instructions.append(ins)
+
+    def place(self, label: Label) -> None:
+        label.position = len(self.instructions)
+
+    @property
+    def here(self) -> int:
+        return len(self.instructions)
+
+
+def allocate(code: Code, first_row: int, shared: bool = True) -> int:
+    """Give every register its rows, from `first_row` on; `shared`: those that are not alive together have the same.
+    Returns the number of rows in all."""
+    registers = _live_ranges(code)
+    starting: dict[int, list[Reg]] = {}
+    ending: dict[int, list[Reg]] = {}
+    for reg in registers:
+        starting.setdefault(reg.first, []).append(reg)
+        ending.setdefault(reg.last if shared else code.here, []).append(reg)
+    free: set[int] = set()
+    top = first_row
+    for position in range(code.here):
+        # An operand that dies here may give its row to the result: operations are elementwise.
+        dying = [r for r in ending.get(position, []) if r.first < position]
+        for reg in dying:
+            free.update(range(reg.row, reg.row + reg.rows))
+        for reg in starting.get(position, []):
+            reg.row, top = _take(free, reg.rows, top)
+        for reg in ending.get(position, []):
+            if reg.first == position:
+                free.update(range(reg.row, reg.row + reg.rows))
+    return top
+
+
+def _take(free: set[int], rows: int, top: int) -> tuple[int, int]:
+    """A run of free rows, the lowest there is; grows the file where there is none."""
+    if rows == 1 and free:
+        start = min(free)
+        free.remove(start)
+        return start, top
+    for start in sorted(free):
+        if all(start + i in free for i in range(rows)):
+            free.difference_update(range(start, start + rows))
+            return start, top
+    return top, top + rows
+
+
+def _live_ranges(code: Code) -> list[Reg]:
+    """Set `first` and `last` of every register; what lives into a loop lives to its end."""
+    registers: dict[int, Reg] = {}
+    for position, ins in enumerate(code.instructions):
+        for reg in ins.registers():
+            if reg.fixed:
+                continue
+            if reg.first < 0:
+                reg.first = position
+                registers[id(reg)] = reg
+            reg.last = position
+    # Inner loops end first, so one pass from the inside out is enough.
+    for start, end in sorted(code.loops, key=lambda loop: loop[1] - loop[0]):
+        for reg in registers.values():
+            if reg.first < start <= reg.last <= end:
+                reg.last = end
+    return list(registers.values())

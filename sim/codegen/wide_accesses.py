@@ -1,0 +1,38 @@
+"""Loads, or stores, of four units become one: the rows stay as they are, and the first says that the machine may do all
+at once."""
+
+from __future__ import annotations
+
+from ..ir.access import UNITS_PER_ACCESS
+from ..machine import opcodes as op
+from .virtual_registers import Code, Ins
+
+_LOADS, _STORES = (op.LOAD, op.LOAD_KNOWN), (op.STORE, op.STORE_KNOWN)
+
+
+def widen(code: Code) -> None:
+    """Mark the first of each four loads, or stores, side by side that are the units of one access, in order."""
+    entered = {label.position for _, label in code.jumps}
+    for position in range(code.here - op.FOUR + 1):
+        four = code.instructions[position : position + op.FOUR]
+        inside = range(position + 1, position + op.FOUR)
+        if _is_one_access(four) and entered.isdisjoint(inside):
+            _mark(four[0])
+
+
+def _mark(first: Ins) -> None:
+    if first.op in _LOADS:
+        first.m = op.FOUR
+    else:
+        first.op = op.STORE_FOUR
+
+
+def _is_one_access(rows: list[Ins]) -> bool:
+    first = rows[0]
+    if first.op not in (*_LOADS, *_STORES) or not isinstance(first.e, int) or first.e % UNITS_PER_ACCESS:
+        return False
+    wanted = (first.op, first.a, first.b, first.c, 0 if first.op in _LOADS else first.m, first.x)
+    return all(
+        (ins.op, ins.a, ins.b, ins.c, ins.m, ins.x) == wanted and ins.e == first.e + unit
+        for unit, ins in enumerate(rows)
+    )

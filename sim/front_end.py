@@ -1,0 +1,83 @@
+"""`check`: from text to a typed module; `portability`: what that module runs into elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .models.limits import DEFAULT_LIMITS
+from .wgsl.diagnostics import Diagnostic, fail
+from .wgsl.source import Source
+from .wgsl.typed import Module
+
+
+def check(
+    wgsl: str | Path,
+    *,
+    name: str | None = None,
+    defines: Mapping[str, str | int | float | bool] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    preprocess: str | None = None,
+    uniformity: str = "error",
+) -> Module:
+    """Read and check a module: text, or the path of a file. `name` is what messages call it.
+
+    `defines` and `include_dirs` are for the preprocessor. `preprocess` is a command that the text goes through before,
+    see `wgsl.outside`. `uniformity` says what a barrier is that some invocations may miss: an "error", a "warning" of
+    the module, or "off"; `simulate` takes such a module and finds what really happens.
+    Raises `WgslError`.
+    """
+    from .wgsl.check.check_module import check as check_source
+
+    source = read(wgsl, name=name, defines=defines, include_dirs=include_dirs, preprocess=preprocess)
+    return check_source(source, uniformity=uniformity)
+
+
+def read(
+    wgsl: str | Path,
+    *,
+    name: str | None = None,
+    defines: Mapping[str, str | int | float | bool] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    preprocess: str | None = None,
+) -> Source:
+    """What `check` checks: plain WGSL, and where each line of it comes from. Raises `WgslError`."""
+    from .wgsl.preprocess.preprocessor import preprocess as preprocessed
+
+    text, called, folder = wgsl, name or "shader.wgsl", None
+    if isinstance(wgsl, Path):
+        text, called, folder = _read(wgsl), name or str(wgsl), wgsl.parent
+    if not isinstance(text, str):
+        message = f"a shader is text, or the pathlib.Path of a file, and this is of type {type(text).__name__}"
+        raise fail("not-text", message, None)
+    if text.endswith(".wgsl") and not re.search(r"\s", text):
+        raise fail("not-text", f"'{text}' is no shader", None, hint=f"of a file, give pathlib.Path({text!r})")
+    folders = [Path(d) for d in include_dirs]
+    if preprocess is not None:
+        from .wgsl.preprocess.external_preprocessor import filtered
+
+        text, called = filtered(
+            text, called, preprocess, defines=defines or {}, include_dirs=folders, folder=folder or Path()
+        )
+    return preprocessed(text, called, defines=defines, include_dirs=folders, base_dir=folder)
+
+
+def portability(module: Module) -> list[Diagnostic]:
+    """Notes on a checked module: "warning" for what wgpu refuses though it is valid WGSL, "info" for what a host must
+    ask for (features, limits). `wgsl.portability` has the table.
+    """
+    from .wgsl.analysis.portability import notes
+
+    return notes(module, DEFAULT_LIMITS)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise fail("not-text", f"{path} is not UTF-8 text (byte {error.start})", None) from None
+    except FileNotFoundError:
+        raise fail("unreadable", f"{path}: there is no such file", None) from None
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        raise fail("unreadable", f"cannot read {path}: {getattr(error, 'strerror', None) or error}", None) from None

@@ -1,0 +1,289 @@
+"""Operations with rules of their own: those that add no error, those that jump, and those between kinds.
+
+`EXACT` are operations of floats, `OF_ANY` of whatever kind, `CONVERSIONS` by source and target.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from ...ir.ir import Value
+from ...ir.register_bits import from_bits
+from .arithmetic import INF, Real, Truth
+from .formats import FORMATS, INFLATED, Number, Rule
+
+if TYPE_CHECKING:
+    from .error_rules import Rules
+
+# ---- operations that add nothing -----------------------------------------------------------------------------
+
+
+def of_any(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """Of integers: whatever may be another in one operand may be another in the result."""
+    return reduce(Real.__add__, (a.bound for a in args))
+
+
+def reinterpreted(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """Bits on their way through a bitcast may be flushed. What is picked from a variable only gets its kind back."""
+    (x,) = args
+    crosses = (result.kind in FORMATS) != (x.kind in FORMATS)
+    if not crosses or x.value.op == "pick":
+        return x.bound
+    if result.kind in FORMATS:
+        return x.bound + rules.subnormal(result)
+    return x.bound + rules.subnormal(x.value) + _zero_of_either_sign(rules, x)
+
+
+def _zero_of_either_sign(rules: Rules, x: Number) -> Real:
+    """Of the bits of a computed zero nothing is known: its sign may be ignored. Spec: "Differences from IEEE-754"."""
+    return rules.real(0.0) if x.bound.is_zero else rules.unless(~abs(x.real).is_sure)
+
+
+def _root(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """1 / inverseSqrt(x); near zero, of what is never negative, something from 0 to the root of the most it can be."""
+    (x,) = args
+    if not never_negative(x.value):
+        return rules.computed("sqrt", result, args)
+    near = (x.most + FORMATS[x.kind].least).called("sqrt") * INFLATED
+    near = rules.rounded(result, near, 4.0)
+    return (x.least > 0.0).choose(rules.computed("sqrt", result, args), near)
+
+
+def never_negative(x: Value) -> bool:
+    """Whether every implementation gets 0 or more: seen from how it is computed."""
+    stem, args = x.op.partition("_")[0], x.args
+    match stem:
+        case "const":
+            return x.kind in FORMATS and float(from_bits("f32", x.imm)) >= 0.0
+        case "abs" | "exp" | "exp2" | "sqrt" | "inverseSqrt" | "saturate" | "cosh":
+            return True
+        case "mul":
+            return args[0] is args[1] or all(map(never_negative, args))
+        case "add" | "div" | "min":
+            return all(map(never_negative, args))
+        case "max":
+            return any(map(never_negative, args))
+        case "fma":
+            return (args[0] is args[1] or all(map(never_negative, args[:2]))) and never_negative(args[2])
+        case "select":
+            return all(map(never_negative, args[:2]))
+        case _:
+            return False
+
+
+def _largest(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """The largest bound of the operands; a NaN among them is kept."""
+    largest, *rest = (a.bound for a in args)
+    for other in rest:
+        if not other.is_zero:
+            largest = other if largest.is_zero else largest.at_least(other) + (largest + other).unknown
+    return largest
+
+
+def _clamp(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """Where low > high, min(max(x, low), high) and the median of the three differ."""
+    _, low, high = args
+    return _largest(rules, result, args) + (low.real - high.real).at_least(0.0)
+
+
+def _select(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """Where the condition may be another, the result may be the other operand."""
+    no, yes, condition = args
+    chosen = Truth(rules.writer, condition.value).choose(yes.bound, no.bound)
+    if condition.bound.is_zero:
+        return chosen
+    if result.kind in FORMATS:
+        other = abs(yes.real - no.real) + _largest(rules, result, [no, yes])
+    else:
+        same = Truth(rules.writer, rules.writer.op(f"eq_{result.kind}", no.value, yes.value))
+        other = rules.unless(same) + no.bound + yes.bound
+    return condition.bound.is_sure.choose(chosen, other)
+
+
+def _logic(absorbing: int) -> Rule:
+    """An operand that surely is `absorbing` decides alone."""
+
+    def rule(rules: Rules, result: Value, args: list[Number]) -> Real:
+        sure = Truth(rules.writer, False)
+        for a in args:
+            truth = Truth(rules.writer, a.value)
+            sure = sure | (a.bound.is_sure & (truth if absorbing else ~truth))
+        return sure.choose(0.0, of_any(rules, result, args))
+
+    return rule
+
+
+def compare(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """Sure where the operands are further apart than their bounds."""
+    x, y = args
+    slack = (x.bound + y.bound).times_plus(INFLATED, 0.0)
+    return rules.unless((abs(x.real - y.real) - slack > 0.0) | slack.is_sure)
+
+
+def _stays(x: Number, gap: Real) -> Truth:
+    """No jump lies within the bound of x, from which the next one is `gap` away."""
+    return (gap > x.bound.times_plus(INFLATED, 0.0)) | x.bound.is_sure
+
+
+def _gap_floor(x: Real) -> Real:
+    below = x - x.called("floor")
+    above = x.like(1.0) - below
+    return (below < above).choose(below, above)
+
+
+def _gap_trunc(x: Real) -> Real:
+    """Around zero there is no jump."""
+    size = abs(x)
+    return (size < 1.0).choose(x.like(1.0) - size, _gap_floor(size))
+
+
+def _gap_round(x: Real) -> Real:
+    return x.like(0.5) - abs(x - x.called("round"))
+
+
+GAPS = {"floor": _gap_floor, "ceil": _gap_floor, "trunc": _gap_trunc, "round": _gap_round, "modf_whole": _gap_trunc}
+
+
+def _whole(stem: str) -> Rule:
+    """To a whole number: the same one, or as far off as x and one more."""
+
+    def rule(rules: Rules, result: Value, args: list[Number]) -> Real:
+        (x,) = args
+        return rules.unless(_stays(x, GAPS[stem](x.real)), x.bound + 1.0)
+
+    return rule
+
+
+def _modf_fract(rules: Rules, result: Value, args: list[Number]) -> Real:
+    return _whole("trunc")(rules, result, args) + args[0].bound
+
+
+def _sign(rules: Rules, result: Value, args: list[Number]) -> Real:
+    return rules.unless(_stays(args[0], abs(args[0].real)), args[0].bound.unknown + 2.0)
+
+
+def _step(rules: Rules, result: Value, args: list[Number]) -> Real:
+    return rules.unless(compare(rules, result, args).is_sure, of_any(rules, result, args).unknown + 1.0)
+
+
+def _fraction(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """frexp: the same exponent, or nothing is known."""
+    (x,) = args
+    scale = abs(rules.real(result)) / abs(x.real)
+    return x.bound.is_sure.choose(0.0, rules.unless(_same_exponent(rules, x)) + x.bound * scale)
+
+
+def _exponent(rules: Rules, result: Value, args: list[Number]) -> Real:
+    return rules.unless(_same_exponent(rules, args[0]) | args[0].bound.is_sure)
+
+
+def _same_exponent(rules: Rules, x: Number) -> Truth:
+    low, high = rules.power(x.least), rules.power(x.most)
+    return (low >= high) & (x.least >= FORMATS[x.kind].least)
+
+
+def _scaled(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """ldexp: exact, unless the result is subnormal or too large."""
+    x, exponent = args
+    least, size = FORMATS[result.kind].least, abs(rules.real(result))
+    error = rules.real(rules.writer.op("ldexp_f32", x.bound.value, exponent.value))
+    total = error + (size - error < least).choose(2 * least, 0.0)
+    return (size + error <= FORMATS[result.kind].largest).choose(total, INF) + rules.unless(exponent.bound.is_sure)
+
+
+def _half(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """f32 rounded to f16, either way; exact where it is one."""
+    (x,) = args
+    same = x.bound.is_sure & abs(rules.real(result) - x.real).is_sure
+    return same.choose(x.bound, rules.rounded(result, x.bound, 1.5, "f16"))
+
+
+def _packed(formula: str) -> Rule:
+    """Components that become integers by a formula of floats: the same ones, or the word is another."""
+
+    def rule(rules: Rules, result: Value, args: list[Number]) -> Real:
+        total = rules.real(0.0)
+        for x in args:
+            scaled = rules.formula(formula, [x], "f32")
+            total = total + rules.unless(_stays(scaled, _gap_floor(scaled.real)))
+        return total
+
+    return rule
+
+
+def _packed_halves(rules: Rules, result: Value, args: list[Number]) -> Real:
+    halves = [(rules.writer.op("quantizeToF16_f32", x.value), x) for x in args]
+    return reduce(Real.__add__, (_half(rules, half, [x]) + _zero_of_either_sign(rules, x) for half, x in halves))
+
+
+def _unpacked_half(rules: Rules, result: Value, args: list[Number]) -> Real:
+    size = abs(rules.real(result))
+    return of_any(rules, result, args) + (size < FORMATS["f16"].least).choose(size, 0.0)
+
+
+EXACT: dict[str, Rule] = {
+    "sqrt": _root,
+    "neg": of_any,
+    "abs": of_any,
+    "saturate": of_any,
+    "min": _largest,
+    "max": _largest,
+    "clamp": _clamp,
+    **{stem: _whole(stem) for stem in GAPS},
+    "modf_fract": _modf_fract,
+    "sign": _sign,
+    "step": _step,
+    "frexp_fract": _fraction,
+    "frexp_exp": _exponent,
+    "ldexp": _scaled,
+    "quantizeToF16": _half,
+    "pack4x8snorm": _packed("0.5 + 127.0 * clamp(x, -1.0, 1.0)"),
+    "pack4x8unorm": _packed("0.5 + 255.0 * clamp(x, 0.0, 1.0)"),
+    "pack2x16snorm": _packed("0.5 + 32767.0 * clamp(x, -1.0, 1.0)"),
+    "pack2x16unorm": _packed("0.5 + 65535.0 * clamp(x, 0.0, 1.0)"),
+    "pack2x16float": _packed_halves,
+}
+# Of operands that need not be floats.
+OF_ANY: dict[str, Rule] = {
+    "select": _select,
+    "and_bool": _logic(0),
+    "or_bool": _logic(1),
+    "f16_from_bits": of_any,
+    "f16_to_bits": of_any,
+    "unpack2x16float": _unpacked_half,
+}
+COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+# ---- conversions ---------------------------------------------------------------------------------------------
+
+
+def _to_integer(rules: Rules, result: Value, args: list[Number]) -> Real:
+    return rules.unless(_stays(args[0], _gap_trunc(args[0].real)))
+
+
+def _to_bool(rules: Rules, result: Value, args: list[Number]) -> Real:
+    return rules.unless(_stays(args[0], abs(args[0].real)))
+
+
+def _from_integer(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """Exact up to the largest number to which all are representable."""
+    (x,) = args
+    form, size = FORMATS[result.kind], abs(rules.real(result))
+    rounding = (size < form.whole).choose(0.0, rules.rounded(result, rules.real(0.0), 1.5))
+    return rounding + rules.unless(x.bound.is_sure)
+
+
+def _from_bool(rules: Rules, result: Value, args: list[Number]) -> Real:
+    return rules.unless(args[0].bound.is_sure, 1.0)
+
+
+CONVERSIONS: dict[tuple[str, str], Rule] = {
+    ("f32", "f16"): _half,
+    ("f16", "f32"): of_any,
+    **{(a, b): _to_integer for a in FORMATS for b in ("i32", "u32")},
+    **{(a, b): _from_integer for a in ("i32", "u32") for b in FORMATS},
+    **{(a, "bool"): _to_bool for a in FORMATS},
+    **{("bool", b): _from_bool for b in FORMATS},
+}

@@ -1,0 +1,329 @@
+"""How each scalar operation carries errors from its operands to its result, and what it adds of its own.
+
+An implementation may have x' for our x, with |x' - x| <= the bound of x. Of an operation f it gets some r' within the
+spec's accuracy of f(x'); ours, r, is f(x) rounded to nearest. So |r' - r| <= |f(x') - f(x)| + accuracy + half a unit in
+the last place (ULP). The accuracy is a column of the builtin table; what it says to be inherited from a formula is
+computed by that formula. `slopes` has the first term of functions that have a slope, `jumps` the operations that add
+nothing or jump.
+
+Spec: WGSL, "Floating Point Accuracy", "Differences from IEEE-754" (either direction of rounding, subnormal numbers).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import cache, reduce
+from math import frexp
+
+from ...fast_dataclass import frozen
+from ...ir.ir import Value
+from ...ir.register_bits import from_bits
+from ...wgsl.builtins import BUILTINS, OPERATORS
+from ...wgsl.builtins.accuracy import UNBOUNDED, Accuracy, Bound
+from ...wgsl.builtins.accuracy import Range as Domain
+from .arithmetic import INF, Real, Truth, Writer
+from .discontinuities import COMPARISONS, CONVERSIONS, EXACT, GAPS, OF_ANY, compare, of_any, reinterpreted
+from .formats import FORMATS, INFLATED, Number
+from .shapes import Shapes, terms_of_fma, without_sign
+from .slopes import CARRY, RESIDUES, product_carried, words
+
+_EXPONENT = 0x7F800000
+
+
+@frozen
+class Sum:
+    """Terms that are added so many times in some order: what they carry, and the sum of their magnitudes."""
+
+    carried: Real
+    size: Real
+    times: int
+
+
+@frozen
+class Range:
+    """What partial products, in whatever order, are at most and at least."""
+
+    high: Real
+    low: Real
+
+
+class Rules:
+    """`bound(result)` of a value of the program whose operands have bounds."""
+
+    def __init__(self, writer: Writer, bounds: Mapping[Value, Real], shapes: Shapes) -> None:
+        self.writer = writer
+        self.bounds = bounds
+        self._shapes = shapes
+        self._sums: dict[Value, Sum] = {}
+        self._ranges: dict[Value, Range] = {}
+
+    def real(self, value: Value | float) -> Real:
+        if isinstance(value, Value) and value.kind != "f32":
+            value = self.writer.bits(value, "f32")
+        return Real(self.writer, value)
+
+    def number(self, value: Value) -> Number:
+        bound = self.bounds.get(value)
+        return Number(value, self.real(value), self.flushed(value) if bound is None else bound)
+
+    def flushed(self, value: Value) -> Real:
+        """The bound of an exact value: a subnormal constant may be taken for zero."""
+        if value.op == "const" and value.kind in FORMATS:
+            number = abs(float(from_bits("f32", value.imm)))
+            return self.real(number if number < FORMATS[value.kind].least else 0.0)
+        return self.real(0.0)
+
+    def subnormal(self, value: Value) -> Real:
+        """The bound of an exact float that is not known to be normal."""
+        number = abs(self.real(value))
+        return (number < FORMATS[value.kind].least).choose(number, 0.0)
+
+    def bound(self, result: Value) -> Real:
+        return self.of(result.op, result, [self.number(a) for a in result.args])
+
+    def of(self, op: str, result: Value, args: list[Number]) -> Real:
+        """The bound of `result`, which is `op` of `args`."""
+        stem, _, kind = op.rpartition("_")
+        if op == "bits":
+            return reinterpreted(self, result, args)
+        if op.startswith("convert_"):
+            return CONVERSIONS.get((args[0].kind, result.kind), of_any)(self, result, args)
+        if stem in COMPARISONS and kind in FORMATS:
+            return compare(self, result, args)
+        rule = OF_ANY.get(op) or OF_ANY.get(stem) or (EXACT.get(stem) if kind in FORMATS else None)
+        if rule is not None:
+            return rule(self, result, args)
+        if result.kind in FORMATS:
+            return self.computed(stem, result, args)
+        return of_any(self, result, args)
+
+    # ---- operations that round ----
+
+    def computed(self, stem: str, result: Value, args: list[Number]) -> Real:
+        """What is carried, and what the accuracy table allows."""
+        accuracy = accuracy_of(stem)
+        rows = accuracy.f16 if result.kind == "f16" else accuracy.f32
+        carried = CARRY.get(stem, words)(self, result, args)
+        ulps, more, covered = self.real(0.5), carried, Truth(self.writer, False)
+        for row in rows:
+            here, within = self._holds(row.where, args)
+            covered = covered | within
+            amount = self.real(row.amount) + args[0].most * row.slope if row.slope else self.real(row.amount)
+            match row.kind:
+                case "correct":
+                    ulps = ulps + here.choose(1.0, 0.0)
+                case "ulp":
+                    ulps = ulps + here.choose(amount, 0.0)
+                case "abs":
+                    more = more + here.choose(amount, 0.0)
+                case "inherits":
+                    more = more + self.inherited(row, result, args)
+                case _:
+                    more = more + INF
+        if any(row.where and row.where.outside for row in rows):  # the other row is for inside
+            covered = Truth(self.writer, True)
+        if stem == "mul" and any(_is_power_of_two(a.value) for a in args):
+            ulps = self.real(0.0)
+        total = covered.choose(self.rounded(result, more, ulps), INF)
+        if self.is_factor(result) and stem != "fma":
+            total = self.on_the_way(stem, result, args, total)
+        total = self.settled(stem, result, args, total) if stem in RESIDUES else total
+        return self.extreme(stem, args, total) if stem in _EXTREME and self._shapes.exponents else total
+
+    def extreme(self, stem: str, args: list[Number], total: Real) -> Real:
+        """The bound of a result that an infinite operand, or nearly the largest there is, decides alone. A softmax
+        begins its maximum with such, and masks with them: -inf + x, exp(-inf). That an implementation may take it that
+        there are no infinities, or overflow where it rounds away from zero, would leave nothing to check."""
+        form = FORMATS[args[0].kind]
+        infinite = [(abs(a.real) > form.largest) & a.bound.is_sure for a in args]
+        finite = [a.most <= form.largest for a in args]
+        if stem == "fma":
+            alone = finite[0] & finite[1] & (args[0].most * args[1].most <= form.largest) & infinite[2]
+            return alone.choose(0.0, total)
+        if len(args) == 1:  # an exponential, of what is 0 whatever the argument is
+            most = args[0].most.at_most(form.largest)
+            least = most.times_plus(2 * form.least * form.ulp, 4 * form.least)
+            return infinite[0].choose(0.0, (args[0].real + args[0].bound <= _UNDERFLOWS).choose(least, total))
+        for one, other in (args, args[::-1]):
+            absorbs = one.bound.is_sure & (abs(one.real) >= form.largest / 2) & (one.most <= form.largest)
+            absorbs = absorbs & (other.most <= abs(one.real) * (form.ulp / 8))
+            total = absorbs.choose(abs(one.real) * (2 * form.ulp), total)
+        return (infinite[0] & finite[1] | finite[0] & infinite[1]).choose(0.0, total)
+
+    def settled(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
+        """The bound of a sum or product whose own rounding may be none, or may come in another order."""
+        reordered = self.reordered(stem, result, args) if stem != "mul" else None
+        if reordered is not None:
+            return reordered
+        if result not in self._shapes.delicate:
+            return total
+        sure = reduce(Truth.__and__, (a.bound.is_sure for a in args))
+        return (sure & self.is_whole(stem, result, args)).choose(0.0, total)
+
+    def reordered(self, stem: str, result: Value, args: list[Number]) -> Real | None:
+        """The bound of a sum of three terms or more, which may be added in any order."""
+        terms = args if stem != "fma" else [args[i] for i in terms_of_fma([a.value for a in args])]
+        parts = [self._sums.get(without_sign(a.value)) or Sum(a.bound, a.most, 0) for a in terms]
+        if len(parts) == 1:
+            parts.append(Sum(product_carried(self, result, *args[:2]), args[0].most * args[1].most, 0))
+        whole = Sum(parts[0].carried + parts[1].carried, parts[0].size + parts[1].size, 1 + sum(p.times for p in parts))
+        if result in self._shapes.terms:
+            self._sums[result] = whole
+        if whole.times == 1:
+            return None
+        return self.in_any_order(result, whole.carried, whole.size, self.real(whole.times))
+
+    def on_the_way(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
+        """The bound of a product of three factors or more, which may overflow or be flushed on another way to it."""
+        form, one = FORMATS[result.kind], self.real(1.0)
+        x, y = (
+            self._ranges.get(without_sign(a.value)) or Range(a.most.at_least(1.0), a.least.at_most(1.0)) for a in args
+        )
+        if stem == "div":
+            y = Range((one / args[1].least).at_least(1.0), (one / args[1].most).at_most(1.0))
+        whole = self._ranges[result] = Range(x.high * y.high, x.low * y.low)
+        total = total + (whole.low >= form.least).choose(0.0, abs(self.real(result)))
+        return (whole.high <= form.largest).choose(total, INF)
+
+    def is_whole(self, stem: str, result: Value, args: list[Number]) -> Truth:
+        """Whether nothing was rounded off a result: then no implementation may have another."""
+        exact, residue = RESIDUES[stem](*(a.real for a in args))
+        size = abs(self.real(result))
+        form = FORMATS[result.kind]  # of small f32 the residue itself may be flushed
+        normal = (size >= (form.least if result.kind == "f16" else form.least / form.ulp)) | size.is_sure
+        whole = normal & abs(residue).is_sure & abs(exact - self.real(result)).is_sure
+        if stem != "fma" or result.kind == "f32":
+            return whole
+        product = args[0].real * args[1].real  # which f32 holds, and an f16 need not
+        return whole & abs(product - product.called("quantizeToF16")).is_sure
+
+    def rounded(self, result: Value, carried: Real, ulps: Real | float, kind: str = "") -> Real:
+        """The bound of a result that carries an error, and is `ulps` off at most.
+
+        A result just below a power of two may stand for one above, hence the ULP more in what the ULP is taken of.
+        """
+        form = FORMATS[kind or result.kind]
+        size = abs(self.real(result))
+        # A flush, and what underflows in here; of f16 a flush is too large to be granted where there can be none.
+        carried = carried.times_plus(INFLATED, 2 * form.least if form is FORMATS["f32"] else 0.0)
+        most = size.times_plus(1 + 2 * form.ulp, carried)
+        # In another order a product's factors may be just above a power of two, where the ULP weighs most.
+        unit = most if self.is_factor(result) else self.power(most)
+        total = unit.times_plus(self.real(form.ulp * INFLATED) * ulps, carried)
+        if form is FORMATS["f32"]:
+            return total
+        total = total + (size - carried < form.least).choose(form.least, 0.0)
+        return (most <= form.largest).choose(total, INF)
+
+    def is_factor(self, result: Value) -> bool:
+        """Whether a product's factors may be multiplied in another order."""
+        return result in self._shapes.factors
+
+    def power(self, x: Real) -> Real:
+        """The power of two that is x or next below it, of x > 0."""
+        bits = self.writer.op("and_u32", self.writer.bits(x.value, "u32"), self.writer.const("u32", _EXPONENT))
+        return self.real(self.writer.bits(bits, "f32"))
+
+    def in_any_order(self, result: Value, carried: Real, size: Real, times: Real) -> Real:
+        """The bound of a result of so many roundings in an order that is left open; nothing on the way is larger than
+        `size`, and ours was made in the same way."""
+        form = FORMATS[result.kind]
+        size = size * (1 + 2.0**-10)  # it was added up here with roundings too, of up to 128 lanes
+        each = self.power(size).times_plus(2 * form.ulp * INFLATED, 2 * form.least)
+        total = each.times_plus(times, carried * (1 + 2.0**-10))
+        return (size <= form.largest).choose(total, INF)
+
+    def _holds(self, where: Domain | None, args: list[Number]) -> tuple[Truth, Truth]:
+        """Whether an accuracy may hold for some legal arguments, and whether it holds for all."""
+        if where is None:
+            return Truth(self.writer, True), Truth(self.writer, True)
+        x = args[where.arg]
+        low, high = (x.real - x.bound, x.real + x.bound) if where.signed else (x.least, x.most)
+        if where.outside:
+            inside = (low >= where.low) & (high <= where.high)
+            return ~inside, ~inside
+        return (high >= where.low) & (low <= where.high), (low >= where.low) & (high <= where.high)
+
+    def inherited(self, row: Bound, result: Value, args: list[Number]) -> Real:
+        """As far off as evaluating a formula, whose value here may be another than ours."""
+        other = self.formula(row.formula, args, result.kind)
+        return other.bound + abs(other.real - self.real(result))
+
+    def formula(self, text: str, args: list[Number], kind: str) -> Number:
+        """The value of a formula of the accuracy table, and its bound."""
+        return self._formula(_parsed(text), args, kind)
+
+    def _formula(self, node: ast.expr, args: list[Number], kind: str) -> Number:
+        match node:
+            case ast.Name(id=name):
+                return args["xyz".index(name)]
+            case ast.Constant(value=float() as number):
+                constant = self.writer.const("f32", number)
+                return self.number(constant if kind == "f32" else self.writer.op("convert_f32_f16", constant))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.apply("neg", [self._formula(operand, args, kind)])
+            case ast.BinOp(left=left, op=operator, right=right):
+                sides = [self._formula(side, args, kind) for side in (left, right)]
+                return self.apply(_OPERATORS[type(operator)], sides)
+            case ast.Call(func=ast.Name(id=name), args=operands):
+                return self.apply(name, [self._formula(operand, args, kind) for operand in operands])
+            case _:
+                raise AssertionError(f"no formula: {ast.unparse(node)}")
+
+    def apply(self, stem: str, args: list[Number]) -> Number:
+        """One operation of a formula."""
+        op = f"{stem}_{args[0].kind}"
+        result = self.writer.op(op, *(a.value for a in args))
+        return Number(result, self.real(result), self.of(op, result, args))
+
+    def unless(self, alike: Truth, bound: Real | float = INF) -> Real:
+        """Nothing where all implementations agree."""
+        return alike.choose(0.0, bound)
+
+
+def _is_power_of_two(value: Value) -> bool:
+    return value.op == "const" and abs(frexp(float(from_bits("f32", value.imm)))[0]) == 0.5
+
+
+_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
+
+
+@cache
+def _parsed(text: str) -> ast.expr:
+    """A formula as a tree: it is scalar WGSL, which happens to be Python as well."""
+    return ast.parse(text, mode="eval").body
+
+
+# The operator `*` is more than one operation; an fma is a sum, of a product whose rounding it carries.
+_SUMS_AND_PRODUCTS = {"mul": "*", "fma": "+"}
+
+
+@cache
+def accuracy_of(stem: str) -> Accuracy:
+    """The accuracy of the builtin or operator that a scalar operation computes."""
+    name = _SUMS_AND_PRODUCTS.get(stem, stem)
+    rows = (row for row in (*BUILTINS.values(), *OPERATORS.values()) if name in (row.op, row.name))
+    return next((row.accuracy for row in rows if row.accuracy is not None), UNBOUNDED)
+
+
+# Operations of which an extreme operand decides the result alone, where shaders exponentiate.
+_EXTREME = frozenset(("add", "sub", "fma", "exp", "exp2"))
+_UNDERFLOWS = -256.0  # powers of 2 and of e are below all numbers here
+
+# ---- what can be off at all ----------------------------------------------------------------------------------
+
+_STILL = frozenset(("neg", "abs", "saturate", "min", "max", "select", "sign", "step", "modf_fract", *GAPS))
+
+
+def is_exact(value: Value) -> bool:
+    """Whether exact operands give an exact result, the same on every implementation."""
+    stem, *_ = value.op.rpartition("_")
+    if value.op == "bits":
+        return (value.kind in FORMATS) == (value.args[0].kind in FORMATS)
+    if value.op.startswith("convert_"):
+        source, target = value.args[0].kind, value.kind
+        return target not in FORMATS or "bool" in (source, target) or (source, target) == ("f16", "f32")
+    if value.op in ("f16_from_bits_u32", "f16_to_bits_f16") or stem in _STILL or stem in COMPARISONS:
+        return True
+    return not ({value.kind, *(a.kind for a in value.args)} & FORMATS.keys())

@@ -1,0 +1,455 @@
+"""The walk that puts bounds into a program: values, variables, memory, and branches that a rounding could flip.
+
+Where a condition is in doubt, a lane may be elsewhere on another implementation, up to the end of the branch's extent:
+it is *astray*. What an astray lane writes has no bound; at the end of the extent, nor has what it could have written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...fast_dataclass import frozen
+from ...ir import ir
+from ...ir.access import Access
+from ...ir.ir import Block, Region, Slot, Value, items
+from ...ir.lowered import Lowered
+from ...ir.sites import Site
+from ...wgsl import types as t
+from ...wgsl.source import Source, Span
+from ...wgsl.typed import Variable
+from ..shadows import Shadow, Shadows
+from .arithmetic import INF, Real, Truth, Writer
+from .error_rules import FORMATS, Rules
+from .inexact import Construct, Inexact, find_inexact, is_known_in, place
+from .shapes import Shapes
+
+NOTES = "notes of the bounds"  # a variable of words: see `Woven`
+_NONE = Span(Source(""), 0, 0)
+
+
+@frozen
+class Doubt:
+    """A place where a rounding could change what follows: a branch, or the conversion to an integer."""
+
+    span: Span
+    what: str
+
+
+@dataclass
+class Instrumented:
+    """`notes` holds two words for each doubt, how often it came up and the first invocation, counted through the grid,
+    in which it did (at the start: 0 and the largest u32); then one for each `lost` variable, 1 where it is."""
+
+    lowered: Lowered
+    shadows: list[Shadow]
+    notes: Variable
+    doubts: list[Doubt]
+    lost: list[Variable]
+
+
+def weave(lowered: Lowered, subnormal: frozenset[str], filtered: frozenset[str], lanes: int) -> Instrumented:
+    """Put bounds into `lowered`, in place. `subnormal`: variables that hold subnormal floats at the start; `filtered`:
+    textures of whose samples nothing is known; `lanes`: invocations of a workgroup."""
+    found = find_inexact(lowered.body, lowered.accesses, subnormal | filtered)
+    weaver = _Instrumenter(lowered, found, subnormal, filtered, lanes)
+    weaver.region(lowered.body)
+    return Instrumented(lowered, weaver.shadows, weaver.notes, weaver.doubts, weaver.lost)
+
+
+@dataclass
+class _Astray:
+    """An extent around here, and where it is noted that a lane is astray in it: infinity, or else 0."""
+
+    extent: Construct
+    slot: Slot | None = None
+    value: Real | None = None
+
+
+class _Instrumenter:
+    def __init__(
+        self, lowered: Lowered, found: Inexact, subnormal: frozenset[str], filtered: frozenset[str], lanes: int
+    ) -> None:
+        self._shadows = Shadows(lowered.accesses, "bounds")
+        self.notes = Variable(NOTES, t.Array(t.U32, None), _NONE, "storage", "read_write")
+        self.doubts: list[Doubt] = []
+        self.lost = sorted(found.lost, key=lambda v: v.name)
+        self._lowered = lowered
+        self._accesses = lowered.accesses
+        self._found = found
+        self._extents = found.extents
+        self._subnormal = subnormal
+        self._filtered = filtered
+        self._lanes = lanes
+        self._writer = Writer(lowered.body)
+        self._bounds: dict[Value, Real] = {}
+        self._rules = Rules(self._writer, self._bounds, Shapes(lowered.body, lowered.accesses))
+        self._blocks: dict[Block, Block] = {}
+        self._astray: list[_Astray] = []
+
+    @property
+    def shadows(self) -> list[Shadow]:
+        return self._shadows.all()
+
+    # ---- values ----
+
+    def region(self, region: Region) -> None:
+        """Write the items anew, each with its bounds behind it."""
+        old, region.items = region.items, []
+        outer, self._writer.here = self._writer.here, region
+        for item in old:
+            self._item(item)
+        self._writer.here = outer
+
+    def _number(self, number: float) -> Real:
+        return Real(self._writer, number)
+
+    def _bound(self, value: Value | None) -> Real:
+        return self._number(0.0) if value is None else self._rules.number(value).bound
+
+    def _sum(self, values: list[Value]) -> Real:
+        return sum((self._bound(v) for v in values), self._number(0.0))
+
+    def _wild(self, address: Value | None) -> Real:
+        """Infinity where an address may be another."""
+        bound = self._bound(address)
+        return self._number(0.0) if bound.is_zero else bound.is_sure.choose(0.0, INF)
+
+    def _item(self, item: ir.Item) -> None:
+        writer = self._writer
+        match item:
+            case ir.If():
+                return self._if(item)
+            case ir.Loop() | ir.Scope():
+                return self._within(item)
+            case ir.Store():
+                writer.append(item)
+                return self._store(item)
+            case ir.Atomic():
+                return self._atomic(item)
+            case _:
+                writer.append(item)
+        match item:
+            case Value() if item in self._found.values:
+                self._bounds[item] = self._value(item)
+            case ir.Set(slot=slot, value=value) if slot in self._found.slots:
+                writer.append(ir.Set(self._slot(slot), (self._bound(value) + self._gone()).value))
+            case ir.Put(block=block, index=index, value=value) if self._found.slots.intersection(block.slots):
+                self._put(block, index, value)
+            case ir.Pick(result=result, block=block, index=index) if result in self._found.values:
+                self._bounds[result] = self._pick(block, index) + self._wild(index)
+            case ir.Load(results=results) if results[0] in self._found.values:
+                self._load(item)
+            case ir.Collective(results=results) if results and results[0] in self._found.values:
+                self._collective(item)
+            case _:
+                pass
+
+    def _value(self, value: Value) -> Real:
+        if value.op == "get":
+            return Real(self._writer, self._writer.get(self._slot(value.imm)))
+        bound = self._rules.bound(value)
+        if value.op.startswith("convert_") and value.kind in ("i32", "u32"):
+            self._doubt(bound, value, "conversion to an integer")
+        return bound
+
+    # ---- variables ----
+
+    def _block(self, block: Block) -> Block:
+        if block not in self._blocks:
+            shadow = self._blocks[block] = Block([], block.indexed)
+            shadow.slots = [Slot("f32", f"{s.name} (bound)", s.region, shadow) for s in block.slots]
+            self._lowered.builder.slots += shadow.slots
+        return self._blocks[block]
+
+    def _slot(self, slot: Slot) -> Slot:
+        assert slot.block is not None
+        return self._block(slot.block).slots[slot.block.slots.index(slot)]
+
+    def _put(self, block: Block, index: Value, value: Value) -> None:
+        """Where the index may be another, so may every element be."""
+        writer, wild, shadow = self._writer, self._wild(index), self._block(block)
+        writer.append(ir.Put(shadow, index, (self._bound(value) + self._gone()).value))
+        for slot in shadow.slots if not wild.is_zero else ():
+            writer.append(ir.Set(slot, (Real(writer, writer.get(slot)) + wild).value))
+
+    def _pick(self, block: Block, index: Value) -> Real:
+        if not self._found.slots.intersection(block.slots):  # the index alone may be another
+            return self._number(0.0)
+        result = Value("pick", (), "f32", self._writer.here)
+        result.imm = ir.Pick(result, self._block(block), index)
+        self._writer.append(result.imm)
+        return Real(self._writer, result)
+
+    # ---- memory ----
+
+    def _load(self, load: ir.Load) -> None:
+        which = place(self._accesses, load)
+        more = self._wild(load.address) + self._lost_part(which[0])
+        parts = [self._number(0.0)] * len(load.results)
+        if which in self._found.places:
+            results = [self._writer.result("f32") for _ in load.results]
+            self._writer.append(ir.Load(results, self._shadows.beside(load), load.address, load.site))
+            parts = [Real(self._writer, r) for r in results]
+        for result, part in zip(load.results, parts, strict=True):
+            self._bounds[result] = part + more + self._first(which, result)
+
+    def _first(self, which: tuple[Variable, int], result: Value) -> Real:
+        """The bound of what was there at the start."""
+        if which[0].name in self._filtered and result.kind in FORMATS:
+            return self._number(INF)
+        if which[0].name not in self._subnormal or (which[1] == 4 and result.kind not in FORMATS):
+            return self._number(0.0)
+        if which[1] == 4:
+            return self._rules.subnormal(result)
+        writer = self._writer
+        exponent = writer.op("and_u32", result, writer.const("u32", 0x7C00))
+        fraction = writer.op("and_u32", result, writer.const("u32", 0x03FF))
+        normal = Truth(writer, writer.op("ne_u32", exponent, writer.const("u32", 0)))
+        zero = Truth(writer, writer.op("eq_u32", fraction, writer.const("u32", 0)))
+        return (normal | zero).choose(0.0, FORMATS["f16"].least)
+
+    def _store(self, store: ir.Store) -> None:
+        if place(self._accesses, store) not in self._found.places:
+            return
+        wild = self._wild(store.address)
+        bounds = [(self._bound(v) + self._gone() + wild).value for v in store.values]
+        self._writer.append(ir.Store(bounds, self._shadows.beside(store), store.address, store.site))
+        self._lose(store, wild)
+
+    def _atomic(self, item: ir.Atomic) -> None:
+        """The old value is as inexact as the place was; the place as what goes in."""
+        writer, which = self._writer, place(self._accesses, item)
+        before = self._lost_part(which[0]) + self._wild(item.address)
+        if which in self._found.places and item.results:
+            old = writer.result("f32")
+            writer.append(ir.Load([old], self._shadows.beside(item), item.address, item.site))
+            before = before + Real(writer, old)
+        writer.append(item)
+        for result in item.results:
+            self._bounds[result] = before
+        if which in self._found.places:
+            wild = self._wild(item.address)
+            inexact = self._sum(item.args) + wild + self._gone()
+            unknown = [self._number(INF).value]
+            store = ir.Store(unknown, self._shadows.beside(item), item.address, item.site)
+            writer.only_where((~inexact.is_sure).value, lambda: writer.append(store))
+            self._lose(item, wild)
+
+    def _lost_part(self, variable: Variable) -> Real:
+        """Infinity where nobody can tell any more which elements of a variable were stored."""
+        if variable not in self._found.lost:
+            return self._number(0.0)
+        word = self._writer.result("u32")
+        self._writer.append(ir.Load([word], self._note(variable), None, self._site))
+        zero = self._writer.const("u32", 0)
+        return Truth(self._writer, self._writer.op("eq_u32", word, zero)).choose(0.0, INF)
+
+    def _lose(self, item: ir.Store | ir.Atomic, where: Real) -> None:
+        """Note that some element of what an item stores to may have been stored, unless `where` is 0."""
+        note = self._note(place(self._accesses, item)[0]) if not where.is_zero else -1
+        one = self._writer.const("u32", 1)
+        self._writer.only_where(
+            (~where.is_sure).value, lambda: self._writer.append(ir.Store([one], note, None, self._site))
+        )
+
+    @property
+    def _site(self) -> int:
+        """Of accesses to the notes: a storage atomic, so that workgroups run one after another."""
+        return self._lowered.sites.number(Site("atomic", _NONE, "storage", NOTES))
+
+    def _note(self, variable: Variable) -> int:
+        return self._word(self.lost.index(variable), True)
+
+    def _word(self, number: int, lost: bool) -> int:
+        """Access to a word of the notes. Those of lost variables come first."""
+        offset = number if lost else len(self.lost) + number
+        return self._shadows.number(Access(self.notes, "storage", 4, 1, offset, writes=True))
+
+    # ---- subgroups ----
+
+    def _collective(self, item: ir.Collective) -> None:
+        """Over lanes that may be others where some are astray, nothing is known."""
+        if self._astray:
+            bounds = [self._number(INF)] * len(item.results)
+        elif item.scalar in _REDUCTIONS:
+            bounds = [_REDUCTIONS[item.scalar](self, item)]
+        elif item.op == "shuffle":
+            lane = self._wild(item.args[1])
+            bounds = [self._fold(item, self._bound(item.args[0]), item.args[1]) + lane]
+        else:
+            bounds = [self._fold(item, self._sum(item.args), 0.0, "add_f32", "reduce")] * len(item.results)
+        self._bounds.update(zip(item.results, bounds, strict=True))
+
+    def _fold(self, like: ir.Collective, part: Real, other: Value | float, scalar: str = "", op: str = "") -> Real:
+        """`part` of the lanes of a subgroup combined as `like` does; `other`: its second operand, or to start from."""
+        result = self._writer.result("f32")
+        second = other if isinstance(other, Value) else self._number(other).value
+        self._writer.append(ir.Collective(op or like.op, [result], [part.value, second], like.site, scalar))
+        return Real(self._writer, result)
+
+    # ---- branches ----
+
+    def _gone(self) -> Real:
+        """Infinity in lanes that are astray here."""
+        total = self._number(0.0)
+        for each in self._astray:
+            if each.slot is not None:
+                total = total + Real(self._writer, self._writer.get(each.slot))
+            elif each.value is not None:
+                total = total + each.value
+        return total
+
+    def _if(self, item: ir.If) -> None:
+        doubt = self._wild(item.condition)
+        extent = self._found.doubtful.get(id(item))
+        if extent is None:
+            self._writer.append(item)
+            self._inside(item)
+            return
+        self._doubt(doubt, item, "branch")
+        if extent is item:
+            self._astray.append(_Astray(item, value=doubt))
+        else:
+            self._stray(extent, doubt)
+        self._writer.append(item)
+        self._inside(item)
+        if extent is item:
+            self._astray.pop()
+            self._forget(item, doubt)
+
+    def _inside(self, item: ir.If | ir.Scope) -> None:
+        for region in (item.then, item.orelse) if isinstance(item, ir.If) else (item.body,):
+            self.region(region)
+
+    def _within(self, item: ir.Loop | ir.Scope) -> None:
+        """A construct that may be an extent."""
+        writer, slot = self._writer, None
+        if id(item) in self._extents:
+            slot = Slot("f32", "astray", writer.here)
+            self._lowered.builder.slots.append(slot)
+            writer.append(ir.Set(slot, self._number(0.0).value))
+            self._astray.append(_Astray(item, slot))
+        writer.append(item)
+        if isinstance(item, ir.Loop):
+            self._loop(item)
+        else:
+            self._inside(item)
+        if slot is not None:
+            self._astray.pop()
+            self._forget(item, Real(writer, writer.get(slot)))
+
+    def _loop(self, loop: ir.Loop) -> None:
+        extent = self._found.doubtful.get(id(loop))
+        parts = ((loop.header, loop.condition), (loop.body, None), (loop.continuing, loop.break_if))
+        for region, condition in parts:
+            self.region(region)
+            if extent is not None and condition is not None:
+                outer, self._writer.here = self._writer.here, region
+                doubt = self._wild(condition)
+                self._doubt(doubt, loop, "loop")
+                self._stray(extent, doubt)
+                self._writer.here = outer
+
+    def _stray(self, extent: Construct, doubt: Real) -> None:
+        """From here to the end of an extent, lanes in doubt are astray."""
+        if doubt.is_zero:
+            return
+        slot = next(each.slot for each in self._astray if each.extent is extent)
+        assert slot is not None
+        self._writer.append(ir.Set(slot, (Real(self._writer, self._writer.get(slot)) + doubt).value))
+
+    def _forget(self, extent: Construct, astray: Real) -> None:
+        """At the end of an extent: lanes that went astray may have written whatever is written in it."""
+        writer = self._writer
+        for slot in _written(extent, self._found.slots):
+            shadow = self._slot(slot)
+            writer.append(ir.Set(shadow, (Real(writer, writer.get(shadow)) + astray).value))
+        stores = [i for i in items(extent) if isinstance(i, ir.Store | ir.Atomic) and self._is_program(i)]
+        writer.only_where((~astray.is_sure).value, lambda: self._forget_memory(stores))
+
+    def _forget_memory(self, stores: list[ir.Store | ir.Atomic]) -> None:
+        here, unknown = self._writer.here, self._number(INF)
+        for store in stores:
+            if is_known_in(here, store.address):
+                width = len(store.values) if isinstance(store, ir.Store) else 1
+                ghost = ir.Store([unknown.value] * width, self._shadows.beside(store), store.address, store.site)
+                self._writer.append(ghost)
+            else:
+                self._lose(store, unknown)
+
+    def _is_program(self, item: ir.Store | ir.Atomic) -> bool:
+        """Whether a store is the program's, and not one of bounds or notes."""
+        variable = self._accesses[item.access].variable
+        return variable is not self.notes and all(variable is not s.variable for s in self.shadows)
+
+    # ---- doubts ----
+
+    def _doubt(self, bound: Real, about: ir.Item, what: str) -> None:
+        """Note a doubt, in lanes that are not astray anyway. What no text says, a builtin does on its own: no doubt."""
+        span = self._lowered.spans.get(id(about))
+        if bound.is_zero or span is None:
+            return
+        writer = self._writer
+        number = len(self.doubts)
+        self.doubts.append(Doubt(span, what))
+        sure = bound.is_sure | ~self._gone().is_sure
+
+        def note() -> None:
+            for op, word, value in (("add_u32", 0, writer.const("u32", 1)), ("min_u32", 1, self._invocation())):
+                access = self._word(2 * number + word, False)
+                writer.append(ir.Atomic(op, [writer.result("u32")], [value], access, None, self._site))
+
+        writer.only_where((~sure).value, note)
+
+    def _invocation(self) -> Value:
+        """Counted through the grid, workgroup by workgroup."""
+        writer, op = self._writer, self._writer.op
+        x, y, z, width, height, lane = map(
+            writer.input, ("group_x", "group_y", "group_z", "grid_x", "grid_y", "local_index")
+        )
+        group = op("add_u32", op("mul_u32", op("add_u32", op("mul_u32", z, height), y), width), x)
+        return op("add_u32", op("mul_u32", group, writer.const("u32", self._lanes)), lane)
+
+
+def _written(extent: Construct, slots: set[Slot]) -> Iterator[Slot]:
+    """The inexact variables that are written inside, each once."""
+    seen: set[Slot] = set()
+    for item in items(extent):
+        touched = [item.slot] if isinstance(item, ir.Set) else item.block.slots if isinstance(item, ir.Put) else []
+        for slot in touched:
+            if slot in slots and slot not in seen:
+                seen.add(slot)
+                yield slot
+
+
+# ---- reductions over a subgroup, in any order ----------------------------------------------------------------
+
+
+def _sum_of_lanes(weaver: _Instrumenter, item: ir.Collective) -> Real:
+    """Each of up to n - 1 additions is off by the ULP of at most the sum of magnitudes."""
+    term = weaver._rules.number(item.args[0])
+    lanes = weaver._fold(item, weaver._number(1.0), 0.0, "add_f32")
+    size = weaver._fold(item, term.most, 0.0, "add_f32")
+    error = weaver._fold(item, term.bound, 0.0, "add_f32")
+    return weaver._rules.in_any_order(item.results[0], error, size, lanes)
+
+
+def _product_of_lanes(weaver: _Instrumenter, item: ir.Collective) -> Real:
+    """The largest product less ours, and a ULP of it for each multiplication."""
+    rules, result = weaver._rules, item.results[0]
+    lanes = weaver._fold(item, weaver._number(1.0), 0.0, "add_f32")
+    size = weaver._fold(item, rules.number(item.args[0]).most, 1.0, "mul_f32")
+    excess = (size - abs(rules.real(result))).at_least(0.0) + size.unknown
+    return rules.in_any_order(result, excess, size, lanes)
+
+
+def _extreme_of_lanes(weaver: _Instrumenter, item: ir.Collective) -> Real:
+    bound = weaver._bound(item.args[0])
+    return weaver._fold(item, bound, 0.0, "max_f32") + weaver._fold(item, bound, 0.0, "add_f32").unknown
+
+
+_REDUCTIONS = {
+    **{f"{op}_{kind}": rule for kind in FORMATS for op, rule in (("add", _sum_of_lanes), ("mul", _product_of_lanes))},
+    **{f"{op}_{kind}": _extreme_of_lanes for kind in FORMATS for op in ("min", "max")},
+}

@@ -1,0 +1,145 @@
+"""Operations that round: what errors of operands become in the result, and what is rounded off.
+
+`CARRY[stem]` bounds |f(x') - f(x)| of functions that have a slope; `RESIDUES[stem]` gives an exact result in two parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from math import log
+from typing import TYPE_CHECKING
+
+from ...ir.ir import Value
+from .arithmetic import INF, Real
+from .formats import FORMATS, INFLATED, Number, Rule
+
+if TYPE_CHECKING:
+    from .error_rules import Rules
+
+# ---- what is rounded off -------------------------------------------------------------------------------------
+
+
+def _rounded_off_sum(x: Real, y: Real) -> tuple[Real, Real]:
+    """Knuth's: x + y as f32 has it, and exactly what that lacks."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _rounded_off_difference(x: Real, y: Real) -> tuple[Real, Real]:
+    return _rounded_off_sum(x, x.like(0.0) - y)
+
+
+def _rounded_off_product(x: Real, y: Real) -> tuple[Real, Real]:
+    product = x * y
+    return product, x.times_plus(y, x.like(0.0) - product)
+
+
+def _rounded_off_fma(x: Real, y: Real, z: Real) -> tuple[Real, Real]:
+    product, one = _rounded_off_product(x, y)
+    total, other = _rounded_off_sum(product, z)
+    return total, abs(one) + abs(other)
+
+
+RESIDUES: dict[str, Callable[..., tuple[Real, Real]]] = {
+    "add": _rounded_off_sum,
+    "sub": _rounded_off_difference,
+    "mul": _rounded_off_product,
+    "fma": _rounded_off_fma,
+}
+
+
+# ---- what functions with a slope carry -----------------------------------------------------------------------
+
+
+def words(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """Of operands that are no floats nothing may be another."""
+    bounds = [a.bound for a in args if a.kind not in FORMATS]
+    return rules.unless(reduce(Real.__add__, bounds).is_sure) if bounds else rules.real(0.0)
+
+
+def _product(rules: Rules, result: Value, args: list[Number]) -> Real:
+    x, y = args
+    return _scaled_by(y.bound, abs(x.real), _scaled_by(x.bound, y.most, rules.real(0.0)))
+
+
+def _scaled_by(bound: Real, size: Real, more: Real) -> Real:
+    """bound * size + more, also where the size is 0: zero times what nobody knows is nothing that anybody knows."""
+    return bound.unknown + more if size.is_zero and not bound.is_zero else bound.times_plus(size, more)
+
+
+def _quotient(rules: Rules, result: Value, args: list[Number]) -> Real:
+    x, y = args
+    error = abs(rules.real(result)).times_plus(y.bound / y.least, x.bound / y.least)
+    return (y.least > 0.0).choose(error, INF)
+
+
+def _sum(rules: Rules, result: Value, args: list[Number]) -> Real:
+    return args[0].bound + args[1].bound
+
+
+def _multiply_add(rules: Rules, result: Value, args: list[Number]) -> Real:
+    return product_carried(rules, result, *args[:2]) + args[2].bound
+
+
+def product_carried(rules: Rules, result: Value, x: Number, y: Number) -> Real:
+    """What a product carries into a sum, where others may round it."""
+    form, size = FORMATS[result.kind], x.most * y.most * INFLATED
+    error = _product(rules, result, [x, y]) + form.least
+    unit = size if rules.is_factor(result) else rules.power(size)
+    return (size <= form.largest).choose(unit.times_plus(form.ulp, error), INF)
+
+
+def _same(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """Functions that are nowhere steeper than 1."""
+    return args[0].bound
+
+
+def _exponential(base: float) -> Rule:
+    def carry(rules: Rules, result: Value, args: list[Number]) -> Real:
+        """f(x) (b^e - 1) <= f(x) e ln(b) b^e"""
+        error = args[0].bound * log(base)
+        return (abs(rules.real(result)) + FORMATS[result.kind].least) * error * error.called("exp")
+
+    return carry
+
+
+def _logarithm(base: float) -> Rule:
+    def carry(rules: Rules, result: Value, args: list[Number]) -> Real:
+        low = args[0].real - args[0].bound
+        return (low > 0.0).choose(args[0].bound / low * (1 / log(base)), INF)
+
+    return carry
+
+
+def _inverse_root(rules: Rules, result: Value, args: list[Number]) -> Real:
+    low = args[0].real - args[0].bound
+    return (low > 0.0).choose(args[0].bound / low * low.called("inverseSqrt") * 0.5, INF)
+
+
+def _angle(rules: Rules, result: Value, args: list[Number]) -> Real:
+    """Moved by e at a distance r, a point turns by e / r at most. Nothing is promised where y may be no normal number,
+    and so at the cut."""
+    y, x = args
+    distance = x.least.at_least(y.least)
+    normal = y.least >= FORMATS[result.kind].least
+    return normal.choose((x.bound + y.bound) / distance, INF)
+
+
+CARRY: dict[str, Rule] = {
+    "add": _sum,
+    "sub": _sum,
+    "mul": _product,
+    "fma": _multiply_add,
+    "div": _quotient,
+    "exp": _exponential(2.718281828459046),
+    "exp2": _exponential(2.0),
+    "log": _logarithm(2.718281828459045),
+    "log2": _logarithm(2.0),
+    "inverseSqrt": _inverse_root,
+    "sin": _same,
+    "cos": _same,
+    "atan": _same,
+    "atan2": _angle,
+}

@@ -1,0 +1,62 @@
+"""Shadow memory: for each unit of a variable a word more, which instrumentation reads and writes beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..fast_dataclass import frozen
+from ..ir import ir
+from ..ir.access import Access
+from ..ir.lowered import Lowered
+from ..wgsl.typed import Variable
+
+
+@frozen
+class Shadow:
+    """A 32-bit word for each of the units, of `unit` bytes, of variable `of`."""
+
+    variable: Variable
+    of: Variable
+    unit: int
+
+
+class Shadows:
+    """Shadows of a program, made as they are asked for."""
+
+    def __init__(self, accesses: list[Access], what: str) -> None:
+        self._accesses = accesses
+        self._what = what
+        self._known: dict[tuple[Variable, int], Shadow] = {}
+
+    def all(self) -> list[Shadow]:
+        return list(self._known.values())
+
+    def beside(self, item: ir.Load | ir.Store | ir.Atomic) -> int:
+        """The number of the access to the shadow of what an item accesses, at the same address."""
+        access = self._accesses[item.access]
+        which = access.variable, access.unit
+        if which not in self._known:
+            name = f"{access.variable.name} ({self._what}, {access.unit})"  # no identifier of WGSL
+            self._known[which] = Shadow(replace(access.variable, name=name, access="read_write"), *which)
+        wide = 4 // access.unit
+        tail = None if access.tail is None else (access.tail[0] * wide, access.tail[1] * wide)
+        return self.number(replace(access, variable=self._known[which].variable, unit=4, tail=tail))
+
+    def number(self, access: Access) -> int:
+        if access not in self._accesses:
+            self._accesses.append(access)
+        return self._accesses.index(access)
+
+
+def mark_stores(lowered: Lowered) -> list[Shadow]:
+    """Behind each store to a buffer put one of its site, counted from 1, to the buffer's shadow."""
+    shadows = Shadows(lowered.accesses, "sites")
+    for region in ir.regions_of(lowered.body):
+        items, region.items = region.items, []
+        for item in items:
+            region.items.append(item)
+            if isinstance(item, ir.Store | ir.Atomic) and lowered.accesses[item.access].space == "storage":
+                mark = ir.Value("const", (), "u32", lowered.body, item.site + 1, uniform=True)
+                width = len(item.values) if isinstance(item, ir.Store) else 1
+                region.items.append(ir.Store([mark] * width, shadows.beside(item), item.address, item.site))
+    return shadows.all()

@@ -1,0 +1,232 @@
+"""Lowering what touches memory: views become addresses, loads and stores, and each access gets its site."""
+
+from __future__ import annotations
+
+from ..ir import ir
+from ..ir.access import NOWHERE, Access
+from ..ir.ir import Builder, Value
+from ..ir.sites import Site, SiteTable
+from ..ir.trace_points import Tracer
+from ..wgsl import types as t
+from ..wgsl.diagnostics import fail
+from ..wgsl.source import Span
+from ..wgsl.typed import Variable
+from .views import Step, Sum, View, leaves
+
+MOST_COMPONENTS = 1 << 16  # of a value
+_NARROW = t.F16  # the only scalar of two bytes
+
+
+class Memory:
+    """Reads and writes `View`s. Part of the lowering: see `Expressions`."""
+
+    def __init__(self, checks: bool, builder: Builder, trace: str | None, policy: str) -> None:
+        self.builder = builder
+        self.policy = policy
+        self.tracer = Tracer(builder, trace)
+        self.checks = checks
+        self._checked: set[tuple[Value, Span, ir.Region]] = set()
+        self.sites = SiteTable()
+        self.accesses: list[Access] = []
+        self._numbers: dict[Access, int] = {}
+
+    def access(self, access: Access) -> int:
+        """The number of this way of touching memory."""
+        if access not in self._numbers:
+            self._numbers[access] = len(self.accesses)
+            self.accesses.append(access)
+        return self._numbers[access]
+
+    # ---- whole values ----
+
+    def load(self, view: View, span: Span) -> list[Value]:
+        """The components of the value at `view`."""
+        self.fits(view.type, span)
+        if view.block:
+            return self._load_slots(view)
+        components = []
+        for part, (leaf, offset) in enumerate(leaves(view.type)):
+            components += self._load_leaf(view, leaf, offset, span, part)
+        return components
+
+    def store(self, view: View, values: list[Value], span: Span) -> None:
+        """Make `values` the components of the value at `view`."""
+        if view.block:
+            self._store_slots(view, values, span)
+            return
+        rest = iter(values)
+        for part, (leaf, offset) in enumerate(leaves(view.type)):
+            width = t.components(leaf)
+            self._store_leaf(view, leaf, offset, [next(rest) for _ in range(width)], span, part)
+
+    def fits(self, type_: t.Type, span: Span) -> None:
+        """Raise `WgslError` for a value that is too large to be held component by component."""
+        if (count := t.components(type_)) > MOST_COMPONENTS:
+            raise fail("unsupported", f"the simulator cannot make a value of {count:,} components", span)
+
+    # ---- function and private variables ----
+
+    def _load_slots(self, view: View) -> list[Value]:
+        block = view.block
+        assert block is not None
+        width = t.components(view.type)
+        if not view.steps:
+            return [self.builder.get(slot) for slot in block.slots[view.offset : view.offset + width]]
+        kinds = [t.KIND[s] for s in t.flatten(view.type)]
+        index, inside = self._slot_index(view), self._inside(view)
+        picked = [self.builder.pick(block, self._plus(index, i)) for i in range(width)]
+        if inside is not None:
+            picked = [self._either(inside, value, self.builder.const("u32", 0)) for value in picked]
+        return [self.builder.reinterpret(kind, value) for kind, value in zip(kinds, picked, strict=True)]
+
+    def _store_slots(self, view: View, values: list[Value], span: Span) -> None:
+        block, builder = view.block, self.builder
+        assert block is not None
+        start = self._slot_index(view) if view.steps else builder.const("u32", view.offset)
+        inside = self._inside(view)
+        places = [self._plus(start, i) for i in range(len(values))]
+        for i, (place, value) in enumerate(zip(places, values, strict=True)):
+            if view.steps:
+                kept = value if inside is None else self._either(inside, value, builder.pick(block, place))
+                builder.put(block, place, builder.reinterpret(value.kind, kept))
+            else:
+                builder.set(block.slots[view.offset + i], value)
+        self.tracer.wrote(view.variable, values, places, span)
+
+    def _slot_index(self, view: View) -> Value:
+        total = Sum()
+        total.constant = view.offset
+        for step in view.steps:
+            total.add(self._kept(step, view), step.stride)
+        return self._plus(total.value(self.builder) or self.builder.const("u32", 0), total.constant)
+
+    def _plus(self, value: Value, offset: int) -> Value:
+        return self.builder.op("add_u32", value, self.builder.const("u32", offset))
+
+    def _kept(self, step: Step, view: View) -> Value:
+        """An index that stays in bounds, at the place where the policy puts it."""
+        builder = self.builder
+        index = builder.reinterpret("u32", step.index)
+        last = self._last_index(view, step)
+        if self.policy == "wrap":
+            kept = builder.op("rem_u32", index, builder.op("add_u32", last, builder.const("u32", 1)))
+        else:
+            kept = builder.op("min_u32", index, last)
+        if kept is not index:  # else it cannot be outside, and there is nothing to look at
+            self._check(step, index, view.variable)
+        return kept
+
+    def _inside(self, view: View) -> Value | None:
+        """Whether the access happens at all; None where it always does. Of several indices none may be past its end."""
+        if self.policy != "zero" or not view.steps:
+            return None
+        builder = self.builder
+        inside = builder.const("bool", True)
+        for step in view.steps:
+            index = builder.reinterpret("u32", step.index)
+            inside = builder.op("and_bool", inside, builder.op("le_u32", index, self._last_index(view, step)))
+        return inside
+
+    def _either(self, condition: Value, value: Value, other: Value) -> Value:
+        """The bits of one of two values."""
+        builder = self.builder
+        return builder.op("select_u32", builder.reinterpret("u32", other), builder.reinterpret("u32", value), condition)
+
+    def _check(self, step: Step, index: Value, variable: Variable) -> None:
+        """Have an index looked at; once for each place, although a composite is many accesses."""
+        if not self.checks or (key := (index, step.span, self.builder.here)) in self._checked:
+            return
+        self._checked.add(key)
+        access = Access(variable, "index", 4, 1, 0, 1, step.count, _tail(variable) if step.count is None else None)
+        site = self.sites.number(Site("index", step.span, variable=step.of))
+        self.builder.append(ir.Check(self.access(access), index, site))
+
+    # ---- buffers and workgroup memory ----
+
+    def address(self, view: View, leaf: t.Scalar | t.Vec, offset: int, *, writes: bool) -> tuple[int, Value | None]:
+        """Access number and address (without its constant) of one scalar or vector at a view."""
+        unit = t.size_of(t.element_of(leaf)) if leaf != t.BOOL else 4
+        total = Sum()
+        one = view.steps[0] if len(view.steps) == 1 else None
+        for step in view.steps:
+            total.add(step.index if one else self._kept(step, view), step.stride // unit)
+        access = Access(
+            view.variable,
+            view.variable.space or "",
+            unit,
+            t.components(leaf),
+            (view.offset + offset) // unit,
+            one.stride // unit if one else 0,
+            one.count if one else 1,
+            _tail(view.variable),
+            writes,
+            one.of if one else "",
+        )
+        number = self.access(access)
+        dynamic = total.value(self.builder)
+        constant = total.constant & 0xFFFFFFFF
+        if constant:
+            base = self.builder.const("u32", constant)
+            dynamic = base if dynamic is None else self.builder.op("add_u32", dynamic, base)
+        inside = None if one else self._inside(view)  # what one index alone does is known when it runs
+        if inside is not None:
+            at = self.builder.const("u32", 0) if dynamic is None else dynamic
+            dynamic = self._either(inside, at, self.builder.const("u32", NOWHERE))
+        return number, dynamic
+
+    def _last_index(self, view: View, step: Step) -> Value:
+        if step.count is not None:
+            return self.builder.const("u32", step.count - 1)
+        return self.builder.op("sub_u32", self.length(view), self.builder.const("u32", 1))
+
+    def length(self, view: View) -> Value:
+        """Elements of the runtime-sized array that ends `view.variable`."""
+        access = Access(view.variable, "index", 4, 1, 0, 0, None, _tail(view.variable))  # nothing is touched
+        return self.builder.length(self.access(access))
+
+    def site(
+        self, kind: str, view: View, leaf: t.Scalar | t.Vec, span: Span, part: int, name: str | None = None
+    ) -> int:
+        unit = 2 if t.element_of(leaf) == _NARROW else 4
+        bytes_per_lane = unit * t.components(leaf)
+        number = self.sites.number(
+            Site(kind, span, view.variable.space, view.variable.name, bytes_per_lane, part, name=name)
+        )
+        self.builder.tally(number)
+        return number
+
+    def _load_leaf(self, view: View, leaf: t.Scalar | t.Vec, offset: int, span: Span, part: int) -> list[Value]:
+        builder = self.builder
+        access, address = self.address(view, leaf, offset, writes=False)
+        kind = t.KIND[t.element_of(leaf)]
+        site = self.site("load", view, leaf, span, part)
+        raw = "u32" if kind == "f16" else kind
+        if view.variable.space == "uniform" and address is None:
+            # Nobody writes a uniform buffer: reading it again, or before a loop, gives the same.
+            results = builder.fixed_load(raw, t.components(leaf), access, address, site)
+        else:
+            results = [builder.result(raw) for _ in range(t.components(leaf))]
+            builder.append(ir.Load(results, access, address, site))
+        return [builder.op("f16_from_bits_u32", r) for r in results] if kind == "f16" else results
+
+    def _store_leaf(
+        self, view: View, leaf: t.Scalar | t.Vec, offset: int, values: list[Value], span: Span, part: int
+    ) -> None:
+        builder = self.builder
+        access, address = self.address(view, leaf, offset, writes=True)
+        narrow = t.element_of(leaf) == _NARROW
+        words = [builder.op("f16_to_bits_f16", v) for v in values] if narrow else values
+        site = self.site("store", view, leaf, span, part)
+        builder.append(ir.Store(words, access, address, site))
+        self.tracer.stored(view.variable, values, access, address, span)
+
+
+def _tail(variable) -> tuple[int, int] | None:  # type: ignore[no-untyped-def]
+    """Byte offset and stride of the runtime-sized array at the end of a variable, if there is one."""
+    store, offset = variable.type, 0
+    while isinstance(store, t.Struct):
+        offset += store.members[-1].offset
+        store = store.members[-1].type
+    if isinstance(store, t.Array) and store.count is None:
+        return offset, t.stride_of(store)
+    return None

@@ -1,0 +1,367 @@
+"""Lowering expressions: each becomes the list of its scalar components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir import ir
+from ..ir.instruction_classes import class_of
+from ..ir.ir import Block, Builder, Value
+from ..ir.rounding import Rounding
+from ..ir.sites import Site
+from ..scalar import OPS
+from ..wgsl import typed
+from ..wgsl import types as t
+from ..wgsl.builtins import Builtin, compositions
+from ..wgsl.diagnostics import Crash, fail, first_words
+from ..wgsl.source import Source, Span
+from ..wgsl.typed import Variable
+from .accesses import Memory
+from .inspections import RIGHT_DECIDES, inspection
+from .views import View
+
+_INPUTS = {
+    "local_invocation_id": ("local_x", "local_y", "local_z"),
+    "workgroup_id": ("group_x", "group_y", "group_z"),
+    "num_workgroups": ("grid_x", "grid_y", "grid_z"),
+    "local_invocation_index": ("local_index",),
+    "subgroup_invocation_id": ("subgroup_lane",),
+    "subgroup_id": ("subgroup_index",),
+    "subgroup_size": ("subgroup_size",),
+    "num_subgroups": ("subgroup_count",),
+}
+
+
+class _Ops:
+    """The lowering's side of `compositions.apply`: makes instructions, adds up their FLOPs and has them checked."""
+
+    def __init__(self, lowering: Expressions, name: str, span: Span) -> None:
+        self._lowering = lowering
+        self._name, self._span = name, span
+        self.flops = 0
+
+    def const(self, kind: str, value: float, /) -> Value:
+        return self._lowering.builder.const(kind, value)
+
+    def __call__(self, op: str, /, *args: Value) -> Value:
+        builder, row = self._lowering.builder, OPS[op]
+        if op.startswith("bitcast_"):
+            return builder.reinterpret(row.result, args[0])
+        if op.startswith("fma_") and not self._lowering.rounding.fused:
+            kind = op.removeprefix("fma_")
+            return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
+        self.flops += row.flops
+        if any([argument.op != "const" for argument in args]):
+            builder.tally_computed(class_of(op), self._span)
+        return self._lowering.computed(op, args, self._name, self._span)
+
+
+class Expressions(Memory):
+    """`value` gives components, `view` gives memory views, `argument` either."""
+
+    def __init__(
+        self,
+        pipeline: typed.Pipeline,
+        rounding: Rounding,
+        checks: bool,
+        inspects: bool,
+        builder: Builder,
+        trace: str | None,
+        policy: str,
+    ) -> None:
+        super().__init__(checks, builder, trace, policy)
+        self.pipeline = pipeline
+        self.rounding = rounding
+        self.poisoned: frozenset[int] = frozenset()  # see `lower`
+        self.inspects: list[ir.Inspect] = []
+        self._inspecting = inspects
+        self.values: dict[Variable, list[Value]] = {}
+        self.views: dict[Variable, View] = {
+            var: View(var, type_)
+            for var, type_ in pipeline.store_types.items()
+            if var.space in ("storage", "uniform", "workgroup", "immediate", "handle")
+        }
+        self.spans: dict[int, Span] = {}
+        self._tables: dict[int, Block] = {}
+
+    def concrete(self, type_: t.Type) -> t.Type:
+        """Function variables have no override-sized types; those of the pipeline are concrete already."""
+        return type_
+
+    def call(self, expr: typed.Call) -> list[Value]:
+        raise NotImplementedError
+
+    # ---- values ----
+
+    def argument(self, expr: typed.Expr) -> list[Value] | View:
+        return self.view(expr) if isinstance(expr.type, t.Pointer | t.Texture | t.Sampler) else self.value(expr)
+
+    def evaluate(self, expr: typed.Expr) -> None:
+        """For its effects. Of a composite that is only loaded, no value is made."""
+        if isinstance(expr, typed.Load) and isinstance(expr.type, t.Array | t.Struct):
+            self.view(expr.ref)
+        elif isinstance(expr.type, t.Reference | t.Pointer | t.Texture | t.Sampler):
+            self.view(expr)
+        else:
+            self.value(expr)
+
+    def value(self, expr: typed.Expr) -> list[Value]:
+        """The components of an expression's value, in the order of `types.flatten`."""
+        match expr:
+            case typed.BuiltinCall():  # the most frequent
+                return self._builtin(expr)
+            case typed.Const(type=type_, value=value):
+                return self._constant(type_, value)
+            case typed.OverrideRef(override=override):
+                return self._constant(override.type, self.pipeline.values[override])
+            case typed.ValueRef(var=var):
+                return self.values[var]
+            case typed.Load(ref=ref):
+                return self.load(self.view(ref), expr.span)
+            case typed.Index(base=base, index=index):
+                return self._index(base, index, expr.span)
+            case typed.Member(base=base, index=index):
+                return self._member(base, index)
+            case typed.Swizzle(base=base, components=components):
+                parts = self.value(base)
+                return [parts[c] for c in components]
+            case typed.ShortCircuit():
+                return [self._short_circuit(expr)]
+            case typed.Convert(arg=arg):
+                return self._convert(expr, arg)
+            case typed.Construct():
+                return self._construct(expr)
+            case typed.Call():
+                return self.call(expr)
+            case _:
+                raise Crash(f"no value for a {type(expr).__name__}", expr.span)
+
+    def _constant(self, type_: t.Type, value: Any) -> list[Value]:
+        kinds = [t.KIND[s] for s in t.flatten(type_)]
+        return [self.builder.const(k, v) for k, v in zip(kinds, _flat(value), strict=True)]
+
+    def _index(self, base: typed.Expr, index: typed.Expr, span: Span) -> list[Value]:
+        parts, at = self.value(base), self.value(index)[0]
+        element = _element_type(base.type)
+        width = t.components(element)
+        if at.op == "const":
+            start = min(at.imm * width, len(parts) - width)  # an index that only folding makes constant may be outside
+            return parts[start : start + width]
+        view = View(_NAMELESS, base.type, block=self._table(parts)).element(at, span, first_words(base.span.text))
+        return self.load(view, span)
+
+    def _table(self, parts: list[Value]) -> Block:
+        """Slots that hold the components of a value, to be indexed at run time."""
+        block = self.builder.block([p.kind for p in parts], "value")
+        for slot, part in zip(block.slots, parts, strict=True):
+            self.builder.set(slot, part)
+        return block
+
+    def _member(self, base: typed.Expr, index: int) -> list[Value]:
+        assert isinstance(base.type, t.Struct)
+        widths = [t.components(m.type) for m in base.type.members]
+        start = sum(widths[:index])
+        return self.value(base)[start : start + widths[index]]
+
+    def _convert(self, expr: typed.Expr, arg: typed.Expr) -> list[Value]:
+        source, target = t.KIND[t.element_of(arg.type)], t.KIND[t.element_of(expr.type)]
+        parts = self.value(arg)
+        if source == target:
+            return parts
+        converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
+        self.spans.update((id(value), expr.span) for value in converted)
+        for part in parts:
+            if part.op != "const":
+                self.builder.tally_computed("conversion", expr.span)
+        return converted
+
+    def _construct(self, expr: typed.Construct) -> list[Value]:
+        kinds = [t.KIND[s] for s in t.flatten(expr.type)]
+        if not expr.args:
+            return [self.builder.const(kind, 0) for kind in kinds]
+        parts = [part for arg in expr.args for part in self.value(arg)]
+        if len(parts) == 1 and isinstance(expr.type, t.Vec):
+            return parts * expr.type.size
+        return parts
+
+    def _short_circuit(self, expr: typed.ShortCircuit) -> Value:
+        left = self.value(expr.left)[0]
+        is_and = expr.op == "&&"
+        if left.op == "const":
+            return self.value(expr.right)[0] if bool(left.imm) == is_and else left
+        if _is_free(expr.right) and not (self._inspecting and _may_go_wrong(expr.right)):
+            return self.builder.op("and_bool" if is_and else "or_bool", left, self.value(expr.right)[0])
+        slot = self.builder.block(["bool"], "condition").slots[0]
+        self.builder.set(slot, left)
+        condition = left if is_and else self.builder.op("lnot_bool", left)
+        self.branch(condition, lambda: self.builder.set(slot, self.value(expr.right)[0]), span=expr.span)
+        return self.builder.get(slot)
+
+    def branch(
+        self,
+        condition: Value,
+        then: Callable[[], Any],
+        orelse: Callable[[], Any] = lambda: None,
+        span: Span | None = None,
+    ) -> None:
+        """`then` where the condition holds, `orelse` in the other lanes. `span`: where the source has the branch."""
+        builder = self.builder
+        if span is not None:
+            builder.tally_computed("control", span)
+        before, outer = builder.versions(), builder.here
+        first = builder.here = builder.region(parent=outer)
+        then()
+        after_then = builder.versions()
+        builder.restore(before)
+        second = builder.here = builder.region(parent=outer)
+        orelse()
+        after_else = builder.versions()
+        builder.here = outer
+        branch = ir.If(condition, first, second)
+        if span is not None:
+            self.spans[id(branch)] = span
+        builder.append(branch)
+        builder.merge(before, after_then, after_else)
+
+    # ---- builtins ----
+
+    def apply(
+        self, builtin: Builtin, arg_types: list[t.Type], args: list[list[Value]], result: t.Type, span: Span
+    ) -> list[Value]:
+        """A pure builtin or operator, from its meaning in scalar operations."""
+        ops = _Ops(self, builtin.name, span)
+        values = compositions.apply(builtin, ops, arg_types, args, result)
+        if ops.flops:
+            self.builder.tally(self.sites.number(Site("op", span, flops=ops.flops, name=builtin.name)))
+            self.builder.tally_rounded(ops.flops, values)
+        return values
+
+    def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:
+        """A scalar operation of the source, looked at where it can go wrong. What is known now is right."""
+        result = self.builder.op(op, *args)
+        if (
+            self._inspecting
+            and (kind := inspection(op)) is not None
+            and result.op == op
+            and not (kind in RIGHT_DECIDES and args[1].op == "const")
+        ):
+            self.inspects.append(ir.Inspect(kind, result, self.sites.number(Site("check", span, name=name))))
+            self.builder.append(self.inspects[-1])
+        return result
+
+    def _builtin(self, expr: typed.BuiltinCall) -> list[Value]:
+        if expr.builtin.kind != "effect":
+            args = [self.value(a) for a in expr.args]
+            return self.apply(expr.builtin, [a.type for a in expr.args], args, expr.type, expr.span)
+        from .effects import EFFECTS
+
+        effect = EFFECTS.get(expr.builtin.name)
+        if effect is None:
+            raise fail("unsupported", f"the simulator cannot run {expr.builtin.name} yet", expr.span)
+        return effect(self, expr)
+
+    # ---- views ----
+
+    def view(self, expr: typed.Expr) -> View:
+        """The memory view that a reference or a pointer is."""
+        match expr:
+            case typed.VarRef(var=var) | typed.ValueRef(var=var):
+                view = self.views.get(var)
+                if view is None:
+                    raise fail("unsupported", f"the simulator cannot reach {var.name} ({var.type}) yet", expr.span)
+                return view
+            case typed.AddressOf(ref=ref):
+                return self.view(ref)
+            case typed.Deref(pointer=pointer):
+                return self.view(pointer)
+            case typed.Index(base=base, index=index):
+                return self.view(base).element(self.value(index)[0], expr.span, first_words(base.span.text))
+            case typed.Member(base=base, index=index):
+                return self.view(base).member(index)
+            case typed.Swizzle(base=base, components=(component,)):
+                return self.view(base).component(component)
+            case _:
+                raise Crash(f"no memory view for a {type(expr).__name__}", expr.span)
+
+    # ---- entry point inputs ----
+
+    def entry_input(self, parameter: Variable) -> list[Value]:
+        """The components of an entry point's parameter: a builtin value, or a struct of them."""
+        if isinstance(parameter.type, t.Struct):
+            members = parameter.type.members
+            return [v for m in members for v in self._builtin_input(dict(m.attrs).get("builtin"), parameter.span)]
+        return self._builtin_input(parameter.builtin, parameter.span)
+
+    def _builtin_input(self, name: str | None, span: Span) -> list[Value]:
+        match name:
+            case "global_invocation_id":
+                return self._global_id()
+            case "global_invocation_index":
+                extents = self._each("mul_u32", self._parts("num_workgroups"), self._sizes())
+                return [self._linear(self._global_id(), extents)]
+            case "workgroup_index":
+                return [self._linear(self._parts("workgroup_id"), self._parts("num_workgroups"))]
+            case str() if name in _INPUTS:
+                return self._parts(name)
+            case _:
+                raise fail("unsupported", f"the simulator cannot give the builtin value {name} yet", span)
+
+    def _parts(self, name: str) -> list[Value]:
+        return [self.builder.input(part) for part in _INPUTS[name]]
+
+    def _sizes(self) -> list[Value]:
+        return [self.builder.const("u32", n) for n in self.pipeline.workgroup_size]
+
+    def _each(self, op: str, ones: list[Value], others: list[Value]) -> list[Value]:
+        return [self.builder.op(op, one, other) for one, other in zip(ones, others, strict=True)]
+
+    def _global_id(self) -> list[Value]:
+        corner = self._each("mul_u32", self._parts("workgroup_id"), self._sizes())
+        return self._each("add_u32", corner, self._parts("local_invocation_id"))
+
+    def _linear(self, position: list[Value], extents: list[Value]) -> Value:
+        """The number of a place in a box, counted along x first and z last."""
+        (x, y, z), (width, height, _), op = position, extents, self.builder.op
+        row = op("add_u32", op("mul_u32", z, height), y)
+        return op("add_u32", op("mul_u32", row, width), x)
+
+
+_NAMELESS = Variable("", typed.NOTHING, Span(Source(""), 0, 0))  # holds a value that is indexed
+
+
+def _flat(value: Any) -> list[Any]:
+    return [x for part in value for x in _flat(part)] if isinstance(value, tuple) else [value]
+
+
+def _element_type(type_: t.Type) -> t.Type:
+    match type_:
+        case t.Array(elem=elem) | t.Vec(elem=elem):
+            return elem
+        case t.Mat(rows=rows, elem=elem):
+            return t.Vec(rows, elem)
+        case _:
+            raise Crash(f"{type_} has no elements")
+
+
+def _is_free(expr: typed.Expr) -> bool:
+    """Whether an expression may be evaluated where the shader would not: no effects, nothing counted."""
+    for part in typed.expressions(expr):
+        if isinstance(part, typed.Call) or (isinstance(part, typed.BuiltinCall) and not _is_uncounted(part)):
+            return False
+        if isinstance(part, typed.Load) and isinstance(part.ref.type, t.Reference):
+            if part.ref.type.space not in ("function", "private"):
+                return False
+        elif isinstance(part, typed.ShortCircuit) and not _is_free(part.right):
+            return False
+    return True
+
+
+def _may_go_wrong(expr: typed.Expr) -> bool:
+    """Whether some part of an expression is checked where it is evaluated."""
+    return any(isinstance(part, typed.BuiltinCall | typed.Convert) for part in typed.expressions(expr))
+
+
+def _is_uncounted(call: typed.BuiltinCall) -> bool:
+    """Whether a builtin touches nothing but its operands, and is no floating-point operation."""
+    return call.builtin.kind != "effect" and not any(t.is_float(s) for s in t.flatten(call.type))

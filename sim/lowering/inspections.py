@@ -1,0 +1,26 @@
+"""Which scalar operations can go wrong without an error, and in what way."""
+
+from __future__ import annotations
+
+from ..machine import layout as at
+from ..machine.layout import BORN
+from ..scalar import OPS
+
+# Integer operations, by name.
+_KINDS = {
+    **{f"{op}_u32": at.DIVIDES_U32 for op in ("div", "rem")},
+    **{f"{op}_i32": at.DIVIDES_I32 for op in ("div", "rem")},
+    **{f"{op}_{kind}": at.SHIFTS for op in ("shl", "shr") for kind in ("i32", "u32")},
+    **{f"convert_{kind}_i32": at.TO_I32 for kind in ("f32", "f16")},
+    **{f"convert_{kind}_u32": at.TO_U32 for kind in ("f32", "f16")},
+}
+# A constant on the right is right, or the shader would have been refused.
+RIGHT_DECIDES = frozenset((at.DIVIDES_U32, at.DIVIDES_I32, at.SHIFTS))
+
+
+def inspection(op: str) -> int | None:
+    """What to look at about an operation; None where nothing can be wrong with it."""
+    row = OPS[op]
+    if row.flops or op in ("convert_f32_f16", "ldexp_f32", "ldexp_f16"):
+        return BORN
+    return _KINDS.get(op)

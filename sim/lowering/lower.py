@@ -1,0 +1,379 @@
+"""From the typed module to the intermediate program: control flow, variables and functions.
+
+User functions are inlined (WGSL has no recursion). Composites become scalars; pointers and references become `View`s,
+known while lowering. `expressions.py` does what has a value, `memory.py` what touches memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..fast_dataclass import entity
+from ..ir import ir
+from ..ir.ir import Block, Builder, Target, Value
+from ..ir.lowered import Lowered
+from ..ir.passes import ALL, Passes
+from ..ir.rounding import Rounding
+from ..ir.trace_points import check_name
+from ..wgsl import typed
+from ..wgsl import types as t
+from ..wgsl.diagnostics import fail
+from ..wgsl.source import Span
+from ..wgsl.typed import Variable
+from .expressions import Expressions
+from .views import View
+
+MAX_STATEMENTS = 1 << 17  # with those of inlined calls, each as often as it is called: ours, against runaway inlining
+
+
+@entity
+class _Frame:
+    """One inlined call. `exit` None: the function ends with its only return."""
+
+    function: typed.Function
+    results: list[Value] | None = None
+    block: Block | None = None
+    exit: Target | None = None
+
+
+def lower(
+    pipeline: typed.Pipeline,
+    rounding: Rounding,
+    *,
+    checks: bool,
+    inspects: bool,
+    fold_floats: bool = True,
+    trace: str | None = None,
+    policy: str = "clamp",
+    poisoned: frozenset[int] = frozenset(),
+    passes: Passes = ALL,
+) -> Lowered:
+    """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
+    `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here; `trace`: a
+    variable whose writes are noted; `policy`: what becomes of an index past its end, where that is settled here: of
+    several indices, and in function and private variables; `strange`: shuffles, by where they start in the text, that
+    give strange numbers for lanes that are not active; `passes`: those that are on.
+
+    Raises `WgslError` for what cannot be run.
+    """
+    if trace is not None:
+        check_name(trace, pipeline)
+    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats, passes), trace, policy)
+    lowering.poisoned = poisoned
+    lowering.entry()
+    builder, points = lowering.builder, lowering.tracer.points
+    return Lowered(
+        *(builder, builder.root, lowering.accesses, lowering.sites, lowering.spans, lowering.inspects, points)
+    )
+
+
+class _Lowering(Expressions):
+    def __init__(
+        self,
+        pipeline: typed.Pipeline,
+        rounding: Rounding,
+        checks: bool,
+        inspects: bool,
+        builder: Builder,
+        trace: str | None,
+        policy: str,
+    ) -> None:
+        super().__init__(pipeline, rounding, checks, inspects, builder, trace, policy)
+        self._frames: list[_Frame] = []
+        self._loops: list[Target] = []  # what `continue` goes on with
+        self._breaks: list[Target] = []  # what `break` leaves
+        self._private: list[Block] = []
+        self._statement_count = 0
+
+    def entry(self) -> None:
+        for variable in self.pipeline.globals:
+            if variable.space == "private":
+                self._declare(variable, self.pipeline.store_types[variable], variable.init)
+                self._private.append(self._block(variable))
+        function = self.pipeline.entry
+        self.tracer.function = function.name
+        for parameter in function.params:
+            self._name(parameter, self.entry_input(parameter))
+        self._body(function)
+
+    # ---- functions ----
+
+    def call(self, expr: typed.Call) -> list[Value]:
+        """Inline a call; its value's components."""
+        function = expr.function
+        self._count(expr.span)
+        if function.result is not None:
+            self.fits(function.result, expr.span)
+        arguments = [self.argument(a) for a in expr.args]
+        outer, self.tracer.function = self.tracer.function, function.name
+        for parameter, value in zip(function.params, arguments, strict=True):
+            self._name(parameter, value)
+        result = self._body(function)
+        self.tracer.function = outer
+        return result
+
+    def _name(self, var: Variable, value: list[Value] | View) -> None:
+        """Let a `let` or a parameter stand for a value or a pointer."""
+        if isinstance(value, View):
+            self.views[var] = value
+        else:
+            self.values[var] = value
+            self.tracer.begun(var, value, var.span)
+
+    def _body(self, function: typed.Function) -> list[Value]:
+        assert function.body is not None
+        frame = _Frame(function)
+        self._frames.append(frame)
+        loops, self._loops, breaks, self._breaks = self._loops, [], self._breaks, []
+        if _returns_early(function.body):
+            result = self._scoped_body(function, frame)
+        else:
+            self._statements(function.body.body)
+            result = frame.results or []
+        self._loops, self._breaks = loops, breaks
+        self._frames.pop()
+        return result
+
+    def _scoped_body(self, function: typed.Function, frame: _Frame) -> list[Value]:
+        builder = self.builder
+        if function.result is not None:
+            kinds = [t.KIND[s] for s in t.flatten(function.result)]
+            frame.block = builder.block(kinds, function.name)
+            for slot in frame.block.slots:
+                builder.set(slot, builder.const(slot.kind, 0))
+        frame.exit = Target()
+        before = builder.versions()
+        outer, builder.here = builder.here, builder.region()
+        assert function.body is not None
+        self._statements(function.body.body)
+        scope = ir.Scope(builder.here)
+        builder.here = outer
+        builder.append(scope)
+        frame.exit.node = scope
+        builder.merge(before, builder.versions())
+        return [builder.get(slot) for slot in frame.block.slots] if frame.block else []
+
+    # ---- statements ----
+
+    def _statements(self, statements: Iterable[typed.Stmt]) -> bool:
+        """Lower in order; False where the rest cannot be reached."""
+        return all(self._statement(statement) for statement in statements)
+
+    def _count(self, span: Span) -> None:
+        self._statement_count += 1
+        if self._statement_count > MAX_STATEMENTS:
+            raise fail("limit", f"inlined, the calls make more than {MAX_STATEMENTS} statements", span)
+
+    def _statement(self, statement: typed.Stmt) -> bool:
+        self._count(statement.span)
+        match statement:
+            case typed.Block(body=body):
+                return self._statements(body)
+            case typed.VarDecl(var=var, init=init):
+                self._declare(var, self.concrete(var.type), init)
+            case typed.LetDecl(var=var, init=init):
+                self._bind(var, init)
+            case typed.Assign(target=target, value=value):
+                self._assign(target, value)
+            case typed.CompoundAssign():
+                self._compound(statement)
+            case typed.Eval(expr=expr):
+                self.evaluate(expr)
+            case typed.If():
+                return self._if(statement)
+            case typed.Switch():
+                self._switch(statement)
+            case typed.Loop():
+                self._loop(statement)
+            case typed.Break():
+                self._jump("exit", self._breaks[-1], statement.span)
+                return False
+            case typed.Continue():
+                self._jump("continue", self._loops[-1], statement.span)
+                return False
+            case typed.Return():
+                return self._return(statement)
+            case _:
+                name = type(statement).__name__.lower()
+                raise fail("unsupported", f"the simulator cannot run a {name} statement", statement.span)
+        return True
+
+    def _declare(self, var: Variable, type_: t.Type, init: typed.Expr | None) -> None:
+        builder = self.builder
+        self.fits(type_, var.span)
+        kinds = [t.KIND[s] for s in t.flatten(type_)]
+        initial = self.value(init) if init is not None else [builder.const(kind, 0) for kind in kinds]
+        block = builder.block(kinds, var.name)
+        for slot, value in zip(block.slots, initial, strict=True):
+            builder.set(slot, value)
+        self.views[var] = View(var, type_, block=block)
+        self.tracer.begun(var, initial, var.span)
+
+    def _bind(self, var: Variable, init: typed.Expr) -> None:
+        self._name(var, self.argument(init))
+
+    def _assign(self, target: typed.Expr, value: typed.Expr) -> None:
+        if isinstance(target, typed.Swizzle) and len(target.components) > 1:
+            view = self.view(target.base)
+            for component, part in zip(target.components, self.value(value), strict=True):
+                self.store(view.component(component), [part], target.span)
+            return
+        view = self.view(target)
+        self.store(view, self.value(value), target.span)
+
+    def _compound(self, statement: typed.CompoundAssign) -> None:
+        target = statement.target
+        view = self.view(target)
+        assert isinstance(target.type, t.Reference)
+        old = self.load(view, target.span)
+        new = self.apply(
+            statement.builtin,
+            [target.type.store, statement.value.type],
+            [old, self.value(statement.value)],
+            statement.result,
+            statement.span,
+        )
+        self.store(view, new, target.span)
+
+    def _return(self, statement: typed.Return) -> bool:
+        frame = self._frames[-1]
+        results = self.value(statement.value) if statement.value is not None else []
+        if frame.exit is None:
+            frame.results = results
+            return False
+        if frame.block is not None:
+            for slot, part in zip(frame.block.slots, results, strict=True):
+                self.builder.set(slot, part)
+        self._jump("exit", frame.exit, statement.span)
+        return False
+
+    def _jump(self, kind: str, target: Target, span: Span) -> None:
+        self.builder.tally_computed("control", span)
+        if kind == "continue":
+            target.continues += 1
+        else:
+            target.jumps += 1
+        self.builder.append(ir.Jump(kind, target))
+
+    # ---- control flow ----
+
+    def _if(self, statement: typed.If) -> bool:
+        condition = self.value(statement.condition)[0]
+        orelse = statement.orelse.body if statement.orelse else []
+        return self._branch(condition, statement.condition.span, statement.then.body, orelse)
+
+    def _branch(self, condition: Value, span: Span, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:
+        if condition.op == "const":
+            return self._statements(then if condition.imm else orelse)
+        self.branch(condition, lambda: self._statements(then), lambda: self._statements(orelse), span)
+        return True
+
+    def _switch(self, statement: typed.Switch) -> None:
+        builder = self.builder
+        selector = self.value(statement.selector)[0]
+        target = Target()
+        self._breaks.append(target)
+        before = builder.versions()
+        outer, builder.here = builder.here, builder.region()
+        kind = selector.kind
+        conditions = []
+        for case in statement.cases:
+            matches = [builder.op(f"eq_{kind}", selector, builder.const(kind, v)) for v in case.values]
+            condition = builder.const("bool", False)
+            for match_ in matches:
+                condition = builder.op("or_bool", condition, match_)
+            conditions.append(condition)
+        default = next((i for i, c in enumerate(statement.cases) if c.default), None)
+        if default is not None:
+            other = builder.const("bool", False)
+            for i, condition in enumerate(conditions):
+                if i != default:
+                    other = builder.op("or_bool", other, condition)
+            conditions[default] = builder.op("lnot_bool", other)
+        for case, condition in zip(statement.cases, conditions, strict=True):
+            if not self._branch(condition, statement.selector.span, case.body.body, []):
+                break
+        scope = ir.Scope(builder.here)
+        builder.here = outer
+        builder.append(scope)
+        target.node = scope
+        self._breaks.pop()
+        builder.merge(before, builder.versions())
+
+    def _loop(self, statement: typed.Loop) -> None:
+        builder = self.builder
+        target = Target()
+        before = builder.versions()
+        outer = builder.here
+        header = builder.here = builder.region(loop=True)
+        builder.tally_computed("control", (statement.condition or statement).span)
+        builder.changed(slot for block in self._assigned(statement) for slot in block.slots)
+        condition = self.value(statement.condition)[0] if statement.condition else None
+        body = builder.here = builder.region(parent=header)
+        first_of_body = builder.last
+        self._loops.append(target)
+        self._breaks.append(target)
+        known = builder.versions()
+        goes_on = self._statements(statement.body.body) or target.continues > 0
+        after_body = builder.versions()
+        continuing = builder.here = builder.region(parent=body)
+        continuing.hidden_after = first_of_body if target.continues else None
+        builder.changed([s for s in after_body if after_body[s] != known.get(s)])
+        self._loops.pop()
+        if statement.continuing and goes_on:
+            self._statements(statement.continuing.body)
+        break_if = self.value(statement.break_if)[0] if statement.break_if and goes_on else None
+        self._breaks.pop()
+        builder.here = outer
+        loop = ir.Loop(header, condition, body, continuing, break_if)
+        self.spans[id(loop)] = statement.span
+        builder.append(loop)
+        target.node = loop
+        builder.merge(before, builder.versions())
+
+    def _assigned(self, loop: typed.Loop) -> set[Block]:
+        """Variables that some turn of the loop may change, of those that exist before it."""
+        found: set[Block] = set()
+        parts = [loop.body] if loop.continuing is None else [loop.body, loop.continuing]
+        for statement in (s for part in parts for s in typed.statements(part)):
+            if isinstance(statement, typed.LetDecl) and isinstance(statement.var.type, t.Pointer):
+                found |= self._roots(statement.init)  # who writes through it need not be looked for
+            if isinstance(statement, typed.Assign | typed.CompoundAssign):
+                found |= self._roots(statement.target)
+            elif isinstance(statement, typed.LetDecl) and isinstance(statement.init.type, t.Pointer):
+                found |= self._roots(statement.init)  # what is written through it is a variable from before the loop
+            for operand in typed.operands(statement):
+                found |= self._passed(operand)
+        for operand in typed.operands(loop):
+            found |= self._passed(operand)
+        return found
+
+    def _passed(self, expr: typed.Expr) -> set[Block]:
+        """Variables that the calls in an expression may change."""
+        found: set[Block] = set()
+        for part in typed.expressions(expr):
+            if isinstance(part, typed.Call):
+                found |= set(self._private)
+                for argument in part.args:
+                    if isinstance(argument.type, t.Pointer):
+                        found |= self._roots(argument)
+        return found
+
+    def _roots(self, expr: typed.Expr) -> set[Block]:
+        """The function or private variable that a path starts from, where it exists already."""
+        while not isinstance(expr, typed.VarRef | typed.ValueRef):
+            expr = typed.children(expr)[0]
+        view = self.views.get(expr.var)
+        return {view.block} if view is not None and view.block else set()
+
+    def _block(self, var: Variable) -> Block:
+        block = self.views[var].block
+        assert block is not None
+        return block
+
+
+def _returns_early(body: typed.Block) -> bool:
+    """Whether some return is not the last thing that the function does."""
+    returns = sum(isinstance(s, typed.Return) for s in typed.statements(body))
+    last = body.body[-1] if body.body else None
+    return returns > (1 if isinstance(last, typed.Return) else 0)

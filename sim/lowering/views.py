@@ -1,0 +1,145 @@
+"""Memory views: a variable, and the path into it.
+
+A `View` is what a WGSL reference or pointer is while a program is lowered: all paths are known, only indices may wait
+for run time. Views of function and private variables count in slots, views of buffers and workgroup memory in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..fast_dataclass import frozen
+from ..ir.ir import Block, Builder, Value
+from ..wgsl import types as t
+from ..wgsl.source import Span
+from ..wgsl.typed import Variable
+
+
+@frozen
+class Step:
+    """One index that is known only at run time. `count` None: the length of a runtime-sized array."""
+
+    index: Value
+    stride: int
+    count: int | None
+    span: Span
+    of: str  # what is indexed, as written
+
+
+@frozen
+class View:
+    """`type` is the store type at the end of the path, `offset` its constant part (slots or bytes)."""
+
+    variable: Variable
+    type: t.Type
+    offset: int = 0
+    steps: tuple[Step, ...] = ()
+    block: Block | None = None  # of a function or private variable
+
+    def _size(self, type_: t.Type) -> int:
+        return t.components(type_) if self.block else t.size_of(type_)
+
+    def member(self, index: int) -> View:
+        assert isinstance(self.type, t.Struct)
+        members = self.type.members
+        before = sum(t.components(m.type) for m in members[:index])
+        offset = before if self.block else members[index].offset
+        return replace(self, type=members[index].type, offset=self.offset + offset)
+
+    def element(self, index: Value, span: Span, of: str) -> View:
+        """Element, column or component number `index` of what is written as `of`."""
+        elem, stride, count = self._elements()
+        if index.op == "const" and index.imm < (count or 1):  # of a runtime-sized array one element is certain
+            return replace(self, type=elem, offset=self.offset + index.imm * stride)
+        return replace(self, type=elem, steps=(*self.steps, Step(index, stride, count, span, of)))
+
+    def component(self, index: int) -> View:
+        elem, stride, _ = self._elements()
+        return replace(self, type=elem, offset=self.offset + index * stride)
+
+    def _elements(self) -> tuple[t.Type, int, int | None]:
+        match self.type:
+            case t.Array(elem=elem, count=count):
+                stride = t.components(elem) if self.block else t.stride_of(self.type)
+                assert count is None or isinstance(count, int)
+                return elem, stride, count
+            case t.Vec(size=size, elem=elem):
+                return elem, self._size(elem), size
+            case t.Mat(cols=cols, rows=rows, elem=elem):
+                column = t.Vec(rows, elem)
+                return column, t.components(column) if self.block else t.stride_of(self.type), cols
+            case _:
+                raise AssertionError(f"no elements in {self.type}")
+
+
+def leaves(type_: t.Type, offset: int = 0) -> Iterator[tuple[t.Scalar | t.Vec, int]]:
+    """The scalars and vectors that a value of this type is read and written by, with their byte offsets."""
+    match type_:
+        case t.Scalar() | t.Vec():
+            yield type_, offset
+        case t.Mat(cols=cols, rows=rows, elem=elem):
+            for column in range(cols):
+                yield t.Vec(rows, elem), offset + column * t.stride_of(type_)
+        case t.Array(elem=elem, count=int(count)):
+            for i in range(count):
+                yield from leaves(elem, offset + i * t.stride_of(type_))
+        case t.Struct(members=members):
+            for member in members:
+                yield from leaves(member.type, offset + member.offset)
+        case _:
+            raise AssertionError(f"{type_} is not read as a value")
+
+
+class Sum:
+    """An integer sum, wrapping at 2^32, taken apart into terms so that what a loop does not change is added first."""
+
+    def __init__(self) -> None:
+        self.constant = 0
+        self._terms: dict[Value, int] = {}
+
+    def add(self, value: Value, times: int = 1) -> None:
+        """Add `value * times`."""
+        match value.op:
+            case "const":
+                self.constant += value.imm * times
+            case "bits":
+                self.add(value.args[0], times)
+            case "add_u32" | "add_i32" if _worth_splitting(value):
+                self.add(value.args[0], times)
+                self.add(value.args[1], times)
+            case "sub_u32" | "sub_i32" if _worth_splitting(value):
+                self.add(value.args[0], times)
+                self.add(value.args[1], -times)
+            case "mul_u32" | "mul_i32" if value.args[1].op == "const":
+                self.add(value.args[0], times * value.args[1].imm)
+            case "shl_u32" | "shl_i32" if value.args[1].op == "const":
+                self.add(value.args[0], times << (value.args[1].imm & 31))
+            case _:
+                self._terms[value] = self._terms.get(value, 0) + times
+
+    def value(self, builder: Builder) -> Value | None:
+        """The terms added up, outermost first, without the constant; None where there are none."""
+        total: Value | None = None
+        for term, times in sorted(self._terms.items(), key=lambda item: item[0].region.depth):
+            if times & 0xFFFFFFFF == 0:
+                continue
+            word = builder.reinterpret("u32", term)
+            part = builder.op("mul_u32", word, builder.const("u32", times))
+            total = part if total is None else builder.op("add_u32", total, part)
+        return total
+
+
+def _worth_splitting(value: Value) -> bool:
+    """Terms of one depth are computed together anyway."""
+    left, right = value.args
+    return right.op == "const" or left.region.depth != right.region.depth or _mixed(left) or _mixed(right)
+
+
+def _mixed(value: Value) -> bool:
+    """Whether some part of a sum is computed further out than the rest."""
+    if value.op in ("add_u32", "add_i32", "sub_u32", "sub_i32"):
+        return _worth_splitting(value)
+    if value.op in ("mul_u32", "mul_i32", "shl_u32", "shl_i32", "bits"):
+        return _mixed(value.args[0])
+    return False

@@ -1,0 +1,184 @@
+"""A dispatch: everything that decides a run, and the runs that are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field, replace
+from functools import cached_property, partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..analysis.dead_flops import PADDING
+from ..bindings.binding import Bound
+from ..bindings.buffers import hide, words
+from ..codegen.build import build, build_with_bounds, build_with_padding, build_with_sites, draft
+from ..codegen.interleaved import WORTH, gain
+from ..codegen.program import Program
+from ..fast_dataclass import frozen, recall
+from ..instrument.shadows import Shadow
+from ..ir.rounding import Rounding
+from ..launch.device_memory import DeviceMemory
+from ..launch.launch import Launch, RunOptions
+from ..launch.partition import Outcome
+from ..launch.workgroup_classes import Classes, run_classes
+from ..machine.layout import VECTOR_LANES
+from ..models import Device
+from ..wgsl.source import Span
+from ..wgsl.typed import Module, Pipeline
+from .workgroup_coverage import Place
+
+if TYPE_CHECKING:
+    from ..instrument.error_bounds import Instrumented
+
+_LANES_PER_BATCH = 512
+_MOST_PROGRAMS = 64  # of a module, with other overrides, entry points, probes
+
+_PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
+
+
+def _built(pipeline: Pipeline, **how: Any) -> Program:
+    """The program of a pipeline, built as `how` says; of a module that is run again and again, the one made before."""
+    programs = _PROGRAMS.setdefault(pipeline.module, {})
+    values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
+    key = (pipeline.entry.name, values, *how.items())
+    return recall(programs, key, lambda: build(pipeline, **how), _MOST_PROGRAMS)
+
+
+@frozen
+class Dispatch:
+    """Everything that decides a run. `arenas`: those that hold the bindings as they are, for the first runs."""
+
+    pipeline: Pipeline
+    bound: list[Bound]
+    grid: tuple[int, int, int]
+    device: Device
+    how: RunOptions
+    arenas: list[DeviceMemory] = field(default_factory=list)
+
+    @property
+    def lanes(self) -> int:
+        """Invocations of a workgroup."""
+        return prod(self.pipeline.workgroup_size)
+
+    def workgroups_per_batch(self, how: RunOptions) -> int:
+        """Workgroups that run side by side."""
+        if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.alone != "workgroup" or how.ignored is not None:
+            return 1
+        return max(1, min(_LANES_PER_BATCH // self.lanes, prod(self.grid)))
+
+    def _abreast(self, launch: Launch) -> int:
+        """How many workgroups are to go abreast instead: none, or as many as fill a vector with one lane of each."""
+        several = max(VECTOR_LANES, launch.program.workgroups_per_batch)
+        if launch.count < 2 * several or not launch.may_go_abreast:
+            return 0
+        return several if gain(launch.program, several, launch.glance()) >= WORTH else 0
+
+    @property
+    def rounding(self) -> Rounding:
+        return Rounding(
+            fused=self.device.fma != "separate",
+            contracts=self.device.fma == "contracted",
+            cuts_f16=self.device.texel_f16 == "zero",
+        )
+
+    def run(
+        self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, **changes: Any
+    ) -> tuple[Launch, Outcome]:
+        """Run it as it is to be run, or with some `changes` to `how`."""
+        how = replace(self.how, **changes)
+        probes = self._charged(probes)
+        name = None if how.trace is None else how.trace.variable
+        build = partial(
+            _built,
+            self.pipeline,
+            rounding=self.rounding,
+            probes=probes,
+            workgroups_per_batch=self.workgroups_per_batch(how),
+            trace=name,
+            policy=how.policy,
+            poisoned=how.poisoned,
+            passes=how.passes,
+        )
+        program = build()
+        device_memory = self.arenas.pop() if self.arenas else None
+        launch = Launch(program, self.bound, self.grid, self.device, how, device_memory)
+        if interleaved := self._abreast(launch):
+            wide = Launch(build(interleaved=interleaved), self.bound, self.grid, self.device, how, launch.device_memory)
+            outcome = wide.run(progress)
+            if not wide.unclear:
+                return wide, outcome
+            launch = Launch(program, self.bound, self.grid, self.device, how)
+        outcome = launch.run(progress)
+        if launch.met:  # threads have written to the same words: what they left, and saw, depends on who was first
+            launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
+            outcome = launch.run()
+        return launch, outcome
+
+    def classes(self, probes: frozenset[str]) -> Classes:
+        """Run one workgroup of each class. Raises `Unproven`."""
+        probes = self._charged(probes) | {"reach"}
+        how = {"policy": self.how.policy, "passes": self.how.passes}
+        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, **how)
+        return run_classes(looked_at, self.bound, self.grid, self.device, self.how)
+
+    def _charged(self, probes: frozenset[str]) -> frozenset[str]:
+        """The probes, charging as the device does."""
+        return probes | {"merged"} if self.device.merge_adjacent and probes & {"banks", "sectors"} else probes
+
+    @property
+    def _how_built(self) -> dict[str, Any]:
+        return {
+            "rounding": self.rounding,
+            "workgroups_per_batch": self.workgroups_per_batch(self.how),
+            "policy": self.how.policy,
+        }
+
+    def launch(self, program: Program, bound: list[Bound]) -> Launch:
+        return Launch(program, bound, self.grid, self.device, self.how)
+
+    def build_with_bounds(self, subnormal: frozenset[str]) -> tuple[Program, Instrumented]:
+        return build_with_bounds(self.pipeline, subnormal=subnormal, **self._how_built)
+
+    @cached_property
+    def marks(self) -> tuple[Launch, dict[Shadow, Bound]]:
+        """A launch that has left, beside each element, what stored it."""
+        program, shadows = build_with_sites(self.pipeline, **self._how_built)
+        hidden = hide(shadows, self.bound, np.uint32)
+        launch = self.launch(program, [*self.bound, *hidden.values()])
+        launch.run()
+        return launch, hidden
+
+    def span_of_store(self, bound: Bound, byte: int) -> Span | None:
+        """Where in the source this byte of a buffer was stored last; None where it was not."""
+        launch, hidden = self.marks
+        marks = (int(launch.output(hidden[s])[byte // s.unit]) for s in hidden if s.of is bound.variable)
+        mark = max(marks, default=0)
+        return launch.program.sites[mark - 1].span if mark else None
+
+    def padding_flops(self, classes: Sequence[tuple[Place, int]]) -> int:
+        """FLOPs of which no result gets to anybody, of all invocations (see `program.padding`). `classes`: a workgroup
+        of each, and how many do as it does; where there are none, all run."""
+        x, y, z = self.grid
+        numbers = [i + x * (j + y * k) for (i, j, k), _ in classes]
+        how = replace(self.how, chosen=np.array(numbers)) if classes else self.how
+        program = build_with_padding(self.pipeline, **self._how_built)
+        counts = words(PADDING, np.zeros(x * y * z * self.lanes, np.uint32))
+        launch = Launch(program, [*self.bound, counts], self.grid, self.device, how)
+        launch.run()
+        of_workgroups = launch.output(counts).reshape(-1, self.lanes).sum(axis=1, dtype=np.uint64)
+        if not classes:
+            return int(of_workgroups.sum())
+        return sum(int(of_workgroups[number]) * size for number, (_, size) in zip(numbers, classes, strict=True))
+
+    @cached_property
+    def writers(self) -> Launch:
+        """A launch that has noted who wrote what."""
+        return self.run(frozenset(("writers",)))[0]
+
+    @cached_property
+    def touched(self) -> dict[str, int]:
+        """Bytes of each storage buffer that are accessed."""
+        return self.run(frozenset(("touched",)))[0].take_touched()

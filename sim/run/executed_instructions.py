@@ -1,0 +1,55 @@
+"""How many instructions of each class a run executed, at each place in the source: counts of straight runs, by what is
+written in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.program import Program
+from ..fast_dataclass import sealed
+from ..ir.instruction_classes import CLASSES, class_of_site
+from ..machine import layout as at
+from ..wgsl.source import Span
+
+
+@sealed
+class Instructions:
+    """Instructions of one class at one place. `executions`: issued by subgroups; `lanes`: by active lanes of them."""
+
+    kind: str  # one of `program.mix.CLASSES`
+    span: Span
+    executions: int
+    lanes: int
+
+    @property
+    def line(self) -> int:
+        """1-based line in its original file."""
+        return self.span.line
+
+
+def count_instructions(program: Program, blocks: NDArray[np.int64]) -> list[Instructions]:
+    """The instructions of a run, in the order of the source. `blocks`: see `machine.layout`."""
+    found: dict[tuple[str, Span], list[int]] = {}
+    for run, computed, block in zip(program.runs, program.computed, blocks.tolist(), strict=False):
+        written = dict(computed)
+        for site in (program.sites[number] for number in run):
+            if (kind := class_of_site(site)) is not None:
+                written[kind, site.span] = written.get((kind, site.span), 0) + 1
+        for key, times in written.items():
+            counts = found.setdefault(key, [0, 0])
+            counts[0] += times * block[at.EXECUTIONS]
+            counts[1] += times * block[at.ACTIVE]
+    rows = [Instructions(*key, *counts) for key, counts in found.items() if counts[0]]
+    return sorted(rows, key=lambda row: (row.span.place.file, row.span.place.line, row.span.place.column, row.kind))
+
+
+def by_class(rows: Iterable[Instructions]) -> dict[str, tuple[int, int]]:
+    """Executions and lanes of each class that there is, in the order of `CLASSES`."""
+    sums = {kind: [0, 0] for kind in CLASSES}
+    for row in rows:
+        sums[row.kind][0] += row.executions
+        sums[row.kind][1] += row.lanes
+    return {kind: (executions, lanes) for kind, (executions, lanes) in sums.items() if executions}

@@ -1,0 +1,132 @@
+"""Running a dispatch for its counters and findings: every workgroup, one of each class, or a sample.
+
+By classes, counters and all findings that depend on control flow and addresses come from one workgroup of each class
+(`launch.classes` has the proof). What depends on data, and what workgroups do to each other, is looked for in a run of
+all of them, which counts nothing: numbers that are not finite, races in storage, what is touched. So the result is that
+of a run of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from math import prod
+
+from ..analysis.workgroup_equivalence import Unproven
+from ..fast_dataclass import frozen
+from ..findings.atomic_order import find_arrivals
+from ..findings.atomic_uninit import find_unstored, updates
+from ..findings.explain import explain
+from ..findings.finding import Finding
+from ..findings.inactive_lane import find_shuffled, shuffles
+from ..findings.redundant_barriers import find_redundant
+from ..findings.replay import Judge
+from ..launch.launch import Launch
+from ..launch.partition import Outcome
+from ..launch.workgroup_classes import Classes
+from ..wgsl.diagnostics import Crash
+from .counters import SiteCounters, site_counters
+from .dispatch import Dispatch
+from .executed_instructions import Instructions, count_instructions
+from .workgroup_coverage import Coverage
+
+Progress = Callable[[int, int], None] | None
+
+PROOF = "no branch and no address depends on what they store, and in a class addresses are whole lines of memory apart"
+_OF_DATA = frozenset(("not-finite", "division-by-zero", "shift-count", "conversion"))
+_SEEN_BY_ALL = frozenset(("race", "uninit", "endless-loop"))  # what they say depends on all workgroups
+
+
+@frozen
+class Measured:
+    """`launch` and `outcome` hold the counters, `left` what a run of all workgroups has left, where there was one."""
+
+    launch: Launch
+    outcome: Outcome
+    findings: list[Finding]
+    coverage: Coverage
+    left: Launch | None
+
+
+def measure(
+    dispatch: Dispatch, probes: frozenset[str], workgroups: str, *, replay: bool, progress: Progress
+) -> Measured:
+    """Run the workgroups that the dispatch has chosen: "all", or one of each of their "classes" where there is a proof;
+    "check" does both. Raises `Crash` where these differ."""
+    if workgroups == "all" or not probes:
+        return _of_all(dispatch, probes, replay, progress)
+    try:
+        found = _by_classes(dispatch, probes, replay, progress)
+    except Unproven as reason:
+        return _of_all(dispatch, probes, replay, progress, str(reason))
+    return _checked(dispatch, found, _of_all(dispatch, probes, replay, progress)) if workgroups == "check" else found
+
+
+def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress, why: str = "") -> Measured:
+    launch, outcome = dispatch.run(probes, progress)
+    findings = explain(launch, outcome)
+    if outcome.finished == launch.count:
+        if replay:
+            findings = _judged(dispatch, probes, launch, outcome, findings)
+        if "redundant" in probes:
+            findings += find_redundant(dispatch.run, launch)
+    count = prod(dispatch.grid)
+    how = "all" if launch.count == count else "sample"
+    return Measured(launch, outcome, findings, Coverage(how, count, launch.count, why), launch)
+
+
+def _judged(
+    dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding]
+) -> list[Finding]:
+    """What was found, with what other runs make of it, and what only those show. All workgroups have run."""
+    judged = Judge(dispatch.run, launch, outcome).judge(findings) if findings else []
+    if "uninit" in probes:
+        judged += find_unstored(dispatch.run, launch, outcome, judged)
+    if "bounds" in probes:
+        judged += find_shuffled(dispatch.run, launch, outcome)
+    if "races" in probes:
+        judged += find_arrivals(dispatch.run, launch, outcome, judged)
+    return judged
+
+
+def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
+    found = dispatch.classes(probes - {"touched", "redundant"})
+    findings = [f for f in explain(found.launch, found.outcome) if f.code not in _OF_DATA]
+    if found.met or any(f.code in _SEEN_BY_ALL for f in findings):
+        raise Unproven("what was found depends on all of them")
+    rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
+    left = after = None
+    program = found.launch.program
+    if rest or (replay and (findings or program.arrivals or updates(program) or shuffles(program))):
+        left, after = dispatch.run(rest, progress)
+        of_all = explain(left, after)
+        if any(f.code in _SEEN_BY_ALL for f in of_all):
+            raise Unproven("what was found depends on all of them")
+        findings = [*(f for f in of_all if f.code in _OF_DATA), *findings]
+        if replay:
+            findings = _judged(dispatch, probes, left, after, findings)
+    if "redundant" in probes:
+        findings += find_redundant(partial(dispatch.run, chosen=found.representatives), found.launch)
+    return Measured(found.launch, found.outcome, findings, _coverage(found), left)
+
+
+def _checked(dispatch: Dispatch, found: Measured, whole: Measured) -> Measured:
+    """What was found by classes, if it is what all workgroups together have done."""
+    if found.outcome.worked != whole.outcome.worked or _counted(dispatch, found) != _counted(dispatch, whole):
+        raise Crash("workgroups of one class do not have the same counters")
+    if found.findings != whole.findings:
+        raise Crash("workgroups of one class do not have the same findings")
+    return replace(found, coverage=replace(found.coverage, why=f"{found.coverage.why}; a run of all gives the same"))
+
+
+def _counted(dispatch: Dispatch, measured: Measured) -> tuple[list[SiteCounters], list[Instructions]]:
+    program, outcome = measured.launch.program, measured.outcome
+    sites = site_counters(program, outcome.blocks, outcome.tallies, dispatch.lanes, dispatch.device.subgroup_size)
+    return sites, count_instructions(program, outcome.blocks)
+
+
+def _coverage(found: Classes) -> Coverage:
+    launch, sizes = found.launch, found.sizes.tolist()
+    classes = tuple((launch.workgroup(place), size) for place, size in enumerate(sizes))
+    return Coverage("classes", sum(sizes), len(sizes), PROOF, classes)

@@ -1,0 +1,159 @@
+"""How far other legal implementations may be from a run's outputs: the run once more, with bounds woven in.
+
+See `program.bounds` for what counts as legal and how bounds come about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bindings.binding import Bound, Key, scalars
+from ..bindings.buffers import hide, words
+from ..bindings.texture_arrays import BoundTexture
+from ..findings.finding import Finding
+from ..instrument.error_bounds import Doubt, Instrumented
+from ..wgsl import types as t
+
+if TYPE_CHECKING:
+    from .dispatch import Dispatch
+
+_NEVER = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Bounds(Mapping[Key, NDArray[np.float64]]):
+    """Per output the largest |legal result - result of this run|, infinite where nothing can be said.
+
+    An array has the shape of its output; of bytes and structured arrays it is flat, an element for each 32-bit word. Of
+    integers it is 0 or infinite. `findings`: branches and conversions that a rounding could have decided otherwise.
+    """
+
+    outputs: dict[Key, NDArray[np.float64]]
+    findings: tuple[Finding, ...]
+
+    def __getitem__(self, key: Key) -> NDArray[np.float64]:
+        return self.outputs[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.outputs)
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+
+def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Any]) -> Bounds:
+    """Run `dispatch` with bounds. Raises `WgslError` as the run itself does."""
+    subnormal = frozenset(b.variable.name for b in dispatch.bound if _has_subnormals(b))
+    program, instrumented = dispatch.build_with_bounds(subnormal)
+    hidden = hide(instrumented.shadows, dispatch.bound, np.float32)
+    notes = words(instrumented.notes, _first_notes(instrumented))
+    launch = dispatch.launch(program, [*dispatch.bound, *hidden.values(), notes])
+    launch.run()
+    told = launch.output(notes)
+    lost = {v for v, word in zip(instrumented.lost, told, strict=False) if word}
+    bounds = {}
+    for bound in dispatch.bound:
+        if isinstance(bound, BoundTexture):
+            if bound.writable:  # how a format rounds is not followed
+                bounds[bound.key] = np.full(np.shape(outputs[bound.key]), np.inf)
+        elif bound.writable:
+            parts = {s.unit: launch.output(hidden[s]) for s in hidden if s.of is bound.variable}
+            units = _per_unit(bound, parts)
+            units[_differ(bound, outputs[bound.key], launch.output(bound)) | (bound.variable in lost)] = np.inf
+            bounds[bound.key] = units.reshape(_shape(bound))
+    return Bounds(bounds, tuple(_findings(instrumented, told[len(instrumented.lost) :].reshape(-1, 2), dispatch)))
+
+
+# ---- what goes in --------------------------------------------------------------------------------------------
+
+
+def _has_subnormals(bound: Bound) -> bool:
+    """Whether some float in a buffer may be subnormal; of a buffer that holds integers too, some word."""
+    kinds = scalars(bound.type)  # none, of a texture
+    words, halves = bound.data.view(np.uint32), bound.data.view(np.uint16)
+    small = t.F32 in kinds and bool(np.any(((words & 0x7F800000) == 0) & ((words & 0x7FFFFF) != 0)))
+    return small or (t.F16 in kinds and bool(np.any(((halves & 0x7C00) == 0) & ((halves & 0x3FF) != 0))))
+
+
+def _first_notes(instrumented: Instrumented) -> NDArray[np.uint32]:
+    return np.array([0] * len(instrumented.lost) + [0, _NEVER] * len(instrumented.doubts), np.uint32)
+
+
+# ---- what comes out ------------------------------------------------------------------------------------------
+
+
+def _unit(bound: Bound) -> int:
+    """Bytes of what one bound is about."""
+    plain = isinstance(bound.given, np.ndarray) and bound.given.dtype.names is None
+    return 2 if plain and bound.given.dtype.itemsize == 2 else 4
+
+
+def _shape(bound: Bound) -> tuple[int, ...]:
+    plain = isinstance(bound.given, np.ndarray) and bound.given.dtype.itemsize == _unit(bound)
+    return bound.given.shape if plain and bound.given.dtype.names is None else (-1,)
+
+
+def _per_unit(bound: Bound, parts: Mapping[int, NDArray[np.float32]]) -> NDArray[np.float64]:
+    unit = _unit(bound)
+    units = np.zeros(len(bound.data) // unit)
+    for width, part in parts.items():
+        known = np.where(np.isnan(part), np.inf, part.astype(np.float64))
+        if width < unit:
+            known = known.reshape(-1, 2).max(axis=1)
+        units = np.maximum(units, np.repeat(known, width // unit) if width > unit else known)
+    units[_integers(bound, unit) & (units > 0)] = np.inf
+    return units
+
+
+def _integers(bound: Bound, unit: int) -> NDArray[np.bool_]:
+    """Which units of a buffer are integers."""
+    marks = np.zeros(len(bound.data) // 2, np.bool_)
+    _mark(marks, bound.type)
+    return marks[:: unit // 2]
+
+
+def _mark(marks: NDArray[np.bool_], type_: t.Type) -> None:
+    """Mark the integers of a type at the start of `marks`, one for each two bytes."""
+    match type_:
+        case t.Struct(members=members):
+            for member in members:
+                _mark(marks[member.offset // 2 :], member.type)
+        case t.Array(elem=elem):
+            stride = t.stride_of(type_) // 2
+            each = np.zeros(stride, np.bool_)
+            _mark(each, elem)
+            whole = len(marks) // stride if type_.count is None else t.size_of(type_) // 2 // stride
+            marks[: whole * stride] = np.tile(each, whole)
+        case _:
+            marks[: t.size_of(type_) // 2] = t.element_of(type_) in t.INTEGERS
+
+
+def _differ(bound: Bound, one: Any, other: Any) -> NDArray[np.bool_]:
+    """Where the run with bounds has other bits: a race, or the order of atomics."""
+    words = [np.frombuffer(np.ascontiguousarray(x).tobytes(), f"<u{_unit(bound)}") for x in (one, other)]
+    return words[0] != words[1]
+
+
+def _findings(instrumented: Instrumented, notes: NDArray[np.uint32], dispatch: Dispatch) -> Iterator[Finding]:
+    """One for each place in the source, however often it was inlined."""
+    places: dict[Doubt, list[tuple[int, int]]] = {}
+    for doubt, (count, first) in zip(instrumented.doubts, notes, strict=False):
+        if count:
+            places.setdefault(doubt, []).append((int(count), int(first)))
+    for doubt, times in places.items():
+        group, lane = divmod(min(first for _, first in times), dispatch.lanes)
+        x, y, _ = dispatch.grid
+        yield Finding(
+            "rounding",
+            "info",
+            f"this {doubt.what} depends on a rounding: a legal implementation may take it the other way",
+            doubt.span,
+            sum(count for count, _ in times),
+            (group % x, group // x % y, group // (x * y)),
+            (lane,),
+        )

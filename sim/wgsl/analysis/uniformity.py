@@ -1,0 +1,462 @@
+"""Uniformity analysis: barriers, derivatives and subgroup operations only where all invocations go together.
+
+Spec: WGSL, "Uniformity". Every function becomes a graph: an edge says "is uniform only if that is". A `Need` is a place
+that must be uniform; where a path leads from it to a node that may be non-uniform, it fails, and the path tells why.
+What a function needs of its callers and does to its arguments is kept in a `Summary`.
+
+The analysis is done once for each scope: "workgroup" (for the whole draw in other stages) and "subgroup".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+
+from ...fast_dataclass import entity, frozen
+from .. import typed
+from .. import types as t
+from ..builtins import Builtin
+from ..diagnostics import Diagnostic, Note, WgslError
+from ..source import Span
+from .behavior import Behavior, behavior_of
+
+# Built-in values of compute shaders that are the same for every invocation in a scope.
+_WORKGROUP_INPUTS = frozenset(("workgroup_id", "num_workgroups", "num_subgroups", "subgroup_size"))
+UNIFORM_INPUTS = {"workgroup": _WORKGROUP_INPUTS, "subgroup": _WORKGROUP_INPUTS | {"subgroup_id"}}
+
+# Subgroup operations whose result is the same in the whole subgroup.
+SUBGROUP_UNIFORM = frozenset(
+    f"subgroup{name}"
+    for name in ("Add", "All", "And", "Any", "Ballot", "Broadcast", "BroadcastFirst", "Max", "Min", "Mul", "Or", "Xor")
+)
+
+# Which scope's analysis a triggering rule belongs to; "error" is that of barriers, which nothing filters.
+_SCOPE_OF = {"error": "workgroup", "derivative_uniformity": "workgroup", "subgroup_uniformity": "subgroup"}
+
+
+# ---- the graph -----------------------------------------------------------------------------------------
+
+
+@entity
+class Node:
+    """`source`: why this may be non-uniform, if it may by itself. `key` names the nodes that callers know."""
+
+    edges: list[Node] = field(default_factory=list)
+    source: Note | None = None
+    key: Key | None = None
+
+
+Key = tuple[str, int]  # ("control", 0), ("value", i), ("contents", i): of parameter i
+
+
+@frozen
+class Need:
+    """A call that must be uniform: what is called, where, how bad it is, and what exactly must be uniform."""
+
+    name: str
+    span: Span
+    severity: str
+    what: str
+
+
+@entity
+class Reach:
+    """Where the paths from a node end: at nodes that callers know, or at something that may be non-uniform."""
+
+    keys: frozenset[Key]
+    source: Note | None
+
+
+@entity
+class Summary:
+    """What callers must know of a function. `contents[i]`: what pointer parameter i points to afterwards."""
+
+    needs: dict[Need, frozenset[Key]]
+    result: Reach
+    contents: dict[int, Reach]
+
+
+def _node(*edges: Node, source: Note | None = None) -> Node:
+    return Node(list(edges), source)
+
+
+def _reach(start: Iterable[Node]) -> Reach:
+    """Follow every path; the source found is one with the fewest steps."""
+    todo = list(start)
+    seen = set(map(id, todo))
+    keys: set[Key] = set()
+    source: Note | None = None
+    for node in todo:
+        source = source or node.source
+        if node.key:
+            keys.add(node.key)
+        for other in node.edges:
+            if id(other) not in seen:
+                seen.add(id(other))
+                todo.append(other)
+    return Reach(frozenset(keys), source)
+
+
+# ---- the analysis --------------------------------------------------------------------------------------
+
+
+def check_uniformity(
+    module: typed.Module, functions: Sequence[typed.Function], *, subgroup_scope: bool = True, severity: str = "error"
+) -> list[Diagnostic]:
+    """Analyse functions (callees first); warnings and infos are returned, an error is raised.
+
+    `subgroup_scope`: the language feature `subgroup_uniformity` holds, so subgroup operations need only their subgroup
+    to go together. `severity`: that of what no filter speaks of (error, warning, info or off).
+    """
+    found: dict[tuple[str, Span], Diagnostic] = {}
+    for scope in ("workgroup", "subgroup") if subgroup_scope else ("workgroup",):
+        rules = _Rules(scope, subgroup_scope, severity)
+        summaries: dict[typed.Function, Summary] = {}
+        for function in functions:
+            walk = _Walk(module, function, rules, summaries)
+            summaries[function] = walk.summary()
+            for diagnostic in walk.failures():
+                if diagnostic.severity == "error":
+                    raise WgslError(diagnostic)
+                assert diagnostic.span is not None
+                found.setdefault((diagnostic.code, diagnostic.span), diagnostic)
+    return list(found.values())
+
+
+@frozen
+class _Rules:
+    """What one run of the analysis asks for."""
+
+    scope: str
+    subgroup_scope: bool
+    severity: str
+
+    def apply(self, rule: str) -> bool:
+        """Is a triggering rule judged in this scope? Without a subgroup scope the workgroup's judges all of them."""
+        return not self.subgroup_scope or _SCOPE_OF[rule] == self.scope
+
+
+@entity
+class _View:
+    """What a reference or pointer leads to: its root, the indices on the way, and whether it is all of the root."""
+
+    root: typed.Variable
+    node: Node
+    full: bool
+
+
+Values = dict[typed.Variable, Node]  # the value of each function-scope variable, here and now
+
+
+@entity
+class _Exits:
+    """The values with which a loop or switch is left, and with which its continuing block is entered."""
+
+    breaks: list[Values] = field(default_factory=list)
+    continues: list[Values] = field(default_factory=list)
+
+
+class _Walk:
+    """One function in one scope: builds the graph as it goes."""
+
+    def __init__(
+        self,
+        module: typed.Module,
+        function: typed.Function,
+        rules: _Rules,
+        summaries: Mapping[typed.Function, Summary],
+    ) -> None:
+        self.function = function
+        self.rules = rules
+        self.summaries = summaries
+        self.needs: dict[Need, Node] = {}
+        self.called: dict[Need, Note] = {}  # needs of callees: where they are called
+        self.filters: list[dict[str, str]] = [module.diagnostics, function.diagnostics]
+        self.behaviors: dict[int, Behavior] = {}
+        self.values: Values = {}
+        self.lets: dict[typed.Variable, Node] = {}
+        self.views: dict[typed.Variable, _View] = {}
+        self.exits: list[_Exits] = []
+        self.result = _node()
+        self.contents: dict[int, Node] = {}
+        self.control = Node(key=None if function.stage else ("control", 0))
+        for i, param in enumerate(function.params):
+            self._parameter(i, param)
+        assert function.body is not None
+        self._block(self.control, function.body)
+        self._leave()
+
+    def summary(self) -> Summary:
+        needs = {need: _reach([node]) for need, node in self.needs.items()}
+        passed = {need: reach.keys for need, reach in needs.items() if reach.source is None and reach.keys}
+        contents = {i: _reach([node]) for i, node in self.contents.items()}
+        return Summary(passed, _reach([self.result]), contents)
+
+    def failures(self) -> Iterator[Diagnostic]:
+        for need, node in self.needs.items():
+            source = _reach([node]).source
+            if source is not None:
+                message = f"'{need.name}' {need.what}"
+                notes = (self.called[need], source) if need in self.called else (source,)
+                yield Diagnostic(need.severity, "non-uniform", message, need.span, notes)
+
+    # ---- parameters and exits --------------------------------------------------------------------------
+
+    def _parameter(self, i: int, param: typed.Variable) -> None:
+        node = Node(key=None if self.function.stage else ("value", i))
+        if self.function.stage:
+            node.source = self._input(param)
+        self.lets[param] = node
+        if isinstance(param.type, t.Pointer):
+            self.views[param] = _View(param, node, True)
+            if param.type.space == "function":
+                self.values[param] = Node(key=("contents", i))
+                self.contents[i] = _node()
+
+    def _input(self, param: typed.Variable) -> Note | None:
+        """Why an entry point's parameter may differ between invocations, or None."""
+        attrs = [dict(m.attrs) for m in param.type.members] if isinstance(param.type, t.Struct) else [param.attrs]
+        names = [a.get("builtin") for a in attrs]
+        uniform = UNIFORM_INPUTS[self.rules.scope] if self.function.stage == "compute" else frozenset()
+        if all(name in uniform for name in names):
+            return None
+        return Note(f"'{param.name}' may differ between invocations", param.span)
+
+    def _leave(self) -> None:
+        """A return: what pointer parameters point to now is what the caller sees."""
+        for i, node in self.contents.items():
+            node.edges.append(self.values[self.function.params[i]])
+
+    # ---- statements --------------------------------------------------------------------------------------
+
+    def _behavior(self, stmt: typed.Stmt) -> Behavior:
+        if id(stmt) not in self.behaviors:
+            self.behaviors[id(stmt)] = behavior_of(stmt)
+        return self.behaviors[id(stmt)]
+
+    def _block(self, cf: Node, block: typed.Block) -> Node:
+        self.filters.append(block.diagnostics)
+        for stmt in block.body:
+            cf = self._statement(cf, stmt)
+            if "Next" not in self._behavior(stmt):
+                break
+        self.filters.pop()
+        return cf
+
+    def _statement(self, cf: Node, stmt: typed.Stmt) -> Node:
+        match stmt:
+            case typed.Block():
+                return self._block(cf, stmt)
+            case typed.VarDecl():
+                self.values[stmt.var] = self._value(cf, stmt.init) if stmt.init else cf
+            case typed.LetDecl():
+                self._let(cf, stmt)
+            case typed.Assign() | typed.CompoundAssign():
+                self._assign(cf, stmt)
+            case typed.Eval():
+                self._value(cf, stmt.expr)
+            case typed.Return():
+                if stmt.value is not None:
+                    self.result.edges.append(self._value(cf, stmt.value))
+                self._leave()
+            case typed.Break():
+                self.exits[-1].breaks.append(dict(self.values))
+            case typed.Continue():
+                loop = next(e for e in reversed(self.exits) if e.continues is not _SWITCH)
+                loop.continues.append(dict(self.values))
+            case typed.If() | typed.Switch() | typed.Loop():
+                self.filters.append(stmt.diagnostics)
+                cf = _COMPOUND[type(stmt)](self, cf, stmt)
+                self.filters.pop()
+        return cf
+
+    def _let(self, cf: Node, stmt: typed.LetDecl) -> None:
+        if isinstance(stmt.init.type, t.Pointer):
+            self.views[stmt.var] = self._view(cf, stmt.init)
+        self.lets[stmt.var] = self._value(cf, stmt.init)
+
+    def _assign(self, cf: Node, stmt: typed.Assign | typed.CompoundAssign) -> None:
+        view = self._view(cf, stmt.target)
+        value = self._value(cf, stmt.value)
+        if view.root not in self.values:
+            return
+        after = _node(cf, value, view.node)
+        if not view.full or isinstance(stmt, typed.CompoundAssign):
+            after.edges.append(self.values[view.root])
+        self.values[view.root] = after
+
+    def _if(self, cf: Node, stmt: typed.If) -> Node:
+        condition = self._value(cf, stmt.condition)
+        before, ends, states = dict(self.values), [], []
+        for branch in (stmt.then, stmt.orelse):
+            self.values = dict(before)
+            ends.append(self._block(condition, branch) if branch else condition)
+            if branch is None or "Next" in self._behavior(branch):
+                states.append(self.values)
+        self.values = self._joined(states or [before])
+        return cf if self._behavior(stmt) == {"Next"} else _node(*ends)
+
+    def _switch(self, cf: Node, stmt: typed.Switch) -> Node:
+        selector = self._value(cf, stmt.selector)
+        before, ends = dict(self.values), []
+        self.exits.append(_Exits(continues=_SWITCH))
+        states: list[Values] = []
+        for case in stmt.cases:
+            self.values = dict(before)
+            ends.append(self._block(selector, case.body))
+            if "Next" in self._behavior(case.body):
+                states.append(self.values)
+        states += self.exits.pop().breaks
+        self.values = self._joined(states or [before])
+        return cf if self._behavior(stmt) == {"Next"} else _node(*ends)
+
+    def _loop(self, cf: Node, stmt: typed.Loop) -> Node:
+        start = _node(cf)
+        # The value of a variable at the start of a turn: what it was before, or at the end of the turn before.
+        entering = {variable: _node(node) for variable, node in self.values.items()}
+        self.values = dict(entering)
+        self.exits.append(_Exits())
+        exits = self.exits[-1]
+        end = start
+        if stmt.condition is not None:
+            end = self._value(start, stmt.condition)
+            exits.breaks.append(dict(self.values))
+        end = self._block(end, stmt.body)
+        behavior = self._behavior(stmt.body)
+        states = ([self.values] if "Next" in behavior else []) + exits.continues
+        if states:
+            self.values = self._joined(states)
+            end = self._continuing(end, stmt, exits)
+            start.edges.append(end)
+            for variable, node in entering.items():
+                node.edges.append(self.values[variable])
+        self.exits.pop()
+        self.values = self._joined(exits.breaks or [self.values])
+        return cf if "Return" not in behavior else _node(start, end)
+
+    def _continuing(self, cf: Node, stmt: typed.Loop, exits: _Exits) -> Node:
+        if stmt.continuing is not None:
+            cf = self._block(cf, stmt.continuing)
+        if stmt.break_if is not None:
+            cf = self._value(cf, stmt.break_if)
+            exits.breaks.append(dict(self.values))
+        return cf
+
+    def _joined(self, states: list[Values]) -> Values:
+        if len(states) == 1:
+            return states[0]
+        common = [variable for variable in states[0] if all(variable in state for state in states)]
+        return {variable: _node(*{id(s[variable]): s[variable] for s in states}.values()) for variable in common}
+
+    # ---- expressions -------------------------------------------------------------------------------------
+
+    def _value(self, cf: Node, expr: typed.Expr) -> Node:
+        match expr:
+            case typed.ValueRef():
+                return _node(cf, self.lets[expr.var])
+            case typed.Load():
+                return self._loaded(cf, self._view(cf, expr.ref), expr.span)
+            case typed.ShortCircuit():
+                return self._value(self._value(cf, expr.left), expr.right)
+            case typed.Call():
+                return self._call(cf, expr)
+            case typed.BuiltinCall():
+                return self._builtin(cf, expr)
+            case typed.AddressOf():
+                return self._view(cf, expr.ref).node
+            case _:
+                parts = [self._value(cf, part) for part in typed.children(expr)]
+                return _node(cf, *parts) if parts else cf
+
+    def _loaded(self, cf: Node, view: _View, span: Span) -> Node:
+        """The value in memory: function-scope variables are followed, shared writable memory may hold anything."""
+        root = view.root
+        if root in self.values:
+            return _node(cf, view.node, self.values[root])
+        access = root.type.access if isinstance(root.type, t.Pointer) else root.access
+        if access == "read":
+            return _node(cf, view.node)
+        return _node(cf, view.node, source=Note(f"reading '{root.name}' may give a non-uniform value", span))
+
+    def _view(self, cf: Node, expr: typed.Expr) -> _View:
+        match expr:
+            case typed.VarRef():
+                return _View(expr.var, cf, True)
+            case typed.ValueRef():
+                return self.views[expr.var]
+            case typed.AddressOf():
+                return self._view(cf, expr.ref)
+            case typed.Deref():
+                return self._view(cf, expr.pointer)
+            case typed.Index():
+                base = self._view(cf, expr.base)
+                return _View(base.root, _node(base.node, self._value(cf, expr.index)), False)
+            case typed.Member() | typed.Swizzle():
+                base = self._view(cf, expr.base)
+                return _View(base.root, base.node, False)
+            case _:
+                raise TypeError(f"{type(expr).__name__} is no memory view")
+
+    # ---- calls -------------------------------------------------------------------------------------------
+
+    def _need(self, need: Need, node: Node) -> None:
+        self.needs.setdefault(need, _node()).edges.append(node)
+
+    def _severity(self, rule: str) -> str:
+        """How bad it is to break a rule here: the nearest filter says."""
+        return next((f[rule] for f in reversed(self.filters) if rule in f), self.rules.severity)
+
+    def _builtin(self, cf: Node, call: typed.BuiltinCall) -> Node:
+        row = call.builtin
+        args = [self._value(cf, arg) for arg in call.args]
+        if row.uniform and self.rules.apply(row.uniform):
+            severity = self._severity(row.uniform)
+            if severity != "off":
+                where = "must only be called in uniform control flow"
+                self._need(Need(row.name, call.span, severity, where), cf)
+                for i in row.uniform_args:
+                    what = f"needs a uniform value for argument {i + 1}"
+                    self._need(Need(row.name, call.args[i].span, severity, what), args[i])
+        source = None
+        if self._is_nonuniform(row, call):
+            source = Note(f"the result of '{row.name}' may be non-uniform", call.span)
+        return _node(cf, *args, source=source)
+
+    def _is_nonuniform(self, row: Builtin, call: typed.BuiltinCall) -> bool:
+        if self.rules.scope == "subgroup" and row.name in SUBGROUP_UNIFORM:
+            return False
+        first = call.args[0].type if call.args else None
+        if row.name == "textureLoad":
+            return isinstance(first, t.Texture) and first.access == "read_write"
+        return row.nonuniform_result or row.name.startswith("atomic")
+
+    def _call(self, cf: Node, call: typed.Call) -> Node:
+        summary = self.summaries[call.function]
+        nodes: dict[Key, Node] = {("control", 0): cf}
+        views: dict[int, _View] = {}
+        for i, arg in enumerate(call.args):
+            nodes["value", i] = self._value(cf, arg)
+            if isinstance(arg.type, t.Pointer) and arg.type.space == "function":
+                view = views[i] = self._view(cf, arg)
+                nodes["contents", i] = _node(view.node, self.values[view.root])
+        for need, keys in summary.needs.items():
+            self.called.setdefault(need, Note(f"'{call.function.name}' is called here", call.span))
+            self._need(need, _node(*(nodes[key] for key in keys)))
+        for i, view in views.items():
+            after = self._mapped(summary.contents[i], nodes, call)
+            # Through a pointer to a part, or a `let` of one, the rest of the variable stays as it was.
+            after.edges.append(nodes["value", i])
+            if not view.full:
+                after.edges.append(self.values[view.root])
+            self.values[view.root] = after
+        return _node(cf, self._mapped(summary.result, nodes, call))
+
+    def _mapped(self, reach: Reach, nodes: dict[Key, Node], call: typed.Call) -> Node:
+        """What a callee's result or contents depend on, in the terms of this function."""
+        source = reach.source and Note(f"'{call.function.name}' may give a non-uniform value", call.span)
+        return _node(*(nodes[key] for key in reach.keys), source=source)
+
+
+_SWITCH: list[Values] = []  # marks the exits of a switch, through which `continue` goes outwards
+
+_COMPOUND = {typed.If: _Walk._if, typed.Switch: _Walk._switch, typed.Loop: _Walk._loop}

@@ -1,0 +1,161 @@
+"""Calls: user functions, builtin functions, operators and value constructors.
+
+Spec: WGSL, "Function Calls" and "Value Constructor Built-in Functions". Which overload is meant is decided in
+`overloads`; here the arguments are read, converted and put together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...fast_dataclass import frozen
+from .. import typed
+from .. import types as t
+from ..builtins import OPERATORS, Builtin
+from ..diagnostics import Note, counted, fail
+from ..source import Span
+from ..syntax import tree
+from . import fold, overloads
+from .check_types import check_held
+from .scopes import Generator, TypeName, describe
+
+if TYPE_CHECKING:
+    from .check_expressions import Expressions
+
+MAX_ARRAY_CONSTRUCTOR = 65535  # spec, "Limits", asks for 2047 at least; tables of 2048 entries are in use
+
+_UNARY_ROWS = {"-": "unary -", "!": "!", "~": "~"}
+_INFERRING = ("vec", "mat", "array")  # generators whose template arguments a constructor finds by itself
+
+
+@frozen
+class Called:
+    """A call; without a value it can only be a statement, and where it must be used it cannot."""
+
+    expr: typed.Expr
+    has_value: bool
+    must_use: bool
+
+
+def call(e: Expressions, expr: tree.Call) -> Called:
+    """What `callee(args)` means here."""
+    callee = expr.callee
+    entity = e.resolve(callee.name, callee.name_span)
+    match entity:
+        case Builtin():
+            return _builtin(e, entity, expr)
+        case TypeName() | Generator():
+            return Called(_construct(e, entity, expr), True, True)
+        case typed.Function():
+            if callee.args is not None:
+                raise fail("unexpected-template", f"function '{callee.name}' takes no template arguments", callee.span)
+            return _function(e, entity, expr)
+        case _:
+            raise fail("not-callable", f"'{callee.name}' is {describe(entity)} and cannot be called", callee.name_span)
+
+
+def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op_span: Span) -> typed.Expr:
+    """A unary or binary operator applied to values."""
+    row = OPERATORS[_UNARY_ROWS[op] if len(operands) == 1 else op]
+    return _apply(e, row, (), operands, span, op_span)
+
+
+# ---- user functions ------------------------------------------------------------------------------------
+
+
+def _function(e: Expressions, function: typed.Function, expr: tree.Call) -> Called:
+    if function.stage:
+        declared = Note("declared here", function.span)
+        raise fail("entry-point-call", f"'{function.name}' is an entry point and cannot be called", expr.span, declared)
+    if len(expr.args) != len(function.params):
+        wanted = counted(len(function.params), len(function.params), "argument")
+        declared = Note(f"'{function.name}' declared here", function.span)
+        message = f"'{function.name}' takes {wanted}, not {len(expr.args)}"
+        raise fail("wrong-argument-count", message, expr.span, declared)
+    args = [_argument(e, function, p, a) for p, a in zip(function.params, expr.args, strict=True)]
+    e.uses.calls.setdefault(function, expr.span)
+    made = typed.Call(function.result or typed.NOTHING, expr.span, function, args)
+    return Called(made, function.result is not None, function.must_use)
+
+
+def _argument(e: Expressions, function: typed.Function, param: typed.Variable, arg: tree.Expr) -> typed.Expr:
+    value = e.value(arg)
+    if not fold.convertible(value.type, param.type):
+        declared = Note(f"'{param.name}' declared here", param.span)
+        message = f"parameter '{param.name}' of '{function.name}' is {param.type}, but the argument is {value.type}"
+        raise fail("type-mismatch", message, arg.span, declared, hint=fold.conversion_hint(value.type, param.type))
+    if isinstance(param.type, t.Pointer) and not e.supports("unrestricted_pointer_parameters") and _is_part(value):
+        message = f"parameter '{param.name}' takes only a pointer to a whole variable"
+        raise fail("unsupported-feature", message, arg.span)
+    return fold.convert(value, param.type)
+
+
+def _is_part(pointer: typed.Expr) -> bool:
+    """Does a pointer expression go into a part of its root?"""
+    part = isinstance(pointer, typed.Index | typed.Member | typed.Swizzle)
+    return part or any(_is_part(c) for c in typed.children(pointer))
+
+
+# ---- builtin functions and operators -------------------------------------------------------------------
+
+
+def _builtin(e: Expressions, row: Builtin, expr: tree.Call) -> Called:
+    callee = expr.callee
+    if row.requires:
+        e.module.need_feature(row.requires, f"'{callee.name}'", callee.name_span)
+    e.uses.builtins.setdefault(row.name, expr.span)
+    templates = tuple(e.type_of(a) for a in callee.args or ())
+    args = [e.value(a) for a in expr.args]
+    made = _apply(e, row, templates, args, expr.span, expr.span)
+    has_value = made.type != typed.NOTHING
+    return Called(made, has_value, row.must_use and has_value)
+
+
+def _apply(
+    e: Expressions, row: Builtin, templates: tuple[t.Type, ...], args: list[typed.Expr], span: Span, blame: Span
+) -> typed.Expr:
+    types = [a.type for a in args]
+    all_const = row.const and all(isinstance(a, typed.Const) for a in args)
+    chosen = overloads.resolve(row, templates, types, blame, [a.span for a in args], all_const=all_const)
+    for i in chosen.const_params:
+        if not isinstance(args[i], typed.Const):
+            message = f"argument {i + 1} of '{row.name}' must be a const-expression"
+            raise fail("not-constant", message, args[i].span)
+    converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
+    return fold.builtin_call(row, converted, chosen.result or typed.NOTHING, span)
+
+
+# ---- value constructors --------------------------------------------------------------------------------
+
+
+def _construct(e: Expressions, entity: TypeName | Generator, expr: tree.Call) -> typed.Expr:
+    target = _target(e, entity, expr)
+    args = [e.value(a) for a in expr.args]
+    spans = [a.span for a in expr.args]
+    all_const = all(isinstance(a, typed.Const) for a in args)
+    types = [a.type for a in args]
+    chosen = overloads.resolve_constructor(target, types, expr.span, spans, all_const=all_const)
+    type_ = chosen.result
+    assert type_ is not None
+    if isinstance(type_, t.Array) and len(args) > MAX_ARRAY_CONSTRUCTOR:
+        message = f"an array constructor takes at most {MAX_ARRAY_CONSTRUCTOR} elements, not {len(args)}"
+        raise fail("limit", message, expr.span)
+    check_held(type_, expr.span)
+    converted = [fold.convert(a, p) for a, p in zip(args, chosen.params, strict=True)]
+    if len(converted) == 1 and fold.same_shape(converted[0].type, type_):
+        return fold.conversion(type_, converted[0], expr.span)
+    return fold.construct(type_, converted, expr.span)
+
+
+def _target(e: Expressions, entity: TypeName | Generator, expr: tree.Call) -> t.Type | str:
+    """The type to construct, or the name of the generator whose arguments are to be inferred."""
+    callee = expr.callee
+    if isinstance(entity, Generator) and callee.args is None:
+        if entity.name.startswith(_INFERRING):
+            return entity.name
+        raise fail("not-constructible", f"'{callee.name}' cannot be constructed", callee.span)
+    type_ = e.types.named(entity, callee) if isinstance(entity, TypeName) else e.types.generated(entity, callee)
+    if not t.is_constructible(type_):
+        raise fail("not-constructible", f"a value of type {type_} cannot be constructed", callee.span)
+    check_held(type_, callee.span)
+    return type_

@@ -1,0 +1,335 @@
+"""Expressions: from what is written to typed trees, with overloads chosen, loads and conversions written out.
+
+Spec: WGSL, "Expressions". One `Expressions` serves one place (a module-scope declaration, or a function) and keeps
+what that place mentions in `uses`. Calls are in `check_calls`, making and folding in `fold`.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .. import typed
+from .. import types as t
+from ..diagnostics import Note, WgslError, fail
+from ..source import Span
+from ..syntax import tree
+from ..syntax.other_languages import HABITS
+from . import check_calls, fold
+from .check_types import TypeExpressions
+from .scopes import Bypassed, Constant, Entity, Scope, TaskError, Uses, describe, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .check_module import ModuleScope
+
+_LITERALS: dict[str, t.Scalar] = {
+    s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16, t.ABSTRACT_INT, t.ABSTRACT_FLOAT)
+}
+_SWIZZLES = ("xyzw", "rgba")
+
+
+class Expressions:
+    """Checks the expressions of one place. `scope` is None at module scope."""
+
+    def __init__(self, module: ModuleScope, scope: Scope | None = None) -> None:
+        self.module = module
+        self.scope = scope
+        self.uses = Uses()
+        self.types = TypeExpressions(self, self.length)
+        self.live = True  # False right of a decided && or ||: types are checked, nothing is evaluated
+
+    # ---- names (what type expressions ask) -------------------------------------------------------------
+
+    def resolve(self, name: str, span: Span) -> Entity:
+        """What a name denotes here. Raises `WgslError` where it denotes nothing."""
+        local = self.scope.lookup(name) if self.scope else None
+        if isinstance(local, Bypassed):
+            jump = Note("the continue that may jump over it", local.jump)
+            raise fail("bypassed-declaration", f"'{name}' is declared after a continue", span, jump)
+        if isinstance(local, TaskError):
+            raise local.error
+        if local is not None:
+            return local
+        entity = self.module.lookup(name, span)
+        if entity is None:
+            raise self._unresolved(name, span)
+        match entity:
+            case typed.Variable():
+                self.uses.globals.setdefault(entity, span)
+            case typed.Override():
+                self.uses.overrides.setdefault(entity, span)
+        return entity
+
+    def _unresolved(self, name: str, span: Span) -> WgslError:
+        nearby = [*(self.scope.names() if self.scope else ()), *self.module.names()]
+        error = fail(
+            "unresolved-name", f"'{name}' is not declared", span, hint=HABITS.get(name) or did_you_mean(name, nearby)
+        )
+        if self.scope:
+            self.scope.root().fail(name, error, span)
+        return error
+
+    def need_extension(self, name: str, what: str, span: Span) -> None:
+        self.module.need_extension(name, what, span)
+
+    def supports(self, feature: str) -> bool:
+        return self.module.supports(feature)
+
+    def type_of(self, expr: tree.Expr) -> t.Type:
+        """The type that a type expression denotes."""
+        return self.types.type_of(expr)
+
+    def length(self, expr: tree.Expr) -> int | t.OverrideCount:
+        """An array's element count."""
+        with self.evaluating(True):
+            count = fold.concrete(self.value(expr))
+        if count.type not in (t.I32, t.U32):
+            raise fail("array-length", f"an array length must be an i32 or u32, not {count.type}", expr.span)
+        if isinstance(count, typed.Const):
+            if count.value < 1:
+                raise fail("array-length", f"an array length must be at least 1, not {count.value}", expr.span)
+            return count.value
+        if not fold.is_early(count):
+            raise not_early(count, "an array length", "a const- or override-expression")
+        # Only a bare name makes two types the same; any other expression is equal to itself alone.
+        if isinstance(expr, tree.Ident) and isinstance(count, typed.OverrideRef):
+            return t.OverrideCount(count.override, count)
+        return t.OverrideCount(count, count)
+
+    # ---- entry points ----------------------------------------------------------------------------------
+
+    def value(self, expr: tree.Expr) -> typed.Expr:
+        """The value of an expression: the load rule is applied, and a call must return something."""
+        return self.load(self.check(expr))
+
+    def load(self, made: typed.Expr) -> typed.Expr:
+        """The load rule: a reference becomes the value in memory. Spec: "Reference and Pointer Types"."""
+        if not isinstance(made.type, t.Reference):
+            return made
+        store = made.type.store
+        if made.type.access == "write":
+            raise fail("access-mode", "this memory can only be written", made.span)
+        if not t.is_constructible(store):
+            hint = "read it with atomicLoad" if isinstance(store, t.Atomic) else None
+            raise fail("not-loadable", f"a value of type {store} cannot be read as a whole", made.span, hint=hint)
+        return typed.Load(store, made.span, made)
+
+    def converted(self, expr: tree.Expr, to: t.Type, what: str) -> typed.Expr:
+        """The value of an expression, converted to a type that its place demands; `what` names the place."""
+        return self.convert(self.value(expr), to, what)
+
+    def convert(self, made: typed.Expr, to: t.Type, what: str) -> typed.Expr:
+        if not fold.convertible(made.type, to):
+            hint = fold.conversion_hint(made.type, to)
+            raise fail("type-mismatch", f"{what} must be {to}, not {made.type}", made.span, hint=hint)
+        return fold.convert(made, to)
+
+    def condition(self, expr: tree.Expr, what: str) -> typed.Expr:
+        """A bool: the condition of an `if`, a loop or an assertion."""
+        return self.converted(expr, t.BOOL, what)
+
+    def constant(self, expr: tree.Expr, what: str) -> typed.Const:
+        """A const-expression; `what` names the place that demands it."""
+        made = self.value(expr)
+        if not isinstance(made, typed.Const):
+            raise not_early(made, what, "a const-expression", const=True)
+        return made
+
+    def const_integer(self, expr: tree.Expr, what: str) -> int:
+        """The value of a const-expression of integer type, in the range of i32 or u32."""
+        made = fold.concrete(self.constant(expr, what))
+        if made.type not in (t.I32, t.U32):
+            raise fail("type-mismatch", f"{what} must be an i32 or u32, not {made.type}", expr.span)
+        assert isinstance(made, typed.Const)
+        return made.value
+
+    @contextmanager
+    def evaluating(self, live: bool) -> Iterator[None]:
+        """Within, const-expressions are evaluated or not."""
+        before, self.live = self.live, live
+        try:
+            yield
+        finally:
+            self.live = before
+
+    # ---- one kind of expression each -------------------------------------------------------------------
+
+    def check(self, expr: tree.Expr, *, target: bool = False) -> typed.Expr:
+        """The typed expression; its type is a `Reference` where it is a memory view. `target`: it is assigned to."""
+        if target and isinstance(expr, tree.Member):
+            return self._member(expr, target=True)
+        if target and isinstance(expr, tree.Paren):
+            return self.check(expr.inner, target=True)
+        made = _CHECKS[type(expr)](self, expr)
+        return made if self.live or not isinstance(made, typed.Const) else typed.Const(made.type, made.span, None)
+
+    def _literal(self, expr: tree.Literal) -> typed.Expr:
+        if expr.kind == "f16":
+            self.need_extension("f16", "an f16 literal", expr.span)
+        return typed.Const(_LITERALS[expr.kind], expr.span, expr.value)
+
+    def _paren(self, expr: tree.Paren) -> typed.Expr:
+        return self.check(expr.inner)
+
+    def _ident(self, expr: tree.Ident) -> typed.Expr:
+        entity = self.resolve(expr.name, expr.name_span)
+        if expr.args is not None and isinstance(entity, Constant | typed.Override | typed.Variable | typed.Function):
+            message = f"'{expr.name}' is {describe(entity)} and takes no template arguments"
+            raise fail("unexpected-template", message, expr.span)
+        match entity:
+            case Constant():
+                return typed.Const(entity.type, expr.span, entity.value)
+            case typed.Override():
+                return typed.OverrideRef(entity.type, expr.span, entity)
+            case typed.Variable(space=None):
+                return typed.ValueRef(entity.type, expr.span, entity)
+            case typed.Variable(space="handle"):
+                return typed.VarRef(entity.type, expr.span, entity)
+            case typed.Variable(space=str(space), access=str(access)):
+                return typed.VarRef(t.Reference(space, entity.type, access), expr.span, entity)
+        raise fail("not-a-value", f"'{expr.name}' is {describe(entity)}, not a value", expr.name_span)
+
+    def _call(self, expr: tree.Call) -> typed.Expr:
+        called = check_calls.call(self, expr)
+        if not called.has_value:
+            raise fail("no-value", f"'{expr.callee.name}' returns nothing, so it cannot be used as a value", expr.span)
+        return called.expr
+
+    def _unary(self, expr: tree.Unary) -> typed.Expr:
+        if expr.op == "&":
+            return self._address_of(expr)
+        if expr.op == "*":
+            return self._indirection(expr)
+        return check_calls.operator(self, expr.op, [self.value(expr.operand)], expr.span, expr.span)
+
+    def _binary(self, expr: tree.Binary) -> typed.Expr:
+        if expr.op in ("&&", "||"):
+            return self._short_circuit(expr)
+        operands = [self.value(expr.left), self.value(expr.right)]
+        return check_calls.operator(self, expr.op, operands, expr.span, expr.op_span)
+
+    def _short_circuit(self, expr: tree.Binary) -> typed.Expr:
+        left = self.condition(expr.left, f"the left side of '{expr.op}'")
+        with self.evaluating(self.live and not fold.decides(expr.op, left)):
+            right = self.condition(expr.right, f"the right side of '{expr.op}'")
+        if fold.decides(expr.op, left) and not isinstance(right, typed.Const):
+            return typed.ShortCircuit(t.BOOL, expr.span, expr.op, left, right)
+        return fold.short_circuit(expr.op, left, right, expr.span)
+
+    # ---- memory views ----------------------------------------------------------------------------------
+
+    def _address_of(self, expr: tree.Unary) -> typed.Expr:
+        ref = self.check(expr.operand)
+        if not isinstance(ref.type, t.Reference):
+            raise fail("not-a-reference", "only a variable, or a part of one, has an address", expr.operand.span)
+        if _is_vector_component(ref):
+            raise fail("address-of-component", "a component of a vector has no address", expr.operand.span)
+        pointer = t.Pointer(ref.type.space, ref.type.store, ref.type.access)
+        return typed.AddressOf(pointer, expr.span, ref)
+
+    def _indirection(self, expr: tree.Unary) -> typed.Expr:
+        return self._deref(self.value(expr.operand), expr.span)
+
+    def _deref(self, pointer: typed.Expr, span: Span) -> typed.Expr:
+        if not isinstance(pointer.type, t.Pointer):
+            raise fail("not-a-pointer", f"only a pointer can be dereferenced, not {pointer.type}", pointer.span)
+        p = pointer.type
+        return typed.Deref(t.Reference(p.space, p.store, p.access), span, pointer)
+
+    def _base(self, expr: tree.Expr) -> tuple[typed.Expr, t.Type]:
+        """What stands before `.` or `[`, pointers followed, and the type that it holds."""
+        base = self.check(expr)
+        if isinstance(base.type, t.Reference) and isinstance(base.type.store, t.Pointer):
+            base = self.load(base)
+        if isinstance(base.type, t.Pointer):
+            if not self.supports("pointer_composite_access"):
+                raise fail("unsupported-feature", "parts of a pointer need pointer_composite_access", expr.span)
+            base = self._deref(base, base.span)
+        return base, base.type.store if isinstance(base.type, t.Reference) else base.type
+
+    def _index(self, expr: tree.Index) -> typed.Expr:
+        base, whole = self._base(expr.base)
+        if not isinstance(whole, t.Vec | t.Mat | t.Array):
+            raise fail("not-indexable", f"a value of type {whole} cannot be indexed", expr.base.span)
+        at = fold.concrete(self.value(expr.index))
+        if at.type not in (t.I32, t.U32):
+            raise fail("type-mismatch", f"an index must be an i32 or u32, not {at.type}", expr.index.span)
+        return fold.index(base, at, expr.span)
+
+    def _member(self, expr: tree.Member, target: bool = False) -> typed.Expr:
+        base, whole = self._base(expr.base)
+        if isinstance(whole, t.Struct):
+            position = whole.index(expr.name)
+            if position is None:
+                hint = did_you_mean(expr.name, [m.name for m in whole.members])
+                message = f"struct {whole} has no member '{expr.name}'"
+                raise fail("no-such-member", message, expr.name_span, hint=hint)
+            return fold.member(base, position, expr.span)
+        if not isinstance(whole, t.Vec):
+            raise fail("no-such-member", f"a value of type {whole} has no members", expr.name_span)
+        components = _swizzle(expr, whole)
+        if len(components) > 1 and not target:
+            base = self.load(base)
+        return fold.swizzle(base, components, expr.span)
+
+
+_CHECKS: dict[type[tree.Expr], Callable[[Expressions, Any], typed.Expr]] = {
+    tree.Literal: Expressions._literal,
+    tree.Paren: Expressions._paren,
+    tree.Ident: Expressions._ident,
+    tree.Call: Expressions._call,
+    tree.Unary: Expressions._unary,
+    tree.Binary: Expressions._binary,
+    tree.Index: Expressions._index,
+    tree.Member: Expressions._member,
+}
+
+
+def _swizzle(expr: tree.Member, vector: t.Vec) -> tuple[int, ...]:
+    """Component numbers of a swizzle name; its letters are all of xyzw or all of rgba, and within the vector."""
+    letters = next((s for s in _SWIZZLES if expr.name and all(c in s for c in expr.name)), None)
+    if letters is None or len(expr.name) > 4:
+        message = f"'{expr.name}' is not a swizzle of {vector}"
+        raise fail("no-such-member", message, expr.name_span, hint="use up to four letters, all of xyzw or all of rgba")
+    components = tuple(letters.index(c) for c in expr.name)
+    if max(components) >= vector.size:
+        worst = expr.name[components.index(max(components))]
+        raise fail("no-such-member", f"{vector} has no component '{worst}'", expr.name_span)
+    return components
+
+
+def _is_vector_component(ref: typed.Expr) -> bool:
+    if isinstance(ref, typed.Swizzle):
+        return True
+    base = ref.base.type if isinstance(ref, typed.Index) else None
+    return isinstance(base, t.Reference) and isinstance(base.store, t.Vec)
+
+
+def not_early(made: typed.Expr, what: str, wanted: str, *, const: bool = False) -> WgslError:
+    """The error of an expression that is evaluated too late, with a note at the part that makes it so."""
+    late = _late_part(made, const)
+    message, reason = f"{what} must be {wanted}", _lateness(late)
+    if late.span == made.span:
+        return fail("not-constant", f"{message}, but {reason}", made.span)
+    return fail("not-constant", message, made.span, Note(reason, late.span))
+
+
+def _late_part(made: typed.Expr, const: bool) -> typed.Expr:
+    for part in typed.children(made):
+        if not (isinstance(part, typed.Const) if const else fold.is_early(part)):
+            return _late_part(part, const)
+    return made
+
+
+def _lateness(part: typed.Expr) -> str:
+    match part:
+        case typed.VarRef() | typed.ValueRef():
+            return f"'{part.var.name}' is {describe(part.var)}, known only when the shader runs"
+        case typed.OverrideRef():
+            return f"'{part.override.name}' is an override, known only when the pipeline is made"
+        case typed.Call():
+            return f"'{part.function.name}' is a function, called only when the shader runs"
+        case _:
+            return "this is known only when the shader runs"

@@ -1,0 +1,135 @@
+"""Function declarations: parameters, result and attributes, all but the body.
+
+Spec: WGSL, "Functions" and "Entry Points".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import typed
+from .. import types as t
+from ..diagnostics import fail
+from ..syntax import tree
+from . import fold
+from .check_attributes import check_attributes
+from .check_expressions import not_early
+from .check_io import check_interface, io_attributes
+from .scopes import Scope
+
+if TYPE_CHECKING:
+    from .check_expressions import Expressions
+
+MAX_PARAMETERS = 255  # spec, "Limits"
+STAGES = ("compute", "vertex", "fragment")
+_POINTER_SPACES = ("function", "private")  # what a parameter could always point into
+
+
+def declare_function(e: Expressions, decl: tree.Function) -> typed.Function:
+    """The function, its body still to come. Raises `WgslError`."""
+    found = check_attributes(decl.attributes, "function", e.need_extension)
+    stages = [stage for stage in STAGES if stage in found]
+    if len(stages) > 1:
+        message = f"function '{decl.name}' is both a {stages[0]} and a {stages[1]} entry point"
+        raise fail("duplicate-attribute", message, found[stages[1]].span)
+    stage = stages[0] if stages else None
+    if len(decl.params) > MAX_PARAMETERS:
+        message = f"function '{decl.name}' has {len(decl.params)} parameters, more than {MAX_PARAMETERS}"
+        raise fail("limit", message, decl.name_span)
+    params = [_parameter(e, param, stage) for param in decl.params]
+    result = e.type_of(decl.result) if decl.result else None
+    function = typed.Function(decl.name, params, result, decl.name_span, stage=stage)
+    function.result_attrs = _result_attributes(e, decl, result, stage)
+    function.must_use = _must_use(decl, found)
+    _stage_attributes(e, function, found)
+    _check_names(params)
+    if stage:
+        check_interface(function, decl.result.span if decl.result else None)
+    return function
+
+
+def _check_names(params: list[typed.Variable]) -> None:
+    scope = Scope()
+    for param in params:
+        scope.declare(param.name, param, param.span)
+
+
+def _parameter(e: Expressions, param: tree.Param, stage: str | None) -> typed.Variable:
+    type_ = e.type_of(param.type)
+    found = check_attributes(param.attributes, "parameter", e.need_extension)
+    if found and stage is None:
+        first = next(iter(found.values()))
+        message = f"@{first.name} is only for a parameter of an entry point"
+        raise fail("misplaced-attribute", message, first.span)
+    if isinstance(type_, t.Pointer):
+        _check_pointer(e, param, type_)
+    elif not (t.is_constructible(type_) or isinstance(type_, t.Texture | t.Sampler)):
+        raise fail("parameter-type", f"parameter '{param.name}' cannot have type {type_}", param.type.span)
+    variable = typed.Variable(param.name, type_, param.name_span)
+    variable.attrs = io_attributes(e, found, type_, f"parameter '{param.name}'")
+    variable.builtin = variable.attrs.get("builtin")
+    return variable
+
+
+def _check_pointer(e: Expressions, param: tree.Param, pointer: t.Pointer) -> None:
+    if pointer.space not in _POINTER_SPACES and not e.supports("unrestricted_pointer_parameters"):
+        message = f"parameter '{param.name}' cannot point into the {pointer.space} address space"
+        raise fail("unsupported-feature", message, param.type.span)
+
+
+def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | None, stage: str | None) -> dict[str, Any]:
+    found = check_attributes(decl.result_attributes, "return type", e.need_extension)
+    if decl.result is None or result is None:
+        return {}
+    if not t.is_constructible(result):
+        raise fail("return-type", f"function '{decl.name}' cannot return a value of type {result}", decl.result.span)
+    if found and stage is None:
+        first = next(iter(found.values()))
+        message = f"@{first.name} is only for the return type of an entry point"
+        raise fail("misplaced-attribute", message, first.span)
+    return io_attributes(e, found, result, "the return value")
+
+
+def _must_use(decl: tree.Function, found: dict[str, tree.Attribute]) -> bool:
+    if "must_use" in found and decl.result is None:
+        message = f"function '{decl.name}' returns nothing that must be used"
+        raise fail("misplaced-attribute", message, found["must_use"].span)
+    return "must_use" in found
+
+
+def _stage_attributes(e: Expressions, function: typed.Function, found: dict[str, tree.Attribute]) -> None:
+    for name in ("workgroup_size", "subgroup_size"):
+        if name in found and function.stage != "compute":
+            message = f"@{name} is only for a compute entry point"
+            raise fail("misplaced-attribute", message, found[name].span)
+    if function.stage == "compute":
+        if "workgroup_size" not in found:
+            message = f"compute entry point '{function.name}' needs a @workgroup_size"
+            raise fail("missing-workgroup-size", message, function.span, hint="for example @workgroup_size(64)")
+        function.workgroup_size = _workgroup_size(e, found["workgroup_size"])
+    if "subgroup_size" in found:
+        function.subgroup_size = _sizes(e, found["subgroup_size"])[0]
+
+
+def _workgroup_size(e: Expressions, attribute: tree.Attribute) -> tuple[typed.Expr, typed.Expr, typed.Expr]:
+    sizes = _sizes(e, attribute)
+    while len(sizes) < 3:
+        sizes.append(typed.Const(sizes[0].type, attribute.span, 1))
+    return sizes[0], sizes[1], sizes[2]
+
+
+def _sizes(e: Expressions, attribute: tree.Attribute) -> list[typed.Expr]:
+    """The arguments of @workgroup_size: early expressions, all i32 or all u32, at least 1 where known."""
+    what = f"@{attribute.name}"
+    made = [e.value(arg) for arg in attribute.args]
+    type_ = next((one.type for one in made if t.is_concrete(one.type)), t.I32)
+    for one in made:
+        if type_ not in (t.I32, t.U32) or not fold.convertible(one.type, type_):
+            raise fail("type-mismatch", f"the arguments of {what} must all be i32 or all u32", one.span)
+        if not fold.is_early(one):
+            raise not_early(one, what, "a const- or override-expression")
+    sizes = [fold.convert(one, type_) for one in made]
+    for size in sizes:
+        if isinstance(size, typed.Const) and size.value < 1:
+            raise fail("attribute-value", f"{what} must be at least 1, not {size.value}", size.span)
+    return sizes

@@ -1,0 +1,243 @@
+"""What enters and leaves an entry point: built-in values, locations, and the attributes that say so.
+
+Spec: WGSL, "Inter-stage Input and Output Interface". One row of `BUILTIN_VALUES` is one built-in value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...fast_dataclass import entity, frozen
+from .. import typed
+from .. import types as t
+from ..diagnostics import Note, fail
+from ..source import Span
+from ..syntax import tree
+from .check_attributes import word
+
+if TYPE_CHECKING:
+    from .check_expressions import Expressions
+
+_U32, _VEC3U, _VEC4F = t.U32, t.Vec(3, t.U32), t.Vec(4, t.F32)
+
+
+@frozen
+class BuiltinValue:
+    """Its type (None: see `_check_type`), where it may be read and written, and what brings it."""
+
+    type: t.Type | None
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    extension: str | None = None
+    feature: str | None = None
+
+
+_COMPUTE, _FRAGMENT, _VERTEX = ("compute",), ("fragment",), ("vertex",)
+_SUBGROUP = ("compute", "fragment")
+
+BUILTIN_VALUES = {
+    "vertex_index": BuiltinValue(_U32, _VERTEX),
+    "instance_index": BuiltinValue(_U32, _VERTEX),
+    "clip_distances": BuiltinValue(None, (), _VERTEX, "clip_distances"),
+    "position": BuiltinValue(_VEC4F, _FRAGMENT, _VERTEX),
+    "front_facing": BuiltinValue(t.BOOL, _FRAGMENT),
+    "frag_depth": BuiltinValue(t.F32, (), _FRAGMENT),
+    "primitive_index": BuiltinValue(_U32, _FRAGMENT, (), "primitive_index"),
+    "sample_index": BuiltinValue(_U32, _FRAGMENT),
+    "sample_mask": BuiltinValue(_U32, _FRAGMENT, _FRAGMENT),
+    "local_invocation_id": BuiltinValue(_VEC3U, _COMPUTE),
+    "local_invocation_index": BuiltinValue(_U32, _COMPUTE),
+    "global_invocation_id": BuiltinValue(_VEC3U, _COMPUTE),
+    "global_invocation_index": BuiltinValue(_U32, _COMPUTE, feature="linear_indexing"),
+    "workgroup_id": BuiltinValue(_VEC3U, _COMPUTE),
+    "workgroup_index": BuiltinValue(_U32, _COMPUTE, feature="linear_indexing"),
+    "num_workgroups": BuiltinValue(_VEC3U, _COMPUTE),
+    "subgroup_invocation_id": BuiltinValue(_U32, _SUBGROUP, extension="subgroups"),
+    "subgroup_size": BuiltinValue(_U32, _SUBGROUP, extension="subgroups"),
+    "subgroup_id": BuiltinValue(_U32, _COMPUTE, extension="subgroups", feature="subgroup_id"),
+    "num_subgroups": BuiltinValue(_U32, _COMPUTE, extension="subgroups", feature="subgroup_id"),
+}
+
+# Interpolation types, each with the samplings that it takes. Spec: "Interpolation".
+INTERPOLATION = {
+    "perspective": ("center", "centroid", "sample"),
+    "linear": ("center", "centroid", "sample"),
+    "flat": ("first", "either"),
+}
+_SAMPLINGS = ("center", "centroid", "sample", "first", "either")
+
+
+# ---- the attributes of one parameter, member or result ----------------------------------------------------
+
+
+def io_attributes(e: Expressions, found: dict[str, tree.Attribute], type_: t.Type, what: str) -> dict[str, Any]:
+    """The io attributes of something of type `type_`, judged by themselves:
+    {"builtin": name, "location": n, "blend_src": n, "interpolate": (type, sampling), "invariant": True}."""
+    attrs: dict[str, Any] = {}
+    if attribute := found.get("builtin"):
+        attrs["builtin"] = _builtin_value(e, attribute, type_)
+    for name in ("location", "blend_src"):
+        if attribute := found.get(name):
+            attrs[name] = _slot(e, attribute, type_, what)
+    if attribute := found.get("interpolate"):
+        attrs["interpolate"] = _interpolation(attribute)
+        _need(attrs, "location", attribute, "only for something with a @location")
+    if attribute := found.get("blend_src"):
+        _need(attrs, "location", attribute, "only for something with a @location")
+        if attrs["blend_src"] > 1:
+            raise fail("attribute-value", f"@blend_src must be 0 or 1, not {attrs['blend_src']}", attribute.span)
+    if attribute := found.get("invariant"):
+        if attrs.get("builtin") != "position":
+            raise fail("misplaced-attribute", "@invariant is only for @builtin(position)", attribute.span)
+        attrs["invariant"] = True
+    if "builtin" in attrs and "location" in attrs:
+        raise fail(
+            "misplaced-attribute", f"{what} cannot be a built-in value and have a location", found["location"].span
+        )
+    return attrs
+
+
+def _need(attrs: dict[str, Any], other: str, attribute: tree.Attribute, why: str) -> None:
+    if other not in attrs:
+        raise fail("misplaced-attribute", f"@{attribute.name} is {why}", attribute.span)
+
+
+def _builtin_value(e: Expressions, attribute: tree.Attribute, type_: t.Type) -> str:
+    name = word(attribute.args[0], tuple(BUILTIN_VALUES), "a built-in value")
+    row = BUILTIN_VALUES[name]
+    what = f"built-in value '{name}'"
+    if row.extension:
+        e.module.need_extension(row.extension, what, attribute.span)
+    if row.feature:
+        e.module.need_feature(row.feature, what, attribute.span)
+    if row.type is not None and type_ != row.type:
+        raise fail("builtin-type", f"{what} has type {row.type}, not {type_}", attribute.span)
+    if row.type is None and not _is_clip_distances(type_):
+        raise fail("builtin-type", f"{what} is an array of up to 8 f32, not {type_}", attribute.span)
+    return name
+
+
+def _is_clip_distances(type_: t.Type) -> bool:
+    return isinstance(type_, t.Array) and type_.elem == t.F32 and isinstance(type_.count, int) and type_.count <= 8
+
+
+def _slot(e: Expressions, attribute: tree.Attribute, type_: t.Type, what: str) -> int:
+    value = e.const_integer(attribute.args[0], f"@{attribute.name}")
+    if value < 0:
+        raise fail("attribute-value", f"@{attribute.name} must not be negative", attribute.args[0].span)
+    if not _is_location_type(type_):
+        message = f"{what} has type {type_}: only a number or a vector of numbers has a @{attribute.name}"
+        raise fail("location-type", message, attribute.span)
+    return value
+
+
+def _is_location_type(type_: t.Type) -> bool:
+    return isinstance(type_, t.Scalar | t.Vec) and t.element_of(type_) != t.BOOL
+
+
+def _interpolation(attribute: tree.Attribute) -> tuple[str, str | None]:
+    kind = word(attribute.args[0], tuple(INTERPOLATION), "an interpolation type")
+    if len(attribute.args) == 1:
+        return kind, None
+    sampling = word(attribute.args[1], _SAMPLINGS, "an interpolation sampling")
+    if sampling not in INTERPOLATION[kind]:
+        raise fail("attribute-value", f"'{kind}' interpolation cannot be sampled '{sampling}'", attribute.args[1].span)
+    return kind, sampling
+
+
+# ---- the interface of one entry point ----------------------------------------------------------------------
+
+
+@entity
+class _Datum:
+    """One input or output: where it is declared, its type and its attributes."""
+
+    type: t.Type
+    attrs: dict[str, Any]
+    span: Span
+    what: str
+
+
+def check_interface(function: typed.Function, result_span: Span | None) -> None:
+    """Inputs and outputs of an entry point fit its stage. Raises `WgslError`."""
+    stage = function.stage
+    assert stage is not None
+    inputs = [
+        datum
+        for param in function.params
+        for datum in _data(param.type, param.attrs, param.span, f"parameter '{param.name}'")
+    ]
+    _check_data(stage, "input", inputs)
+    outputs: list[_Datum] = []
+    if function.result is not None:
+        where = result_span or function.span
+        if stage == "compute":
+            raise fail("entry-point-result", f"compute entry point '{function.name}' cannot return a value", where)
+        outputs = _data(function.result, function.result_attrs, where, "the return value")
+        _check_data(stage, "output", outputs)
+    if stage == "vertex" and not any(d.attrs.get("builtin") == "position" for d in outputs):
+        message = f"vertex entry point '{function.name}' must return @builtin(position)"
+        raise fail("missing-position", message, result_span or function.span)
+
+
+def _data(type_: t.Type, attrs: dict[str, Any], span: Span, what: str) -> list[_Datum]:
+    """One datum, or those of the members of a struct."""
+    if attrs or not isinstance(type_, t.Struct):
+        return [_Datum(type_, attrs, span, what)]
+    return [_Datum(m.type, dict(m.attrs), m.span or span, f"member '{m.name}' of {type_}") for m in type_.members]
+
+
+def _check_data(stage: str, direction: str, data: list[_Datum]) -> None:
+    builtins: dict[str, Span] = {}
+    locations: dict[tuple[int, int], Span] = {}
+    for datum in data:
+        if "builtin" in datum.attrs:
+            _check_builtin(stage, direction, datum)
+            _once(builtins, datum.attrs["builtin"], f"built-in value '{datum.attrs['builtin']}'", datum.span)
+        elif "location" in datum.attrs:
+            _check_location(stage, direction, datum)
+            slot = (datum.attrs["location"], datum.attrs.get("blend_src", 0))
+            _once(locations, slot, f"location {slot[0]}", datum.span)
+        else:
+            message = f"{datum.what} of an entry point needs a @builtin"
+            raise fail(
+                "missing-io-attribute", message if stage == "compute" else f"{message} or a @location", datum.span
+            )
+
+
+def _once(seen: dict[Any, Span], key: Any, what: str, span: Span) -> None:
+    if key in seen:
+        raise fail("duplicate-io", f"{what} is given twice", span, Note("first given here", seen[key]))
+    seen[key] = span
+
+
+def _check_builtin(stage: str, direction: str, datum: _Datum) -> None:
+    row = BUILTIN_VALUES[datum.attrs["builtin"]]
+    if stage not in (row.inputs if direction == "input" else row.outputs):
+        message = f"built-in value '{datum.attrs['builtin']}' is not an {direction} of a {stage} entry point"
+        raise fail("builtin-stage", message, datum.span)
+
+
+def _check_location(stage: str, direction: str, datum: _Datum) -> None:
+    if stage == "compute":
+        raise fail("location-stage", "a compute entry point takes only built-in values", datum.span)
+    if "blend_src" in datum.attrs and (stage, direction) != ("fragment", "output"):
+        raise fail("location-stage", "@blend_src is only for the output of a fragment entry point", datum.span)
+    between = (stage, direction) in (("vertex", "output"), ("fragment", "input"))
+    flat = datum.attrs.get("interpolate", ("", None))[0] == "flat"
+    if between and t.element_of(datum.type) in (t.I32, t.U32) and not flat:
+        raise fail("interpolation", f"{datum.what} is of integers, so it needs @interpolate(flat)", datum.span)
+
+
+def check_blending(members: list[tuple[str, t.Type, dict[str, Any], Span]]) -> None:
+    """Locations of a struct's members differ, or make up dual source blending."""
+    located = [(type_, attrs, span) for _, type_, attrs, span in members if "location" in attrs]
+    if not any("blend_src" in attrs for _, attrs, _ in located):
+        seen: dict[Any, Span] = {}
+        for _, attrs, span in located:
+            _once(seen, attrs["location"], f"location {attrs['location']}", span)
+        return
+    slots = sorted((attrs["location"], attrs.get("blend_src", -1)) for _, attrs, _ in located)
+    if slots != [(0, 0), (0, 1)] or located[0][0] != located[1][0]:
+        message = "dual source blending takes two members of one type, at @location(0) with @blend_src(0) and (1)"
+        raise fail("blend-src", message, located[0][2])

@@ -1,0 +1,283 @@
+"""Type expressions: `vec3<f32>`, `array<T, N>`, `ptr<storage, S, read_write>`, struct names and aliases.
+
+Spec: WGSL, "Types". `TypeExpressions` reads a syntax tree and gives a `types.Type`, or raises `WgslError` at the place
+that is wrong. What a name means is asked of `Names`, what an array length is of `lengths`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Protocol
+
+from .. import types as t
+from ..diagnostics import counted, fail
+from ..source import Span
+from ..syntax import tree
+from .scopes import Entity, Enumerant, Generator, TypeName, describe
+
+MAX_NESTING_DEPTH = 15  # spec, "Limits"
+# Our own: they end what would take minutes, or all memory.
+MAX_FIELDS = 1 << 14  # members of a struct and of the structs inside
+MAX_COMPONENTS = 1 << 16  # scalars of a value that is written out, or is zero
+
+
+class Names(Protocol):
+    """What a type expression needs to know of the place where it stands."""
+
+    def resolve(self, name: str, span: Span) -> Entity: ...
+
+    def need_extension(self, name: str, what: str, span: Span) -> None: ...
+
+    def supports(self, feature: str) -> bool: ...
+
+
+_SCALARS = {s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16)}
+_SUFFIXES = {"i": t.I32, "u": t.U32, "f": t.F32, "h": t.F16}
+_SIZES = (2, 3, 4)
+
+# Predeclared types that take no template arguments. Spec: "Predeclared Types and Type-Generators Summary".
+PREDECLARED_TYPES: dict[str, t.Type] = {
+    **_SCALARS,
+    **{f"vec{n}{s}": t.Vec(n, e) for n in _SIZES for s, e in _SUFFIXES.items()},
+    **{f"mat{c}x{r}{s}": t.Mat(c, r, _SUFFIXES[s]) for c in _SIZES for r in _SIZES for s in "fh"},
+    "sampler": t.Sampler(),
+    "sampler_comparison": t.Sampler(comparison=True),
+    **{
+        f"texture_{kind}": t.Texture(f"texture_{kind}")
+        for kind in (
+            "depth_2d",
+            "depth_2d_array",
+            "depth_cube",
+            "depth_cube_array",
+            "depth_multisampled_2d",
+            "external",
+        )
+    },
+}
+
+_SAMPLED = ("1d", "2d", "2d_array", "3d", "cube", "cube_array", "multisampled_2d")
+_STORAGE = ("1d", "2d", "2d_array", "3d")
+
+
+class TypeExpressions:
+    """Reads type expressions. `length` checks an array's element count: an int, or an `OverrideCount`."""
+
+    def __init__(self, names: Names, length: Callable[[tree.Expr], int | t.OverrideCount]) -> None:
+        self._names = names
+        self._length = length
+
+    def type_of(self, expr: tree.Expr) -> t.Type:
+        """The type that an expression denotes; an error where it denotes something else."""
+        if not isinstance(expr, tree.Ident):
+            raise fail("not-a-type", "a type is expected here", expr.span)
+        entity = self._names.resolve(expr.name, expr.name_span)
+        match entity:
+            case TypeName():
+                return self.named(entity, expr)
+            case Generator():
+                return self.generated(entity, expr)
+            case _:
+                raise fail("not-a-type", f"'{expr.name}' is {describe(entity)}, not a type", expr.name_span)
+
+    def named(self, entity: TypeName, ident: tree.Ident) -> t.Type:
+        """The type of a name that takes no template arguments."""
+        if ident.args is not None:
+            raise fail("unexpected-template", f"type '{ident.name}' takes no template arguments", ident.span)
+        if entity.span is None and _mentions_f16(entity.type):
+            self._names.need_extension("f16", f"type '{ident.name}'", ident.span)
+        return entity.type
+
+    def generated(self, generator: Generator, ident: tree.Ident) -> t.Type:
+        """The type that a generator makes of its template arguments."""
+        least, most, make = _GENERATORS[generator.name]
+        count = len(ident.args or ())
+        if not least <= count <= most:
+            message = f"'{ident.name}' takes {counted(least, most, 'template argument')}, not {count}"
+            raise fail("template-arguments", message, ident.span)
+        return make(self, ident.name, ident.args or [], ident.span)
+
+    def enumerant(self, expr: tree.Expr, kind: str) -> str:
+        """The name of an enumerant of the given kind: `storage`, `read_write`, `rgba8unorm`."""
+        article = "an" if kind[0] in "aeiou" else "a"
+        if not isinstance(expr, tree.Ident):
+            raise fail("not-an-enumerant", f"{article} {kind} is expected here", expr.span)
+        entity = self._names.resolve(expr.name, expr.name_span)
+        if not isinstance(entity, Enumerant) or entity.kind != kind:
+            message = f"'{expr.name}' is {describe(entity)}, not {article} {kind}"
+            raise fail("not-an-enumerant", message, expr.name_span)
+        if expr.args is not None:
+            raise fail("unexpected-template", f"'{expr.name}' takes no template arguments", expr.span)
+        return expr.name
+
+    # ---- generators ----------------------------------------------------------------------------------
+
+    def _scalar(self, expr: tree.Expr, allowed: tuple[t.Scalar, ...], what: str) -> t.Scalar:
+        type_ = self.type_of(expr)
+        if isinstance(type_, t.Scalar) and type_ in allowed:
+            return type_
+        names = ", ".join(str(a) for a in allowed[:-1]) + f" or {allowed[-1]}"
+        raise fail("template-arguments", f"{what} must be {names}, not {type_}", expr.span)
+
+    def _vector(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+        return t.Vec(int(name[3]), self._scalar(args[0], tuple(_SCALARS.values()), "the component type of a vector"))
+
+    def _matrix(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+        return t.Mat(int(name[3]), int(name[5]), self._scalar(args[0], (t.F32, t.F16), "the type of a matrix"))
+
+    def _atomic(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+        return t.Atomic(self._scalar(args[0], (t.I32, t.U32), "the type of an atomic"))
+
+    def _array(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+        elem = self.type_of(args[0])
+        if not (t.is_plain(elem) and t.has_creation_fixed_footprint(elem)):
+            raise fail("array-element-type", f"an array cannot have elements of type {elem}", args[0].span)
+        made = t.Array(elem, self._length(args[1]) if len(args) == 2 else None)
+        check_nesting(made, span)
+        return made
+
+    def _pointer(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+        space = self.enumerant(args[0], "address space")
+        store = self.type_of(args[1])
+        if len(args) == 3 and space != "storage":
+            message = f"a pointer into the {space} address space takes no access mode"
+            raise fail("access-mode", message, args[2].span)
+        access = self.enumerant(args[2], "access mode") if len(args) == 3 else DEFAULT_ACCESS[space]
+        check_access(space, access, args[-1].span)
+        check_store_type(space, access, store, args[1].span)
+        return t.Pointer(space, store, access)
+
+    def _sampled_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+        return t.Texture(name, self._scalar(args[0], (t.F32, t.I32, t.U32), "the sampled type of a texture"))
+
+    def _storage_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+        texel, access = self.enumerant(args[0], "texel format"), self.enumerant(args[1], "access mode")
+        if texel in t.TIER1_FORMATS and not self._names.supports("texture_formats_tier1"):
+            raise fail("unsupported-feature", f"texel format '{texel}' is not supported", args[0].span)
+        if access != "write" and not self._names.supports("readonly_and_readwrite_storage_textures"):
+            raise fail("access-mode", f"a storage texture with access mode '{access}' is not supported", args[1].span)
+        return t.Texture(name, format=texel, access=access)
+
+
+# Each generator: fewest and most template arguments, and what makes the type.
+_GENERATORS = {
+    **{f"vec{n}": (1, 1, TypeExpressions._vector) for n in _SIZES},
+    **{f"mat{c}x{r}": (1, 1, TypeExpressions._matrix) for c in _SIZES for r in _SIZES},
+    "array": (1, 2, TypeExpressions._array),
+    "atomic": (1, 1, TypeExpressions._atomic),
+    "ptr": (2, 3, TypeExpressions._pointer),
+    **{f"texture_{k}": (1, 1, TypeExpressions._sampled_texture) for k in _SAMPLED},
+    **{f"texture_storage_{k}": (2, 2, TypeExpressions._storage_texture) for k in _STORAGE},
+}
+GENERATORS = frozenset(_GENERATORS)
+
+
+# ---- address spaces ----------------------------------------------------------------------------------
+
+# Spec: "Address Spaces".
+DEFAULT_ACCESS = {
+    "function": "read_write",
+    "private": "read_write",
+    "workgroup": "read_write",
+    "uniform": "read",
+    "storage": "read",
+    "immediate": "read",
+    "handle": "read",
+}
+
+
+def check_access(space: str, access: str, span: Span) -> None:
+    """`write` alone is for storage textures."""
+    if space == "storage" and access not in ("read", "read_write"):
+        raise fail("access-mode", f"the storage address space takes read or read_write, not {access}", span)
+
+
+def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None:
+    """A variable in an address space can hold only certain types. Spec: "Variable and Value Declarations"."""
+    rule, wanted = _STORE_RULES[space]
+    if not rule(store):
+        message = f"a variable in the {space} address space cannot have type {store}: it must be {wanted}"
+        hint = "name it with 'let'" if isinstance(store, t.Pointer) else None
+        raise fail("store-type", message, span, hint=hint)
+    if access == "read" and t.contains_atomic(store):
+        raise fail("store-type", f"{store} holds an atomic, so its storage buffer must be read_write", span)
+
+
+def is_shared(store: t.Type) -> bool:
+    """Fit for a uniform buffer: host-shareable and constructible."""
+    return t.is_host_shareable(store) and t.is_constructible(store)
+
+
+def _has_array(type_: t.Type) -> bool:
+    if isinstance(type_, t.Struct):
+        return any(_has_array(m.type) for m in type_.members)
+    return isinstance(type_, t.Array)
+
+
+_STORE_RULES: dict[str, tuple[Callable[[t.Type], bool], str]] = {
+    "function": (t.is_constructible, "constructible"),
+    "private": (t.is_constructible, "constructible"),
+    "workgroup": (lambda s: t.is_plain(s) and t.has_fixed_footprint(s), "a plain type of fixed size"),
+    "uniform": (is_shared, "host-shareable and constructible"),
+    "storage": (t.is_host_shareable, "host-shareable"),
+    "immediate": (lambda s: is_shared(s) and not _has_array(s), "host-shareable, constructible and without arrays"),
+    "handle": (lambda s: isinstance(s, t.Texture | t.Sampler), "a texture or sampler"),
+}
+
+
+def nesting_depth(type_: t.Type) -> int:
+    """NestDepth of the spec's "Composite Types"; 0 of what is not composite."""
+    match type_:
+        case t.Vec():
+            return 1
+        case t.Mat():
+            return 2
+        case t.Array():
+            return 1 + nesting_depth(type_.elem)
+        case t.Struct():
+            return 1 + max((nesting_depth(m.type) for m in type_.members), default=0)
+        case _:
+            return 0
+
+
+def check_nesting(type_: t.Type, span: Span) -> None:
+    depth = nesting_depth(type_)
+    if depth > MAX_NESTING_DEPTH:
+        raise fail("limit", f"{type_} nests {depth} deep, more than {MAX_NESTING_DEPTH}", span)
+
+
+def check_fields(struct: t.Struct, span: Span) -> None:
+    if next(islice(_fields(struct), MAX_FIELDS, None), None):
+        raise fail("limit", f"{struct} has more than {MAX_FIELDS} members, with those of the structs inside", span)
+
+
+def _fields(type_: t.Type) -> Iterator[t.Member]:
+    match type_:
+        case t.Array():
+            yield from _fields(type_.elem)
+        case t.Struct():
+            for member in type_.members:
+                yield member
+                yield from _fields(member.type)
+
+
+def check_held(type_: t.Type, span: Span) -> None:
+    """Raises `WgslError` for a constructible type of which a value is too large to be written."""
+    count = t.components(type_)
+    if count > MAX_COMPONENTS:
+        raise fail("limit", f"{type_} holds {count} scalars, more than the {MAX_COMPONENTS} of a value", span)
+
+
+def _mentions_f16(type_: t.Type) -> bool:
+    return isinstance(type_, t.Scalar | t.Vec | t.Mat) and t.element_of(type_) == t.F16
+
+
+def predeclared(name: str) -> Entity | None:
+    """The type, type generator or enumerant of that name that WGSL has before any declaration."""
+    if name in PREDECLARED_TYPES:
+        return TypeName(name, PREDECLARED_TYPES[name])
+    if name in GENERATORS:
+        return Generator(name)
+    if name in t.ENUMERANTS:
+        return Enumerant(name, t.ENUMERANTS[name])
+    return None

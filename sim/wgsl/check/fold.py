@@ -1,0 +1,281 @@
+"""Typed expressions that fold themselves: every expression is made here, and a const-expression comes out as `Const`.
+
+Spec: WGSL, "Early Evaluation Expressions". The checker builds with these makers, and pipeline creation builds the same
+expressions again with every override replaced by its value (`Substitution`), so the errors are found by the same code.
+
+A `Const` whose value is None is a const-expression that is *not evaluated* (right of a decided `&&` or `||`): its type
+is known, and whatever is made of it is not evaluated either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .. import typed
+from .. import types as t
+from ..builtins import Builtin
+from ..diagnostics import fail
+from ..source import Span
+from . import const_eval, overloads
+
+
+def is_early(expr: typed.Expr) -> bool:
+    """Is it an override-expression (const-expressions are)? Known at pipeline creation at the latest."""
+    match expr:
+        case typed.Const() | typed.OverrideRef():
+            return True
+        case typed.BuiltinCall():
+            return expr.builtin.const and all(is_early(a) for a in expr.args)
+        case typed.Construct():
+            return all(is_early(a) for a in expr.args)
+        case typed.Convert():
+            return is_early(expr.arg)
+        case typed.ShortCircuit():
+            return is_early(expr.left) and is_early(expr.right)
+        case typed.Index():
+            return is_early(expr.base) and is_early(expr.index)
+        case typed.Member() | typed.Swizzle():
+            return is_early(expr.base)
+        case _:
+            return False
+
+
+# ---- conversions -------------------------------------------------------------------------------------
+
+
+def convertible(from_: t.Type, to: t.Type) -> bool:
+    """Is there a feasible automatic conversion? Spec: "Conversion Rank"."""
+    return overloads.conversion_rank(from_, to) is not None
+
+
+def convert(expr: typed.Expr, to: t.Type) -> typed.Expr:
+    """Apply an automatic conversion that is known to be feasible."""
+    if expr.type == to:
+        return expr
+    if isinstance(expr, typed.Const):
+        value = None if expr.value is None else const_eval.convert(expr.value, expr.type, to, expr.span)
+        return typed.Const(to, expr.span, value)
+    return typed.Convert(to, expr.span, expr)
+
+
+def concrete(expr: typed.Expr) -> typed.Expr:
+    """The expression, of concrete type: abstract-int becomes i32, abstract-float f32."""
+    return convert(expr, overloads.concretize(expr.type))
+
+
+def conversion(type_: t.Type, arg: typed.Expr, span: Span) -> typed.Expr:
+    """An explicit value conversion, `f32(i)`."""
+    if isinstance(arg, typed.Const):
+        value = None if arg.value is None else const_eval.convert(arg.value, arg.type, type_, span, explicit=True)
+        return typed.Const(type_, span, value)
+    return typed.Convert(type_, span, arg)
+
+
+def same_shape(one: t.Type, other: t.Type) -> bool:
+    """Scalar and scalar, equally long vectors, matrices of equal shape: then a constructor converts."""
+    match one, other:
+        case t.Scalar(), t.Scalar():
+            return True
+        case t.Vec(), t.Vec():
+            return one.size == other.size
+        case t.Mat(), t.Mat():
+            return (one.cols, one.rows) == (other.cols, other.rows)
+        case _:
+            return False
+
+
+def conversion_hint(from_: t.Type, to: t.Type) -> str | None:
+    """Advice where a value has the right shape and only the wrong kind of number."""
+    return f"convert it: {to}(…)" if same_shape(from_, to) else None
+
+
+# ---- makers ------------------------------------------------------------------------------------------
+
+
+def builtin_call(builtin: Builtin, args: list[typed.Expr], result: t.Type, span: Span) -> typed.Expr:
+    """A call of a builtin function or operator, its arguments already converted.
+
+    Where only some arguments are known, those alone may be wrong (`x / 0`): raises `WgslError` then, too.
+    """
+    values = [a.value if isinstance(a, typed.Const) else None for a in args]
+    if builtin.const and all(isinstance(a, typed.Const) for a in args):
+        known = None not in values
+        value = const_eval.evaluate(builtin, [a.type for a in args], values, result, span) if known else None
+        return typed.Const(result, span, value)
+    const_eval.partial_check(builtin, [a.type for a in args], values, span)
+    return typed.BuiltinCall(result, span, builtin, args)
+
+
+def construct(type_: t.Type, args: list[typed.Expr], span: Span) -> typed.Expr:
+    """A composite of its parts, or a zero value where there are none."""
+    if not all(isinstance(a, typed.Const) for a in args):
+        return typed.Construct(type_, span, args)
+    if not args:
+        return typed.Const(type_, span, const_eval.zero(type_))
+    values = [a.value for a in args if isinstance(a, typed.Const)]
+    known = None not in values
+    return typed.Const(type_, span, const_eval.construct(type_, [a.type for a in args], values) if known else None)
+
+
+def short_circuit(op: str, left: typed.Expr, right: typed.Expr, span: Span) -> typed.Expr:
+    """`&&` or `||` of two bools; `right` was built as not evaluated where `left` decides."""
+    if decides(op, left):
+        return typed.Const(t.BOOL, span, op == "||")
+    if isinstance(left, typed.Const) and isinstance(right, typed.Const):
+        return typed.Const(t.BOOL, span, None if left.value is None else right.value)
+    return typed.ShortCircuit(t.BOOL, span, op, left, right)
+
+
+def decides(op: str, left: typed.Expr) -> bool:
+    """Is the result of `&&` or `||` known from its left operand?"""
+    return isinstance(left, typed.Const) and left.value is (op == "||")
+
+
+def index(base: typed.Expr, at: typed.Expr, span: Span) -> typed.Expr:
+    """`base[at]` of a vector, matrix or array, or of a reference to one; `at` is i32 or u32."""
+    whole = base.type.store if isinstance(base.type, t.Reference) else base.type
+    _check_bounds(whole, at)
+    if isinstance(base, typed.Const) and isinstance(at, typed.Const):
+        element = None if base.value is None or at.value is None else base.value[at.value]
+        return typed.Const(element_type(whole), span, element)
+    if not isinstance(base.type, t.Reference):
+        base = concrete(base)
+        return typed.Index(element_type(base.type), span, base, at)
+    return typed.Index(_part(base.type, element_type(whole)), span, base, at)
+
+
+def member(base: typed.Expr, position: int, span: Span) -> typed.Expr:
+    """A member of a struct, or of a reference to one."""
+    whole = base.type.store if isinstance(base.type, t.Reference) else base.type
+    assert isinstance(whole, t.Struct)
+    type_ = whole.members[position].type
+    if isinstance(base, typed.Const):
+        return typed.Const(type_, span, None if base.value is None else base.value[position])
+    if isinstance(base.type, t.Reference):
+        type_ = _part(base.type, type_)
+    return typed.Member(type_, span, base, position)
+
+
+def swizzle(base: typed.Expr, components: tuple[int, ...], span: Span) -> typed.Expr:
+    """`v.x`, `v.xyz`. Of a reference: a reference to one component, or to several (an assignment's target)."""
+    whole = base.type.store if isinstance(base.type, t.Reference) else base.type
+    assert isinstance(whole, t.Vec)
+    type_ = whole.elem if len(components) == 1 else t.Vec(len(components), whole.elem)
+    if isinstance(base, typed.Const):
+        picked = None if base.value is None else tuple(base.value[c] for c in components)
+        return typed.Const(type_, span, picked[0] if picked and len(components) == 1 else picked)
+    if isinstance(base.type, t.Reference):
+        return typed.Swizzle(_part(base.type, type_), span, base, components)
+    return typed.Swizzle(type_, span, base, components)
+
+
+def _part(whole: t.Reference, type_: t.Type) -> t.Reference:
+    return t.Reference(whole.space, type_, whole.access)
+
+
+def element_type(type_: t.Type) -> t.Type:
+    """What indexing a vector, matrix or array gives."""
+    match type_:
+        case t.Mat():
+            return t.Vec(type_.rows, type_.elem)
+        case t.Vec() | t.Array():
+            return type_.elem
+        case _:
+            raise TypeError(f"{type_} has no elements")
+
+
+def _check_bounds(whole: t.Type, at: typed.Expr) -> None:
+    if not isinstance(at, typed.Const) or at.value is None:
+        return
+    match whole:
+        case t.Vec():
+            count = whole.size
+        case t.Mat():
+            count = whole.cols
+        case t.Array():
+            count = whole.count if isinstance(whole.count, int) else None
+        case _:
+            count = None
+    if at.value < 0 or (count is not None and at.value >= count):
+        limit = "" if count is None else f" of {whole}, which has {count} elements"
+        raise fail("index-out-of-bounds", f"index {at.value} is out of bounds{limit}", at.span)
+
+
+# ---- pipeline creation -------------------------------------------------------------------------------
+
+
+class Substitution:
+    """Overrides replaced by their values: expressions fold as far as they go, types become concrete.
+
+    Raises `WgslError` where that shows an error, as pipeline creation does.
+    """
+
+    def __init__(self, values: Mapping[typed.Override, typed.Value]) -> None:
+        self._values = values
+
+    def type(self, type_: t.Type) -> t.Type:
+        """The type with its override-sized array counted."""
+        match type_:
+            case t.Array(count=t.OverrideCount() as count):
+                return t.Array(type_.elem, self._count(count))
+            case t.Reference() | t.Pointer():
+                return type(type_)(type_.space, self.type(type_.store), type_.access)
+            case _:
+                return type_
+
+    def _count(self, count: t.OverrideCount) -> int:
+        made = self.expr(count.expr)
+        assert isinstance(made, typed.Const)
+        if made.value < 1:
+            raise fail("array-length", f"an array length must be at least 1, not {made.value}", made.span)
+        return made.value
+
+    def expr(self, expr: typed.Expr, live: bool = True) -> typed.Expr:
+        """The same expression without overrides; `live` False: nothing is evaluated."""
+        if isinstance(expr, typed.ShortCircuit):
+            left = self.expr(expr.left, live)
+            right = self.expr(expr.right, live and not decides(expr.op, left))
+            return short_circuit(expr.op, left, right, expr.span)
+        return self._rebuilt(expr, [self.expr(part, live) for part in typed.children(expr)], live)
+
+    def _rebuilt(self, expr: typed.Expr, parts: list[typed.Expr], live: bool) -> typed.Expr:
+        span = expr.span
+        match expr:
+            case typed.Const():
+                return expr if live else typed.Const(expr.type, span, None)
+            case typed.OverrideRef():
+                return typed.Const(expr.type, span, self._values[expr.override] if live else None)
+            case typed.VarRef() | typed.ValueRef():
+                return type(expr)(self.type(expr.type), span, expr.var)
+            case typed.BuiltinCall():
+                return builtin_call(expr.builtin, parts, expr.type, span)
+            case typed.Construct():
+                return construct(expr.type, parts, span)
+            case typed.Convert():
+                return conversion(expr.type, parts[0], span)
+            case typed.Index():
+                return index(parts[0], parts[1], span)
+            case typed.Member():
+                return member(parts[0], expr.index, span)
+            case typed.Swizzle():
+                return swizzle(parts[0], expr.components, span)
+            case typed.Load():
+                return typed.Load(expr.type, span, parts[0])
+            case typed.AddressOf():
+                return typed.AddressOf(self.type(expr.type), span, parts[0])
+            case typed.Deref():
+                return typed.Deref(self.type(expr.type), span, parts[0])
+            case typed.Call():
+                return typed.Call(expr.type, span, expr.function, parts)
+            case _:
+                return expr
+
+    def check(self, stmt: typed.Stmt) -> None:
+        """Judge the expressions of a statement, not those of the blocks within it."""
+        parts = [self.expr(part) for part in typed.operands(stmt)]
+        if isinstance(stmt, typed.CompoundAssign):
+            # The operator's left operand is known to nobody, but `x /= 0` is wrong all the same.
+            target, value = parts
+            assert isinstance(target.type, t.Reference)
+            loaded = typed.Load(target.type.store, target.span, target)
+            builtin_call(stmt.builtin, [loaded, value], stmt.result, stmt.span)

@@ -1,0 +1,269 @@
+"""Which overload a call means, and which types convert by themselves.
+
+`resolve` is the spec's procedure word for word: every overload that could take the arguments is a candidate, its
+conversion ranks are compared argument by argument, and one candidate must be preferred over all the others.
+Spec: WGSL, "Conversion Rank" and "Overload Resolution".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ...fast_dataclass import frozen
+from .. import types as t
+from ..builtins import CONSTRUCTORS, Builtin, Candidate, Signature
+from ..builtins.signature import family_of, result_struct
+from ..diagnostics import Note, WgslError, fail
+from ..source import Span
+
+
+@frozen
+class Resolution:
+    """The overload that was chosen. Each argument is to be converted to its parameter's type (rank 0: it is already).
+
+    `result` None: the call has no value. `const_params`: the arguments that must be const-expressions.
+    """
+
+    params: tuple[t.Type, ...]
+    result: t.Type | None
+    const_params: tuple[int, ...] = ()
+
+
+# ---- automatic conversions -----------------------------------------------------------------------------
+
+_RANKS = {
+    (t.ABSTRACT_FLOAT, t.F32): 1,
+    (t.ABSTRACT_FLOAT, t.F16): 2,
+    (t.ABSTRACT_INT, t.I32): 3,
+    (t.ABSTRACT_INT, t.U32): 4,
+    (t.ABSTRACT_INT, t.ABSTRACT_FLOAT): 5,
+    (t.ABSTRACT_INT, t.F32): 6,
+    (t.ABSTRACT_INT, t.F16): 7,
+}
+
+
+def conversion_rank(src: t.Type, dst: t.Type) -> int | None:
+    """How willingly `src` turns into `dst` by itself: 0 is the same type, None is never."""
+    if src == dst:
+        return 0
+    match src, dst:
+        case t.Reference(), _:
+            return 0 if src.store == dst and src.access != "write" else None
+        case t.Scalar(), t.Scalar():
+            return _RANKS.get((src, dst))
+        case t.Vec(), t.Vec() if src.size == dst.size:
+            return conversion_rank(src.elem, dst.elem)
+        case t.Mat(), t.Mat() if (src.cols, src.rows) == (dst.cols, dst.rows):
+            return conversion_rank(src.elem, dst.elem)
+        case t.Array(), t.Array() if src.count == dst.count:
+            return conversion_rank(src.elem, dst.elem)
+        case t.Struct(), t.Struct():
+            one, other = family_of(src), family_of(dst)
+            return conversion_rank(one[1], other[1]) if one and other and one[0] == other[0] else None
+        case _:
+            return None
+
+
+def concretize(type_: t.Type) -> t.Type:
+    """The concrete type that an abstract one becomes where nothing asks for another: abstract-int i32, -float f32."""
+    match type_:
+        case t.Scalar():
+            return {t.ABSTRACT_INT: t.I32, t.ABSTRACT_FLOAT: t.F32}.get(type_, type_)
+        case t.Vec() | t.Mat():
+            return t.with_element(type_, _scalar(concretize(type_.elem)))
+        case t.Array():
+            return t.Array(concretize(type_.elem), type_.count)
+        case t.Struct() if not t.is_concrete(type_) and (made := family_of(type_)):
+            return result_struct(made[0], concretize(made[1]))
+        case _:
+            return type_
+
+
+def _scalar(type_: t.Type) -> t.Scalar:
+    assert isinstance(type_, t.Scalar)
+    return type_
+
+
+# ---- builtin functions and operators -------------------------------------------------------------------
+
+
+def resolve(
+    builtin: Builtin,
+    template_args: Sequence[t.Type],
+    arg_types: Sequence[t.Type],
+    span: Span | None,
+    arg_spans: Sequence[Span] = (),
+    *,
+    all_const: bool = True,
+) -> Resolution:
+    """Choose the overload of a builtin, an operator or a named constructor.
+
+    `all_const`: every argument is a const-expression; otherwise overloads with an abstract parameter are out. Where one
+    argument alone is to blame, the error points at it (`arg_spans`). Raises `WgslError`.
+    """
+    args = tuple(arg_types)
+    found = _search(builtin, tuple(template_args), args, all_const)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        chosen = [Note(f"candidate: {_call(builtin, one.params)} -> {one.result}") for one in found[:4]]
+        raise fail("ambiguous-call", f"several overloads fit {_call(builtin, args)} equally", span, *chosen)
+    raise _no_match(builtin, tuple(template_args), args, span, arg_spans, all_const)
+
+
+@lru_cache(maxsize=8192)
+def _search(
+    builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...], all_const: bool
+) -> tuple[Resolution, ...]:
+    """The preferred candidate alone; or none, or several that no candidate beats."""
+    viable: dict[tuple[t.Type, ...], tuple[tuple[int, ...], Resolution]] = {}
+    for signature, candidate in _of_arity(builtin, len(args), args):
+        if candidate.templates != templates or not (all_const or all(map(t.is_concrete, candidate.params))):
+            continue
+        ranks = tuple(map(conversion_rank, args, candidate.params))
+        if None not in ranks:
+            known = tuple(rank or 0 for rank in ranks)
+            viable[candidate.params] = known, Resolution(candidate.params, candidate.result, signature.const_params)
+    for ranks, resolution in viable.values():
+        if all(other is ranks or _preferred(ranks, other) for other, _ in viable.values()):
+            return (resolution,)
+    return tuple(resolution for _, resolution in viable.values())
+
+
+def _preferred(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def _of_arity(builtin: Builtin, count: int, args: tuple[t.Type, ...]) -> list[tuple[Signature, Candidate]]:
+    fitting = [s for s in builtin.overloads if len(s.params) == count]
+    return [(signature, candidate) for signature in fitting for candidate in signature.candidates(args)]
+
+
+# ---- value constructors --------------------------------------------------------------------------------
+
+
+def resolve_constructor(
+    target: t.Type | str,
+    arg_types: Sequence[t.Type],
+    span: Span | None,
+    arg_spans: Sequence[Span] = (),
+    *,
+    all_const: bool = True,
+) -> Resolution:
+    """What `target(args)` makes. `target` is a type, or the name of a generator (`vec3`, `mat2x2`, `array`) to infer.
+
+    `params` are what the arguments convert to by themselves; where the one parameter has the shape of the result but
+    another element type, the call is an explicit conversion. Raises `WgslError`.
+    """
+    args = tuple(arg_types)
+    if target == "array":
+        return _infer_array(args, span, all_const)
+    if isinstance(target, str):
+        return resolve(CONSTRUCTORS[target], (), args, span, arg_spans, all_const=all_const)
+    if not t.is_constructible(target):
+        raise fail("not-constructible", f"values of type {target} cannot be constructed", span)
+    match target:
+        case t.Scalar():
+            return resolve(CONSTRUCTORS[target.name], (), args, span, arg_spans, all_const=all_const)
+        case t.Vec():
+            row = CONSTRUCTORS[f"vec{target.size}"]
+        case t.Mat():
+            row = CONSTRUCTORS[f"mat{target.cols}x{target.rows}"]
+        case _:
+            return _composite(target, args, span, arg_spans)
+    return resolve(row, (target.elem,), args, span, arg_spans, all_const=all_const)
+
+
+def _composite(target: t.Type, args: tuple[t.Type, ...], span: Span | None, arg_spans: Sequence[Span]) -> Resolution:
+    """Arrays and structs: nothing, or one argument for each element or member."""
+    if not args:
+        return Resolution((), target)
+    parts = t.children(target)
+    if len(args) != len(parts):
+        what = "element" if isinstance(target, t.Array) else "member"
+        message = f"{target} has {_count(len(parts), what)}, but {len(args)} values are given"
+        raise fail("wrong-argument-count", message, span)
+    for i, (arg, part) in enumerate(zip(args, parts, strict=True)):
+        if conversion_rank(arg, part) is None:
+            place = arg_spans[i] if i < len(arg_spans) else span
+            name = f"member '{target.members[i].name}'" if isinstance(target, t.Struct) else f"element {i}"
+            raise fail("type-mismatch", f"{name} of {target} is {part}, but the value is {arg}", place)
+    return Resolution(parts, target)
+
+
+def _infer_array(args: tuple[t.Type, ...], span: Span | None, all_const: bool) -> Resolution:
+    if not args:
+        raise fail("wrong-argument-count", "an array without a type needs at least one element", span)
+    common = common_type(args)
+    if common is None:
+        kinds = ", ".join(dict.fromkeys(map(str, args)))
+        raise fail("type-mismatch", f"the elements of the array have no common type ({kinds})", span)
+    elem = common if all_const else concretize(common)
+    if not t.is_constructible(elem):
+        raise fail("not-constructible", f"an array value cannot have elements of type {elem}", span)
+    return Resolution((elem,) * len(args), t.Array(elem, len(args)))
+
+
+def common_type(types: Sequence[t.Type]) -> t.Type | None:
+    """The one of `types` that all of them convert to, or None."""
+    distinct = tuple(dict.fromkeys(types))
+    return next((one for one in distinct if all(conversion_rank(other, one) is not None for other in distinct)), None)
+
+
+# ---- what to say when nothing fits ---------------------------------------------------------------------
+
+_SHOWN = 6  # candidates listed in a message
+
+
+def _no_match(
+    builtin: Builtin,
+    templates: tuple[t.Type, ...],
+    args: tuple[t.Type, ...],
+    span: Span | None,
+    arg_spans: Sequence[Span],
+    all_const: bool,
+) -> WgslError:
+    name = builtin.name
+    signatures = [s for s in builtin.overloads if bool(s.templates) == bool(templates)]
+    if not signatures:
+        takes = "needs a template argument" if not templates else "takes no template arguments"
+        return fail("template-arguments", f"'{name}' {takes}", span)
+    arities = sorted({len(s.params) for s in signatures})
+    if len(args) not in arities:
+        return fail("wrong-argument-count", f"'{name}' takes {_numbers(arities)}, not {len(args)}", span)
+    fitting = [s for s in signatures if len(s.params) == len(args)]
+    notes = [Note(f"candidate: {name}{s}") for s in fitting[:_SHOWN]]
+    if len(fitting) > _SHOWN:
+        notes.append(Note(f"and {len(fitting) - _SHOWN} more"))
+    culprit = _culprit(builtin, templates, args)
+    place = arg_spans[culprit] if culprit is not None and culprit < len(arg_spans) else span
+    if builtin.is_operator:
+        message = f"operator '{name.removeprefix('unary ')}' does not take {' and '.join(map(str, args))}"
+    else:
+        wanted = f"'{name}<{', '.join(map(str, templates))}>'" if templates else f"'{name}'"
+        message = f"no overload of {wanted} takes ({', '.join(map(str, args))})"
+    return fail("no-matching-overload", message, place, *notes)
+
+
+def _culprit(builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...]) -> int | None:
+    """The only argument that no candidate accepts, if there is just one."""
+    candidates = [c for _, c in _of_arity(builtin, len(args), args) if c.templates == templates]
+    bad = [i for i, arg in enumerate(args) if all(conversion_rank(arg, c.params[i]) is None for c in candidates)]
+    return bad[0] if len(bad) == 1 and not builtin.is_operator else None
+
+
+def _call(builtin: Builtin, args: tuple[t.Type, ...]) -> str:
+    return f"{builtin.name}({', '.join(map(str, args))})"
+
+
+def _numbers(counts: list[int]) -> str:
+    """`[1, 2]` -> "1 or 2 arguments"."""
+    if len(counts) > 3:
+        return f"{counts[0]} to {counts[-1]} arguments"
+    listed = " or ".join(filter(None, (", ".join(map(str, counts[:-1])), str(counts[-1]))))
+    return f"{listed} argument" if counts == [1] else f"{listed} arguments"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -1,0 +1,217 @@
+"""Text -> tokens: one compiled regular expression, and template lists found on the way.
+
+`lex` gives every token of the source in order, ending with one `END` token. Between two tokens stand only blankspace
+and comments, so that texts and gaps together are the input again. Tokens carry offsets; spans are made on demand.
+Spec: WGSL, "Textual Structure" (blankspace, comments, tokens, literals, identifiers, template lists).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple, cast
+
+from ..diagnostics import WgslError, fail
+from ..source import LINE_BREAKS, Source, Span
+from .other_languages import HABITS, TERNARY
+
+# Kinds of tokens; a keyword or a syntactic token has its own text as its kind.
+IDENTIFIER = "identifier"
+NUMBER = "number"
+END = "end of file"
+TEMPLATE_START = "template <"
+TEMPLATE_END = "template >"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+KEYWORDS = _words(
+    """
+    alias break case const const_assert continue continuing default diagnostic discard else enable false fn for if
+    let loop override requires return struct switch true var while
+    """
+)
+
+# Spec, "Reserved Words": a module must not contain any of them.
+RESERVED_WORDS = _words(
+    """
+    NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await become cast catch class
+    co_await co_return co_yield coherent column_major common compile compile_fragment concept const_cast consteval
+    constexpr constinit crate debugger decltype delete demote demote_to_helper do dynamic_cast enum explicit export
+    extends extern external fallthrough filter final finally friend from fxgroup get goto groupshared highp impl
+    implements import inline instanceof interface layout lowp macro macro_rules match mediump meta mod module move mut
+    mutable namespace new nil noexcept noinline nointerpolation non_coherent noncoherent noperspective null nullptr of
+    operator package packoffset partition pass patch pixelfragment precise precision premerge priv protected pub public
+    readonly ref regardless register reinterpret_cast require resource restrict self set shared sizeof smooth snorm
+    static static_assert static_cast std subroutine super target template this thread_local throw trait try type
+    typedef typeid typename typeof union unless unorm unsafe unsized use using varying virtual volatile wgsl where with
+    writeonly yield
+    """
+)
+
+_BLANKS = " \t\u200e\u200f" + LINE_BREAKS
+
+# Any character beyond ASCII that is no blank may be tried as part of a name; `_word_kind` looks closely. To say what a
+# name has not makes a pattern that is compiled ten times as fast.
+_NO_LETTER = r"\x00-/:-@\[-^`{-\x7f\x85\u200e\u200f\u2028\u2029"
+WORD = rf"[^0-9{_NO_LETTER}][^{_NO_LETTER}]*+"
+
+_TOKEN = re.compile(
+    rf"""
+    (?:[{_BLANKS}]++|//[^{LINE_BREAKS}]*+)*+
+    (?:
+      (?P<word>{WORD})
+    | (?P<number>
+        0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.[0-9a-fA-F]*)(?:[pP][+-]?[0-9]+[fh]?)?
+      | 0[xX][0-9a-fA-F]+[pP][+-]?[0-9]+[fh]?
+      | (?:[0-9]*\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][+-]?[0-9]+)?[fh]?
+      | [0-9]+[eE][+-]?[0-9]+[fh]?
+      | 0[xX][0-9a-fA-F]+[iu]?
+      | (?:0|[1-9][0-9]*)[iufh]?
+      )
+    | (?P<comment>/\*)
+    | (?P<symbol>
+        <<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||->|\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=
+      | [-&@/!\[\]{{}}:,=><%.+|();*~^]
+      )
+    | (?P<end>\Z)
+    | (?P<illegal>.)
+    )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+_GLUED = re.compile(r"[\w.]+")
+
+
+class Token(NamedTuple):
+    """`kind` is one of the names above, or the text itself of a keyword or symbol; offsets count characters."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def lex(source: Source) -> list[Token]:
+    """All tokens of `source`, the last of kind `END`. Raises `WgslError` for text that cannot be a WGSL token."""
+    text = source.text
+    _refuse_null(source)
+    tokens: list[Token] = []
+    lists = _TemplateLists(tokens)
+    kinds: dict[str, str] = {}  # of the words met so far
+    match = _TOKEN.match
+    position = 1 if text.startswith("\ufeff") else 0  # a byte order mark is no part of the program
+    while True:
+        found = cast(re.Match[str], match(text, position))
+        group = cast(str, found.lastgroup)  # the pattern has an alternative for everything
+        start, position = found.span(group)
+        word = text[start:position]
+        if group == "word":
+            kind = kinds.get(word)
+            if kind is None:
+                kind = kinds[word] = _word_kind(word, Span(source, start, position))
+        elif group == "symbol":
+            kind = word
+            if word in _LIST_SYMBOLS and lists.ends_at(word):
+                kind, word, position = TEMPLATE_END, ">", start + 1
+        elif group == "number":
+            kind = NUMBER
+            if glued := _GLUED.match(text, position):
+                written = Span(source, start, glued.end())
+                raise fail("malformed-number", f"'{written.text[:40]}' is not a number", written)
+        elif group == "comment":
+            position = _comment_end(source, start)
+            continue
+        elif group == "end":
+            tokens.append(Token(END, "", start, start))
+            return tokens
+        else:
+            raise _illegal(source, start)
+        tokens.append(Token(kind, word, start, position))
+
+
+class _TemplateLists:
+    """Tells `<` and `>` that delimit template lists from operators: the spec's template list discovery.
+
+    `pending` holds the unclosed candidates, as (index of the `<` token, nesting depth there).
+    The spec reads code points, this reads whole tokens, so that the `=` of a `<=` is never taken for an assignment.
+    """
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.pending: list[tuple[int, int]] = []
+        self.depth = 0
+
+    def ends_at(self, symbol: str) -> bool:
+        """Take note of the next symbol; true where it starts with a `>` that ends a list (whose start is marked)."""
+        if symbol == "<":
+            if self.tokens and self._can_be_parameterized(self.tokens[-1]):
+                self.pending.append((len(self.tokens), self.depth))
+        elif symbol[0] == ">" and self.pending and self.pending[-1][1] == self.depth:
+            opener = self.pending.pop()[0]
+            self.tokens[opener] = self.tokens[opener]._replace(kind=TEMPLATE_START)
+            return True
+        elif symbol in ("(", "["):
+            self.depth += 1
+        elif symbol in (")", "]"):
+            self._reject_open_candidates()
+            self.depth = max(0, self.depth - 1)
+        elif symbol in ("&&", "||"):
+            self._reject_open_candidates()
+        elif symbol in _NEVER_IN_EXPRESSIONS:
+            self.pending.clear()
+            self.depth = 0
+        return False
+
+    @staticmethod
+    def _can_be_parameterized(token: Token) -> bool:
+        return token.kind == IDENTIFIER or (token.kind in KEYWORDS and token.kind not in ("true", "false"))
+
+    def _reject_open_candidates(self) -> None:
+        while self.pending and self.pending[-1][1] >= self.depth:
+            self.pending.pop()
+
+
+_NEVER_IN_EXPRESSIONS = frozenset([*"={;:", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="])
+_LIST_SYMBOLS = _NEVER_IN_EXPRESSIONS | frozenset([*"<>()[]", ">=", ">>", "&&", "||"])
+
+
+def _word_kind(word: str, span: Span) -> str:
+    """Kind of a word, or an error where it can be neither a name nor a keyword."""
+    if word in KEYWORDS or word == "_":
+        return word
+    if word in RESERVED_WORDS:
+        raise fail("reserved-word", f"'{word}' is a reserved word", span, hint=HABITS.get(word, "give it another name"))
+    if not word.isidentifier():  # Python's identifiers are XID_Start or '_', then XID_Continue: just as WGSL's
+        end = next(i for i in range(1, len(word) + 1) if not word[:i].isidentifier())
+        raise _illegal(span.source, span.start + end - 1)
+    if word.startswith("__"):
+        raise fail("reserved-name", f"the name '{word}' starts with two underscores", span, hint=HABITS.get(word))
+    return IDENTIFIER
+
+
+def _comment_end(source: Source, start: int) -> int:
+    """Offset just after the block comment at `start`; comments nest."""
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(source.text, start):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    raise fail("unterminated-comment", "block comment has no end", Span(source, start, start + 2))
+
+
+def _refuse_null(source: Source) -> None:
+    at = source.text.find("\0")
+    if at >= 0:
+        raise fail("illegal-character", "null character (U+0000) in the program text", Span(source, at, at + 1))
+
+
+def _illegal(source: Source, at: int) -> WgslError:
+    character = source.text[at]
+    shown = f"'{character}' " if character.isprintable() else ""
+    name = unicodedata.name(character, "unnamed").lower()
+    message = f"character {shown}(U+{ord(character):04X}, {name}) cannot stand here"
+    return fail("illegal-character", message, Span(source, at, at + 1), hint=TERNARY if character == "?" else None)

@@ -1,0 +1,211 @@
+"""Expressions: the part of the parser that reads operators, operands and template lists.
+
+The grammar of the spec stands above each function. WGSL's operators are no ladder of precedence: bitwise and
+short-circuit operators take only themselves, shifts take unary operands, comparisons do not chain. Whatever operator
+is left over where an expression ends is thus one that needs parentheses. Spec: WGSL, "Expression Grammar Summary".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from ..diagnostics import WgslError, fail, first_words
+from . import tree
+from .lexer import IDENTIFIER, NUMBER, TEMPLATE_END, TEMPLATE_START, Token
+from .literals import read_number
+from .token_cursor import MAX_NESTING, Cursor
+
+_BITWISE = frozenset("&|^")
+_SHORT_CIRCUIT = frozenset(["&&", "||"])
+_COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])
+_SHIFTS = frozenset(["<<", ">>"])
+_ADDITIVE = frozenset(["+", "-", "--"])  # `a--b` is `a - -b`
+_MULTIPLICATIVE = frozenset("*/%")
+_INFIX = _BITWISE | _SHORT_CIRCUIT | _COMPARISONS | _SHIFTS | _ADDITIVE | _MULTIPLICATIVE
+_LOOSE = _SHORT_CIRCUIT | _COMPARISONS | _BITWISE
+_PREFIX = frozenset(["-", "!", "~", "*", "&", "--", "&&"])
+
+
+class ExpressionParser(Cursor):
+    """Reads expressions at the cursor."""
+
+    in_expression = False
+
+    def expression(self) -> tree.Expr:
+        """expression :
+          relational_expression
+        | short_circuit_or_expression '||' relational_expression
+        | short_circuit_and_expression '&&' relational_expression
+        | binary_and_expression '&' unary_expression
+        | binary_or_expression '|' unary_expression
+        | binary_xor_expression '^' unary_expression
+        """
+        begin, outermost = self.index, not self.in_expression
+        self.in_expression = True
+        self.enter()
+        node = self.operand()
+        if self.token.kind in _BITWISE:
+            node = self.chain(node, self.operand)
+        elif self.token.kind in _INFIX:
+            node = self.relational(node)
+            if self.token.kind in _SHORT_CIRCUIT:
+                node = self.chain(node, self.relational)
+        if self.token.kind in _INFIX:
+            raise self.needs_parentheses(cast(tree.Binary, node))
+        self.leave()
+        if outermost:
+            self.in_expression = False
+            # A tree is no deeper than its tokens are many: only a long one must be measured.
+            if self.index - begin > MAX_NESTING and _height(node) + self.depth > MAX_NESTING:
+                raise self.too_deep(node.span)
+        return node
+
+    def chain(self, left: tree.Expr, operand: Callable[[], tree.Expr]) -> tree.Expr:
+        """A run of one operator, grouped from the left."""
+        operator = self.token.kind
+        while self.token.kind == operator:
+            left = self.binary(left, operand)
+        return left
+
+    def relational(self, left: tree.Expr | None = None) -> tree.Expr:
+        """relational_expression : shift_expression ( comparison_operator shift_expression ) ?"""
+        left = self.shift(left)
+        return self.binary(left, self.shift) if self.token.kind in _COMPARISONS else left
+
+    def shift(self, left: tree.Expr | None = None) -> tree.Expr:
+        """shift_expression : additive_expression | unary_expression shift_operator unary_expression"""
+        left = left or self.operand()
+        if self.token.kind in _SHIFTS:
+            return self.binary(left, self.operand)
+        # additive_expression : multiplicative_expression ( ( '+' | '-' ) multiplicative_expression ) *
+        left = self.multiplicative(left)
+        while self.token.kind in _ADDITIVE:
+            if self.token.kind == "--":
+                self.split()
+            left = self.binary(left, self.multiplicative)
+        return left
+
+    def multiplicative(self, left: tree.Expr | None = None) -> tree.Expr:
+        """multiplicative_expression : unary_expression ( ( '*' | '/' | '%' ) unary_expression ) *"""
+        left = left or self.operand()
+        while self.token.kind in _MULTIPLICATIVE:
+            left = self.binary(left, self.operand)
+        return left
+
+    def binary(self, left: tree.Expr, operand: Callable[[], tree.Expr]) -> tree.Binary:
+        operator = self.advance()
+        right = operand()
+        return tree.Binary(left.span.to(right.span), operator.kind, left, right, self.span_of(operator))
+
+    def operand(self) -> tree.Expr:
+        """unary_expression : ( '-' | '!' | '~' | '*' | '&' ) * singular_expression"""
+        if self.token.kind not in _PREFIX:
+            return self.singular()
+        prefixes: list[Token] = []
+        while self.token.kind in _PREFIX:
+            if len(self.token.kind) == 2:
+                self.split()
+            prefixes.append(self.advance())
+        node = self.singular()
+        for prefix in reversed(prefixes):
+            node = tree.Unary(self.span_from(prefix.start), prefix.kind, node)
+        return node
+
+    def singular(self) -> tree.Expr:
+        """singular_expression : primary_expression ( '[' expression ']' | '.' member_ident ) *"""
+        start = self.token.start
+        node = self.primary()
+        while True:
+            if self.accept("["):
+                index = self.expression()
+                self.expect("]", "after the index")
+                node = tree.Index(self.span_from(start), node, index)
+            elif self.accept("."):
+                name = self.name("a member or swizzle")
+                node = tree.Member(self.span_from(start), node, name.text, self.span_of(name))
+            else:
+                return node
+
+    def primary(self) -> tree.Expr:
+        """primary_expression : template_elaborated_ident | call_phrase | literal | '(' expression ')'"""
+        token = self.token
+        if token.kind == IDENTIFIER:
+            name = self.elaborated_name("an expression")
+            if self.accept("("):
+                arguments = self.comma_list(self.expression, ")", "the argument")
+                return tree.Call(self.span_from(token.start), name, arguments)
+            return name
+        if token.kind == NUMBER:
+            self.advance()
+            span = self.span_of(token)
+            kind, value = read_number(token.text, span)
+            return tree.Literal(span, kind, token.text, value)
+        if token.kind in ("true", "false"):
+            self.advance()
+            return tree.Literal(self.span_of(token), "bool", token.text, token.kind == "true")
+        if token.kind == "(":
+            self.advance()
+            inner = self.expression()
+            self.expect(")", "after the expression in parentheses")
+            return tree.Paren(self.span_from(token.start), inner)
+        raise self.expected("an expression")
+
+    def elaborated_name(self, what: str) -> tree.Ident:
+        """template_elaborated_ident : ident template_list ?"""
+        name = self.name(what)
+        span = self.span_of(name)
+        arguments = self.template_list()
+        whole = span if arguments is None else self.span_from(name.start)
+        return tree.Ident(whole, name.text, arguments, span)
+
+    def template_list(self) -> list[tree.Expr] | None:
+        """template_list : '<' expression ( ',' expression ) * ',' ? '>'"""
+        if not self.accept(TEMPLATE_START):
+            return None
+        return self.comma_list(self.expression, TEMPLATE_END, "the template argument", least=1)
+
+    def type_specifier(self, what: str) -> tree.Ident:
+        """type_specifier : template_elaborated_ident"""
+        if self.token.kind != IDENTIFIER:
+            raise self.expected(f"the type of {what}")
+        return self.elaborated_name("a type")
+
+    def needs_parentheses(self, left: tree.Binary) -> WgslError:
+        """The error for an operator that cannot follow `left`, which ends in an operation that is not its operand."""
+        last = left
+        while last.op in _LOOSE and isinstance(last.right, tree.Binary):
+            last = last.right
+        here = self.span_of(self.token)
+        if last.op in _COMPARISONS and self.token.kind in _COMPARISONS:
+            both = f"{first_words(last.span.text)} && {first_words(last.right.span.text)} {self.token.text} …"
+            return fail("mixed-operators", "comparisons cannot be chained", here, hint=f"write {both}")
+        message = f"'{last.op}' and '{self.token.text}' cannot be mixed without parentheses"
+        hint = f"write ({first_words(last.span.text)}) {self.token.text} …"
+        return fail("mixed-operators", message, here, hint=hint)
+
+
+def _parts(node: tree.Expr) -> Sequence[tree.Expr]:
+    """The expressions directly below this one."""
+    match node:
+        case tree.Binary(left=left, right=right):
+            return left, right
+        case tree.Call(callee=callee, args=args):
+            return callee, *args
+        case tree.Ident(args=args):
+            return args or ()
+        case tree.Index(base=base, index=index):
+            return base, index
+        case tree.Member(base=below) | tree.Unary(operand=below) | tree.Paren(inner=below):
+            return (below,)
+        case _:
+            return ()
+
+
+def _height(node: tree.Expr) -> int:
+    """Levels of the tree, counted without recursion."""
+    height, level = 0, [node]
+    while level:
+        height += 1
+        level = [part for above in level for part in _parts(above)]
+    return height

@@ -1,0 +1,306 @@
+"""Statements: the part of the parser that reads what stands between the braces of a function.
+
+The grammar of the spec stands above each function. Spec: WGSL, "Statements Grammar Summary".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from ..diagnostics import fail
+from . import tree
+from .lexer import END, IDENTIFIER
+from .other_languages import declaration
+from .parse_attributes import AttributeParser
+
+T = TypeVar("T")
+
+_ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="])
+_STEPS = frozenset(["++", "--"])
+
+
+class StatementParser(AttributeParser):
+    """Reads statements at the cursor."""
+
+    def statement(self) -> tree.Stmt | None:
+        """statement : a row of `_COMPOUND` or `_SIMPLE`, or ';', which is no statement at all (None)."""
+        if self.accept(";"):
+            return None
+        attributes = self.attributes()
+        if compound := _COMPOUND.get(self.token.kind):
+            return compound(self, attributes)
+        row = _SIMPLE.get(self.token.kind)
+        if row is None:
+            raise self.expected("a statement")
+        if attributes:
+            raise fail("misplaced-attribute", "attributes cannot stand before this statement", attributes[0].span)
+        node = row.parse(self)
+        self.expect(";", f"after {row.what}")
+        return node
+
+    # ---- compound statements -----------------------------------------------------------------------
+
+    def block(self, what: str) -> tree.Block:
+        """compound_statement : attribute * '{' statement * '}'"""
+        return self.compound(self.attributes(), what)
+
+    def compound(self, attributes: list[tree.Attribute], what: str = "the block") -> tree.Block:
+        start = self.start_of(attributes)
+        body, _ = self.braced(what, lambda: None)
+        return tree.Block(self.span_from(start), attributes, body)
+
+    def braced(self, what: str, tail: Callable[[], T | None]) -> tuple[list[tree.Stmt], T | None]:
+        """'{' statement * tail ? '}', where `tail` reads what can only come last, or gives None where it does not."""
+        opened = self.expect("{", f"before {what}")
+        self.enter()
+        body: list[tree.Stmt] = []
+        ending = None
+        while ending is None and self.token.kind not in ("}", END):
+            ending = tail()
+            if ending is None and (statement := self.statement()) is not None:
+                body.append(statement)
+        self.leave()
+        hint = None if ending is None else "nothing can follow 'continuing' or 'break if'"
+        self.close_brace(opened, what, hint)
+        return body, ending
+
+    def if_statement(self, attributes: list[tree.Attribute]) -> tree.If:
+        """if_statement : attribute * 'if' expression compound_statement
+        ( 'else' 'if' expression compound_statement ) * ( 'else' compound_statement ) ?
+        """
+        start = self.start_of(attributes)
+        self.advance()
+        condition = self.expression()
+        then = self.block("the body of the 'if'")
+        orelse = None
+        if self.accept("else"):
+            self.enter()
+            orelse = self.if_statement([]) if self.token.kind == "if" else self.block("the body of the 'else'")
+            self.leave()
+        return tree.If(self.span_from(start), attributes, condition, then, orelse)
+
+    def switch_statement(self, attributes: list[tree.Attribute]) -> tree.Switch:
+        """switch_statement : attribute * 'switch' expression attribute * '{' switch_clause + '}'"""
+        start = self.start_of(attributes)
+        self.advance()
+        selector = self.expression()
+        body_attributes = self.attributes()
+        opened = self.expect("{", "before the clauses of the 'switch'")
+        cases = [self.switch_clause()]
+        while self.token.kind not in ("}", END):
+            cases.append(self.switch_clause())
+        self.close_brace(opened, "the 'switch'", None)
+        return tree.Switch(self.span_from(start), attributes, selector, body_attributes, cases)
+
+    def switch_clause(self) -> tree.Case:
+        """switch_clause : 'case' case_selectors ':' ? compound_statement | 'default' ':' ? compound_statement
+        case_selectors : case_selector ( ',' case_selector ) * ',' ?
+        """
+        start = self.token.start
+        selectors: list[tree.Expr | None] = [None]
+        if self.accept("case"):
+            selectors = [self.case_selector()]
+            while self.accept(",") and self.token.kind not in (":", "{", "@"):
+                selectors.append(self.case_selector())
+        elif not self.accept("default"):
+            raise self.expected("'case' or 'default'")
+        self.accept(":")
+        body = self.block("the body of the clause")
+        return tree.Case(self.span_from(start), selectors, body)
+
+    def case_selector(self) -> tree.Expr | None:
+        """case_selector : 'default' | expression"""
+        return None if self.accept("default") else self.expression()
+
+    def loop_statement(self, attributes: list[tree.Attribute]) -> tree.Loop:
+        """loop_statement : attribute * 'loop' attribute * '{' statement * continuing_statement ? '}'"""
+        start = self.start_of(attributes)
+        self.advance()
+        body_attributes = self.attributes()
+        body_start = self.start_of(body_attributes)
+        body, ending = self.braced("the body of the loop", self.continuing_statement)
+        block = tree.Block(self.span_from(body_start), body_attributes, body)
+        continuing, break_if = ending or (None, None)
+        return tree.Loop(self.span_from(start), attributes, block, continuing, break_if)
+
+    def continuing_statement(self) -> tuple[tree.Block, tree.Expr | None] | None:
+        """continuing_statement : 'continuing' attribute * '{' statement * break_if_statement ? '}'"""
+        if not self.accept("continuing"):
+            return None
+        attributes = self.attributes()
+        start = self.start_of(attributes)
+        body, break_if = self.braced("the 'continuing' block", self.break_if_statement)
+        return tree.Block(self.span_from(start), attributes, body), break_if
+
+    def break_if_statement(self) -> tree.Expr | None:
+        """break_if_statement : 'break' 'if' expression ';'"""
+        if self.token.kind != "break" or self.tokens[self.index + 1].kind != "if":
+            return None
+        self.advance()
+        self.advance()
+        condition = self.expression()
+        self.expect(";", "after the 'break if' condition")
+        return condition
+
+    def for_statement(self, attributes: list[tree.Attribute]) -> tree.For:
+        """for_statement : attribute * 'for' '(' for_init ? ';' expression ? ';' for_update ? ')' compound_statement"""
+        start = self.start_of(attributes)
+        self.advance()
+        self.expect("(", "after 'for'")
+        init = None if self.token.kind == ";" else self.for_part(_FOR_INIT, "an initializer of the loop")
+        self.expect(";", "after the initializer of the loop")
+        condition = None if self.token.kind == ";" else self.expression()
+        self.expect(";", "after the condition of the loop")
+        update = None if self.token.kind == ")" else self.for_part(_FOR_UPDATE, "an update of the loop")
+        self.expect(")", "after the update of the loop")
+        body = self.block("the body of the loop")
+        return tree.For(self.span_from(start), attributes, init, condition, update, body)
+
+    def for_part(self, allowed: frozenset[str], what: str) -> tree.Stmt:
+        """for_init : variable_or_value_statement | variable_updating_statement | func_call_statement
+        for_update : variable_updating_statement | func_call_statement
+        """
+        if self.token.kind not in allowed:
+            raise self.expected(what)
+        return _SIMPLE[self.token.kind].parse(self)
+
+    def while_statement(self, attributes: list[tree.Attribute]) -> tree.While:
+        """while_statement : attribute * 'while' expression compound_statement"""
+        start = self.start_of(attributes)
+        self.advance()
+        condition = self.expression()
+        body = self.block("the body of the loop")
+        return tree.While(self.span_from(start), attributes, condition, body)
+
+    # ---- statements that end in a semicolon --------------------------------------------------------
+
+    def local_declaration(self) -> tree.LocalDecl:
+        """variable_or_value_statement : 'var' template_list ? optionally_typed_ident ( '=' expression ) ?
+        | ( 'let' | 'const' ) optionally_typed_ident '=' expression
+        optionally_typed_ident : ident ( ':' type_specifier ) ?
+        """
+        keyword = self.advance()
+        template = self.template_list() if keyword.kind == "var" else None
+        name = self.name(f"the '{keyword.kind}'")
+        type_ = self.type_specifier(f"'{name.text}'") if self.accept(":") else None
+        init = None
+        if keyword.kind in ("let", "const") and self.token.kind != "=":
+            raise self.expected("'='", f"and a value for '{keyword.kind} {name.text}'", after_previous=True)
+        if self.accept("="):
+            init = self.expression()
+        span = self.span_from(keyword.start)
+        return tree.LocalDecl(span, keyword.kind, template, name.text, self.span_of(name), type_, init)
+
+    def updating_or_call(self) -> tree.Stmt:
+        """variable_updating_statement : lhs_expression ( '=' | compound_assignment_operator ) expression
+        | lhs_expression '++' | lhs_expression '--'
+        func_call_statement : call_phrase
+        """
+        start = self.token.start
+        target = self.operand()
+        operator = self.token
+        if operator.kind in _ASSIGNMENTS:
+            self.require_place(target)
+            self.advance()
+            value = self.expression()
+            return tree.Assign(self.span_from(start), target, operator.kind, value, self.span_of(operator))
+        if operator.kind in _STEPS:
+            self.require_place(target)
+            self.advance()
+            return tree.Increment(self.span_from(start), target, operator.kind)
+        if isinstance(target, tree.Call):
+            return tree.CallStmt(target.span, target)
+        hint = declaration(target.span.text, operator.text) if operator.kind == IDENTIFIER else None
+        after = f"after '{target.span.text[:40]}'"
+        raise self.expected("an assignment, '++' or '--'", after, after_previous=True, hint=hint)
+
+    def phony_assignment(self) -> tree.Assign:
+        """assignment_statement : '_' '=' expression"""
+        start = self.advance().start
+        operator = self.expect("=", "after '_'")
+        value = self.expression()
+        return tree.Assign(self.span_from(start), None, "=", value, self.span_of(operator))
+
+    def require_place(self, node: tree.Expr) -> None:
+        """lhs_expression : core_lhs_expression component_or_swizzle_specifier ? | ( '*' | '&' ) lhs_expression
+        core_lhs_expression : ident | '(' lhs_expression ')'
+        """
+        whole = node
+        while True:
+            match node:
+                case tree.Index(base=below) | tree.Member(base=below) | tree.Paren(inner=below):
+                    node = below
+                case tree.Unary(op="*" | "&", operand=below):
+                    node = below
+                case tree.Ident(args=None):
+                    return
+                case _:
+                    raise fail("not-assignable", "this expression is no place to assign to", whole.span)
+
+    def simple(self, make: Callable[..., tree.Stmt]) -> tree.Stmt:
+        return make(self.span_of(self.advance()))
+
+    def break_statement(self) -> tree.Stmt:
+        """break_statement : 'break'"""
+        node = self.simple(tree.Break)
+        if self.token.kind == "if":
+            raise fail("misplaced-break-if", "'break if' can only end a 'continuing' block", self.span_of(self.token))
+        return node
+
+    def return_statement(self) -> tree.Return:
+        """return_statement : 'return' expression ?"""
+        start = self.advance().start
+        value = None if self.token.kind == ";" else self.expression()
+        return tree.Return(self.span_from(start), value)
+
+    def const_assert(self) -> tree.ConstAssert:
+        """const_assert : 'const_assert' expression"""
+        start = self.advance().start
+        condition = self.expression()
+        return tree.ConstAssert(self.span_from(start), condition)
+
+    def misplaced_continuing(self) -> tree.Stmt:
+        raise fail("misplaced-continuing", "'continuing' can only end a 'loop'", self.span_of(self.token))
+
+
+class _Row(NamedTuple):
+    """A statement that ends in a semicolon: what messages call it, and how it is read."""
+
+    what: str
+    parse: Callable[[StatementParser], tree.Stmt]
+
+
+_UPDATE = _Row("the statement", StatementParser.updating_or_call)
+
+# By the token that a statement starts with. These take attributes and no semicolon …
+_COMPOUND: dict[str, Callable[[StatementParser, list[tree.Attribute]], tree.Stmt]] = {
+    "{": StatementParser.compound,
+    "if": StatementParser.if_statement,
+    "switch": StatementParser.switch_statement,
+    "loop": StatementParser.loop_statement,
+    "for": StatementParser.for_statement,
+    "while": StatementParser.while_statement,
+}
+
+# … and these a semicolon and no attributes.
+_SIMPLE: dict[str, _Row] = {
+    "var": _Row("the variable declaration", StatementParser.local_declaration),
+    "let": _Row("the 'let' declaration", StatementParser.local_declaration),
+    "const": _Row("the 'const' declaration", StatementParser.local_declaration),
+    IDENTIFIER: _UPDATE,
+    "*": _UPDATE,
+    "&": _UPDATE,
+    "&&": _UPDATE,
+    "(": _UPDATE,
+    "_": _Row("the assignment", StatementParser.phony_assignment),
+    "break": _Row("'break'", StatementParser.break_statement),
+    "continue": _Row("'continue'", lambda parser: parser.simple(tree.Continue)),
+    "discard": _Row("'discard'", lambda parser: parser.simple(tree.Discard)),
+    "return": _Row("'return'", StatementParser.return_statement),
+    "const_assert": _Row("the assertion", StatementParser.const_assert),
+    "continuing": _Row("", StatementParser.misplaced_continuing),
+}
+
+_FOR_UPDATE = frozenset(kind for kind, row in _SIMPLE.items() if row is _UPDATE) | {"_"}
+_FOR_INIT = _FOR_UPDATE | {"var", "let", "const"}

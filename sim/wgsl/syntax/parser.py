@@ -1,0 +1,150 @@
+"""WGSL text -> syntax tree, by recursive descent over the grammar of the spec.
+
+`parse` is the whole contract: a `syntax.Module`, or a `WgslError` that names file, line and column. The parser is
+one object in layers, each of which reads one chapter of the grammar: `Cursor` (tokens), expressions, attributes,
+statements, and here declarations. It decides nothing about names or types. Spec: WGSL, "Parsing".
+"""
+
+from __future__ import annotations
+
+from ..diagnostics import fail
+from ..source import Source, Span
+from . import tree
+from .lexer import END, Token
+from .parse_statements import StatementParser
+from .token_cursor import make_room_to_recurse
+
+_DIRECTIVES = ("enable", "requires", "diagnostic")
+
+
+def parse(source: Source) -> tree.Module:
+    """The syntax tree of `source`. Raises `WgslError` at the first place where the text leaves the grammar."""
+    make_room_to_recurse()
+    return _Parser(source).module()
+
+
+class _Parser(StatementParser):
+    def module(self) -> tree.Module:
+        """translation_unit : global_directive * ( global_decl | global_assert | ';' ) *"""
+        directives: list[tree.Directive] = []
+        while self.token.kind in _DIRECTIVES:
+            directives.append(self.directive())
+        decls: list[tree.Decl] = []
+        while self.token.kind != END:
+            if not self.accept(";"):
+                decls.append(self.declaration())
+        return tree.Module(Span(self.source, 0, len(self.source.text)), directives, decls)
+
+    def directive(self) -> tree.Directive:
+        """global_directive : 'diagnostic' diagnostic_control ';'
+        | ( 'enable' | 'requires' ) ident_pattern_token ( ',' ident_pattern_token ) * ',' ? ';'
+        """
+        keyword = self.advance()
+        if keyword.kind == "diagnostic":
+            names = self.diagnostic_control("'diagnostic'")
+            self.expect(";", "after the 'diagnostic' directive")
+        else:
+            names = self.comma_list(self.extension_name, ";", f"the name in '{keyword.kind}'", least=1)
+        return tree.Directive(self.span_from(keyword.start), keyword.kind, names)
+
+    def extension_name(self) -> tuple[str, Span]:
+        name = self.name("an extension")
+        return name.text, self.span_of(name)
+
+    def declaration(self) -> tree.Decl:
+        """global_decl : global_variable_decl ';' | global_value_decl ';' | type_alias_decl ';'
+        | struct_decl | function_decl
+        global_assert : const_assert ';'
+        """
+        attributes = self.attributes()
+        kind = self.token.kind
+        if kind == "fn":
+            return self.function(attributes)
+        if kind in ("var", "override"):
+            return self.global_declaration(attributes)
+        if attributes:
+            raise self.expected("'fn', 'var' or 'override'", "after attributes")
+        if kind == "const":
+            return self.global_declaration([])
+        if kind == "struct":
+            return self.struct()
+        if kind == "alias":
+            return self.alias()
+        if kind == "const_assert":
+            assertion = self.const_assert()
+            self.expect(";", "after the assertion")
+            return assertion
+        if kind in _DIRECTIVES:
+            message = f"the directive '{kind}' must come before all declarations"
+            raise fail("misplaced-directive", message, self.span_of(self.token))
+        hint = "declare it with 'const' or 'override'" if kind == "let" else None
+        raise self.expected("a declaration", hint=hint)
+
+    def global_declaration(self, attributes: list[tree.Attribute]) -> tree.GlobalDecl:
+        """global_variable_decl : attribute * 'var' template_list ? optionally_typed_ident ( '=' expression ) ?
+        global_value_decl : 'const' optionally_typed_ident '=' expression
+        | attribute * 'override' optionally_typed_ident ( '=' expression ) ?
+        """
+        start = self.start_of(attributes)
+        local = self.local_declaration()
+        span = self.span_from(start)
+        self.expect(";", f"after the '{local.keyword}' declaration")
+        return tree.GlobalDecl(
+            span, local.keyword, attributes, local.template, local.name, local.name_span, local.type, local.init
+        )
+
+    def alias(self) -> tree.Alias:
+        """type_alias_decl : 'alias' ident '=' type_specifier"""
+        start = self.advance().start
+        name = self.name("the alias")
+        self.expect("=", "after the name of the alias")
+        type_ = self.type_specifier(f"'{name.text}'")
+        span = self.span_from(start)
+        self.expect(";", "after the alias")
+        return tree.Alias(span, name.text, self.span_of(name), type_)
+
+    def struct(self) -> tree.Struct:
+        """struct_decl : 'struct' ident '{' struct_member ( ',' struct_member ) * ',' ? '}'"""
+        start = self.advance().start
+        name = self.name("the structure")
+        self.expect("{", f"after 'struct {name.text}'")
+        members = self.comma_list(self.struct_member, "}", "the member", least=1)
+        return tree.Struct(self.span_from(start), name.text, self.span_of(name), members)
+
+    def struct_member(self) -> tree.StructMember:
+        """struct_member : attribute * member_ident ':' type_specifier"""
+        attributes = self.attributes()
+        start = self.start_of(attributes)
+        name, type_ = self.typed_name("the member")
+        return tree.StructMember(self.span_from(start), attributes, name.text, self.span_of(name), type_)
+
+    def function(self, attributes: list[tree.Attribute]) -> tree.Function:
+        """function_decl : attribute * 'fn' ident '(' param_list ? ')' ( '->' attribute * type_specifier ) ?
+        compound_statement
+        """
+        start = self.start_of(attributes)
+        self.advance()
+        name = self.name("the function")
+        self.expect("(", f"after 'fn {name.text}'")
+        params = self.comma_list(self.param, ")", "the parameter")
+        result_attributes, result = [], None
+        if self.accept("->"):
+            result_attributes = self.attributes()
+            result = self.type_specifier("the result")
+        body = self.block("the body of the function")
+        return tree.Function(
+            self.span_from(start), attributes, name.text, self.span_of(name), params, result_attributes, result, body
+        )
+
+    def param(self) -> tree.Param:
+        """param : attribute * ident ':' type_specifier"""
+        attributes = self.attributes()
+        start = self.start_of(attributes)
+        name, type_ = self.typed_name("the parameter")
+        return tree.Param(self.span_from(start), attributes, name.text, self.span_of(name), type_)
+
+    def typed_name(self, what: str) -> tuple[Token, tree.Ident]:
+        """ident ':' type_specifier"""
+        name = self.name(what)
+        self.expect(":", f"and a type after {what} '{name.text}'")
+        return name, self.type_specifier(f"{what} '{name.text}'")

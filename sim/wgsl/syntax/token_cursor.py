@@ -1,0 +1,140 @@
+"""A place in the token list: what every part of the parser looks through.
+
+The cursor knows the current token, makes spans, and says what is missing and where. A missing piece of punctuation
+is pointed at just after the token before it, where the author would type it; anything else at the token found.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..diagnostics import Note, WgslError, fail
+from ..source import Source, Span
+from .lexer import END, IDENTIFIER, TEMPLATE_END, TEMPLATE_START, Token, lex
+from .other_languages import STEP
+
+T = TypeVar("T")
+
+# How deep a tree gets: levels of braces and `else if`, plus levels of an expression. Deeper is `nesting-too-deep`.
+# The spec asks for 127 levels of braces. Passes may recurse: `make_room_to_recurse` gives them the frames.
+MAX_NESTING = 512
+_FRAMES_PER_LEVEL = 24
+
+_SHOWN = {TEMPLATE_START: "'<'", TEMPLATE_END: "'>'", END: "the end of the file", IDENTIFIER: "a name"}
+_CLOSING = frozenset([";", ",", ")", "]", "}", TEMPLATE_END])
+
+
+def make_room_to_recurse() -> None:
+    """Let Python recurse as deep as a tree of `MAX_NESTING` needs: for every pass that walks trees by recursion.
+
+    The limit is only ever raised, never put back: another thread may be deep in a tree.
+    """
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), MAX_NESTING * _FRAMES_PER_LEVEL))
+
+
+def shown(kind: str) -> str:
+    """A kind of token as messages call it."""
+    return _SHOWN.get(kind, f"'{kind}'")
+
+
+class Cursor:
+    """The tokens of one source, and the one being looked at (`token`)."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.tokens = lex(source)
+        self.index = 0
+        self.token = self.tokens[0]
+        self.depth = 0
+
+    # ---- moving ------------------------------------------------------------------------------------
+
+    def advance(self) -> Token:
+        """Step over the current token and return it. The end of the file is never stepped over."""
+        token = self.token
+        if token.kind != END:
+            self.index += 1
+            self.token = self.tokens[self.index]
+        return token
+
+    def accept(self, kind: str) -> bool:
+        """Step over the current token if it is of this kind."""
+        if self.token.kind != kind:
+            return False
+        self.advance()
+        return True
+
+    def expect(self, kind: str, context: str) -> Token:
+        """Step over a token of this kind; `context` tells where it belongs: `after the condition`."""
+        if self.token.kind == kind:
+            return self.advance()
+        raise self.expected(shown(kind), context, after_previous=kind in _CLOSING)
+
+    def name(self, what: str) -> Token:
+        """ident: a declared name, never a keyword and never `_`."""
+        if self.token.kind == IDENTIFIER:
+            return self.advance()
+        if self.token.kind == "_":
+            raise fail("expected", f"'_' cannot be the name of {what}", self.span_of(self.token))
+        raise self.expected(f"the name of {what}")
+
+    def split(self) -> None:
+        """Take a two-character symbol for two: the spec's longest token *that is valid here* (`a--b` is `a - -b`)."""
+        kind, _, start, end = self.token
+        halves = [Token(kind[0], kind[0], start, start + 1), Token(kind[1], kind[1], start + 1, end)]
+        self.tokens[self.index : self.index + 1] = halves
+        self.token = halves[0]
+
+    def comma_list(self, item: Callable[[], T], close: str, what: str, least: int = 0) -> list[T]:
+        """item ( ',' item ) * ',' ?   of `least` items or more, up to and including the closing token."""
+        items: list[T] = []
+        while len(items) < least or self.token.kind != close:
+            items.append(item())
+            if self.token.kind != close and not self.accept(","):
+                hint = "the separator here is ','" if self.token.kind == ";" and close != ";" else None
+                raise self.expected(f"',' or {shown(close)}", f"after {what}", after_previous=True, hint=hint)
+        self.advance()
+        return items
+
+    # ---- nesting -----------------------------------------------------------------------------------
+
+    def enter(self) -> None:
+        """One level down; errors past `MAX_NESTING`. Every `enter` has its `leave`."""
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise self.too_deep(self.span_of(self.token))
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    def too_deep(self, span: Span) -> WgslError:
+        return fail("nesting-too-deep", f"nested deeper than {MAX_NESTING} levels", span, hint="name a part of it")
+
+    # ---- places and complaints ---------------------------------------------------------------------
+
+    def span_of(self, token: Token) -> Span:
+        return Span(self.source, token.start, token.end)
+
+    def span_from(self, start: int) -> Span:
+        """From character `start` to the end of the token before the current one."""
+        return Span(self.source, start, self.tokens[self.index - 1].end if self.index else start)
+
+    def found(self) -> str:
+        """The current token as messages call it."""
+        return shown(END) if self.token.kind == END else f"'{self.token.text}'"
+
+    def expected(
+        self, what: str, context: str = "", *notes: Note, after_previous: bool = False, hint: str | None = None
+    ) -> WgslError:
+        """The error that `what` is missing here, or just after the previous token."""
+        message = f"expected {what}" + (f" {context}" if context else "")
+        if not after_previous:
+            message += f", found {self.found()}"
+        if self.token.kind in ("++", "--"):
+            hint = hint or STEP
+        if (after_previous or self.token.kind == END) and self.index:
+            end = self.tokens[self.index - 1].end
+            return fail("expected", message, Span(self.source, end, end), *notes, hint=hint)
+        return fail("expected", message, self.span_of(self.token), *notes, hint=hint)

@@ -1,0 +1,375 @@
+"""Document 002: who works in kernels of Q4_K weights and in GEMVs, a language model's head, and an FFN's passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+from bankshot.oracle.manifests import kernel_selection
+from bankshot.sim.models import DEFAULT_LIMITS, check_dispatch
+
+from bankshot import WgslError
+
+from .bench import SHADERS, case, idlest, kernels, only_output, run, run_case, same_bits, sites, total
+from .ledger import Decision, claim, judge
+
+ROW = 1152  # weights in a row of the document's model
+
+# ---- 1: the table of utilization ---------------------------------------------------------------------
+
+
+def _utilization(kernel: str, said: float, **sizes: int) -> Decision:
+    """Whether as large a share of the invocations works as the document says, to the percent."""
+    done = run(kernel, sizes)
+    used, issued = done.counters["thread_utilization"], done.counters["simt_efficiency"]
+    return judge(
+        round(used, 2) == said,
+        "{used:.1%} of the invocations do any work; of the lanes of subgroups that issue {issued:.1%} are active{idle}",
+        used=used,
+        issued=issued,
+        idle=idlest(done),
+    )
+
+
+@claim("002.1a", shapes="M 1, N 64, K 1152; a workgroup is the same at every N")
+def q4_fused() -> Decision:
+    """`q4_fused` has 5 of 256 invocations at work, 2%, and 251 idle, which a guard sends away."""
+    done = run("q4_fused", dict(M=1, N=64, K=ROW))
+    groups = done.counters["workgroups"]
+    (wait,) = (site for site in done.sites if site.kind == "barrier")
+    (store,) = sites(done, "store", "partials")
+    working, waiting = store.active_lanes / groups, wait.active_lanes / groups
+    return judge(
+        (working, waiting, round(done.counters["thread_utilization"], 2)) == (5, 256, 0.02),
+        "{working:g} of {waiting:g} invocations unpack weights ({used:.2%}); behind the guard {idle:g} do nothing, yet "
+        "wait at the barrier{where}",
+        working=working,
+        waiting=waiting,
+        used=done.counters["thread_utilization"],
+        idle=waiting - working,
+        where=idlest(done),
+    )
+
+
+@claim("002.1b", shapes="M 1, N 64, K 1152; N a multiple of 32")
+def q4_fused_multicol() -> Decision:
+    """`q4_fused_multicol` is used to 100%."""
+    return _utilization("q4_fused_multicol", 1, M=1, N=64, K=ROW)
+
+
+@claim("002.1c", shapes="M 1 to 16, N 64, K 256")
+def q4_fused_batched() -> Decision:
+    """The utilization of `q4_fused_batched` varies, with 64 x M invocations at work."""
+    used = {m: run("q4_fused_batched", dict(M=m, N=64, K=256)).counters["thread_utilization"] for m in range(1, 17)}
+    return judge(
+        all(share == 64 * m / (256 * ceil(m / 4)) for m, share in used.items()) and len(set(used.values())) > 1,
+        "64 x M of 256 for each four rows begun, at M 1 to 16 {words}: below half only at M = 1, and the cause is the "
+        "guard at the last rows",
+        words=", ".join(f"{100 * share:.3g}%" for share in used.values()),
+        used=used,
+    )
+
+
+@claim("002.1d", shapes="N 64, K 1152; N a multiple of 4")
+def gemv_subgroup() -> Decision:
+    """`gemv_subgroup` is used to 100%."""
+    return _utilization("gemv_subgroup", 1, N=64, K=ROW)
+
+
+@claim("002.1e", shapes="N 64, K 1152; N a multiple of 32")
+def gemv_subgroup_multicol() -> Decision:
+    """`gemv_subgroup_multicol` is used to 100%."""
+    return _utilization("gemv_subgroup_multicol", 1, N=64, K=ROW)
+
+
+@claim("002.1f", shapes="N 64, K 1152, and N 13: an invocation a block")
+def dequant_q4k() -> Decision:
+    """`dequant_q4k` has N * K / 256 invocations at work, which is 100%."""
+    whole, part = run("dequant_q4k", dict(N=64, K=ROW)), run("dequant_q4k", dict(N=13, K=ROW))
+    working = [done.counters["thread_utilization"] * done.counters["invocations"] for done in (whole, part)]
+    return judge(
+        working == [64 * ROW / 256, 13 * ROW / 256],
+        "{working:g} invocations work where N * K / 256 is {said:g}, as a row ends with a part of a block, N * "
+        "ceil(K / 256): {used:.0%} where that is a multiple of 64, and {less:.0%} at N = 13{where}",
+        working=working[0],
+        said=64 * ROW / 256,
+        used=whole.counters["thread_utilization"],
+        less=part.counters["thread_utilization"],
+        where=idlest(whole),
+    )
+
+
+@claim("002.1g", shapes="M 4, N 1152")
+def rmsnorm() -> Decision:
+    """`rmsnorm` is used to 100%."""
+    return _utilization("rmsnorm", 1, M=4, N=ROW)
+
+
+@claim("002.1h", shapes="N 6912, as in the document's model")
+def silu() -> Decision:
+    """`silu` is used to 100%."""
+    return _utilization("silu", 1, N=6912)
+
+
+# ---- 2: remedies -------------------------------------------------------------------------------------
+
+
+def _remedy(kernel: str, **sizes: int) -> dict[str, float]:
+    """Utilization before and after, and what subgroups issue for an output."""
+    before, after = run("q4_fused", sizes), run(kernel, sizes)
+    outputs = sizes["M"] * sizes["N"]
+    return {
+        "before": before.counters["thread_utilization"],
+        "after": after.counters["thread_utilization"],
+        "issued_before": before.counters["executions"] / outputs,
+        "issued_after": after.counters["executions"] / outputs,
+    }
+
+
+@claim("002.2a", shapes="M 1, N 64, K 1152; a workgroup is the same at every N")
+def loop_over_blocks() -> Decision:
+    """First remedy: with a loop over blocks in each invocation utilization is no longer poor."""
+    sizes = {"M": 1, "N": 64, "K": ROW}
+    figures = _remedy("q4_fused_loop", **sizes)
+    split = _remedy("q4_fused_split", **sizes)
+    return judge(
+        figures["after"] >= 0.5,
+        "to the letter it stays at {after:.1%}, for there are 5 blocks and no loop makes more of them; looping over "
+        "parts of blocks makes it {split:.0%}, with {split_issued:,.0f} operations issued an output where there "
+        "were {issued_before:,.0f}",
+        split=split["after"],
+        split_issued=split["issued_after"],
+        **figures,
+    )
+
+
+@claim("002.2b", shapes="M 1, N 64, K 1152; N a multiple of 8")
+def two_dimensions() -> Decision:
+    """Second remedy: a workgroup of 32 x 8 is well used."""
+    return judge(
+        (figures := _remedy("q4_fused_2d", M=1, N=64, K=ROW))["after"] >= 0.5,
+        "{after:.0%} of the invocations work instead of {before:.1%}, and subgroups issue {issued_after:,.0f} "
+        "operations an output instead of {issued_before:,.0f}",
+        **figures,
+    )
+
+
+@claim("002.2c", shapes="M 1, N 256 and 64, K 1152")
+def another_kernel() -> Decision:
+    """Third remedy: where K is small, another kernel is well used."""
+    figures = _remedy("q4_fused_small_k", M=1, N=256, K=ROW)
+    few = run("q4_fused_small_k", dict(M=1, N=64, K=ROW)).counters["thread_utilization"]
+    rules = kernel_selection.load(SHADERS / "selection.toml")
+    traits = {"weights": "q4_k", "layout": "NxK"}
+    chosen = kernel_selection.choose(rules, kernels().values(), {"M": 1, "N": 256, "K": ROW}, traits).kernel.name
+    return judge(
+        figures["after"] >= 0.5,
+        "a kernel with an invocation a column has {after:.0%} at work at N = 256 and {few:.0%} at N = 64, and issues "
+        "{issued_after:,.0f} operations an output instead of {issued_before:,.0f}; our rules choose {chosen}",
+        few=few,
+        chosen=chosen,
+        **figures,
+    )
+
+
+# ---- 3: the head -------------------------------------------------------------------------------------
+
+VOCABULARY = 262_144
+
+
+@claim("002.3a", shapes="N 256, K 1152; workgroups scale with N")
+def workgroups_of_the_head() -> Decision:
+    """A head for 262,144 words takes 65,536 workgroups of 4 columns, or 8,192 of 32."""
+    four, many = (
+        run(kernel, dict(N=256, K=ROW)).counters["workgroups"] * VOCABULARY // 256
+        for kernel in ("gemv_subgroup", "gemv_subgroup_multicol")
+    )
+    return judge(
+        (four, many) == (65_536, 8_192),
+        "{four:,} and {many:,}, {less:.1%} fewer",
+        four=four,
+        many=many,
+        less=1 - many / four,
+    )
+
+
+@claim("002.3b", shapes="grids of 65,536 and 8,192 workgroups along x")
+def dispatches_are_legal() -> Decision:
+    """Both dispatches can be made along one dimension."""
+    refused = {}
+    made = case("gemv_subgroup", dict(N=4, K=4))
+    for groups in (65_536, 8_192):
+        try:
+            run_case(replace(made, grid=(groups, 1, 1)), probes="none")
+        except WgslError as error:
+            refused[groups] = error.diagnostics[0].message
+    folded = kernel_selection.grid_of(kernels()["gemv_subgroup"], {"M": 1, "N": VOCABULARY, "K": ROW})
+    return judge(
+        not refused,
+        "{words}; 8,192 workgroups {fine}, and so is a grid of {folded}",
+        words=" and ".join(refused.values()) or "neither is over a limit",
+        fine="are over it too" if 8_192 in refused else "are legal",
+        folded=" x ".join(map(str, folded)),
+        refused=refused,
+    )
+
+
+def _weight_bytes(columns: int, row: int) -> int:
+    """Bytes of f16 weights that a product with one token asks for, from a run with 32 columns."""
+    return (
+        total(run("gemv_subgroup", dict(N=32, K=row), probes=("sectors",)), "global_bytes", "load", "W") * columns // 32
+    )
+
+
+@claim("002.3c", shapes="N 32, K 1152; bytes scale with N")
+def weights_of_the_head() -> Decision:
+    """The head reads 603 MB of weights a token."""
+    read = _weight_bytes(VOCABULARY, ROW)
+    return judge(read // 10**6 == 603, "{read:,} bytes, each asked for once", read=read)
+
+
+@claim("002.3d", shapes="one binding of N 262,144, K 1152 in f16")
+def weights_can_be_bound() -> Decision:
+    """The head's weights fit in one binding (the document does not ask)."""
+    bytes_ = _weight_bytes(VOCABULARY, ROW)
+    exceeded = check_dispatch((1,), (256,), storage_bindings={"W": bytes_})
+    limits = [DEFAULT_LIMITS[name] for name in ("maxStorageBufferBindingSize", "maxBufferSize")]
+    return judge(
+        not exceeded,
+        "{words}; with default limits it takes {parts} bindings, in {buffers} buffers",
+        words="; ".join(map(str, exceeded)) or "nothing is over a limit",
+        parts=ceil(bytes_ / limits[0]),
+        buffers=ceil(bytes_ / limits[1]),
+    )
+
+
+# ---- 4: the head among the layers --------------------------------------------------------------------
+
+LAYERS = 26
+# Gemma 3 1B as it is published: columns and rows of what a layer multiplies by, in the order of the passes.
+ATTENTION = {"q": (1024, ROW), "k": (256, ROW), "v": (256, ROW), "o": (ROW, 1024)}
+FEED_FORWARD = {"gate": (6912, ROW), "up": (6912, ROW), "down": (ROW, 6912)}
+
+
+@claim("002.4a", shapes="M 1, D 96, F 160 for the passes of the FFN")
+def matmuls_of_a_token() -> Decision:
+    """26 layers with 4 matmuls of attention and 2 of the FFN make 156 a token."""
+    three, two, same = _passes(M=1, D=96, F=160)
+    fused, unfused = (LAYERS * (len(ATTENTION) + len(passes)) for passes in (two, three))
+    return judge(
+        same and fused == 156,
+        "{fused}, where gate and up are one pass (the outputs are the same bits); where they are two, as in the "
+        "document's own 'before', {unfused}",
+        fused=fused,
+        unfused=unfused,
+    )
+
+
+def _work() -> dict[str, tuple[int, int]]:
+    """Bytes of weights and FLOPs of a token: of the head, and of all layers."""
+
+    def of(columns: int, row: int) -> np.ndarray:
+        done = run("gemv_subgroup", dict(N=32, K=row))
+        # The sums of products; those of partial sums are few and not of the matmul itself.
+        products = total(done, "flops", "op", "fma")
+        return np.array([total(done, "global_bytes", "load", "W"), products]) * columns // 32
+
+    layer = np.sum([of(*sizes) for sizes in (ATTENTION | FEED_FORWARD).values()], axis=0)
+    return {"head": tuple(of(VOCABULARY, ROW).tolist()), "layers": tuple((LAYERS * layer).tolist())}
+
+
+@claim("002.4b", shapes="each matmul of the model at N 32 and its own K; bytes and FLOPs scale with N")
+def share_of_the_head() -> Decision:
+    """The head is less than 5% of a token's work (the document says: of its time)."""
+    work = _work()
+    shares = [head / (head + layers) for head, layers in zip(work["head"], work["layers"], strict=True)]
+    return judge(
+        max(shares) < 0.05,
+        "it is {bytes_share:.0%} of the bytes of weights and {flops_share:.0%} of the FLOPs: {head:,} of {all:,} "
+        "bytes in f16; what part of the time it takes, counts do not tell",
+        bytes_share=shares[0],
+        flops_share=shares[1],
+        head=work["head"][0],
+        all=work["head"][0] + work["layers"][0],
+    )
+
+
+GB, TERA = 10**9, 10**12
+
+
+@claim("002.4c", shapes="N 32, K 1152; bytes scale with N")
+def milliseconds_of_the_head() -> Decision:
+    """At 200 GB/s the head takes at least 3 ms."""
+    least = _weight_bytes(VOCABULARY, ROW) / (200 * GB) * 1000
+    return judge(round(least) == 3, "{least:.2f} ms for its weights alone", least=least)
+
+
+@claim("002.4d", shapes="as 002.4b")
+def what_takes_the_rest() -> Decision:
+    """That a token takes 140 ms suggests that computing or other overheads dominate."""
+    work = _work()
+    bytes_, flops = (sum(parts) for parts in zip(*work.values(), strict=True))
+    return judge(
+        None,
+        "all weights at 200 GB/s take {memory:.1f} ms and all products at 6 TFLOP/s {compute:.2f} ms: neither is near "
+        "140 ms, so it is not the computing that the counts know of, and what it is they do not tell",
+        "timestamps of every pass on the device, and of the time between passes",
+        memory=bytes_ / (200 * GB) * 1000,
+        compute=flops / (6 * TERA) * 1000,
+    )
+
+
+# ---- 5: gate and up ----------------------------------------------------------------------------------
+
+
+def _passes(**sizes: int):
+    """Passes of a feed-forward layer, before gate and up are fused and after, and whether both make the same bits."""
+    both, down = case("ffn_gate_up", sizes), case("ffn_down", sizes)
+    gate = run("ffn_project", sizes, given={"X": both.arrays["X"], "W": both.arrays["W"]})
+    up = run("ffn_project", sizes, given={"X": both.arrays["X"], "W": both.arrays["C"]})
+    last = run("ffn_down", sizes, given={"GATE": only_output(gate), "UP": only_output(up)})
+    fused = run_case(both)
+    split = run("ffn_down_split", sizes, given={"GATE_UP": only_output(fused), "W": down.arrays["W"]})
+    return (gate, up, last), (fused, split), same_bits(only_output(last), only_output(split))
+
+
+QUARTER = {"M": 1, "D": 288, "F": 1728}
+
+
+@claim(
+    "002.5a", shapes="M 1, D 288, F 1728: a quarter of the document's 1152 and 6912; bytes of X and weights scale by 16"
+)
+def three_passes_to_two() -> Decision:
+    """With gate and up fused an FFN takes 2 passes instead of 3, and fewer bytes."""
+    three, two, same = _passes(**QUARTER)
+    before, after = (sum(done.counters["global_bytes"] for done in passes) for passes in (three, two))
+    of_x = sum(total(done, "global_bytes", "load", "X") for done in three) - total(two[0], "global_bytes", "load", "X")
+    return judge(
+        same and len(two) == 2 and after < before,
+        "{passes} passes and {after:,} bytes asked for instead of {before:,}: {less:,} fewer ({share:.1%}), all of "
+        "them of X ({of_x:,}); the outputs are the same bits",
+        passes=len(two),
+        before=before,
+        after=after,
+        less=before - after,
+        share=1 - after / before,
+        of_x=of_x,
+    )
+
+
+@claim("002.5b", shapes="as 002.5a")
+def faster_ffn() -> Decision:
+    """Fusing gate and up makes the FFN 1.2 to 1.3 times as fast."""
+    three, two, _ = _passes(**QUARTER)
+    ratios = {
+        name: sum(done.counters[name] for done in three) / sum(done.counters[name] for done in two)
+        for name in ("global_bytes", "global_sectors", "barriers", "workgroups", "flops")
+    }
+    return judge(
+        None if max(ratios.values()) >= 1.2 else False,
+        "before per after: bytes {global_bytes:.2f}, sectors {global_sectors:.2f}, barriers {barriers:.2f}, workgroups "
+        "{workgroups:.2f}, FLOPs {flops:.2f}: what is spared is a launch and its barriers, whose time is not counted",
+        "a timer on the device, with the document's shapes",
+        **ratios,
+    )

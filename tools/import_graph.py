@@ -1,0 +1,157 @@
+"""Which file imports which, read from the files themselves, by room.
+
+A room is a folder right under `sim/` or `oracle/`, with all folders in it, or one of the single files there. `ROOMS`
+lists them bottom up: a room may import itself and any room above its own line in that list that it names.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = "bankshot"
+TOPS = ("bankshot", "sim", "oracle")
+
+_LANGUAGE = ("sim.fast_dataclass", "sim.scalar", "sim.wgsl", "sim.ir")
+_PROGRAM = (*_LANGUAGE, "sim.machine", "sim.lowering", "sim.analysis", "sim.instrument", "sim.codegen")
+_SIM = (
+    *_PROGRAM,
+    "sim",
+    "sim.front_end",
+    "sim.disk_cache",
+    "sim.models",
+    "sim.bindings",
+    "sim.launch",
+    "sim.findings",
+    "sim.run",
+)
+_JUDGE = ("oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references", "oracle.wgpu_worker")
+_JUDGED = (*_JUDGE, "oracle.wgpu_client", "oracle.gpu_counters", "oracle.diagnosis", "oracle.goldens", "oracle.judge")
+_REPORTED = (*_JUDGED, "oracle.exit_codes", "oracle.advise", "oracle.corpus", "oracle.reports")
+_ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
+
+# Room -> the rooms that it may import.
+ROOMS: dict[str, tuple[str, ...]] = {
+    "sim.fast_dataclass": (),
+    "sim.disk_cache": (),
+    "sim.scalar": (),
+    "sim.models": (),
+    "sim.wgsl": ("sim.fast_dataclass", "sim.scalar"),
+    "sim.front_end": ("sim.wgsl", "sim.models"),
+    "sim.ir": ("sim.fast_dataclass", "sim.scalar", "sim.wgsl"),
+    "sim.machine": ("sim.disk_cache", "sim.scalar", "sim.models"),
+    "sim.lowering": (*_LANGUAGE, "sim.machine"),
+    "sim.analysis": _LANGUAGE,
+    "sim.instrument": _LANGUAGE,
+    "sim.codegen": (*_LANGUAGE, "sim.machine", "sim.lowering", "sim.analysis", "sim.instrument"),
+    "sim.bindings": ("sim.fast_dataclass", "sim.wgsl", "sim.ir", "sim.instrument"),
+    "sim.launch": (*_PROGRAM, "sim.models", "sim.bindings"),
+    "sim.findings": (*_PROGRAM, "sim.models", "sim.bindings", "sim.launch"),
+    "sim.run": (*_PROGRAM, "sim.front_end", "sim.models", "sim.bindings", "sim.launch", "sim.findings"),
+    "sim": ("sim.front_end", "sim.run", "sim.models", "sim.findings", "sim.bindings", "sim.launch", "sim.wgsl"),
+    "oracle": (),
+    "oracle.errors": (),
+    "oracle.exit_codes": (*_SIM, "oracle.errors"),
+    "oracle.comparison": (*_SIM, "oracle.errors"),
+    "oracle.wgpu_worker": ("sim.fast_dataclass", "sim.disk_cache", "oracle.errors"),
+    "oracle.manifests": (*_SIM, "oracle.errors", "oracle.comparison"),
+    "oracle.references": (*_SIM, "oracle.errors", "oracle.manifests"),
+    "oracle.wgpu_client": (*_SIM, "oracle.errors", "oracle.manifests", "oracle.wgpu_worker"),
+    "oracle.gpu_counters": (*_SIM, "oracle.errors", "oracle.manifests"),
+    "oracle.diagnosis": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references"),
+    "oracle.goldens": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.diagnosis"),
+    "oracle.judge": (*_SIM, *_JUDGED[:-1]),
+    "oracle.audit": ("oracle.judge",),
+    "oracle.advise": (*_SIM, *_JUDGED),
+    "oracle.corpus": (*_SIM, *_JUDGED),
+    "oracle.reports": (*_SIM, *_REPORTED),
+    "oracle.workers": (*_SIM, *_REPORTED),
+    "oracle.sweep": (*_SIM, *_REPORTED, "oracle.workers"),
+    "oracle.cli": (*_SIM, *_ALL),
+    "oracle.pytest_plugin": (*_SIM, *_ALL),
+    "bankshot": (*_SIM, *_ALL, "oracle.cli", "oracle.pytest_plugin"),
+}
+
+
+def module_of(path: Path) -> str:
+    """The name of a file as a module: `sim.ir.sites`."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = sorted(path for top in TOPS for path in (ROOT / top).rglob("*.py"))
+MODULES = {module_of(path): path for path in FILES}
+
+
+def room_of(module: str) -> str | None:
+    """The room of a module; None where it is not part of Bankshot."""
+    parts = module.split(".")
+    if parts[0] not in TOPS:
+        return None
+    return parts[0] if parts[0] == PACKAGE or len(parts) == 1 else ".".join(parts[:2])
+
+
+def imports(path: Path, *, for_types: bool = True) -> Iterator[str]:
+    """Every module that a file imports, anywhere in it; Bankshot's own without the leading `bankshot.`. `for_types`:
+    with what it imports under `if TYPE_CHECKING` only."""
+    package = module_of(path).split(".") if path.name == "__init__.py" else module_of(path).split(".")[:-1]
+    package = package if package[0] == PACKAGE else [PACKAGE, *package]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = set() if for_types else {id(node) for node in _for_types(tree)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (_without_package(alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*start, *(node.module or "").split(".")]).strip(".")
+            for alias in node.names:
+                full = _without_package(f"{base}.{alias.name}")
+                yield full if full in MODULES else _without_package(base)
+
+
+def _for_types(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            for statement in node.body:
+                yield from ast.walk(statement)
+
+
+def _without_package(module: str) -> str:
+    short = module.removeprefix(f"{PACKAGE}.")
+    return short if short.split(".")[0] in TOPS else module
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The sets of modules that import each other in a circle, sorted. (Tarjan's strongly connected components.)"""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for target in sorted(graph.get(module, ())):
+            if target not in index:
+                visit(target)
+            if target in stack:
+                low[module] = min(low[module], low[target])
+        if low[module] == index[module]:
+            members = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(members) > 1:
+                found.append(sorted(members))
+
+    for module in sorted(graph):
+        if module not in index:
+            visit(module)
+    return found
+
+
+def graph(paths: Iterable[Path] = FILES) -> dict[str, set[str]]:
+    """Module -> the modules of Bankshot that it imports when it runs."""
+    return {module_of(path): {m for m in imports(path, for_types=False) if m in MODULES} for path in paths}
