@@ -32,7 +32,7 @@ from .__main__ import ROOT
 FIRST = "import bankshot; bankshot.simulate('@compute @workgroup_size(64) fn main() {}', grid=1)"
 SHADERS = Path(tempfile.gettempdir()) / f"bankshot-{os.getpid()}"  # a copy, to be edited
 EDITED = SHADERS / "shared" / "tiles.wgsl"
-AUDIT = ("-m", "oracle", "audit", str(SHADERS / "matmul.toml"), "--kernel", "matmul")
+AUDIT = ("-m", "bankshot", "audit", str(SHADERS / "matmul.toml"), "--kernel", "matmul")
 SIZES = ("--set", "M=256", "--set", "K=256", "--set", "N=256")
 
 # What is run, by name: arguments of Python.

@@ -43,7 +43,7 @@ class Repository:
         """Run a command of the page, which must say it."""
         assert command in PAGE + WORKFLOW
         program, *arguments = shlex.split(command)
-        module = {"pytest": "pytest", "bankshot": "oracle"}[program]
+        module = {"pytest": "pytest", "bankshot": "bankshot"}[program]
         return subprocess.run(
             [sys.executable, "-m", module, *arguments],
             cwd=self.path,
@@ -119,7 +119,7 @@ def test_every_option_of_the_page_exists():
         cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     ).stdout  # fmt: skip
     audit = subprocess.run(
-        [sys.executable, "-m", "oracle", "audit", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "bankshot", "audit", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout
     named = set(re.findall(r"--[a-z][a-z-]+", PAGE))
     assert len(named) > 12

@@ -248,7 +248,7 @@ def test_a_process_that_dies_once_does_no_harm(deadly):
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT, which only POSIX has")
 def test_an_interrupt_leaves_the_rows_and_no_process(folder):
     (folder / "long.toml").write_text(manifest(PARAMS, SWEEP.replace("[32, 40, 64]", str(list(range(1, 999))))))
-    command = [sys.executable, "-m", "oracle", "audit", "long.toml", "--no-gpu", "--format", "table", "--jobs", "2"]
+    command = [sys.executable, "-m", "bankshot", "audit", "long.toml", "--no-gpu", "--format", "table", "--jobs", "2"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, env=environment, **pipes, start_new_session=True)

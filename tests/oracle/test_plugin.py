@@ -332,7 +332,7 @@ def test_texts_paths_and_what_is_missing(project):
 import pytest
 from bankshot.oracle.errors import UsageError
 from pathlib import Path
-import bankshot
+from bankshot import WgslError
 
 def test_run(bankshot):
     data = {{"y": bytes(128)}}
@@ -340,7 +340,7 @@ def test_run(bankshot):
         assert bankshot.run(shader, grid=1, bindings=data).excess_wavefronts == 0
     with pytest.raises(UsageError, match="no.wgsl: there is no such file"):
         bankshot.run("no.wgsl", grid=1)
-    with pytest.raises(bankshot.WgslError):
+    with pytest.raises(WgslError):
         bankshot.run("fn main() {{", grid=1)
     assert bankshot.run("k.wgsl", grid=1, bindings=data, probes="none").counters["flops"] == 0
 """)

@@ -13,14 +13,14 @@ ROOT = Path(__file__).parents[2]
 BODY = """
 import atexit, os, signal, sys, time, click
 atexit.register(print, "registered first")
-from bankshot.oracle import __main__ as entry
+from bankshot import __main__ as entry
 
 class Global:
     def __del__(self):
         os.write(1, b"torn down\\n")
 
 kept = Global()
-@entry.cli.main.command()
+@entry.commands.main.command()
 def probe():
     print("begun")
     atexit.register(print, "registered last")
@@ -42,7 +42,7 @@ def probe(body, call=CALL, stdout=subprocess.PIPE, **environment):
 
 
 def oracle(*arguments):
-    command = [sys.executable, "-m", "oracle", *map(str, arguments)]
+    command = [sys.executable, "-m", "bankshot", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
@@ -63,7 +63,7 @@ def test_exit_handlers_run_once_and_what_was_printed_arrives(body, code):
 
 def test_nothing_is_taken_apart_at_the_end():
     assert "torn down" not in probe("pass").stdout
-    assert "torn down" in probe("pass", call="entry.cli.main(standalone_mode=False)").stdout
+    assert "torn down" in probe("pass", call="entry.commands.main(standalone_mode=False)").stdout
 
 
 def test_what_calls_the_command_goes_on_after_it():

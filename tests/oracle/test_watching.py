@@ -63,7 +63,7 @@ class Watch:
 
 
 @contextmanager
-def watching(folder, *options, start=("-m", "oracle")):
+def watching(folder, *options, start=("-m", "bankshot")):
     command = [sys.executable, *start, "audit", str(folder), "--watch", "--no-gpu", "--listing", "none", *options]
     watch = Watch(command)
     try:
