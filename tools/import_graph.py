@@ -66,7 +66,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.audit": ("oracle.judge",),
     "oracle.advise": (*_SIM, *_JUDGED),
     "oracle.corpus": (*_SIM, *_JUDGED),
-    "oracle.reports": (*_SIM, *_REPORTED),
+    "oracle.reports": (*_SIM, *_REPORTED[:-1]),
     "oracle.workers": (*_SIM, *_REPORTED),
     "oracle.sweep": (*_SIM, *_REPORTED, "oracle.workers"),
     "oracle.cli": (*_SIM, *_ALL),

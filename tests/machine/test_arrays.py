@@ -123,7 +123,7 @@ from test_arrays import run
 print(run(lambda a, b: a[b[0]], np.arange(5), np.array([INDEX])))
 """
 EVERYWHERE = """
-import numpy as np, sim, sys
+import numpy as np, bankshot, sys
 from bankshot.__main__ import main
 from test_native import EVERYTHING
 given = {"x": np.linspace(0.01, 0.99, 256, dtype=np.float32), "y": np.zeros(256, np.float32), "sum": np.zeros(1, "u4")}

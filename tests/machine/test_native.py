@@ -21,7 +21,7 @@ import bankshot
 UNIT = "bankshot.sim.machine.tracing.trace"
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
-import sys, numpy as np, sim
+import sys, numpy as np, bankshot
 source = "@group(0) @binding(0) var<storage, read_write> y: array<f32>;\\n"
 source += "@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) { y[i] = sqrt(f32(i)); }"
 done = bankshot.simulate(source, grid=1, bindings={"y": np.zeros(8, np.float32)})

@@ -37,7 +37,7 @@ serving.QUESTIONS["dispatch"] = dispatch
 
 def program(body):
     """Of such a process."""
-    return worker_process._PROGRAM.replace("from oracle", f"exec({AT_DISPATCH.format(body)!r}); from oracle", 1)
+    return worker_process._PROGRAM.replace("from bankshot", f"exec({AT_DISPATCH.format(body)!r}); from bankshot", 1)
 
 
 @pytest.fixture

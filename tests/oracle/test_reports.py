@@ -139,7 +139,7 @@ def world(monkeypatch, tmp_path):
         value = arrays["x"].astype(np.float64) * 2
         return {"y": Expected(value, np.zeros_like(value))}
 
-    monkeypatch.setattr(bankshot, "simulate", simulate)
+    monkeypatch.setattr(bankshot.sim, "simulate", simulate)
     monkeypatch.setattr(audit, "check_module", lambda kernel: None)
     monkeypatch.setattr(audit, "fit", lambda case, module: None)
     monkeypatch.setattr(audit, "prepare_on_gpu", lambda case, adapter: None)
@@ -413,7 +413,7 @@ def test_our_own_fault_is_called_that(world, monkeypatch, error):
     def simulate(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(bankshot, "simulate", simulate)
+    monkeypatch.setattr(bankshot.sim, "simulate", simulate)
     result = command("audit", world.folder)
     assert result.exit_code == 70
     assert "internal error" in result.stderr
