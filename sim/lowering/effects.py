@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import ir
+from ..ir.builder import Builder
 from ..ir.ir import Value
 from ..ir.sites import Site
 from ..wgsl import typed
@@ -73,7 +74,7 @@ def _atomic_on(lowering: Expressions, op: str, call: typed.BuiltinCall, operands
     return [] if op == "store" else results
 
 
-def _after(builder: ir.Builder, name: str, results: list[Value], words: list[Value]) -> Value:
+def _after(builder: Builder, name: str, results: list[Value], words: list[Value]) -> Value:
     """What an atomic operation leaves behind."""
     if name in ("store", "exchange"):
         return words[0]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir import ir
+from ..ir.builder import Builder
 from ..ir.instruction_classes import class_of
-from ..ir.ir import Block, Builder, Value
+from ..ir.ir import Block, Value
 from ..ir.rounding import Rounding
 from ..ir.sites import Site
 from ..scalar import OPS
@@ -206,23 +207,11 @@ class Expressions(Memory):
         span: Span | None = None,
     ) -> None:
         """`then` where the condition holds, `orelse` in the other lanes. `span`: where the source has the branch."""
-        builder = self.builder
         if span is not None:
-            builder.tally_computed("control", span)
-        before, outer = builder.versions(), builder.here
-        first = builder.here = builder.region(parent=outer)
-        then()
-        after_then = builder.versions()
-        builder.restore(before)
-        second = builder.here = builder.region(parent=outer)
-        orelse()
-        after_else = builder.versions()
-        builder.here = outer
-        branch = ir.If(condition, first, second)
+            self.builder.tally_computed("control", span)
+        branch = self.builder.branch(condition, then, orelse)
         if span is not None:
             self.spans[id(branch)] = span
-        builder.append(branch)
-        builder.merge(before, after_then, after_else)
 
     # ---- builtins ----
 

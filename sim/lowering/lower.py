@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from ..fast_dataclass import entity
 from ..ir import ir
-from ..ir.ir import Block, Builder, Target, Value
+from ..ir.builder import Builder
+from ..ir.ir import Block, Target, Value
 from ..ir.lowered import Lowered
 from ..ir.passes import ALL, Passes
 from ..ir.rounding import Rounding
@@ -310,7 +311,7 @@ class _Lowering(Expressions):
         builder.changed(slot for block in self._assigned(statement) for slot in block.slots)
         condition = self.value(statement.condition)[0] if statement.condition else None
         body = builder.here = builder.region(parent=header)
-        first_of_body = builder.last
+        first_of_body = builder.last_id
         self._loops.append(target)
         self._breaks.append(target)
         known = builder.versions()

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from math import inf, nan
 
 from ..ir import ir
-from ..ir.ir import Builder, Value
+from ..ir.builder import Builder
+from ..ir.ir import Value
 from ..ir.sites import Site
 from ..wgsl import typed
 from .expressions import Expressions
