@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,8 @@ from ..wgsl.builtins import Builtin, compositions
 from ..wgsl.diagnostics import Crash, fail, first_words
 from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
-from .accesses import Memory
+from .context import Lowering
+from .effects import EFFECTS
 from .inspections import RIGHT_DECIDES, inspection
 from .views import View
 
@@ -58,7 +60,7 @@ class _Ops:
         return self._lowering.computed(op, args, self._name, self._span)
 
 
-class Expressions(Memory):
+class Expressions(Lowering):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
     def __init__(
@@ -70,11 +72,10 @@ class Expressions(Memory):
         builder: Builder,
         trace: str | None,
         policy: str,
+        poisoned: frozenset[int],
     ) -> None:
-        super().__init__(checks, builder, trace, policy)
+        super().__init__(rounding, checks, builder, trace, policy, poisoned)
         self.pipeline = pipeline
-        self.rounding = rounding
-        self.poisoned: frozenset[int] = frozenset()  # see `lower`
         self.inspects: list[ir.Inspect] = []
         self._inspecting = inspects
         self.values: dict[Variable, list[Value]] = {}
@@ -86,12 +87,9 @@ class Expressions(Memory):
         self.spans: dict[int, Span] = {}
         self._tables: dict[int, Block] = {}
 
-    def concrete(self, type_: t.Type) -> t.Type:
-        """Function variables have no override-sized types; those of the pipeline are concrete already."""
-        return type_
-
+    @abstractmethod
     def call(self, expr: typed.Call) -> list[Value]:
-        raise NotImplementedError
+        """Inline a call of a user function and return its result's components."""
 
     # ---- values ----
 
@@ -243,8 +241,6 @@ class Expressions(Memory):
         if expr.builtin.kind != "effect":
             args = [self.value(a) for a in expr.args]
             return self.apply(expr.builtin, [a.type for a in expr.args], args, expr.type, expr.span)
-        from .effects import EFFECTS
-
         effect = EFFECTS.get(expr.builtin.name)
         if effect is None:
             raise fail("unsupported", f"the simulator cannot run {expr.builtin.name} yet", expr.span)
