@@ -16,7 +16,8 @@ from collections.abc import Iterator
 
 from ..ir import ir
 from ..ir.access import Access
-from ..ir.ir import Builder, Slot, Value
+from ..ir.builder import Builder
+from ..ir.ir import Slot, Value
 from ..ir.lowered import Lowered
 from ..wgsl import types as t
 from ..wgsl.source import Source, Span

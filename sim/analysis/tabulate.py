@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from ..ir import ir
 from ..ir.access import Access
-from ..ir.ir import Builder, Region, Value
+from ..ir.builder import Builder
+from ..ir.ir import Region, Value
 from ..ir.lowered import Lowered
 from ..wgsl import types as t
 from ..wgsl.source import Source, Span

@@ -1,28 +1,18 @@
 """The intermediate program: scalar values in a tree of regions.
 
-The lowerer builds it, the emitter flattens it. A `Value` is computed once on every lane, whether or not the lane is
-active: values have no effects. What has an effect (loads that are counted, stores, jumps, barriers) is an item in a
-`Region`, in order. Mutable variables are `Slot`s, one per scalar.
-
-`Builder` numbers values as they are made: the same operation on the same values is made once, constants are folded
-through the scalar semantics, and a value that does not depend on a loop is placed before it.
+Lowering builds it with a `builder.Builder`; codegen flattens it. A `Value` is computed once, on every lane, active or
+not: values have no effects. Anything with an effect (counted loads, stores, jumps, barriers) is an item of a `Region`,
+in program order. A mutable variable is a `Block` of `Slot`s, one per scalar component.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
-import numpy as np
-
 from ..fast_dataclass import entity
-from ..scalar import OPS
 from ..wgsl.source import Span
-from .passes import ALL, Passes
-from .ranges import within
-from .register_bits import from_bits, to_bits
-from .simplify import simplify
 
 
 @entity
@@ -72,10 +62,8 @@ class Region:
     parent: Region | None
     loop: bool = False
     items: list[Item] = field(default_factory=list)
-    known: dict[Any, Value] = field(default_factory=dict)
     depth: int = 0
-    count: Count | None = None
-    hidden_after: int | None = None  # values of the parent made later than this may not have been reached
+    hidden_after: int | None = None  # parent values with a higher id may not have been computed when this region runs
 
 
 # ---- items -------------------------------------------------------------------------------------------
@@ -285,216 +273,3 @@ def items_of(region: Region) -> Iterator[Item]:
 def regions_of(body: Region) -> list[Region]:
     """A region and all those inside it."""
     return [body, *(region for item in items_of(body) for region in regions(item))]
-
-
-def _has_floats(name: str) -> bool:
-    """Whether a scalar operation takes or makes any."""
-    row = OPS[name]
-    return not {"f32", "f16"}.isdisjoint((row.result, *row.args))
-
-
-class Builder:
-    """Makes values and regions. `here` is the region that grows. `fold_floats`: operations of floats on constants are
-    done at once, as others are. `passes`: see `passes`."""
-
-    def __init__(self, fold_floats: bool = True, passes: Passes = ALL) -> None:
-        self._fold_floats = fold_floats
-        self._passes = passes
-        self.root = Region(None)
-        self.here = self.root
-        self._next = 0
-        self._versions: dict[Slot, tuple[int, Region]] = {}
-        self._version = 0
-        self.slots: list[Slot] = []
-
-    # -- values --
-
-    def const(self, kind: str, value: Any) -> Value:
-        return self._bits(kind, to_bits(kind, value))
-
-    def _bits(self, kind: str, bits: int) -> Value:
-        return self._value("const", (), kind, self.root, bits)
-
-    def input(self, name: str) -> Value:
-        return self._value("input", (), "u32", self.root, name)
-
-    def length(self, access: int) -> Value:
-        return self._value("length", (), "u32", self.root, access)
-
-    def op(self, name: str, *args: Value) -> Value:
-        """The scalar operation `name`, folded, simplified, found again or made."""
-        constants = [a.op for a in args].count("const")
-        if not constants:
-            return self.computed(name, *args)
-        if constants == len(args) and "fold" in self._passes and (self._fold_floats or not _has_floats(name)):
-            return self._folded(name, args)
-        simpler = simplify(self, name, args) if "simplify" in self._passes else None
-        if simpler is None and "ranges" in self._passes:
-            simpler = within(name, args)
-        return self.computed(name, *args) if simpler is None else simpler
-
-    def _folded(self, name: str, args: tuple[Value, ...]) -> Value:
-        row = OPS[name]
-        operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
-        with np.errstate(all="ignore"):
-            return self._bits(row.result, to_bits(row.result, row.fn(*operands)))
-
-    def computed(self, name: str, *args: Value) -> Value:
-        """The scalar operation `name`, found again or made: it is not known before the run."""
-        return self._value(name, args, OPS[name].result, self._home(args))
-
-    def result(self, kind: str) -> Value:
-        """A value that an effect item of this region gives."""
-        value = Value("result", (), kind, self.here, None, self._number())
-        return value
-
-    def fixed_load(self, kind: str, count: int, access: int, address: Value | None, site: int) -> list[Value]:
-        """Units of memory that nothing writes: loaded where the address is known, once for the same address."""
-        home = self._home(() if address is None else (address,))
-        keys = [("load", access, address, unit, kind) for unit in range(count)]
-        found = [self._find(key) for key in keys] if "number" in self._passes else []
-        if found and all(v is not None for v in found):
-            return [v for v in found if v is not None]
-        results = [Value("result", (), kind, home, None, self._number()) for _ in range(count)]
-        home.known.update(zip(keys, results, strict=True))
-        home.items.append(Load(results, access, address, site))
-        return results
-
-    def reinterpret(self, kind: str, value: Value) -> Value:
-        """The same bits under another name (registers have no type)."""
-        if value.kind == kind:
-            return value
-        if value.op == "const":
-            return self._bits(kind, value.imm)
-        return self._value("bits", (value,), kind, value.region)
-
-    def _value(self, op: str, args: tuple[Value, ...], kind: str, home: Region, imm: Any = None) -> Value:
-        key = (op, args, imm, kind)
-        found = self._find(key) if "number" in self._passes else None
-        if found is not None:
-            return found
-        value = Value(op, args, kind, home, imm, self._number())
-        home.known[key] = value
-        home.items.append(value)
-        return value
-
-    def _number(self) -> int:
-        self._next += 1
-        return self._next
-
-    def _find(self, key: Any) -> Value | None:
-        region: Region | None = self.here
-        limit: int | None = None
-        while region is not None:
-            value = region.known.get(key)
-            if value is not None and (limit is None or value.id <= limit):
-                return value
-            limit = region.hidden_after
-            region = region.parent
-        return None
-
-    def _home(self, args: Iterable[Value]) -> Region:
-        """Where a value of these arguments is computed: before the outermost loop that does not change it."""
-        if "place" not in self._passes:
-            return self.here
-        depth = max([a.region.depth for a in args], default=0)
-        home = region = self.here
-        while region.depth > depth:
-            assert region.parent is not None
-            if region.loop:
-                home = region.parent
-            region = region.parent
-        return home
-
-    @property
-    def last(self) -> int:
-        """The number of the value made last."""
-        return self._next
-
-    # -- slots --
-
-    def block(self, kinds: list[str], name: str) -> Block:
-        block = Block([])
-        block.slots = [Slot(kind, name, self.here, block) for kind in kinds]
-        self.slots += block.slots
-        return block
-
-    def get(self, slot: Slot) -> Value:
-        version, region = self._versions[slot]
-        key = ("get", slot, version)
-        found = self._find(key)
-        if found is None:
-            found = Value("get", (), slot.kind, region, slot, self._number())
-            region.known[key] = found
-            region.items.append(found)
-        return found
-
-    def set(self, slot: Slot, value: Value) -> None:
-        self.here.items.append(Set(slot, value))
-        self.changed([slot])
-        version, _ = self._versions[slot]
-        if "forward" in self._passes:
-            self.here.known["get", slot, version] = value
-
-    def pick(self, block: Block, index: Value) -> Value:
-        block.indexed = True
-        result = Value("pick", (), block.slots[0].kind, self.here, None, self._number())
-        result.imm = Pick(result, block, index)
-        self.here.items.append(result.imm)
-        return result
-
-    def put(self, block: Block, index: Value, value: Value) -> None:
-        block.indexed = True
-        self.here.items.append(Put(block, index, value))
-        self.changed(block.slots)
-
-    def changed(self, slots: Iterable[Slot]) -> None:
-        """From here on, in this region, reads of `slots` are new values."""
-        for slot in slots:
-            self._version += 1
-            self._versions[slot] = (self._version, self.here)
-
-    def versions(self) -> dict[Slot, tuple[int, Region]]:
-        return dict(self._versions)
-
-    def merge(self, before: dict[Slot, tuple[int, Region]], *after: dict[Slot, tuple[int, Region]]) -> None:
-        """After constructs that ran on some lanes: what any of them changed is a new value."""
-        self._versions = dict(before)
-        moved = [slot for some in after for slot, was in before.items() if some.get(slot) is not was]
-        self.changed(dict.fromkeys(moved))
-
-    def restore(self, versions: dict[Slot, tuple[int, Region]]) -> None:
-        self._versions = dict(versions)
-
-    # -- regions --
-
-    def region(self, loop: bool = False, parent: Region | None = None) -> Region:
-        parent = parent or self.here
-        return Region(parent, loop, depth=parent.depth + 1)
-
-    def append(self, item: Item) -> None:
-        """An effect item; a construct that may change the mask ends the open count."""
-        self.here.items.append(item)
-        if isinstance(item, If | Loop | Scope | Jump):
-            self.here.count = None
-
-    def tally(self, site: int) -> None:
-        """`site` is executed here."""
-        self._count().sites.append(site)
-
-    def tally_rounded(self, flops: int, values: Iterable[Value]) -> None:
-        """So many FLOPs are done here for these values."""
-        self._count().rounded.append((flops, tuple(values)))
-
-    def tally_computed(self, name: str | None, span: Span) -> None:
-        """An instruction of this class (None: nothing) is executed here; `span` is where the source has it."""
-        if name is not None:
-            computed = self._count().computed
-            computed[name, span] = computed.get((name, span), 0) + 1
-
-    def _count(self) -> Count:
-        """What counts the straight run that we are in."""
-        if self.here.count is None:
-            self.here.count = Count()
-            self.here.items.append(self.here.count)
-        return self.here.count

@@ -6,7 +6,7 @@ from ..fast_dataclass import entity
 from ..wgsl.source import Span
 from . import ir
 from .access import Access
-from .ir import Builder
+from .builder import Builder
 from .sites import SiteTable
 from .trace_points import Point
 

@@ -16,7 +16,8 @@ from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from . import ir
-from .ir import Builder, Value
+from .builder import Builder
+from .ir import Value
 
 TRACEABLE = ("function", "private", "workgroup", None)  # None: let and parameters
 

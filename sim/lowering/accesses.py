@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..ir import ir
 from ..ir.access import NOWHERE, Access
-from ..ir.ir import Builder, Value
+from ..ir.builder import Builder
+from ..ir.ir import Value
 from ..ir.sites import Site, SiteTable
 from ..ir.trace_points import Tracer
 from ..wgsl import types as t

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from ..fast_dataclass import frozen
-from ..ir.ir import Builder, Value
+from ..ir.builder import Builder
+from ..ir.ir import Value
 from .filtering import Sample, Tap
 from .textures import FACES
 

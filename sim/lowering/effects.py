@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import ir
+from ..ir.builder import Builder
 from ..ir.ir import Value
 from ..ir.sites import Site
 from ..wgsl import typed
 from ..wgsl import types as t
-from .expressions import Expressions
+from .context import Effect, Lowering
 from .sampling import SAMPLING
-from .subgroup_builtins import COLLECTIVES, Effect
+from .subgroup_builtins import COLLECTIVES
 from .textures import TEXTURES
 
 
 def _barrier(kind: str) -> Effect:
-    def lower(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+    def lower(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
         barrier(lowering, kind, call)
         return []
 
     return lower
 
 
-def barrier(lowering: Expressions, kind: str, call: typed.BuiltinCall) -> None:
+def barrier(lowering: Lowering, kind: str, call: typed.BuiltinCall) -> None:
     """A control barrier that orders memory of `kind`."""
     site = lowering.sites.number(Site("barrier", call.span, space=kind, name=call.builtin.name))
     lowering.builder.tally(site)
     lowering.builder.append(ir.Barrier(kind, site))
 
 
-def _uniform_load(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _uniform_load(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     """Barrier, load, barrier: the spec's definition."""
     barrier(lowering, "workgroup", call)
     view = lowering.view(call.args[0])
@@ -42,18 +43,18 @@ def _uniform_load(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]
     return value
 
 
-def _array_length(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _array_length(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     return [lowering.length(lowering.view(call.args[0]))]
 
 
 def _atomic(op: str) -> Effect:
-    def lower(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+    def lower(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
         return _atomic_on(lowering, op, call, call.args[1:])
 
     return lower
 
 
-def _atomic_on(lowering: Expressions, op: str, call: typed.BuiltinCall, operands: Sequence[typed.Expr]) -> list[Value]:
+def _atomic_on(lowering: Lowering, op: str, call: typed.BuiltinCall, operands: Sequence[typed.Expr]) -> list[Value]:
     builder = lowering.builder
     view = lowering.view(call.args[0])
     args = [lowering.value(operand)[0] for operand in operands]  # after what the pointer is made of
@@ -73,7 +74,7 @@ def _atomic_on(lowering: Expressions, op: str, call: typed.BuiltinCall, operands
     return [] if op == "store" else results
 
 
-def _after(builder: ir.Builder, name: str, results: list[Value], words: list[Value]) -> Value:
+def _after(builder: Builder, name: str, results: list[Value], words: list[Value]) -> Value:
     """What an atomic operation leaves behind."""
     if name in ("store", "exchange"):
         return words[0]

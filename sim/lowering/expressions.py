@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 from ..ir import ir
+from ..ir.builder import Builder
 from ..ir.instruction_classes import class_of
-from ..ir.ir import Block, Builder, Value
+from ..ir.ir import Block, Value
 from ..ir.rounding import Rounding
 from ..ir.sites import Site
 from ..scalar import OPS
@@ -17,7 +19,8 @@ from ..wgsl.builtins import Builtin, compositions
 from ..wgsl.diagnostics import Crash, fail, first_words
 from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
-from .accesses import Memory
+from .context import Lowering
+from .effects import EFFECTS
 from .inspections import RIGHT_DECIDES, inspection
 from .views import View
 
@@ -57,7 +60,7 @@ class _Ops:
         return self._lowering.computed(op, args, self._name, self._span)
 
 
-class Expressions(Memory):
+class Expressions(Lowering):
     """`value` gives components, `view` gives memory views, `argument` either."""
 
     def __init__(
@@ -69,11 +72,10 @@ class Expressions(Memory):
         builder: Builder,
         trace: str | None,
         policy: str,
+        poisoned: frozenset[int],
     ) -> None:
-        super().__init__(checks, builder, trace, policy)
+        super().__init__(rounding, checks, builder, trace, policy, poisoned)
         self.pipeline = pipeline
-        self.rounding = rounding
-        self.poisoned: frozenset[int] = frozenset()  # see `lower`
         self.inspects: list[ir.Inspect] = []
         self._inspecting = inspects
         self.values: dict[Variable, list[Value]] = {}
@@ -85,12 +87,9 @@ class Expressions(Memory):
         self.spans: dict[int, Span] = {}
         self._tables: dict[int, Block] = {}
 
-    def concrete(self, type_: t.Type) -> t.Type:
-        """Function variables have no override-sized types; those of the pipeline are concrete already."""
-        return type_
-
+    @abstractmethod
     def call(self, expr: typed.Call) -> list[Value]:
-        raise NotImplementedError
+        """Inline a call of a user function and return its result's components."""
 
     # ---- values ----
 
@@ -206,23 +205,11 @@ class Expressions(Memory):
         span: Span | None = None,
     ) -> None:
         """`then` where the condition holds, `orelse` in the other lanes. `span`: where the source has the branch."""
-        builder = self.builder
         if span is not None:
-            builder.tally_computed("control", span)
-        before, outer = builder.versions(), builder.here
-        first = builder.here = builder.region(parent=outer)
-        then()
-        after_then = builder.versions()
-        builder.restore(before)
-        second = builder.here = builder.region(parent=outer)
-        orelse()
-        after_else = builder.versions()
-        builder.here = outer
-        branch = ir.If(condition, first, second)
+            self.builder.tally_computed("control", span)
+        branch = self.builder.branch(condition, then, orelse)
         if span is not None:
             self.spans[id(branch)] = span
-        builder.append(branch)
-        builder.merge(before, after_then, after_else)
 
     # ---- builtins ----
 
@@ -254,8 +241,6 @@ class Expressions(Memory):
         if expr.builtin.kind != "effect":
             args = [self.value(a) for a in expr.args]
             return self.apply(expr.builtin, [a.type for a in expr.args], args, expr.type, expr.span)
-        from .effects import EFFECTS
-
         effect = EFFECTS.get(expr.builtin.name)
         if effect is None:
             raise fail("unsupported", f"the simulator cannot run {expr.builtin.name} yet", expr.span)

@@ -15,7 +15,7 @@ from ..ir import texture_handles
 from ..ir.ir import Value
 from ..wgsl import typed
 from ..wgsl.texel_formats import is_depth
-from .expressions import Expressions
+from .context import Lowering
 from .textures import Image, known_word
 
 _Read = Callable[[list[Value]], list[Value]]  # the values at a place that a texel has
@@ -34,7 +34,7 @@ class Tap:
 class Sample:
     """One call. `layer`: in bounds, of arrays; `rest`: the arguments between it and the offset."""
 
-    lowering: Expressions
+    lowering: Lowering
     image: Image
     sampler: typed.Expr
     point: list[Value]
@@ -76,7 +76,7 @@ class Sample:
                 builder.set(slot, value)
 
         keep([self.const("f32", 0.0)] * width)
-        self.lowering.branch(condition, lambda: keep(then()), lambda: keep(orelse()))
+        builder.branch(condition, lambda: keep(then()), lambda: keep(orelse()))
         return [builder.get(slot) for slot in slots]
 
     # ---- places ----

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from ..fast_dataclass import entity
 from ..ir import ir
-from ..ir.ir import Block, Builder, Target, Value
+from ..ir.builder import Builder
+from ..ir.ir import Block, Target, Value
 from ..ir.lowered import Lowered
 from ..ir.passes import ALL, Passes
 from ..ir.rounding import Rounding
@@ -58,8 +59,7 @@ def lower(
     """
     if trace is not None:
         check_name(trace, pipeline)
-    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats, passes), trace, policy)
-    lowering.poisoned = poisoned
+    lowering = _Lowering(pipeline, rounding, checks, inspects, Builder(fold_floats, passes), trace, policy, poisoned)
     lowering.entry()
     builder, points = lowering.builder, lowering.tracer.points
     return Lowered(
@@ -77,8 +77,9 @@ class _Lowering(Expressions):
         builder: Builder,
         trace: str | None,
         policy: str,
+        poisoned: frozenset[int],
     ) -> None:
-        super().__init__(pipeline, rounding, checks, inspects, builder, trace, policy)
+        super().__init__(pipeline, rounding, checks, inspects, builder, trace, policy, poisoned)
         self._frames: list[_Frame] = []
         self._loops: list[Target] = []  # what `continue` goes on with
         self._breaks: list[Target] = []  # what `break` leaves
@@ -170,7 +171,7 @@ class _Lowering(Expressions):
             case typed.Block(body=body):
                 return self._statements(body)
             case typed.VarDecl(var=var, init=init):
-                self._declare(var, self.concrete(var.type), init)
+                self._declare(var, var.type, init)
             case typed.LetDecl(var=var, init=init):
                 self._bind(var, init)
             case typed.Assign(target=target, value=value):
@@ -310,7 +311,7 @@ class _Lowering(Expressions):
         builder.changed(slot for block in self._assigned(statement) for slot in block.slots)
         condition = self.value(statement.condition)[0] if statement.condition else None
         body = builder.here = builder.region(parent=header)
-        first_of_body = builder.last
+        first_of_body = builder.last_id
         self._loops.append(target)
         self._breaks.append(target)
         known = builder.versions()

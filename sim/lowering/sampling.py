@@ -9,14 +9,13 @@ from ..ir.ir import Value
 from ..wgsl import typed
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
+from .context import Effect, Lowering
 from .cube_maps import CubeSample, project
-from .expressions import Expressions
 from .filtering import Sample
-from .subgroup_builtins import Effect
 from .textures import FACES, Image
 
 
-def _sample(lowering: Expressions, call: typed.BuiltinCall, rest: int, first: int = 0) -> Sample:
+def _sample(lowering: Lowering, call: typed.BuiltinCall, rest: int, first: int = 0) -> Sample:
     """The call, its arguments taken apart: `first` before the texture, `rest` between coordinates and offset."""
     image = Image(lowering, call, first)
     values = [lowering.value(argument) for argument in call.args[first + 2 :]]
@@ -29,7 +28,7 @@ def _sample(lowering: Expressions, call: typed.BuiltinCall, rest: int, first: in
     return CubeSample(lowering, image, call.args[first + 1], point, layer, given, [], site, face=face)
 
 
-def _layer(lowering: Expressions, image: Image, index: Value) -> Value:
+def _layer(lowering: Lowering, image: Image, index: Value) -> Value:
     """Clamped to the layers that there are."""
     builder = lowering.builder
     if index.kind == "i32":
@@ -39,18 +38,18 @@ def _layer(lowering: Expressions, image: Image, index: Value) -> Value:
     return builder.op("min_u32", index, builder.op("sub_u32", layers, builder.const("u32", 1)))
 
 
-def _level(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _level(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     sample = _sample(lowering, call, rest=1)
     detail = sample.rest[0][0]
     return sample.at_detail(detail if detail.kind == "f32" else sample.op(f"convert_{detail.kind}_f32", detail))
 
 
-def _compare(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _compare(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     sample = _sample(lowering, call, rest=1)
     return replace(sample, reference=sample.rest[0][0]).at_detail(sample.const("f32", 0.0))
 
 
-def _grad(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _grad(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     """The level of detail is the logarithm of how many texels one step moves, in the direction that moves more."""
     sample = _sample(lowering, call, rest=2)
     if isinstance(sample, CubeSample):
@@ -67,7 +66,7 @@ def _grad(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
     return sample.at_detail(half)
 
 
-def _base_clamped(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _base_clamped(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     """Of the first level, half a texel away from every edge."""
     sample = _sample(lowering, call, rest=0)
     op, one = sample.op, sample.const("f32", 1.0)
@@ -79,13 +78,13 @@ def _base_clamped(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]
     return replace(sample, point=point).at_detail(sample.const("f32", 0.0))
 
 
-def _gather(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _gather(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     """One channel of the four texels that a linear filter would blend, counterclockwise from the lower left."""
     first = 0 if isinstance(call.args[0].type, t.Texture) else 1
     return _gathered(_sample(lowering, call, rest=0, first=first), lowering.value(call.args[0])[0].imm if first else 0)
 
 
-def _gather_compare(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _gather_compare(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     sample = _sample(lowering, call, rest=1)
     return _gathered(replace(sample, reference=sample.rest[0][0]), 0)
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from math import inf, nan
 
 from ..ir import ir
-from ..ir.ir import Builder, Value
+from ..ir.builder import Builder
+from ..ir.ir import Value
 from ..ir.sites import Site
 from ..wgsl import typed
-from .expressions import Expressions
+from .context import Effect, Lowering
 
-Effect = Callable[[Expressions, typed.BuiltinCall], list[Value]]
 Source = Callable[[Builder, Value, Value], Value]
 
 _LARGEST = {"f32": inf, "f16": inf, "i32": 2**31 - 1, "u32": 2**32 - 1}
@@ -39,7 +39,7 @@ _STRANGE = {"f32": nan, "f16": nan, "i32": 0x7FC07FC0, "u32": 0x7FC07FC0}
 def _fold(stem: str, how: str = "reduce") -> Effect:
     """The values of the active lanes combined: all (reduce), up to each lane (inclusive), or before it (exclusive)."""
 
-    def lower(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+    def lower(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
         results = []
         parts = lowering.value(call.args[0])
         site = _site(lowering, call)
@@ -54,7 +54,7 @@ def _fold(stem: str, how: str = "reduce") -> Effect:
 def _shuffle(source: Source, how: str = "shuffle") -> Effect:
     """Each lane's value from another lane; `source(builder, lane, argument)` says which."""
 
-    def lower(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+    def lower(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
         builder = lowering.builder
         parts = lowering.value(call.args[0])
         lane = builder.input("subgroup_lane")
@@ -66,7 +66,7 @@ def _shuffle(source: Source, how: str = "shuffle") -> Effect:
     return lower
 
 
-def _strange(lowering: Expressions, site: int, values: list[Value], asked: Value) -> list[Value]:
+def _strange(lowering: Lowering, site: int, values: list[Value], asked: Value) -> list[Value]:
     """The values, or strange numbers where lane `asked` is not active, or is none of the subgroup."""
     builder = lowering.builder
     op, number = builder.op, lambda value: builder.const("u32", value)
@@ -79,34 +79,34 @@ def _strange(lowering: Expressions, site: int, values: list[Value], asked: Value
     return [op(f"select_{v.kind}", builder.const(v.kind, _STRANGE[v.kind]), v, there) for v in values]
 
 
-def _read(lowering: Expressions, site: int, parts: list[Value], source: Value, how: str = "shuffle") -> list[Value]:
+def _read(lowering: Lowering, site: int, parts: list[Value], source: Value, how: str = "shuffle") -> list[Value]:
     return [v for part in parts for v in _collective(lowering, site, how, [part.kind], [part, source])]
 
 
-def _first(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _first(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     parts = lowering.value(call.args[0])
     site = _site(lowering, call)
     return _read(lowering, site, parts, _collective(lowering, site, "first", ["u32"], [])[0])
 
 
-def _elect(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _elect(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     first = _collective(lowering, _site(lowering, call), "first", ["u32"], [])[0]
     return [lowering.builder.op("eq_u32", lowering.builder.input("subgroup_lane"), first)]
 
 
-def _ballot(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _ballot(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     predicate = lowering.value(call.args[0])
     return _collective(lowering, _site(lowering, call), "ballot", ["u32"] * 4, predicate)
 
 
-def _site(lowering: Expressions, call: typed.BuiltinCall) -> int:
+def _site(lowering: Lowering, call: typed.BuiltinCall) -> int:
     number = lowering.sites.number(Site("subgroup", call.span, name=call.builtin.name))
     lowering.builder.tally(number)
     return number
 
 
 def _collective(
-    lowering: Expressions, site: int, op: str, kinds: list[str], args: list[Value], scalar: str = ""
+    lowering: Lowering, site: int, op: str, kinds: list[str], args: list[Value], scalar: str = ""
 ) -> list[Value]:
     results = [lowering.builder.result(kind) for kind in kinds]
     lowering.builder.append(ir.Collective(op, results, args, site, scalar))

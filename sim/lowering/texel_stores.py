@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from ..ir.ir import Builder, Value
+from ..ir.builder import Builder
+from ..ir.ir import Value
 from ..wgsl.texel_formats import Format
 
 _Fit = Callable[[Builder, Value, int], Value]

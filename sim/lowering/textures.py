@@ -15,8 +15,7 @@ from ..wgsl import typed
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
 from ..wgsl.texel_formats import channel_kind, format_of, is_depth, is_external, shape_of
-from .expressions import Expressions
-from .subgroup_builtins import Effect
+from .context import Effect, Lowering
 from .texel_stores import stored
 
 _UNIT = 4  # bytes of a word
@@ -25,7 +24,7 @@ FACES = 6
 _NO_SITE = -1  # what the hardware knows of a texture or sampler costs nothing
 
 
-def known_word(lowering: Expressions, handle: typed.Expr, number: int, address: Value | None = None) -> Value:
+def known_word(lowering: Lowering, handle: typed.Expr, number: int, address: Value | None = None) -> Value:
     """A word of the table that a texture or sampler starts with."""
     access = Access(lowering.view(handle).variable, "uniform", _UNIT, 1, number)
     return lowering.builder.fixed_load("u32", 1, lowering.access(access), address, _NO_SITE)[0]
@@ -34,7 +33,7 @@ def known_word(lowering: Expressions, handle: typed.Expr, number: int, address: 
 class Image:
     """The texture that a builtin is called with, as its argument number `argument`."""
 
-    def __init__(self, lowering: Expressions, call: typed.BuiltinCall, argument: int = 0) -> None:
+    def __init__(self, lowering: Lowering, call: typed.BuiltinCall, argument: int = 0) -> None:
         self.builder = lowering.builder
         self.handle = call.args[argument]
         self._lowering = lowering
@@ -121,7 +120,7 @@ class Image:
         )
 
 
-def _load(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _load(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     image = Image(lowering, call)
     place, *rest = (lowering.value(argument) for argument in call.args[1:])
     third = rest.pop(0) if image.shape.third else []
@@ -130,7 +129,7 @@ def _load(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
     return image.read(address, image.site("load"))
 
 
-def _store(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _store(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     image = Image(lowering, call)
     *place, given = (lowering.value(argument) for argument in call.args[1:])
     assert image.type.format is not None
@@ -140,14 +139,14 @@ def _store(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
     return []
 
 
-def _dimensions(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _dimensions(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     image = Image(lowering, call)
     level = lowering.value(call.args[1])[0] if len(call.args) > 1 else None
     row, _ = image.row_of(level)
     return [image.extent(axis, row) for axis in range(image.shape.axes)]
 
 
-def _third(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _third(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     """Layers or samples; six faces of a cube are one layer."""
     image = Image(lowering, call)
     count = image.extent(2, lowering.builder.const("u32", 0))
@@ -155,7 +154,7 @@ def _third(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
     return [lowering.builder.op("div_u32", count, lowering.builder.const("u32", faces))]
 
 
-def _levels(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
+def _levels(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
     return [known_word(lowering, call.args[0], texture_handles.LEVELS)]
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..fast_dataclass import frozen
-from ..ir.ir import Block, Builder, Value
+from ..ir.builder import Builder
+from ..ir.ir import Block, Value
 from ..wgsl import types as t
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable

@@ -13,6 +13,7 @@ import random_programs as integers
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.ir import ir
+from bankshot.sim.ir.builder import Builder
 from bankshot.sim.ir.passes import ALL, PASSES
 from bankshot.sim.ir.verify import verify
 from bankshot.sim.launch.launch import RunOptions
@@ -174,7 +175,7 @@ def test_a_pass_makes_programs_shorter(name):
 
 def started():
     """A program that adds two numbers and keeps the sum."""
-    builder = ir.Builder()
+    builder = Builder()
     one = builder.input("local_index")
     total = builder.op("add_u32", one, builder.const("u32", 7))
     block = builder.block(["u32"], "v")

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from bankshot.sim.ir.ir import Builder
+from bankshot.sim.ir.builder import Builder
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.ir.ranges import most
 from bankshot.sim.scalar import OPS

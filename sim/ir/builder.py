@@ -1,0 +1,336 @@
+"""The one builder of ir values, for lowering and for passes that add to a lowered program.
+
+`Builder()` builds a program. The same operation on the same values is built once, operations on constants are folded
+with the scalar semantics, and a value that does not depend on a loop is placed before it.
+
+`Builder.extending(lowered.builder)` adds to a program that is already built: values go where `here` points, in program
+order, and are shared within one region only. The usual loop is:
+
+    builder = Builder.extending(lowered.builder)
+    for region in ir.regions_of(lowered.body):
+        for item in builder.rewrite(region):
+            builder.append(item)
+            builder.append(...)  # new items after `item`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..scalar import OPS
+from ..wgsl.source import Span
+from . import ir
+from .ir import Block, Count, Item, Pick, Put, Region, Set, Slot, Value
+from .passes import ALL, Passes
+from .ranges import within
+from .register_bits import from_bits, to_bits
+from .simplify import simplify
+
+Versions = dict[Slot, tuple[int, Region]]  # the last write of each slot: its number, and the region it was made in
+Identity = Callable[[str, tuple[Value, ...]], Value | None]
+
+
+class Builder:
+    """Builds values and items into the region `here`; `root` is the whole program.
+
+    `fold_floats`: fold operations on float constants as well as on integers. `passes`: the optimizations that are on
+    (see `passes.PASSES`). `identity(op, args)`: returns a value equal to the operation, or None to build it; tried
+    after folding, for identities that hold for this caller's values only.
+    """
+
+    def __init__(self, fold_floats: bool = True, passes: Passes = ALL, identity: Identity | None = None) -> None:
+        self.root = Region(None)
+        self.here = self.root
+        self.slots: list[Slot] = []
+        self._fold_floats = fold_floats
+        self._passes = passes
+        self._identity = identity
+        self._extends = False
+        self._last_id = 0
+        self._known: dict[Region, dict[Any, Value]] = {self.root: {}}
+        self._counts: dict[Region, Count] = {}
+        self._versions: Versions = {}
+        self._version = 0
+
+    @classmethod
+    def extending(cls, other: Builder, identity: Identity | None = None) -> Builder:
+        """Return a builder that adds to the program of `other`, which must not build further.
+
+        Constants and inputs go to the start of the program, everything else to the end of `here`. Nothing is hoisted,
+        and nothing that `other` built is reused: it may come later in the program.
+        """
+        builder = cls(passes=ALL - {"place", "forward"}, identity=identity)
+        builder.root = builder.here = other.root
+        builder.slots = other.slots
+        builder._known = {other.root: {}}
+        builder._extends = True
+        builder._last_id = other.last_id
+        return builder
+
+    # ---- values ----
+
+    def const(self, kind: str, value: float) -> Value:
+        return self._bits(kind, to_bits(kind, value))
+
+    def _bits(self, kind: str, bits: int) -> Value:
+        return self._value("const", (), kind, self.root, bits)
+
+    def input(self, name: str) -> Value:
+        return self._value("input", (), "u32", self.root, name)
+
+    def length(self, access: int) -> Value:
+        return self._value("length", (), "u32", self.root, access)
+
+    def op(self, name: str, *args: Value) -> Value:
+        """Return the result of scalar operation `name`: folded, simplified, an earlier equal value, or a new one."""
+        constants = [a.op for a in args].count("const")
+        if constants == len(args) and "fold" in self._passes and (self._fold_floats or not _has_floats(name)):
+            return self._folded(name, args)
+        simpler = None if self._identity is None else self._identity(name, args)
+        if simpler is None and constants:
+            if "simplify" in self._passes:
+                simpler = simplify(self, name, args)
+            if simpler is None and "ranges" in self._passes:
+                simpler = within(name, args)
+        return self.computed(name, *args) if simpler is None else simpler
+
+    def _folded(self, name: str, args: tuple[Value, ...]) -> Value:
+        row = OPS[name]
+        operands = [from_bits(k, a.imm) for k, a in zip(row.args, args, strict=True)]
+        with np.errstate(all="ignore"):
+            return self._bits(row.result, to_bits(row.result, row.fn(*operands)))
+
+    def computed(self, name: str, *args: Value) -> Value:
+        """Return the result of scalar operation `name` as computed at run time, without folding or simplification."""
+        return self._value(name, args, OPS[name].result, self._home(args))
+
+    def reinterpret(self, kind: str, value: Value) -> Value:
+        """Return the same bits as a value of another kind (registers have no type)."""
+        if value.kind == kind:
+            return value
+        if value.op == "const":
+            return self._bits(kind, value.imm)
+        home = self.here if self._extends else value.region
+        return self._value("bits", (value,), kind, home)
+
+    def result(self, kind: str) -> Value:
+        """Return a new value for an effect item of `here` to define."""
+        return self._new("result", (), kind, self.here)
+
+    def fixed_load(self, kind: str, count: int, access: int, address: Value | None, site: int) -> list[Value]:
+        """Load consecutive units of memory that no invocation writes, once per address."""
+        home = self._home(() if address is None else (address,))
+        keys = [("load", access, address, unit, kind) for unit in range(count)]
+        found = [self._find(key, home) for key in keys] if "number" in self._passes else []
+        if found and all(v is not None for v in found):
+            return [v for v in found if v is not None]
+        results = [self._new("result", (), kind, home) for _ in range(count)]
+        self._known_in(home).update(zip(keys, results, strict=True))
+        home.items.append(ir.Load(results, access, address, site))
+        return results
+
+    def _value(self, op: str, args: tuple[Value, ...], kind: str, home: Region, imm: Any = None) -> Value:
+        key = (op, args, imm, kind)
+        found = self._find(key, home) if "number" in self._passes else None
+        if found is not None:
+            return found
+        value = self._new(op, args, kind, home, imm)
+        self._known_in(home)[key] = value
+        if home is self.root and self._extends and not args:
+            home.items.insert(0, value)
+        else:
+            home.items.append(value)
+        return value
+
+    def _new(self, op: str, args: tuple[Value, ...], kind: str, home: Region, imm: Any = None) -> Value:
+        self._last_id += 1
+        return Value(op, args, kind, home, imm, self._last_id)
+
+    def _known_in(self, region: Region) -> dict[Any, Value]:
+        """The values built in a region, by what they compute."""
+        known = self._known.get(region)
+        if known is None:
+            known = self._known[region] = {}
+        return known
+
+    def _find(self, key: Any, home: Region) -> Value | None:
+        """An equal value that is computed wherever `here` runs."""
+        if self._extends:
+            return self._known_in(home).get(key)
+        region: Region | None = self.here
+        limit: int | None = None
+        while region is not None:
+            known = self._known.get(region)
+            value = None if known is None else known.get(key)
+            if value is not None and (limit is None or value.id <= limit):
+                return value
+            limit = region.hidden_after
+            region = region.parent
+        return None
+
+    def _home(self, args: Iterable[Value]) -> Region:
+        """The region to compute a value of these arguments in: outside every loop that does not change it."""
+        if "place" not in self._passes:
+            return self.here
+        depth = max([a.region.depth for a in args], default=0)
+        home = region = self.here
+        while region.depth > depth:
+            assert region.parent is not None
+            if region.loop:
+                home = region.parent
+            region = region.parent
+        return home
+
+    @property
+    def last_id(self) -> int:
+        """The id of the value built last."""
+        return self._last_id
+
+    # ---- variables ----
+
+    def block(self, kinds: Iterable[str], name: str) -> Block:
+        """Declare a variable with a slot of each kind."""
+        block = Block([])
+        block.slots = [Slot(kind, name, self.here, block) for kind in kinds]
+        self.slots += block.slots
+        return block
+
+    def get(self, slot: Slot) -> Value:
+        """Return the value of a slot since its last write, read once. The slot must have been written before."""
+        version, region = self._versions[slot]
+        key = ("get", slot, version)
+        found = self._find(key, region)
+        if found is None:
+            found = self._known_in(region)[key] = self._new("get", (), slot.kind, region, slot)
+            region.items.append(found)
+        return found
+
+    def read(self, slot: Slot) -> Value:
+        """Read a slot here, whatever was read or written before."""
+        value = self._new("get", (), slot.kind, self.here, slot)
+        self.here.items.append(value)
+        return value
+
+    def set(self, slot: Slot, value: Value) -> None:
+        self.here.items.append(Set(slot, value))
+        self.changed([slot])
+        version, _ = self._versions[slot]
+        if "forward" in self._passes:
+            self._known_in(self.here)["get", slot, version] = value
+
+    def pick(self, block: Block, index: Value) -> Value:
+        """Read the slot of a block whose number is known at run time; a number past the last slot reads the last."""
+        block.indexed = True
+        result = self._new("pick", (), block.slots[0].kind, self.here)
+        result.imm = Pick(result, block, index)
+        self.here.items.append(result.imm)
+        return result
+
+    def put(self, block: Block, index: Value, value: Value) -> None:
+        """Write the slot of a block whose number is known at run time; a number past the last slot writes the last."""
+        block.indexed = True
+        self.here.items.append(Put(block, index, value))
+        self.changed(block.slots)
+
+    def changed(self, slots: Iterable[Slot]) -> None:
+        """Make later reads of `slots`, in this region, new values."""
+        for slot in slots:
+            self._version += 1
+            self._versions[slot] = (self._version, self.here)
+
+    def versions(self) -> Versions:
+        return dict(self._versions)
+
+    def merge(self, before: Versions, *after: Versions) -> None:
+        """Join constructs that ran on some lanes only: slots that any of them changed get new values."""
+        self._versions = dict(before)
+        moved = [slot for some in after for slot, was in before.items() if some.get(slot) is not was]
+        self.changed(dict.fromkeys(moved))
+
+    def restore(self, versions: Versions) -> None:
+        self._versions = dict(versions)
+
+    # ---- regions ----
+
+    def region(self, loop: bool = False, parent: Region | None = None) -> Region:
+        """Return a new region in `parent` (None: in `here`), not yet part of any item."""
+        parent = parent or self.here
+        return Region(parent, loop, depth=parent.depth + 1)
+
+    def append(self, item: Item) -> None:
+        """Append an item to `here`; one that may change the mask ends the open count."""
+        self.here.items.append(item)
+        if isinstance(item, ir.If | ir.Loop | ir.Scope | ir.Jump):
+            self._counts.pop(self.here, None)
+
+    def prepend(self, items: Iterable[Item]) -> None:
+        """Insert items at the start of the program, after its constants and inputs."""
+        first = next((i for i, item in enumerate(self.root.items) if not _is_source(item)), len(self.root.items))
+        self.root.items[first:first] = items
+
+    def rewrite(self, region: Region) -> Iterator[Item]:
+        """Empty a region and yield its former items, with `here` in the region: the caller appends what remains."""
+        items, region.items = region.items, []
+        outer, self.here = self.here, region
+        yield from items
+        self.here = outer
+
+    def branch(self, condition: Value, then: Callable[[], Any], orelse: Callable[[], Any] = lambda: None) -> ir.If:
+        """Append an `If`: what `then` builds runs where `condition` holds, what `orelse` builds in the other lanes."""
+        before, outer = self.versions(), self.here
+        first = self.here = self.region(parent=outer)
+        then()
+        after_then = self.versions()
+        self.restore(before)
+        second = self.here = self.region(parent=outer)
+        orelse()
+        after_else = self.versions()
+        self.here = outer
+        branch = ir.If(condition, first, second)
+        self.append(branch)
+        self.merge(before, after_then, after_else)
+        return branch
+
+    def only_where(self, condition: Value, then: Callable[[], Any]) -> None:
+        """Run what `then` builds where `condition` holds; without a branch where that is known."""
+        if condition.op != "const":
+            self.branch(condition, then)
+        elif condition.imm:
+            then()
+
+    # ---- counting ----
+
+    def tally(self, site: int) -> None:
+        """Count an execution of `site` here."""
+        self._count().sites.append(site)
+
+    def tally_rounded(self, flops: int, values: Iterable[Value]) -> None:
+        """Count `flops` FLOPs here, spent on `values`."""
+        self._count().rounded.append((flops, tuple(values)))
+
+    def tally_computed(self, name: str | None, span: Span) -> None:
+        """Count an instruction of class `name` here (None: count nothing), at `span` in the source."""
+        if name is not None:
+            computed = self._count().computed
+            computed[name, span] = computed.get((name, span), 0) + 1
+
+    def _count(self) -> Count:
+        """The open count of `here`."""
+        count = self._counts.get(self.here)
+        if count is None:
+            count = self._counts[self.here] = Count()
+            self.here.items.append(count)
+        return count
+
+
+def _is_source(item: Item) -> bool:
+    return isinstance(item, Value) and item.op in ("const", "input", "length")
+
+
+def _has_floats(name: str) -> bool:
+    """Whether a scalar operation takes or returns floats."""
+    row = OPS[name]
+    return not {"f32", "f16"}.isdisjoint((row.result, *row.args))

@@ -1,0 +1,98 @@
+"""The builder: what it shares, folds and hoists, and what it may not when it adds to a finished program."""
+
+from bankshot.sim.ir import ir
+from bankshot.sim.ir.builder import Builder
+from bankshot.sim.ir.passes import ALL
+from bankshot.sim.ir.verify import verify
+
+
+def program():
+    """A program with a variable, a branch and a value in each region."""
+    builder = Builder()
+    lane = builder.input("local_index")
+    slot = builder.block(["u32"], "v").slots[0]
+    builder.set(slot, builder.op("add_u32", lane, lane))
+    builder.branch(
+        builder.op("lt_u32", lane, builder.const("u32", 9)),
+        lambda: builder.set(slot, builder.op("mul_u32", lane, lane)),
+    )
+    late = builder.op("xor_u32", lane, builder.const("u32", 5))
+    builder.set(slot, late)
+    return builder, lane, slot, late
+
+
+def test_an_equal_operation_is_built_once():
+    builder, lane, _, late = program()
+    assert builder.op("xor_u32", lane, builder.const("u32", 5)) is late
+    assert Builder(passes=ALL - {"number"}).input("x") is not Builder().input("x")
+
+
+def test_floats_are_folded_only_where_that_is_wanted():
+    def total(builder):
+        return builder.op("add_f32", builder.const("f32", 1.0), builder.const("f32", 2.0)).op
+
+    assert (total(Builder()), total(Builder(fold_floats=False))) == ("const", "add_f32")
+
+
+def test_a_value_that_a_loop_does_not_change_is_built_before_it():
+    builder = Builder()
+    lane = builder.input("local_index")
+    header = builder.here = builder.region(loop=True)
+    assert builder.op("mul_u32", lane, lane).region is builder.root
+    builder.here = builder.region(parent=header)
+    assert Builder.extending(builder).op("mul_u32", lane, lane).region is builder.root  # where `here` starts
+
+
+def test_an_extending_builder_keeps_to_program_order():
+    """New items follow each store to the variable; the program still verifies, and nothing built later is used."""
+    before, lane, slot, late = program()
+    count = before.last_id
+    builder = Builder.extending(before)
+    total = builder.block(["u32"], "total").slots[0]
+    made = []
+    for region in ir.regions_of(before.root):
+        for item in builder.rewrite(region):
+            builder.append(item)
+            if isinstance(item, ir.Set) and item.slot is slot:
+                made.append(builder.op("xor_u32", lane, builder.const("u32", 5)))
+                builder.set(total, builder.op("add_u32", builder.read(total), made[-1]))
+    builder.prepend([ir.Set(total, builder.const("u32", 0))])
+    verify(before.root)
+    assert late not in made
+    assert len(set(made)) == 2, "once per region"
+    assert all(value.id > count for value in made)
+    assert total in before.slots
+    assert before.root.items[0].op == "const"
+
+
+def test_an_extending_builder_shares_nothing_between_regions():
+    """A region that is rewritten first may come after, or inside, one that is rewritten later."""
+    before, lane, *_ = program()
+    builder = Builder.extending(before)
+    outer = builder.op("or_u32", lane, lane)
+    builder.here = builder.region()
+    assert builder.op("or_u32", lane, lane) is not outer
+    assert builder.const("u32", 77) is builder.const("u32", 77)
+
+
+def test_an_identity_of_the_caller_comes_before_the_operation():
+    def nothing_times_anything(op, args):
+        zero = [a for a in args if a.op == "const" and a.imm == 0]
+        return zero[0] if op == "mul_f32" and zero else None
+
+    builder = Builder(identity=nothing_times_anything)
+    x = builder.reinterpret("f32", builder.input("x"))
+    zero = builder.const("f32", 0.0)
+    assert builder.op("mul_f32", x, zero) is zero
+    assert builder.op("mul_f32", x, x).op == "mul_f32"
+
+
+def test_only_where_needs_no_branch_for_a_known_condition():
+    builder, lane, slot, _ = program()
+    items = len(builder.here.items)
+    builder.only_where(builder.const("bool", True), lambda: builder.set(slot, lane))
+    builder.only_where(builder.const("bool", False), lambda: builder.set(slot, builder.const("u32", 3)))
+    added = builder.here.items[items:]
+    assert [item.value for item in added if isinstance(item, ir.Set)] == [lane]
+    builder.only_where(builder.op("eq_u32", lane, builder.const("u32", 1)), lambda: builder.set(slot, lane))
+    assert isinstance(builder.here.items[-1], ir.If)
