@@ -12,7 +12,7 @@ from math import inf, nan
 
 from ..ir import ir
 from ..ir.ir import Builder, Value
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..wgsl import typed
 from .expressions import Expressions
 
@@ -100,7 +100,7 @@ def _ballot(lowering: Expressions, call: typed.BuiltinCall) -> list[Value]:
 
 
 def _site(lowering: Expressions, call: typed.BuiltinCall) -> int:
-    number = lowering.sites.number(Site("subgroup", call.span, name=call.builtin.name))
+    number = lowering.sites.number(SourceSite("subgroup", call.span, name=call.builtin.name))
     lowering.builder.tally(number)
     return number
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.program import Program
-from ..ir.sites import NO_SITE, Site
+from ..ir.sites import NO_SITE, SourceSite
 from ..machine import layout as at
 from ..wgsl.source import Span
 
@@ -66,10 +66,10 @@ _COUNTS = attrgetter(*NAMES)
 
 
 @dataclass
-class SiteCounters(Counters):
+class Site(Counters):
     """The counters of one place in the source."""
 
-    site: Site = NO_SITE
+    site: SourceSite = NO_SITE
 
     @property
     def span(self) -> Span:
@@ -111,9 +111,9 @@ class SiteCounters(Counters):
 
 def site_counters(
     program: Program, blocks: NDArray[np.int64], tallies: NDArray[np.int64], lanes: int, subgroup_size: int
-) -> list[SiteCounters]:
+) -> list[Site]:
     """Counters of every site. `blocks` and `tallies`: see `machine.layout`; `lanes`: invocations of a workgroup."""
-    rows = [SiteCounters(site=site) for site in program.sites]
+    rows = [Site(site=site) for site in program.sites]
     subgroups = -(-lanes // subgroup_size)
     for run, block in zip(program.runs, blocks.tolist(), strict=False):
         for number in run:
@@ -154,7 +154,7 @@ def _charge(row: Counters, kind: str, tally: NDArray[np.int64]) -> None:
         row.global_bytes += int(tally[at.BYTES])
 
 
-def totals(rows: list[SiteCounters]) -> dict[str, int]:
+def totals(rows: list[Site]) -> dict[str, int]:
     """The sum of every counter over all sites."""
     columns = zip(*map(_COUNTS, rows or [Counters()]), strict=True)
     return {name: sum(column) for name, column in zip(NAMES, columns, strict=True)}

@@ -32,7 +32,7 @@ from ..wgsl.check.pipeline import GRANTED
 from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Module, Pipeline
-from .counters import SiteCounters, site_counters, totals
+from .counters import Site, site_counters, totals
 from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
 from .measure import measure
@@ -88,7 +88,7 @@ class Run:
     _probes: frozenset[str]
 
     @cached_property
-    def sites(self) -> list[SiteCounters]:
+    def sites(self) -> list[Site]:
         """Counters of each place in the source."""
         size = self._dispatch.device.subgroup_size
         return site_counters(self.program, self._outcome.blocks, self._outcome.tallies, self._dispatch.lanes, size)
@@ -320,7 +320,7 @@ def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]
     return x, y, z
 
 
-def _totals(sites: list[SiteCounters], dispatch: Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
+def _totals(sites: list[Site], dispatch: Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
     counters: dict[str, float] = dict(totals(sites))
     chosen = dispatch.how.chosen
     counters["workgroups"] = prod(dispatch.grid) if chosen is None else len(chosen)

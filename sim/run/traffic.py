@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from ..fast_dataclass import sealed
-from .counters import SiteCounters
+from .counters import Site
 from .dispatch import Dispatch
 
 
@@ -33,7 +33,7 @@ class Traffic:
         return self.moved / self.distinct if self.distinct else 0.0
 
 
-def traffic(dispatch: Dispatch, sites: Iterable[SiteCounters], touched: Mapping[str, int]) -> list[Traffic]:
+def traffic(dispatch: Dispatch, sites: Iterable[Site], touched: Mapping[str, int]) -> list[Traffic]:
     """The traffic of every storage buffer that is bound, in that order. `touched`: bytes of each, by name."""
     rows = list(sites)
     found = []
