@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .front_end import check, portability
     from .launch.tracing import Trace, TraceRow
     from .models import Device, devices
-    from .run.counters import Site
     from .run.simulate import PROBES, Run, simulate
+    from .run.site import Site
     from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
     from .wgsl.typed import Module
 
@@ -53,7 +53,7 @@ _MODULES = {
     "Finding": "findings.finding",
     "Module": "wgsl.typed",
     "Sampler": "bindings.samplers",
-    "Site": "run.counters",
+    "Site": "run.site",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ...sim.fast_dataclass import frozen
 from ...sim.ir.sites import SourceSite
 from ...sim.models import Device
-from ...sim.run.counters import NAMES, Site
+from ...sim.run.counters import NAMES
+from ...sim.run.site import Site
 from .. import wgpu_client
 from ..errors import UsageError
 from ..gpu_counters.charges import banks, sectors

@@ -26,9 +26,9 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.workgroup_classes import Classes
 from ..wgsl.diagnostics import Crash
-from .counters import Site, site_counters
 from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
+from .site import Site, site_counters
 from .workgroup_coverage import Coverage
 
 Progress = Callable[[int, int], None] | None

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from ..fast_dataclass import sealed
-from .counters import Site
 from .dispatch import Dispatch
+from .site import Site
 
 
 @sealed

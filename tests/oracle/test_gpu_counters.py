@@ -16,7 +16,7 @@ from bankshot.oracle.judge.counter_diff import diff_counters
 from bankshot.oracle.manifests import cases
 from bankshot.oracle.manifests.strict_toml import is_manifest
 from bankshot.sim.models import devices
-from bankshot.sim.run.counters import Site
+from bankshot.sim.run.site import Site
 from click.testing import CliRunner
 
 import bankshot

@@ -18,7 +18,7 @@ from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.wgsl.diagnostics import Crash
 
 if TYPE_CHECKING:
-    from bankshot.sim.run.counters import Site
+    from bankshot.sim.run.site import Site
 
     from bankshot import Run
 
