@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .front_end import check, portability
     from .launch.tracing import Trace, TraceRow
     from .models import Device, devices
-    from .run.counters import SiteCounters as Site
     from .run.simulate import PROBES, Run, simulate
+    from .run.site import Site
     from .wgsl.diagnostics import Crash, Diagnostic, Note, WgslError
     from .wgsl.typed import Module
 
@@ -53,9 +53,8 @@ _MODULES = {
     "Finding": "findings.finding",
     "Module": "wgsl.typed",
     "Sampler": "bindings.samplers",
-    "Site": "run.counters",
+    "Site": "run.site",
 }
-_RENAMED = {"Site": "SiteCounters"}
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these
 
@@ -63,5 +62,5 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of these
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = import_module(f".{_MODULES[name]}", __name__)
-        found = globals()[name] = getattr(module, _RENAMED.get(name, name))
+        found = globals()[name] = getattr(module, name)
         return found

@@ -64,7 +64,7 @@ class Advice:
 
     array: str
     pitch: str  # what is varied
-    sites: tuple[Any, ...]  # bankshot.sim.SiteCounters of the accesses, as written
+    sites: tuple[Any, ...]  # bankshot.Site of the accesses, as written
     trials: tuple[Trial, ...]
 
     @property

@@ -17,35 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from ...sim.fast_dataclass import frozen
+from ...sim.run.counters import CHARGES, COUNTERS, NAMES
 
-# Charges that mean more as a rate: charged, of how many, how it is said.
-RATES = (
-    ("shared_wavefronts", "shared_requests", "wavefronts per request"),
-    ("global_sectors", "global_requests", "sectors per request"),
-)
-# The other counters of a line, the telling ones first.
-COUNTS = {
-    "barriers": "barriers",
-    "shared_requests": "requests to workgroup memory",
-    "global_requests": "requests to global memory",
-    "atomics": "atomic operations",
-    "flops": "floating point operations",
-    "active_lanes": "active lanes",
-    "executions": "times issued",
-    "global_bytes": "bytes of global memory",
-    "shared_ideal_wavefronts": "ideal wavefronts",
-    "global_ideal_sectors": "ideal sectors",
-    "global_lines": "lines of global memory",
-}
-CHARGED = ("shared_wavefronts", "global_sectors")
+# Charges that mean more as a rate: charged, per which counter, label.
+RATES = tuple((row.key, row.per, f"{row.label} per request") for row in CHARGES)
+CHARGED = tuple(row.key for row in CHARGES)
+_COMPARED = sorted((row for row in COUNTERS.values() if row.golden), key=lambda row: row.golden)
+# The other counters of a line, the telling ones first: key and label.
+COUNTS = {row.key: row.label for row in _COMPARED if row.key in NAMES}
 BY_LINE = (*CHARGED, *COUNTS)
 # Totals that no line has.
-TOTALS = {
-    "workgroups": "workgroups",
-    "invocations": "invocations",
-    "workgroup_memory_bytes": "bytes of workgroup memory",
-    "thread_utilization": "thread utilization",
-}
+TOTALS = {row.key: row.label for row in _COMPARED if row.key not in NAMES}
 
 MOST_WORDS = 3  # about one line
 ALIKE = 0.5  # least likeness of a line before and after an edit
@@ -207,7 +189,7 @@ def _words(was: Mapping[str, int], is_: Mapping[str, int], known: Sequence[str],
             if charged == "shared_wavefronts":
                 words.append(f"{barriers:+,} barriers")
         elif was[charged] != is_[charged] and was.get(of) == is_.get(of):
-            words.append(f"{was[charged]:,} -> {is_[charged]:,} {charged.rpartition('_')[2]}")
+            words.append(f"{was[charged]:,} -> {is_[charged]:,} {COUNTERS[charged].label}")
     counts = [name for name in COUNTS if name in known and was[name] != is_[name]]
     return words + [f"{was[name]:,} -> {is_[name]:,} {COUNTS[name]}" for name in counts]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ... import sim
 from ...sim.fast_dataclass import frozen
-from ...sim.ir.sites import Site
+from ...sim.ir.sites import SourceSite
 from ..errors import UsageError
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
@@ -31,7 +31,7 @@ class Request:
     """One subgroup coming to one place in the source, once. `addresses` are bytes in the variable, `[lanes]`; -1 for
     lanes that are not there. `epoch`: barriers that the subgroup has passed before."""
 
-    site: Site
+    site: SourceSite
     subgroup: int
     epoch: int
     addresses: NDArray[np.int64]
@@ -124,7 +124,7 @@ def record(
     return Log(rows, probed.probes, int(words[0]) - used)
 
 
-def requests(rows: NDArray[np.uint32], probes: Any, sites: list[Site], size: int) -> Iterator[Request]:
+def requests(rows: NDArray[np.uint32], probes: Any, sites: list[SourceSite], size: int) -> Iterator[Request]:
     """What a log tells, `[rows, 4]`. Rows that share probe, path and subgroup are one request, which stands where the
     first of them does."""
     lane = (rows[:, 0] >> 12) & (MOST_LANES - 1)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...sim.fast_dataclass import frozen
-from ...sim.ir.sites import Site
+from ...sim.ir.sites import SourceSite
 from ...sim.models import Device
 from ..errors import UsageError
 from ..manifests.manifest import Case
@@ -39,7 +39,7 @@ class Touch:
 class Access:
     """What one subgroup of workgroup (0, 0, 0) asked at `site`, the dearest that was seen there."""
 
-    site: Site
+    site: SourceSite
     banks: int
     lanes: int
     wavefronts: int
@@ -73,7 +73,7 @@ def worst_accesses(case: Case, run: Any) -> tuple[Access, ...]:
     return tuple(access for access in accesses if access is not None)
 
 
-def _dearest(site: Site, accesses: list[NDArray[np.int64]], device: Device) -> Access | None:
+def _dearest(site: SourceSite, accesses: list[NDArray[np.int64]], device: Device) -> Access | None:
     """Of byte addresses `[lanes]`, -1 for those that are not there: the access that takes the most wavefronts over its
     ideal; None where none takes more."""
     best = None
@@ -85,7 +85,7 @@ def _dearest(site: Site, accesses: list[NDArray[np.int64]], device: Device) -> A
     return best
 
 
-def _touches(asked: NDArray[np.int64], site: Site, device: Device) -> tuple[Touch, ...]:
+def _touches(asked: NDArray[np.int64], site: SourceSite, device: Device) -> tuple[Touch, ...]:
     """Every word of an access, a bank as wide as the device's."""
     seen: dict[int, list[int]] = {}
     touches = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...sim.ir.sites import Site
+from ...sim.ir.sites import SourceSite
 from ...sim.models import Device
 
 
-def banks(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
+def banks(device: Device, site: SourceSite, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
     """Charge one access of one subgroup to workgroup memory: byte addresses `at` of the lanes that are `on`."""
     if site.takes_turns:
         ideal = device.ideal_shared_atomic_wavefronts(at, on)
@@ -20,7 +20,7 @@ def banks(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.bool
     return {"shared_wavefronts": device.shared_wavefronts(*how), "shared_ideal_wavefronts": ideal}
 
 
-def sectors(device: Device, site: Site, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
+def sectors(device: Device, site: SourceSite, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
     """Charge one access of one subgroup to storage: byte addresses `at` of the lanes that are `on`."""
     how = (at, site.bytes_per_lane, on)
     costs = {

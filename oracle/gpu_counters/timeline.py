@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...sim.fast_dataclass import frozen
-from ...sim.ir.sites import Site
+from ...sim.ir.sites import SourceSite
 from ...sim.wgsl import types as t
 from ..errors import UsageError
 from ..manifests.manifest import Case
@@ -118,7 +118,7 @@ def _slice(array: str, region: int, kind: str, epoch: int, here: list[tuple[Requ
     return Slice(array, region, kind, epoch, len(lanes), places, len(here))
 
 
-def _place(site: Site) -> str:
+def _place(site: SourceSite) -> str:
     place = site.span.place
     return f"{Path(place.file).name}:{place.line}"
 

@@ -18,7 +18,7 @@ from math import prod
 from typing import Any
 
 from ...sim.fast_dataclass import frozen
-from ...sim.ir.sites import Site
+from ...sim.ir.sites import SourceSite
 from ...sim.lowering.views import leaves
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
@@ -63,7 +63,9 @@ class Instrumented:
     binding: int
 
 
-def instrument(pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int] | None = None) -> Instrumented:
+def instrument(
+    pipeline: typed.Pipeline, sites: list[SourceSite], wanted: Collection[int] | None = None
+) -> Instrumented:
     """Probes for `sites` of a program of `pipeline`, all or only those with the numbers `wanted`.
 
     Sites of textures are those of a program that was launched, which know their texels' size. Raises `UsageError` where
@@ -138,7 +140,7 @@ def _where(span: Span) -> str:
 
 
 class _Writer:
-    def __init__(self, pipeline: typed.Pipeline, sites: list[Site], wanted: Collection[int]) -> None:
+    def __init__(self, pipeline: typed.Pipeline, sites: list[SourceSite], wanted: Collection[int]) -> None:
         self._pipeline = pipeline
         self._text = pipeline.module.source.text
         self._edits = _Edits()

@@ -21,6 +21,7 @@ import numpy as np
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Exceeded, check_dispatch
 from ...sim.models.device import near_miss
+from ...sim.run.counters import derived
 from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.diagnostics import WgslError
 from .. import references
@@ -583,11 +584,8 @@ def _limit_check(exceeded: Exceeded, device: Any) -> LimitCheck:
 
 
 def with_derived(counters: Any) -> dict[str, float]:
-    """The run's totals and what follows: `bank_conflicts` (excess wavefronts) and `intensity` (FLOP per byte)."""
-    totals = dict(counters)
-    totals["bank_conflicts"] = totals["shared_wavefronts"] - totals["shared_ideal_wavefronts"]
-    totals["intensity"] = totals["flops"] / totals["global_bytes"] if totals["global_bytes"] else 0.0
-    return totals
+    """Return the totals of a run, with `bank_conflicts` and `intensity`."""
+    return {**counters, **derived(counters, ("bank_conflicts", "intensity"))}
 
 
 def timed(seconds: dict[str, float], what: str, function: Callable[[], Any]) -> Any:

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...sim.fast_dataclass import frozen
-from ...sim.ir.sites import Site
+from ...sim.ir.sites import SourceSite
 from ...sim.models import Device
-from ...sim.run.counters import NAMES, SiteCounters
+from ...sim.run.counters import NAMES
+from ...sim.run.site import Site
 from .. import wgpu_client
 from ..errors import UsageError
 from ..gpu_counters.charges import banks, sectors
@@ -52,7 +53,7 @@ RECORDED = tuple(name for name in NAMES if not name.startswith("idle_"))
 class SiteDifference:
     """One counter of one place that the two runs do not agree on."""
 
-    site: Site
+    site: SourceSite
     counter: str
     simulated: int
     counted: int
@@ -91,7 +92,7 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = lambd
     info = wgpu_client.require_adapter(adapter)
     case, run, cut = _fitting(case, device, say)
     say(f"counting on {info.name}")
-    counted = [SiteCounters(site=site) for site in run.program.sites]
+    counted = [Site(site=site) for site in run.program.sites]
     plain = _on_gpu(case, run, check_module(case.kernel).source.text, [], {}, adapter)
     rows, passes = 0, 0
     changed: dict[Any, Any] = {}
@@ -200,7 +201,7 @@ def _bytes(data: Any) -> bytes:
 
 
 def charge(
-    counted: list[SiteCounters], probes: tuple[Probe, ...], rows: NDArray[np.uint32], device: Device, lanes: int
+    counted: list[Site], probes: tuple[Probe, ...], rows: NDArray[np.uint32], device: Device, lanes: int
 ) -> None:
     """Add to the counters of each site what recorded rows (as `_record` gives them) cost under the rules of `device`.
 
@@ -228,9 +229,7 @@ def _grouped(numbers: NDArray[np.uint32]) -> list[tuple[int, NDArray[np.int64]]]
     return list(zip(map(int, found), np.split(order, starts)[1:], strict=True))
 
 
-def _add(
-    row: SiteCounters, addresses: NDArray[np.int64], offset: int, times: int, device: Device, subgroups: int
-) -> None:
+def _add(row: Site, addresses: NDArray[np.int64], offset: int, times: int, device: Device, subgroups: int) -> None:
     """Charge accesses `[issues, lanes]`, -1 for lanes that are not active, to a site."""
     site = row.site
     active = addresses >= 0
@@ -250,7 +249,7 @@ def _add(
         _each(row, addresses, active, offset, lambda at, on: sectors(device, site, at, on))
 
 
-def _each(row: SiteCounters, addresses: NDArray[np.int64], active: NDArray[np.bool_], offset: int, cost: Any) -> None:
+def _each(row: Site, addresses: NDArray[np.int64], active: NDArray[np.bool_], offset: int, cost: Any) -> None:
     """Add what each access costs. A pattern costs the same wherever it lies, in steps that banks and lines share."""
     step = 512
     lowest = np.where(active, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
@@ -262,7 +261,7 @@ def _each(row: SiteCounters, addresses: NDArray[np.int64], active: NDArray[np.bo
             setattr(row, name, getattr(row, name) + int(count) * number)
 
 
-def compare(simulated: list[SiteCounters], counted: list[SiteCounters]) -> tuple[list[SiteDifference], int]:
+def compare(simulated: list[Site], counted: list[Site]) -> tuple[list[SiteDifference], int]:
     """Every counter of every site that differs, and how many were compared."""
     differences = [
         SiteDifference(ours.site, name, getattr(ours, name), getattr(theirs, name))

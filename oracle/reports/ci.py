@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...sim.run.counters import COUNTERS
 from ..errors import UsageError
 from .remarks import CODES, ERROR, FIGURES, Entry, Remark, merged
 
@@ -80,7 +81,7 @@ def summary(entries: Sequence[Entry]) -> str:
     bad = sum(not entry.ok for entry in entries)
     verdict = f"{bad} of {len(entries)} cases failed" if bad else f"all clean, cases run: {len(entries)}"
     rows = [_row(entry) for entry in sorted(entries, key=lambda entry: entry.ok)]
-    headings = ("", "kernel", *FIGURES.values(), "GPU")
+    headings = ("", "kernel", *(COUNTERS[name].label for name in FIGURES), "GPU")
     lines = [f"### bankshot: {verdict}", "", _cells(headings), _cells(["---"] * len(headings)), *rows[:MOST_ROWS]]
     lines += [f"\n{len(rows) - MOST_ROWS:,} more cases not shown"] if len(rows) > MOST_ROWS else []
     remarks = merged(entries)

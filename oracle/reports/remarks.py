@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...sim.fast_dataclass import frozen
+from ...sim.run.counters import derived
 
 if TYPE_CHECKING:
     from ..judge.audit import Audit
@@ -29,13 +30,8 @@ CODES = {
     "wrong-use": "a kernel cannot be run",
 }
 
-# The figures of an entry: counter, heading.
-FIGURES = {
-    "excess_wavefronts": "excess wavefronts",
-    "excess_sectors": "excess sectors",
-    "thread_utilization": "thread utilization",
-    "barriers": "barriers",
-}
+# The counters that an entry shows.
+FIGURES = ("excess_wavefronts", "excess_sectors", "thread_utilization", "barriers")
 
 
 @frozen
@@ -85,11 +81,8 @@ def entry_of(audit: Audit) -> Entry:
 
 def figures_of(counters: Mapping[str, float]) -> dict[str, float]:
     """The figures that people set budgets for; of a run without probes, those that were counted."""
-    excess = {
-        "excess_wavefronts": counters["shared_wavefronts"] - counters["shared_ideal_wavefronts"],
-        "excess_sectors": counters["global_sectors"] - counters["global_ideal_sectors"],
-    }
-    return {name: {**counters, **excess}[name] for name in FIGURES if name in counters or name in excess}
+    known = {**counters, **derived(counters, FIGURES)}
+    return {name: known[name] for name in FIGURES if name in known}
 
 
 def entry_of_error(title: str, error: Exception, file: str = "") -> Entry:

@@ -11,26 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ...sim.fast_dataclass import frozen
+from ...sim.run.counters import NAMES
 
 # Counters of a place in the source that add up over a line.
-ADDED = (
-    "idle_guard",
-    "idle_overhang",
-    "idle_divergence",
-    "idle_skipped",
-    "shared_requests",
-    "shared_wavefronts",
-    "shared_ideal_wavefronts",
-    "global_requests",
-    "global_sectors",
-    "global_ideal_sectors",
-    "global_lines",
-    "global_bytes",
-    "atomics",
-    "atomic_turns",
-    "barriers",
-    "flops",
-)
+ADDED = tuple(name for name in NAMES if name not in ("executions", "active_lanes"))
 
 
 @frozen

@@ -8,16 +8,13 @@ from typing import Any
 
 from ...sim.fast_dataclass import frozen
 from ...sim.models.roofline import place
+from ...sim.run.counters import IDLE_CAUSES
 from ...sim.run.executed_instructions import by_class
 from ...sim.run.traffic import intensities
 from .source_listing import compact
 
-# Why lanes of subgroups that issue are idle, and how it is said: in a sentence, and in a letter beside a line.
-IDLE = (
-    ("idle_guard", "behind a guard", "g"),
-    ("idle_overhang", "past the workgroup", "o"),
-    ("idle_divergence", "diverged", "d"),
-)
+# Why lanes of subgroups that issue are idle: counter, in words, and as a letter beside a line.
+IDLE = tuple((row.key, *row.cause) for row in IDLE_CAUSES)
 
 # What intensities count bytes of.
 BYTES = {"asked": "asked for", "moved": "of sectors touched", "distinct": "that have to move"}

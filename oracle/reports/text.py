@@ -13,6 +13,8 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ...sim.run import counters
+from ...sim.run.counters import COUNTERS, SUMMARY
 from ...sim.wgsl.syntax.lexer import KEYWORDS
 from ..judge.audit import with_derived
 from .source_listing import Line, against_ideal, compact, listings
@@ -43,46 +45,34 @@ COLOURS = (
     ("bright_black", re.compile(r"//.*")),
 )
 
-# The totals of a run: name, how it is said, unit.
-TOTALS = (
-    ("workgroups", "workgroups", ""),
-    ("invocations", "invocations", ""),
-    ("workgroup_memory_bytes", "workgroup memory", "bytes"),
-    ("thread_utilization", "thread utilization", "%"),
-    ("simt_efficiency", "SIMT efficiency", "%"),
-    ("barriers", "barriers, summed over workgroups", ""),
-    ("flops", "floating point operations (fma = 2)", ""),
-    ("useful_flops", "of them that a store can get", "%"),
-    ("global_bytes", "bytes asked of global memory", ""),
-    ("intensity", "FLOP per byte asked", "ratio"),
-    ("atomics", "atomic operations", ""),
-    ("atomic_turns", "turns of lanes on one word", ""),
-)
+# How a value of a unit is shown; a plain number without a row.
+FORMATS = {"bytes": "bytes", "share": "%", "FLOP/byte": "ratio"}
 
-# A pair of counters: what was charged against what the access width needs.
-CHARGES = (
-    ("shared_wavefronts", "shared_ideal_wavefronts", "workgroup memory wavefronts"),
-    ("global_sectors", "global_ideal_sectors", "global memory sectors"),
-)
+# The totals of a run: name, heading, format.
+TOTALS = tuple((row.key, row.title, FORMATS.get(row.unit, "")) for row in SUMMARY)
+
+# A pair of counters: what was charged, what the access width needs, heading.
+CHARGES = tuple((row.key, row.ideal, row.title) for row in counters.CHARGES)
 
 
-def _counter(name: str, unit: str = "") -> Callable[[Charged], str]:
-    return lambda charged: _amount(charged.counters[name], unit)
+def _row(name: str, heading: str = "") -> tuple[str, Callable[[Charged], str]]:
+    row = COUNTERS[name]
+    return heading or row.title, lambda charged: _amount(charged.counters[name], FORMATS.get(row.unit, ""))
 
 
 # Devices side by side: how a figure is said, and the figure.
 DEVICE_ROWS: tuple[tuple[str, Callable[[Charged], str]], ...] = (
     ("lanes of a subgroup", lambda charged: str(charged.device.subgroup_size)),
     ("adjacent scalar accesses", lambda charged: "merged" if charged.device.merge_adjacent else "as written"),
-    ("workgroup memory wavefronts", _counter("shared_wavefronts")),
-    ("ideal", _counter("shared_ideal_wavefronts")),
-    ("global memory sectors", _counter("global_sectors")),
-    ("ideal", _counter("global_ideal_sectors")),
+    _row("shared_wavefronts"),
+    _row("shared_ideal_wavefronts", "ideal"),
+    _row("global_sectors"),
+    _row("global_ideal_sectors", "ideal"),
     ("bytes of these sectors", lambda charged: f"{charged.sector_bytes:,}"),
-    ("global memory lines", _counter("global_lines")),
-    ("executions, of all places", _counter("executions")),
-    ("SIMT efficiency", _counter("simt_efficiency", "%")),
-    ("barriers", _counter("barriers")),
+    _row("global_lines"),
+    _row("executions"),
+    _row("simt_efficiency"),
+    _row("barriers", "barriers"),
     ("workgroups that a core holds", lambda charged: str(charged.occupancy.workgroups)),
     ("occupancy, registers unknown", lambda charged: _amount(charged.occupancy.fraction, "%")),
     ("which is limited by", lambda charged: ", ".join(charged.occupancy.limited_by)),
@@ -331,7 +321,7 @@ def _totals(counters: Any) -> RichTable:
     if words := idle_words(values):
         table.add_row("  idle lanes, of those issued", words)
     if values["idle_skipped"]:
-        table.add_row("  lanes of subgroups that did not come", f"{values['idle_skipped']:,}")
+        table.add_row(f"  {COUNTERS['idle_skipped'].title}", f"{values['idle_skipped']:,}")
     for actual, ideal, label in CHARGES:
         words = f"{values[actual]:,}"
         if values[actual] != values[ideal]:

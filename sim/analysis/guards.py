@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from ..ir import ir
 from ..ir.ir import Item, Region
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 
 
-def bodies(root: Region, sites: Sequence[Site]) -> set[int]:
+def bodies(root: Region, sites: Sequence[SourceSite]) -> set[int]:
     """Identities of the regions that are the entry point's body: its own, and, where one arm of an `if`, a block that
     is jumped out of or an inlined call holds all the work of such a region, that too.
 
@@ -30,6 +30,6 @@ def bodies(root: Region, sites: Sequence[Site]) -> set[int]:
     return found
 
 
-def _works(item: Item, sites: Sequence[Site]) -> bool:
+def _works(item: Item, sites: Sequence[SourceSite]) -> bool:
     counts = [each for each in (item, *ir.items(item)) if isinstance(each, ir.Count)]
     return any(sites[s].is_work or sites[s].kind in ("barrier", "subgroup") for count in counts for s in count.sites)

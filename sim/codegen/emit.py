@@ -23,7 +23,7 @@ from ..fast_dataclass import entity
 from ..ir import ir
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..ir.ir import Region, Slot, Value
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..machine import layout as at
 from ..machine import opcodes as op
 from ..wgsl.source import Span
@@ -57,7 +57,7 @@ class Emitter:
     """Emits one program. `probes` names what is counted; `together` is workgroups per batch; `idle`: see `idle`."""
 
     accesses: list[Access]
-    sites: list[Site]
+    sites: list[SourceSite]
     uniformity: Uniformity
     uses: Uses
     spans: dict[int, Span]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..fast_dataclass import frozen
 from ..ir.access import Access
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..ir.trace_points import Point
 from ..wgsl import types as t
 from ..wgsl.source import Span
@@ -48,7 +48,7 @@ class Program:
     inputs: dict[str, int]
     constants: dict[int, int]
     accesses: list[Access]
-    sites: list[Site]
+    sites: list[SourceSite]
     runs: list[list[int]]
     computed: list[dict[tuple[str, Span], int]]
     probes: list[MemoryProbe]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..bindings.binding import Key
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.schedules import MIRRORED, REVERSED
@@ -32,7 +32,7 @@ def find_arrivals(run: Runner, launch: Launch, outcome: Outcome, others: Iterabl
     return []
 
 
-def _finding(sites: list[Site], launch: Launch, changes: dict[Key, str]) -> Finding:
+def _finding(sites: list[SourceSite], launch: Launch, changes: dict[Key, str]) -> Finding:
     """`changes`: what another order makes of outputs, in words."""
     first, *more = sites
     holds = " and ".join([", ".join(map(str, list(changes)[:-1]))] * (len(changes) > 1) + [str(list(changes)[-1])])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..codegen.program import Program
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
@@ -19,7 +19,7 @@ from .replay import POISON, Runner, differences
 _ONLY_STORE = ("atomicStore", "atomicLoad", "workgroupUniformLoad")  # or only load
 
 
-def updates(program: Program) -> list[Site]:
+def updates(program: Program) -> list[SourceSite]:
     """The atomic operations that make of what workgroup memory holds something else."""
     return [s for s in program.sites if s.kind == "atomic" and s.space == "workgroup" and s.name not in _ONLY_STORE]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir.access import Access
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..machine import layout as at
@@ -69,7 +69,7 @@ def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
     return list(findings.values())
 
 
-def _element(launch: Launch, site: Site, access: Access, address: int) -> tuple[str, str]:
+def _element(launch: Launch, site: SourceSite, access: Access, address: int) -> tuple[str, str]:
     """What an access past the end of an array did, and what becomes of it."""
     signed = address - (1 << 32) if address >= 1 << 31 else address
     index = signed // access.stride
@@ -87,7 +87,7 @@ def _element(launch: Launch, site: Site, access: Access, address: int) -> tuple[
     return what, "WebGPU keeps such an access inside the buffer, but not at a place you can count on"
 
 
-def _texel(site: Site) -> tuple[str, str]:
+def _texel(site: SourceSite) -> tuple[str, str]:
     """The same of a texture."""
     what = f"{site.name} of a texel that {site.variable} does not have"
     return what, _NO_TEXEL[site.kind]

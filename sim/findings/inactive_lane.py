@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from ..codegen.program import Program
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
@@ -16,7 +16,7 @@ from .replay import Runner, differences
 _SHUFFLES = re.compile(r"subgroup(Shuffle.*|Broadcast)|quad.*")  # subgroupBroadcastFirst asks the active lanes alone
 
 
-def shuffles(program: Program) -> list[Site]:
+def shuffles(program: Program) -> list[SourceSite]:
     """The places that read another lane, which may not be active."""
     return [s for s in program.sites if s.kind == "subgroup" and _SHUFFLES.fullmatch(s.name or "")]
 
@@ -25,7 +25,7 @@ def find_shuffled(run: Runner, launch: Launch, outcome: Outcome) -> list[Finding
     """One finding for each shuffle whose inactive lanes get to an output. `launch` has run to its end."""
     sites = shuffles(launch.program)
 
-    def changes(*chosen: Site) -> list[str]:
+    def changes(*chosen: SourceSite) -> list[str]:
         starts = frozenset(site.span.start for site in chosen)
         again, after = run(frozenset(), budget=launch.how.budget, poisoned=starts)
         if after.finished < outcome.finished:
@@ -37,7 +37,7 @@ def find_shuffled(run: Runner, launch: Launch, outcome: Outcome) -> list[Finding
     return [_finding(site, launch, found) for site in sites if (found := changes(site))]
 
 
-def _finding(site: Site, launch: Launch, changes: list[str]) -> Finding:
+def _finding(site: SourceSite, launch: Launch, changes: list[str]) -> Finding:
     return Finding(
         "inactive-lane",
         "warning",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.program import Inspected
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..machine import layout as at
@@ -36,7 +36,7 @@ _HINTS = {
 def find_checked(launch: Launch, outcome: Outcome) -> list[Finding]:
     """One finding for each operation of the source and each way in which it went wrong."""
     program = launch.program
-    findings: dict[tuple[Site, str], Finding] = {}
+    findings: dict[tuple[SourceSite, str], Finding] = {}
     if not outcome.checks[:, at.CHECK_TIMES].any():
         return []
     for check, row in zip(program.inspected, outcome.checks, strict=False):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..fast_dataclass import frozen
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.race_tables import race_rows
@@ -26,7 +26,7 @@ _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
 class _Access:
     """One of the two accesses of a race."""
 
-    site: Site
+    site: SourceSite
     workgroup: tuple[int, int, int]
     lane: int
     clock: int
@@ -35,7 +35,7 @@ class _Access:
 
 def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
     """One finding for each pair of places that race, with the first time in full."""
-    findings: dict[tuple[Site, Site, int], Finding] = {}
+    findings: dict[tuple[SourceSite, SourceSite, int], Finding] = {}
     if not launch.program.named & {"races", "across"}:  # across: those in storage only
         return []
     for row in race_rows(outcome.races):
@@ -51,7 +51,7 @@ def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
     return list(findings.values())
 
 
-def _site(launch: Launch, slot: int | np.int64) -> Site:
+def _site(launch: Launch, slot: int | np.int64) -> SourceSite:
     return launch.program.sites[launch.program.watched[int(slot)].site]
 
 
@@ -110,7 +110,7 @@ def _wrong_kind(launch: Launch, one: _Access, two: _Access, across: bool) -> tup
     )
 
 
-def _memory(site: Site) -> str:
+def _memory(site: SourceSite) -> str:
     return site.space or "storage"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from .sites import Site
+from .sites import SourceSite
 
 # By name: what is in it.
 CLASSES = {
@@ -56,7 +56,7 @@ def class_of(op: str) -> str | None:
     return "special" if stem in _SPECIAL else _BY_KIND[kind]
 
 
-def class_of_site(site: Site) -> str | None:
+def class_of_site(site: SourceSite) -> str | None:
     """The class of a place that is counted; None where it has operations of its own to be counted by."""
     match site.kind:
         case "load" | "store":

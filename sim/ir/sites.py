@@ -12,7 +12,7 @@ from ..wgsl.source import Source, Span
 
 
 @frozen
-class Site:
+class SourceSite:
     """`kind` is load, store, atomic, barrier, subgroup, op, or index: one that is looked at, and not counted.
 
     Memory sites say where they point; `bytes_per_lane` of a sampled texture, whose format is not known before it is
@@ -47,15 +47,15 @@ class Site:
 
 _PLAIN_ATOMICS = ("atomicLoad", "atomicStore", "workgroupUniformLoad")  # cost what other loads and stores do
 
-NO_SITE = Site("none", Span(Source(""), 0, 0))
+NO_SITE = SourceSite("none", Span(Source(""), 0, 0))
 
 
 @entity
 class SiteTable:
-    rows: list[Site] = field(default_factory=list)
-    _numbers: dict[Site, int] = field(default_factory=dict)
+    rows: list[SourceSite] = field(default_factory=list)
+    _numbers: dict[SourceSite, int] = field(default_factory=dict)
 
-    def number(self, site: Site) -> int:
+    def number(self, site: SourceSite) -> int:
         """The number of this site, the same for equal sites."""
         if site not in self._numbers:
             self._numbers[site] = len(self.rows)

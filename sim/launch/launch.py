@@ -19,7 +19,7 @@ from ..fast_dataclass import frozen
 from ..ir import texture_handles
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..ir.passes import ALL, Passes
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..machine import layout as at
 from ..models import Device
 from ..wgsl import types as t
@@ -54,7 +54,7 @@ class RunOptions:
     budget: int = BUDGET
     schedule: Schedule = LOCKSTEP
     filling: int = 0
-    ignored: Site | None = None
+    ignored: SourceSite | None = None
     threads: int | None = None
     trace: Trace | None = None
     poisoned: frozenset[int] = frozenset()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from weakref import ref
 
 from ..codegen.program import Program
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..models import Device
 from .machine_arrays import AccessTable, strands_of
 from .race_tables import Watched
@@ -89,7 +89,7 @@ class LaunchSetups:
 OUTFITS = LaunchSetups(ROOM)
 
 
-def _with_widths(sites: list[Site], widths: Mapping[str, int]) -> list[Site]:
+def _with_widths(sites: list[SourceSite], widths: Mapping[str, int]) -> list[SourceSite]:
     if not widths:
         return sites
     known = [None if site.variable is None else widths.get(site.variable) for site in sites]

@@ -6,7 +6,7 @@ from ..ir import ir
 from ..ir.access import NOWHERE, Access
 from ..ir.builder import Builder
 from ..ir.ir import Value
-from ..ir.sites import Site, SiteTable
+from ..ir.sites import SiteTable, SourceSite
 from ..ir.trace_points import Tracer
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
@@ -139,7 +139,7 @@ class Memory:
             return
         self._checked.add(key)
         access = Access(variable, "index", 4, 1, 0, 1, step.count, _tail(variable) if step.count is None else None)
-        site = self.sites.number(Site("index", step.span, variable=step.of))
+        site = self.sites.number(SourceSite("index", step.span, variable=step.of))
         self.builder.append(ir.Check(self.access(access), index, site))
 
     # ---- buffers and workgroup memory ----
@@ -191,7 +191,7 @@ class Memory:
         unit = 2 if t.element_of(leaf) == _NARROW else 4
         bytes_per_lane = unit * t.components(leaf)
         number = self.sites.number(
-            Site(kind, span, view.variable.space, view.variable.name, bytes_per_lane, part, name=name)
+            SourceSite(kind, span, view.variable.space, view.variable.name, bytes_per_lane, part, name=name)
         )
         self.builder.tally(number)
         return number

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..ir import ir
 from ..ir.builder import Builder
 from ..ir.ir import Value
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..wgsl import typed
 from ..wgsl import types as t
 from .context import Effect, Lowering
@@ -26,7 +26,7 @@ def _barrier(kind: str) -> Effect:
 
 def barrier(lowering: Lowering, kind: str, call: typed.BuiltinCall) -> None:
     """A control barrier that orders memory of `kind`."""
-    site = lowering.sites.number(Site("barrier", call.span, space=kind, name=call.builtin.name))
+    site = lowering.sites.number(SourceSite("barrier", call.span, space=kind, name=call.builtin.name))
     lowering.builder.tally(site)
     lowering.builder.append(ir.Barrier(kind, site))
 

@@ -11,7 +11,7 @@ from ..ir.builder import Builder
 from ..ir.instruction_classes import class_of
 from ..ir.ir import Block, Value
 from ..ir.rounding import Rounding
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..scalar import OPS
 from ..wgsl import typed
 from ..wgsl import types as t
@@ -220,7 +220,7 @@ class Expressions(Lowering):
         ops = _Ops(self, builtin.name, span)
         values = compositions.apply(builtin, ops, arg_types, args, result)
         if ops.flops:
-            self.builder.tally(self.sites.number(Site("op", span, flops=ops.flops, name=builtin.name)))
+            self.builder.tally(self.sites.number(SourceSite("op", span, flops=ops.flops, name=builtin.name)))
             self.builder.tally_rounded(ops.flops, values)
         return values
 
@@ -233,7 +233,7 @@ class Expressions(Lowering):
             and result.op == op
             and not (kind in RIGHT_DECIDES and args[1].op == "const")
         ):
-            self.inspects.append(ir.Inspect(kind, result, self.sites.number(Site("check", span, name=name))))
+            self.inspects.append(ir.Inspect(kind, result, self.sites.number(SourceSite("check", span, name=name))))
             self.builder.append(self.inspects[-1])
         return result
 

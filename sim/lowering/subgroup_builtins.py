@@ -13,7 +13,7 @@ from math import inf, nan
 from ..ir import ir
 from ..ir.builder import Builder
 from ..ir.ir import Value
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..wgsl import typed
 from .context import Effect, Lowering
 
@@ -100,7 +100,7 @@ def _ballot(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
 
 
 def _site(lowering: Lowering, call: typed.BuiltinCall) -> int:
-    number = lowering.sites.number(Site("subgroup", call.span, name=call.builtin.name))
+    number = lowering.sites.number(SourceSite("subgroup", call.span, name=call.builtin.name))
     lowering.builder.tally(number)
     return number
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..ir import ir, texture_handles
 from ..ir.access import Access
 from ..ir.ir import Value
-from ..ir.sites import Site
+from ..ir.sites import SourceSite
 from ..wgsl import typed
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
@@ -107,7 +107,7 @@ class Image:
     def site(self, kind: str) -> int:
         """The place of this call, counted here."""
         width = format_of(self.type.format).bytes if self.type.format else 0
-        site = Site(kind, self._call.span, "texture", self._variable.name, width, name=self._call.builtin.name)
+        site = SourceSite(kind, self._call.span, "texture", self._variable.name, width, name=self._call.builtin.name)
         number = self._lowering.sites.number(site)
         self.builder.tally(number)
         return number

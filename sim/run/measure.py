@@ -26,9 +26,9 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.workgroup_classes import Classes
 from ..wgsl.diagnostics import Crash
-from .counters import SiteCounters, site_counters
 from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
+from .site import Site, site_counters
 from .workgroup_coverage import Coverage
 
 Progress = Callable[[int, int], None] | None
@@ -120,7 +120,7 @@ def _checked(dispatch: Dispatch, found: Measured, whole: Measured) -> Measured:
     return replace(found, coverage=replace(found.coverage, why=f"{found.coverage.why}; a run of all gives the same"))
 
 
-def _counted(dispatch: Dispatch, measured: Measured) -> tuple[list[SiteCounters], list[Instructions]]:
+def _counted(dispatch: Dispatch, measured: Measured) -> tuple[list[Site], list[Instructions]]:
     program, outcome = measured.launch.program, measured.outcome
     sites = site_counters(program, outcome.blocks, outcome.tallies, dispatch.lanes, dispatch.device.subgroup_size)
     return sites, count_instructions(program, outcome.blocks)

@@ -32,10 +32,11 @@ from ..wgsl.check.pipeline import GRANTED
 from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Module, Pipeline
-from .counters import SiteCounters, site_counters, totals
+from .counters import RunRecord
 from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
 from .measure import measure
+from .site import Site, site_counters, sums, totals
 from .traffic import Traffic, traffic
 from .workgroup_coverage import Coverage
 
@@ -88,7 +89,7 @@ class Run:
     _probes: frozenset[str]
 
     @cached_property
-    def sites(self) -> list[SiteCounters]:
+    def sites(self) -> list[Site]:
         """Counters of each place in the source."""
         size = self._dispatch.device.subgroup_size
         return site_counters(self.program, self._outcome.blocks, self._outcome.tallies, self._dispatch.lanes, size)
@@ -320,15 +321,15 @@ def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]
     return x, y, z
 
 
-def _totals(sites: list[SiteCounters], dispatch: Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
-    counters: dict[str, float] = dict(totals(sites))
+def _totals(sites: list[Site], dispatch: Dispatch, worked: int, probes: frozenset[str]) -> dict[str, float]:
     chosen = dispatch.how.chosen
-    counters["workgroups"] = prod(dispatch.grid) if chosen is None else len(chosen)
-    counters["invocations"] = counters["workgroups"] * dispatch.lanes
-    counters["workgroup_memory_bytes"] = dispatch.pipeline.workgroup_bytes
-    if "lanes" in probes and counters["invocations"]:
-        # A workgroup that does not fill its last subgroup leaves lanes of it idle.
-        issued = counters["executions"] * dispatch.device.subgroup_size
-        counters["simt_efficiency"] = counters["active_lanes"] / issued if issued else 0.0
-        counters["thread_utilization"] = worked / counters["invocations"]
-    return counters
+    return totals(
+        RunRecord(
+            sums=sums(sites),
+            workgroups=prod(dispatch.grid) if chosen is None else len(chosen),
+            workgroup_size=dispatch.lanes,
+            workgroup_bytes=dispatch.pipeline.workgroup_bytes,
+            subgroup_size=dispatch.device.subgroup_size,
+            worked=worked if "lanes" in probes else None,
+        )
+    )

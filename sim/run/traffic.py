@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from ..fast_dataclass import sealed
-from .counters import SiteCounters
 from .dispatch import Dispatch
+from .site import Site
 
 
 @sealed
@@ -33,7 +33,7 @@ class Traffic:
         return self.moved / self.distinct if self.distinct else 0.0
 
 
-def traffic(dispatch: Dispatch, sites: Iterable[SiteCounters], touched: Mapping[str, int]) -> list[Traffic]:
+def traffic(dispatch: Dispatch, sites: Iterable[Site], touched: Mapping[str, int]) -> list[Traffic]:
     """The traffic of every storage buffer that is bound, in that order. `touched`: bytes of each, by name."""
     rows = list(sites)
     found = []

@@ -6,7 +6,7 @@ from bankshot.oracle.errors import UsageError
 from bankshot.oracle.gpu_counters.access_trace import Request as Asked
 from bankshot.oracle.gpu_counters.access_trace import trace
 from bankshot.oracle.manifests.cases import Request, plans
-from bankshot.sim.ir.sites import Site
+from bankshot.sim.ir.sites import SourceSite
 from bankshot.sim.wgsl.source import Source, Span
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,7 +80,7 @@ def test_lanes_idle_for_a_reason(traced):
 
 
 def request(words, active):
-    site = Site("store", Span(Source(""), 0, 0), "workgroup", "tile", 4)
+    site = SourceSite("store", Span(Source(""), 0, 0), "workgroup", "tile", 4)
     return Asked(site, 0, 0, np.where(active, 4 * np.array(words), -1))
 
 

@@ -16,7 +16,7 @@ from bankshot.oracle.judge.counter_diff import diff_counters
 from bankshot.oracle.manifests import cases
 from bankshot.oracle.manifests.strict_toml import is_manifest
 from bankshot.sim.models import devices
-from bankshot.sim.run.counters import SiteCounters
+from bankshot.sim.run.site import Site
 from click.testing import CliRunner
 
 import bankshot
@@ -259,7 +259,7 @@ def test_a_schedule_that_is_not_the_simulated_one_shows(adapter, tmp_path):
     probed = instrument(other.pipeline, other.program.sites)
     wanted = list(range(len(run.sites)))
     ((rows, _),) = gpu_counters._record(bare, other, probed, wanted, None, lambda stage: None)
-    counted = [SiteCounters(site=site) for site in run.program.sites]
+    counted = [Site(site=site) for site in run.program.sites]
     gpu_counters.charge(counted, probed.probes, rows, run.device, 256)
     differences, _ = gpu_counters.compare(run.sites, counted)
     # The transposed read is the one access that the padding is for: 32 requests of 1 wavefront, or of 32.

@@ -18,7 +18,7 @@ from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.wgsl.diagnostics import Crash
 
 if TYPE_CHECKING:
-    from bankshot.sim.run.counters import SiteCounters
+    from bankshot.sim.run.site import Site
 
     from bankshot import Run
 
@@ -112,7 +112,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-def sites(done: Run, kind: str, name: str) -> list[SiteCounters]:
+def sites(done: Run, kind: str, name: str) -> list[Site]:
     """The loads, stores or operations of one name, in the order of the text."""
     return [site for site in done.sites if (site.kind, site.name) == (kind, name)]
 

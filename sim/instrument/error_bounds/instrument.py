@@ -14,7 +14,7 @@ from ...ir import ir
 from ...ir.access import Access
 from ...ir.ir import Block, Region, Slot, Value, items
 from ...ir.lowered import Lowered
-from ...ir.sites import Site
+from ...ir.sites import SourceSite
 from ...wgsl import types as t
 from ...wgsl.source import Source, Span
 from ...wgsl.typed import Variable
@@ -256,7 +256,7 @@ class _Instrumenter:
     @property
     def _site(self) -> int:
         """Of accesses to the notes: a storage atomic, so that workgroups run one after another."""
-        return self._lowered.sites.number(Site("atomic", _NONE, "storage", NOTES))
+        return self._lowered.sites.number(SourceSite("atomic", _NONE, "storage", NOTES))
 
     def _note(self, variable: Variable) -> int:
         return self._word(self.lost.index(variable), True)
