@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from ..fast_dataclass import frozen
 from ..wgsl import typed
 from ..wgsl import types as t
-from ..wgsl.check.scopes import did_you_mean
-from ..wgsl.diagnostics import fail
+from ..wgsl.diagnostics import did_you_mean, fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from . import ir

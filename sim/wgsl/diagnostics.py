@@ -6,6 +6,8 @@ advice is a `hint:`. `WgslError` is the shader's fault; `Crash` is ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from itertools import takewhile
 
 from ..fast_dataclass import sealed
@@ -98,3 +100,9 @@ def first_words(text: str, limit: int = 40) -> str:
     """The start of a piece of source, for messages that must quote it."""
     line = "".join(takewhile(lambda c: c not in "\r\n", text.strip()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """A hint that names the candidate spelled most like `name`, or None."""
+    close = get_close_matches(name, list(candidates), n=1, cutoff=0.7)
+    return f"did you mean '{close[0]}'?" if close else None

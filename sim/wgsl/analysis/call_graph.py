@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from .. import typed
 from .. import types as t
 from ..builtins import BUILTINS
-from ..check.scopes import Uses
 from ..diagnostics import Note, fail
 from ..source import Span
 from .aliasing import check_aliasing
 from .behavior import check_behavior
+from .static_uses import Uses
 
 AllUses = Mapping[typed.Variable | typed.Override | typed.Function, Uses]
 

@@ -49,7 +49,3 @@ class Builtin:
     @property
     def is_operator(self) -> bool:
         return not self.name[0].isalpha() or self.name.startswith("unary")
-
-    @property
-    def url(self) -> str:
-        return f"https://www.w3.org/TR/WGSL/#{self.anchor}"

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...fast_dataclass import frozen
-from ..diagnostics import Diagnostic, Note, counted, fail
+from ..diagnostics import Diagnostic, Note, counted, did_you_mean, fail
 from ..source import Span
 from ..syntax import tree
-from .scopes import did_you_mean
 
 
 @frozen

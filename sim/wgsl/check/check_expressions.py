@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from .. import typed
 from .. import types as t
-from ..diagnostics import Note, WgslError, fail
+from ..analysis.static_uses import Uses
+from ..diagnostics import Note, WgslError, did_you_mean, fail
 from ..source import Span
 from ..syntax import tree
 from ..syntax.other_languages import HABITS
 from . import check_calls, fold
 from .check_types import TypeExpressions
-from .scopes import Bypassed, Constant, Entity, Scope, TaskError, Uses, describe, did_you_mean
+from .scopes import Bypassed, Constant, Entity, ModuleContext, Scope, TaskError, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from .check_module import ModuleScope
 
 _LITERALS: dict[str, t.Scalar] = {
     s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16, t.ABSTRACT_INT, t.ABSTRACT_FLOAT)
@@ -33,7 +32,7 @@ _SWIZZLES = ("xyzw", "rgba")
 class Expressions:
     """Checks the expressions of one place. `scope` is None at module scope."""
 
-    def __init__(self, module: ModuleScope, scope: Scope | None = None) -> None:
+    def __init__(self, module: ModuleContext, scope: Scope | None = None) -> None:
         self.module = module
         self.scope = scope
         self.uses = Uses()

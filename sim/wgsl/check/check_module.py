@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from .. import typed
 from .. import types as t
 from ..analysis.call_graph import analyse
+from ..analysis.static_uses import Uses
 from ..analysis.uniformity import check_uniformity
 from ..builtins import BUILTINS
-from ..diagnostics import Diagnostic, Note, WgslError, fail
+from ..diagnostics import Diagnostic, Note, WgslError, did_you_mean, fail
 from ..source import Source, Span
 from ..syntax import tree
 from ..syntax.parser import parse
@@ -27,7 +28,7 @@ from .check_structs import struct_type
 from .check_types import DEFAULT_ACCESS, GENERATORS, PREDECLARED_TYPES, check_access, check_store_type, predeclared
 from .fold import is_early
 from .pipeline import create_pipeline
-from .scopes import Entity, Scope, TypeName, Uses, did_you_mean, redeclared
+from .scopes import Entity, Scope, TypeName, redeclared
 
 # Spec: "Enable Extensions". Each with the extensions that it brings along.
 EXTENSIONS: dict[str, tuple[str, ...]] = {

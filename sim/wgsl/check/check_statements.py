@@ -19,12 +19,10 @@ from . import check_calls, fold
 from .check_attributes import check_attributes, filters
 from .check_expressions import Expressions
 from .check_types import check_store_type
-from .scopes import Bypassed, Constant, Scope
+from .scopes import Bypassed, Constant, ModuleContext, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from .check_module import ModuleScope
 
 MAX_BRACE_DEPTH = 127  # spec, "Limits"
 MAX_CASE_SELECTORS = 1023
@@ -52,7 +50,7 @@ class _Place:
 class Statements:
     """Checks the body of one function whose parameters are already in `scope`."""
 
-    def __init__(self, module: ModuleScope, function: typed.Function, scope: Scope) -> None:
+    def __init__(self, module: ModuleContext, function: typed.Function, scope: Scope) -> None:
         self.module = module
         self.function = function
         self.expressions = Expressions(module, scope)

@@ -13,9 +13,8 @@ from typing import Any
 
 from .. import typed
 from .. import types as t
-from ..diagnostics import Diagnostic, Note, fail
+from ..diagnostics import Diagnostic, Note, did_you_mean, fail
 from .fold import Substitution
-from .scopes import did_you_mean
 
 # WebGPU's names, and the values that it grants without being asked.
 LIMITS: Mapping[str, int] = {

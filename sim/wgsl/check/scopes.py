@@ -7,14 +7,15 @@ the predeclared names; the last two are the business of `check`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import field
-from difflib import get_close_matches
+from typing import Protocol
 
 from ...fast_dataclass import entity
 from .. import typed
 from .. import types as t
 from ..builtins import Builtin
-from ..diagnostics import Note, WgslError, fail
+from ..diagnostics import Diagnostic, Note, WgslError, fail
 from ..source import Span
 
 
@@ -106,17 +107,6 @@ def describe(entity: Entity) -> str:
 
 
 @entity
-class Uses:
-    """What the text of one declaration mentions, each with the first place: its share of the static accesses."""
-
-    globals: dict[typed.Variable, Span] = field(default_factory=dict)
-    overrides: dict[typed.Override, Span] = field(default_factory=dict)
-    calls: dict[typed.Function, Span] = field(default_factory=dict)
-    builtins: dict[str, Span] = field(default_factory=dict)
-    discard: Span | None = None
-
-
-@entity
 class Scope:
     """The declarations between two braces; `parent` is what lies around them."""
 
@@ -154,11 +144,23 @@ class Scope:
             scope = scope.parent
 
 
+class ModuleContext(Protocol):
+    """What expressions and statements ask of the module around them; `check_module.ModuleScope` answers."""
+
+    def lookup(self, name: str, span: Span) -> Entity | None: ...
+
+    def names(self) -> Iterable[str]: ...
+
+    def supports(self, feature: str) -> bool: ...
+
+    def need_extension(self, name: str, what: str, span: Span) -> None: ...
+
+    def need_feature(self, name: str, what: str, span: Span) -> None: ...
+
+    def warn(self, diagnostic: Diagnostic) -> None: ...
+
+    def collecting(self) -> AbstractContextManager[None]: ...
+
+
 def redeclared(name: str, span: Span, first: Span) -> WgslError:
     return fail("redeclaration", f"'{name}' is declared twice", span, Note(f"'{name}' first declared here", first))
-
-
-def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
-    """A hint that names the candidate spelled most like `name`, or None."""
-    close = get_close_matches(name, list(candidates), n=1, cutoff=0.7)
-    return f"did you mean '{close[0]}'?" if close else None
