@@ -37,7 +37,7 @@ serving.QUESTIONS["dispatch"] = dispatch
 
 def program(body):
     """Of such a process."""
-    return worker_process._PROGRAM.replace("from oracle", f"exec({AT_DISPATCH.format(body)!r}); from oracle", 1)
+    return worker_process._PROGRAM.replace("from bankshot", f"exec({AT_DISPATCH.format(body)!r}); from bankshot", 1)
 
 
 @pytest.fixture
@@ -74,6 +74,22 @@ def test_who_asks_survives_it_and_asks_another(other, monkeypatch):
             begun.done()
     monkeypatch.undo()
     assert fill().done().outputs["y"].tolist() == filled()
+
+
+@posix
+def test_a_driver_that_dies_between_two_questions_fails_both(monkeypatch):
+    """The second question finds the pipe closed; the first one, which has no answer yet, gets the same error."""
+    monkeypatch.setattr(worker_process, "_PROGRAM", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    worker_process.hand_over()
+    driver = worker_process.begin()
+    first = worker_process.put("offers")
+    driver._process.wait()
+    second = worker_process.put("offers")
+    assert second is not first
+    for asked in (first, second):
+        with pytest.raises(DriverDied, match=r"^the process that ran wgpu died of SIGSEGV$"):
+            asked.answer()
+    worker_process.hand_over()
 
 
 @posix

@@ -162,7 +162,7 @@ def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
 
 def test_a_short_audit_stays_in_one_process(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "2")
-    monkeypatch.setattr(scheduler, "Crew", None)
+    monkeypatch.setattr(scheduler, "WorkerPool", None)
     assert audit("--no-gpu").exit_code == 1
 
 
@@ -172,7 +172,7 @@ def test_a_long_audit_is_shared_once_that_is_known(folder, monkeypatch):
     monkeypatch.setattr(scheduler, "BEGUN", 0.0)
     monkeypatch.setattr(scheduler, "LEFT", 0.0)
     begun = []
-    monkeypatch.setattr(scheduler, "Crew", lambda count, work: begun.append(count) or WorkerPool(count, work))
+    monkeypatch.setattr(scheduler, "WorkerPool", lambda count, work: begun.append(count) or WorkerPool(count, work))
     result = audit("--no-gpu")
     assert (result.exit_code, begun) == (1, [2])
     assert untimed(result.stdout) == one
@@ -188,7 +188,7 @@ def test_many_processors_have_eight_processes(folder, monkeypatch):
         begun.append(count)
         raise UsageError("enough")
 
-    monkeypatch.setattr(scheduler, "Crew", crew)
+    monkeypatch.setattr(scheduler, "WorkerPool", crew)
     (folder / "long.toml").write_text(manifest(PARAMS, SWEEP.replace("[32, 40, 64]", str(list(range(32, 64))))))
     assert audit("--no-gpu").exit_code == 2
     assert begun == [8]
@@ -198,7 +198,7 @@ def test_one_processor_has_one_process(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "1")
     monkeypatch.setattr(scheduler, "BEGUN", 0.0)
     monkeypatch.setattr(scheduler, "LEFT", 0.0)
-    monkeypatch.setattr(scheduler, "Crew", None)
+    monkeypatch.setattr(scheduler, "WorkerPool", None)
     assert audit("--no-gpu").exit_code == 1
 
 
@@ -248,7 +248,7 @@ def test_a_process_that_dies_once_does_no_harm(deadly):
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT, which only POSIX has")
 def test_an_interrupt_leaves_the_rows_and_no_process(folder):
     (folder / "long.toml").write_text(manifest(PARAMS, SWEEP.replace("[32, 40, 64]", str(list(range(1, 999))))))
-    command = [sys.executable, "-m", "oracle", "audit", "long.toml", "--no-gpu", "--format", "table", "--jobs", "2"]
+    command = [sys.executable, "-m", "bankshot", "audit", "long.toml", "--no-gpu", "--format", "table", "--jobs", "2"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, env=environment, **pipes, start_new_session=True)

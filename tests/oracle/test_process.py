@@ -42,7 +42,7 @@ def probe(body, call=CALL, stdout=subprocess.PIPE, **environment):
 
 
 def oracle(*arguments):
-    command = [sys.executable, "-m", "oracle", *map(str, arguments)]
+    command = [sys.executable, "-m", "bankshot", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 

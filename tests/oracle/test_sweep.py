@@ -370,7 +370,7 @@ def lines_of(journal):
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT, which only POSIX has")
 def test_an_interrupted_sweep_leaves_what_is_done_and_goes_on():
     dims = "N=32:1024:32"
-    command = [sys.executable, "-m", "oracle", "sweep", "scale.toml", "--dims", dims, "--jobs", "1", "--out", "t.csv"]
+    command = [sys.executable, "-m", "bankshot", "sweep", "scale.toml", "--dims", dims, "--jobs", "1", "--out", "t.csv"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     journal, start = Path("t.csv.rows"), time.monotonic()
