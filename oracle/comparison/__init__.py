@@ -1,4 +1,4 @@
-"""Whether two arrays agree, by a named rule, and a map of where they do not.
+"""Array comparison by named output rules, with a map of the elements that differ.
 
-Knows nothing of kernels or manifests: arrays and a rule in, a result out.
+Takes arrays and a rule and returns a result; knows nothing of kernels or manifests.
 """

@@ -10,7 +10,7 @@ import numpy as np
 from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import types as t
 from ...sim.wgsl.texel_formats import format_of
-from ..comparison.compare import bits_of, ulp_distance
+from ..comparison.bits import bits_of, ulp_distance
 from .invented_inputs import COUNTER, HALF, SINGLE, STEP, WHOLE
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
-from ..comparison.compare import bits_of, rejected
+from ..comparison.bits import bits_of
+from ..comparison.compare import rejected
 from ..errors import GpuError
 from .mismatch import Mismatch
 

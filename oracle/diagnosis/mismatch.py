@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...sim.fast_dataclass import frozen
-from ..comparison.compare import DERIVED, EXACT, Rule, bits_of, rejected
+from ..comparison.bits import bits_of
+from ..comparison.compare import rejected
+from ..comparison.rules import DERIVED, EXACT, Rule
 from ..errors import UsageError
 from ..manifests.manifest import Case
 from ..references import Expected, Reference

@@ -26,7 +26,8 @@ from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.diagnostics import WgslError
 from .. import references
 from .. import wgpu_client as gpu
-from ..comparison.compare import DERIVED, EXACT, Comparison, Rule, compare, rejected
+from ..comparison.compare import Comparison, compare, rejected
+from ..comparison.rules import BOUND, DERIVED, EXACT
 from ..diagnosis.causes import OF_FINDINGS, diagnose
 from ..diagnosis.mismatch import Diagnosis, Mismatch
 from ..errors import DriverDied, GpuError, Lacking, NoAdapter, TooLarge, UsageError
@@ -436,7 +437,7 @@ def _against_reference(case: Case, truth: Truth, name: str, done: Any, run: Any,
     if expected is None:
         sizes = f"an array of {truth[name].value.shape} for {name}, which is {ours.shape}"
         raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {sizes}")
-    rule = case.kernel.rules.get(name, DERIVED if expected.bound is None else Rule("bound"))
+    rule = case.kernel.rules.get(name, DERIVED if expected.bound is None else BOUND)
     bound, doubts = _derived(run, var) if rule == DERIVED else (expected.bound, ())
     bound = None if bound is None else bound.reshape(ours.shape)
     comparison = compare(ours, expected.value, rule, bound=bound, owner=_owner(done, var))

@@ -40,7 +40,7 @@ import numpy as np
 
 from ...sim.bindings.binding import Bits
 from ...sim.fast_dataclass import frozen
-from ..comparison.compare import RULES, Rule
+from ..comparison.rules import RULES, Rule
 from ..errors import UsageError
 from . import inputs
 from .dimension_arithmetic import FUNCTIONS, evaluate, names_in
@@ -468,10 +468,12 @@ def _rule(expect: Table, output: str) -> Rule:
     table = expect.table(output)
     name = table.take("rule", str)
     if name not in RULES:
-        table.fail(f"`{output}`: rule is to be one of {', '.join(RULES)}, not {name!r}", output)
-    limits = {key: table.take(key, int, float) for key in list(table.data) if key in RULES[name].limits}
-    table.done(("rule", *RULES[name].limits))
-    for key, limit in limits.items():
-        if not limit >= 0:  # nor a NaN
-            expect.fail(f"`{output}`: {key} is to be 0 or more, not {limit}", output)
+        table.fail(f"`{output}`: rule must be one of {', '.join(RULES)}, not {name!r}", output)
+    parameters = [parameter.name for parameter in RULES[name].parameters]
+    limits = {key: table.take(key, int, float) for key in list(table.data) if key in parameters}
+    table.done(("rule", *parameters))
+    try:
+        RULES[name].check(limits)
+    except UsageError as error:
+        expect.fail(f"`{output}`: {error}", output)
     return Rule(name, limits)

@@ -15,14 +15,16 @@ NOTHING = "-"  # was compared
 def _outputs(checks: Iterable[OutputCheck]) -> str:
     """The rules that outputs were held to, with the worst score of each: `exact`, `bound 0.21`."""
     worst: dict[str, float] = {}
+    bitwise: set[str] = set()
     for check in checks:
         if not check.ok:
             return f"{'NOT HELD' if check.comparison.vacuous else 'DIFFERS'} {check.output}"
         if check.comparison.vacuous:
             continue
         rule = check.comparison.rule.name
+        bitwise |= {rule} if check.comparison.rule.row.bitwise else set()
         worst[rule] = max(worst.get(rule, 0.0), check.comparison.score)
-    return ", ".join(rule if rule == "exact" else f"{rule} {score:.2g}" for rule, score in worst.items()) or NOTHING
+    return ", ".join(rule if rule in bitwise else f"{rule} {score:.2g}" for rule, score in worst.items()) or NOTHING
 
 
 def _against_reference(audit: Audit) -> str:

@@ -271,7 +271,7 @@ def counter_words(check: CounterCheck) -> str:
 def comparison_words(c: Comparison) -> str:
     """The verdict in a few words: the rule, how many elements, and the rule's own measure."""
     elements = f"{c.elements:,} element{'' if c.elements == 1 else 's'}"
-    if c.ok and c.rule.name == "exact":
+    if c.ok and c.rule.row.bitwise:
         return f"bit for bit, {elements}"
     if c.vacuous:
         return f"{elements}, rule {c.rule}: none has a bound, so that any value passes"
@@ -282,7 +282,7 @@ def comparison_words(c: Comparison) -> str:
         return f"{elements}, rule {c.rule}{score}"
     unit = " ULP" if all(d.is_float for d in c.worst) else ""
     ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,}{unit} apart"
-    more = "" if c.rule.name == "exact" else score
+    more = "" if c.rule.row.bitwise else score
     return f"{c.mismatches:,} of {elements} ({c.share:.2%}), rule {c.rule}{more}{ulp}"
 
 

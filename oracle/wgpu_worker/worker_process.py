@@ -77,9 +77,7 @@ class Driver:
         try:
             number, *known = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
-            died = self._died()
-            for asked in self._waiting.values():
-                asked.known = False, died
+            self._died()
             return
         if asked := self._waiting.pop(number, None):
             asked.known = known[0], known[1]
@@ -92,10 +90,14 @@ class Driver:
                 pipe.close()
 
     def _died(self) -> DriverDied:
+        """Close the pipes, and answer every open question with the error, which is returned: there is nothing to read
+        for a question that was put before the process died."""
         self.owner = 0
         self.leave()
-        code = self._process.wait()
-        return DriverDied(f"the process that ran wgpu {ending(code)}")
+        died = DriverDied(f"the process that ran wgpu {ending(self._process.wait())}")
+        for asked in self._waiting.values():
+            asked.known = False, died
+        return died
 
 
 _TURN = RLock()  # one thread asks at a time

@@ -336,7 +336,9 @@ def test_a_golden_says_what_there_was_no_time_for(case, monkeypatch) -> None:
     audit(case("y[id.x] = 2.0 * x[id.x];", manifest=manifest), replace(options, update=True))
     changed = case("w[i] = x[id.x]; y[id.x] = 2.0 * w[i];", manifest=manifest)
     for seconds, late in ((60, ""), (-1, "; not tried within -1 s: missing term")):
-        monkeypatch.setattr("bankshot.oracle.judge.golden_changes.Patience", lambda seconds=seconds: TimeLimit(seconds))
+        monkeypatch.setattr(
+            "bankshot.oracle.judge.golden_changes.TimeLimit", lambda seconds=seconds: TimeLimit(seconds)
+        )
         golden = audit(changed, options).golden
         assert golden is not None
         assert golden.likely is not None

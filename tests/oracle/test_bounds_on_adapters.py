@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.oracle.comparison.compare import DERIVED, compare
+from bankshot.oracle.comparison.compare import compare
+from bankshot.oracle.comparison.rules import DERIVED
 from bankshot.oracle.errors import Lacking
 from bankshot.oracle.judge.audit import run_on_gpu, simulate
 from bankshot.oracle.manifests.cases import Request, plans

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from bankshot.oracle import wgpu_client as runner
 from bankshot.oracle.cli.commands import main
-from bankshot.oracle.comparison.compare import DERIVED, compare
+from bankshot.oracle.comparison.compare import compare
+from bankshot.oracle.comparison.rules import DERIVED
 from bankshot.oracle.errors import UsageError
 from bankshot.sim.scalar import OPS
 from bankshot.sim.wgsl.builtins import BUILTINS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.oracle.comparison.compare import RULES
+from bankshot.oracle.comparison.rules import RULES
 from bankshot.oracle.manifests import inputs, manifest
 from bankshot.oracle.manifests.dimension_arithmetic import FUNCTIONS
 from bankshot.oracle.manifests.quantization import FORMATS
@@ -57,3 +57,8 @@ def test_the_reference_of_the_example_computes(folder):
 def test_every_key_is_on_the_page(key):
     words = {word for each in NAMED for word in re.findall(r"\w+", each)}
     assert key in words
+
+
+def test_the_table_of_rules_is_that_of_the_code():
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.split("| rule | accepts |")[1].split("\n\n")[0], re.MULTILINE)
+    assert rows == [(rule.name, rule.accepts) for rule in RULES.values()]

@@ -77,6 +77,22 @@ def test_who_asks_survives_it_and_asks_another(other, monkeypatch):
 
 
 @posix
+def test_a_driver_that_dies_between_two_questions_fails_both(monkeypatch):
+    """The second question finds the pipe closed; the first one, which has no answer yet, gets the same error."""
+    monkeypatch.setattr(worker_process, "_PROGRAM", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    worker_process.hand_over()
+    driver = worker_process.begin()
+    first = worker_process.put("offers")
+    driver._process.wait()
+    second = worker_process.put("offers")
+    assert second is not first
+    for asked in (first, second):
+        with pytest.raises(DriverDied, match=r"^the process that ran wgpu died of SIGSEGV$"):
+            asked.answer()
+    worker_process.hand_over()
+
+
+@posix
 @pytest.mark.usefixtures("adapter")
 def test_an_audit_tells_it_of_the_case_and_goes_on(other, tmp_path):
     for size in (64, 128):

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bankshot.oracle import references
-from bankshot.oracle.comparison.compare import DERIVED, Rule, compare
+from bankshot.oracle.comparison.compare import compare
+from bankshot.oracle.comparison.rules import DERIVED, Rule
 from bankshot.oracle.judge.audit import run_on_gpu, simulate
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module

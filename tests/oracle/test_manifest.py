@@ -174,7 +174,7 @@ def test_what_a_manifest_means(write):
 def test_a_rule_without_limits_for_short(write, text):
     kernel = manifest.load(write(GOOD.replace('A = { rule = "ulp", max = 2 }', f"{text}\ngpu.{text}")))
     assert (str(kernel.rules["A"]), str(kernel.gpu_rules["A"])) == ("exact", "exact")
-    with pytest.raises(UsageError, match=r"`A`: rule is to be one of exact, ulp, .*, not 'close-ish'"):
+    with pytest.raises(UsageError, match=r"`A`: rule must be one of exact, ulp, .*, not 'close-ish'"):
         manifest.load(write(GOOD.replace('{ rule = "ulp", max = 2 }', '"close-ish"')))
 
 
@@ -234,7 +234,7 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
         ('var = "src"', 'vra = "src"', "k.toml:9: [bind.A] has an unknown key `vra`; did you mean `var`?"),
         ("M = 100", "K = 100", "k.toml:23: [[sweep]] has an unknown key `K`"),
         ('cost = "heavy"', 'cost = "huge"', "k.toml:24: `cost` is to be quick or heavy, not 'huge'"),
-        ('rule = "ulp"', 'rule = "ulps"', "`A`: rule is to be one of exact, ulp,"),
+        ('rule = "ulp"', 'rule = "ulps"', "`A`: rule must be one of exact, ulp,"),
         ("max = 2", "mx = 2", "[expect.A] has an unknown key `mx`; did you mean `max`?"),
         ('"2 * M"', '"2 * K"', "k.toml:28: `2 * K` uses K, which"),
         ("[expect]", "[expext]", "the file has an unknown key `expext`; did you mean `expect`?"),

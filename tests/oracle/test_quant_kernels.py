@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bankshot.oracle import references
-from bankshot.oracle.comparison.compare import Rule, compare
+from bankshot.oracle.comparison.compare import compare
+from bankshot.oracle.comparison.rules import Rule
 from bankshot.oracle.judge.audit import run_on_gpu, simulate
 from bankshot.oracle.manifests import manifest
 

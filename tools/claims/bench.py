@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bankshot.oracle import references
-from bankshot.oracle.comparison.compare import Comparison, Rule, compare
+from bankshot.oracle.comparison.compare import Comparison, compare
+from bankshot.oracle.comparison.rules import Rule
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.manifest import Case, Kernel

@@ -4,7 +4,9 @@ from io import StringIO
 
 import numpy as np
 import pytest
-from bankshot.oracle.comparison.compare import DERIVED, EXACT, RULES, Rule, compare, ulp_distance
+from bankshot.oracle.comparison.bits import ulp_distance
+from bankshot.oracle.comparison.compare import compare
+from bankshot.oracle.comparison.rules import DERIVED, EXACT, RULES, Rule
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.judge.audit import OutputCheck
 from bankshot.oracle.reports.text import show_output_check

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from bankshot.oracle.comparison.compare import EXACT, Rule, compare
-from bankshot.oracle.comparison.mismatch_map import spread
+from bankshot.oracle.comparison.compare import compare
+from bankshot.oracle.comparison.mismatch_map import mismatch_map
+from bankshot.oracle.comparison.rules import EXACT, Rule
 
 
 def test_patches_are_powers_of_two_and_count_what_is_rejected() -> None:
     rejected = np.zeros((512, 768), bool)
     rejected[511, 767] = rejected[16, 15] = rejected[17, 15] = True
-    picture = spread(rejected, rejected * 3.0, "ULP")
+    picture = mismatch_map(rejected, rejected * 3.0, "ULP")
     assert (picture.shape, picture.step, picture.size) == ((512, 768), (16, 16), (32, 48))
     assert [(p.place, p.rows, p.columns, p.count, p.worst) for p in picture.patches] == [
         ((1, 0), (16, 32), (0, 16), 2, 3.0),
@@ -21,14 +22,14 @@ def test_patches_are_powers_of_two_and_count_what_is_rejected() -> None:
 def test_heats_grow_by_factors_and_nan_is_none_of_them() -> None:
     measure = np.array([1.0, 9.9, 10.1, 999.0, 10_000.0, np.nan, np.inf, 0.5])
     rejected = np.array([True] * 7 + [False])
-    picture = spread(rejected, measure, "ULP")
+    picture = mismatch_map(rejected, measure, "ULP")
     assert [p.heat for p in picture.patches] == [1, 1, 2, 3, 4, 0, 0]
     np.testing.assert_allclose(picture.limits, [1, 10, 100, 1000])
 
 
 def test_a_vector_is_one_row_cut_across() -> None:
     rejected = np.ones(6912, bool)
-    picture = spread(rejected, np.ones(6912), "ULP")
+    picture = mismatch_map(rejected, np.ones(6912), "ULP")
     assert (picture.shape, picture.step, picture.size) == ((1, 6912), (1, 128), (1, 54))
     assert sum(p.count for p in picture.patches) == 6912
     assert {p.heat for p in picture.patches} == {1}
