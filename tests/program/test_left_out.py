@@ -41,7 +41,7 @@ def simulate(module, size, groups=1, *, passes=ALL, **options):
     }
     bindings = {name: value for name, value in given.items() if name in used}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "How", lambda **how: RunOptions(**{**how, "passes": passes}))
+        patch.setattr(running, "RunOptions", lambda **how: RunOptions(**{**how, "passes": passes}))
         return bankshot.simulate(module, grid=groups, bindings=bindings, **options)
 
 

@@ -35,7 +35,7 @@ SETTINGS = settings(max_examples=25, deadline=None, derandomize=True)
 
 def simulate(passes, module, **given):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "How", partial(RunOptions, passes=passes))
+        patch.setattr(running, "RunOptions", partial(RunOptions, passes=passes))
         return bankshot.simulate(module, **given)
 
 
