@@ -168,7 +168,7 @@ class Emitter:
         self._narrow[value] = reg
         if value in self.uses.wide:
             spread = self._wide[value] = Reg()
-            self._add(Ins(op.SPREAD, d=spread, a=reg))
+            self._add(Ins(op.BROADCAST, d=spread, a=reg))
 
     def _learn(self, value: Value, reg: Reg) -> None:
         """Let the machine look once at a row of addresses that will be used again and again."""
@@ -192,7 +192,7 @@ class Emitter:
 
     def _back_to(self, level: int) -> None:
         if self._level != level:
-            self._add(Ins(op.WIDEN, d=level))
+            self._add(Ins(op.RESTORE, d=level))
         self._level = level
 
     # ---- masks ----
@@ -226,7 +226,7 @@ class Emitter:
         if not idle or level == at.LEVELS:
             self._jump(Ins(op.JUMP_NONE, m=mask), label)
             return
-        self._jump(Ins(op.UP_TO, d=level, m=mask), label)
+        self._jump(Ins(op.NARROW, d=level, m=mask), label)
         self._level = level
 
     # ---- items ----
@@ -340,7 +340,7 @@ class Emitter:
         if id(item) not in self.uniformity.whole and self._mask is not None:
             self._add(Ins(op.BLEND, d=reg, a=self._lanes(value), m=self._mask))
         elif value.uniform and not slot.uniform and value.op not in FREE:
-            self._add(Ins(op.SPREAD, d=reg, a=self._lane0(value)))
+            self._add(Ins(op.BROADCAST, d=reg, a=self._lane0(value)))
         elif not self._retarget(value, slot, reg):
             self._add(Ins(op.COPY, d=reg, a=self._lane0(value), m=1 if slot.uniform else 0))
 

@@ -28,7 +28,7 @@ WORTH = 1.5  # times as fast; what is estimated may be as much off
 def has_idle_loops(program: Program) -> bool:
     """Whether lanes may be left out, and something is done again and again. Tiles want neighbours to be alike."""
     opcodes = program.code[:, op.OP]
-    return bool(program.loops) and op.UP_TO in opcodes and op.TILE not in opcodes
+    return bool(program.loops) and op.NARROW in opcodes and op.TILE not in opcodes
 
 
 def gain(program: Program, interleaved: int, needed: float) -> float:
