@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.dead_flops import count_padding
+from ..analysis.dead_flops import count_dead_flops
 from ..analysis.lane_uniformity import Uniformity, analyse
-from ..analysis.order_dependent_atomics import find_arrivals
+from ..analysis.order_dependent_atomics import find_order_dependent_atomics
 from ..analysis.tabulate import tabulate
 from ..analysis.tail_lanes import left_out
 from ..analysis.uses import Uses, count_uses, find_uses
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 # Passes over instructions, in their order.
-SHORTER = {"checked": join_checks, "rename": drop_copies, "tiles": tile, "wide": widen}
+INSTRUCTION_PASSES = {"checked": join_checks, "rename": drop_copies, "tiles": tile, "wide": widen}
 
 
 def build(
@@ -143,10 +143,10 @@ def build_with_sites(
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, shadows), shadows
 
 
-def build_with_padding(pipeline: Pipeline, *, rounding: Rounding, workgroups_per_batch: int, policy: str) -> Program:
+def build_with_dead_flops(pipeline: Pipeline, *, rounding: Rounding, workgroups_per_batch: int, policy: str) -> Program:
     """The same program, which also leaves the FLOPs of each invocation that are for nothing (see `padding`)."""
     lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
-    count_padding(lowered, prod(pipeline.workgroup_size))
+    count_dead_flops(lowered, prod(pipeline.workgroup_size))
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, [])
 
 
@@ -194,7 +194,7 @@ def _finish(
     )
     emitter.program(lowered.body)
     code = emitter.code
-    for name, shorten in SHORTER.items():
+    for name, shorten in INSTRUCTION_PASSES.items():
         if name in passes:
             shorten(code)
     for position, label in code.jumps:
@@ -223,7 +223,7 @@ def _finish(
         dict(pipeline.store_types),
         lowered.points,
         emitter.margins,
-        find_arrivals(lowered, uses),
+        find_order_dependent_atomics(lowered, uses),
         interleaved,
     )
 

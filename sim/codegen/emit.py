@@ -27,7 +27,7 @@ from ..ir.sites import Site
 from ..machine import layout as at
 from ..machine import opcodes as op
 from ..wgsl.source import Span
-from .program import Inspected, MemoryProbe
+from .program import MemoryProbe, ValueCheck
 from .virtual_registers import Code, Field, Ins, Label, Reg
 
 _GROUP_ROWS = ("group_x", "group_y", "group_z")
@@ -71,7 +71,7 @@ class Emitter:
     computed: list[dict[tuple[str, Span], int]] = field(default_factory=list)
     memory_probes: list[MemoryProbe] = field(default_factory=list)
     watched: list[MemoryProbe] = field(default_factory=list)
-    inspected: list[Inspected] = field(default_factory=list)
+    inspected: list[ValueCheck] = field(default_factory=list)
     loops: list[tuple[Span, tuple[int, ...]]] = field(default_factory=list)
     margins: int = 0
 
@@ -441,7 +441,7 @@ class Emitter:
         a, b, c = (*map(self._lanes, shown), -1, -1)[:3]
         self._add(Ins(op.CHECK, d=self._lanes(result), a=a, b=b, c=c, e=item.kind, m=self._mask_field(),
                       x=len(self.inspected), site=item.site))  # fmt: skip
-        self.inspected.append(Inspected(item.kind, result.op, item.site))
+        self.inspected.append(ValueCheck(item.kind, result.op, item.site))
 
     def _margin(self, item: ir.Margin) -> None:
         one, other = self._lanes(item.one), self._lanes(item.other)

@@ -115,7 +115,7 @@ def site_counters(
     """Counters of every site. `blocks` and `tallies`: see `machine.layout`; `lanes`: invocations of a workgroup."""
     rows = [SiteCounters(site=site) for site in program.sites]
     subgroups = -(-lanes // subgroup_size)
-    for run, block in zip(program.runs, blocks.tolist(), strict=False):
+    for run, block in zip(program.block_sites, blocks.tolist(), strict=False):
         for number in run:
             row, site = rows[number], program.sites[number]
             _count(row, block, subgroup_size)
@@ -124,7 +124,7 @@ def site_counters(
                 row.atomics += block[at.ACTIVE]
             elif site.kind == "barrier":
                 row.barriers += block[at.EXECUTIONS] // subgroups
-    for probe, tally in zip(program.probes, tallies, strict=False):
+    for probe, tally in zip(program.memory_probes, tallies, strict=False):
         _charge(rows[probe.site], probe.kind, tally)
     return [row for row in rows if row.site.kind != "index"]
 
