@@ -11,9 +11,13 @@ from ..fast_dataclass import frozen
 from ..ir.access import Access
 from ..ir.sites import Site
 from ..ir.trace_points import Point
+from ..machine import layout as at
 from ..wgsl import types as t
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
+
+ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
+"""The memory that each kind of barrier orders, as the machine numbers it."""
 
 
 @frozen

@@ -8,8 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.emit import ORDERS
-from ..codegen.program import Program
+from ..codegen.program import ORDERS, Program
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..machine import layout as at
 from ..machine.probe_arrays import LANES, SLOTS, WRITER, Shadow, Watch, make_shadow, make_watch, no_watch
