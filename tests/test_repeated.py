@@ -139,7 +139,7 @@ def test_no_run_changes_what_is_kept():
 
 
 def _is_of(program, module, probe):
-    return program is not None and probe in program.named and program.sites[0].span.source is module.source
+    return program is not None and probe in program.probe_names and program.sites[0].span.source is module.source
 
 
 def test_what_is_given_does_not_outlive_the_run():

@@ -245,7 +245,7 @@ def test_tracing_changes_nothing_else():
     plain, traced = run(body), run(body, "a", lanes=None)
     assert plain.outputs["out"].tolist() == traced.outputs["out"].tolist()
     assert plain.counters == traced.counters
-    assert (plain.trace, plain.program.points) == ([], [])
+    assert (plain.trace, plain.program.trace_points) == ([], [])
     assert np.array_equal(plain.program.code, traced.program.code)
     assert op.TRACE not in plain.program.code[:, op.OP]
     for lane in range(4):

@@ -22,7 +22,7 @@ SPACES = ("workgroup", "storage")
 Groups = dict[tuple[Any, ...], dict[int, list[ir.Load | ir.Store]]]  # alike but for the constant -> word -> accesses
 
 
-def merged(root: Region, accesses: Sequence[Access]) -> dict[int, int]:
+def find_merged_accesses(root: Region, accesses: Sequence[Access]) -> dict[int, int]:
     """By identity, the accesses that are merged: how many words the one that is charged has, 0 for the others."""
     found: dict[int, int] = {}
     _Straight(accesses, found).region(root)

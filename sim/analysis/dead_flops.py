@@ -23,14 +23,14 @@ from ..wgsl import types as t
 from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
 
-PADDING = Variable("(padding)", t.Array(t.U32, None), Span(Source(""), 0, 0), "storage", "read_write")
+DEAD_FLOPS = Variable("(padding)", t.Array(t.U32, None), Span(Source(""), 0, 0), "storage", "read_write")
 """A buffer with a word for each invocation, by its number in the grid: its FLOPs that are padding."""
 
 Sink = ir.Store | ir.Atomic | ir.Collective
 Node = Value | Slot
 
 
-def count_padding(lowered: Lowered, lanes: int) -> None:
+def count_dead_flops(lowered: Lowered, lanes: int) -> None:
     """Weave the count into a program whose values are as the source has them. `lanes`: of a workgroup."""
     builder = lowered.builder
     reached = _reached(lowered.body)
@@ -151,7 +151,7 @@ def _leave(lowered: Lowered, flags: dict[Sink, Slot], counts: dict[frozenset[Sin
             came = _made(body, "or_bool", "bool", came, _placed(body, flags[sink]))
         wasted = _made(body, "select_u32", "u32", _placed(body, count), zero, came)
         padding = _made(body, "add_u32", "u32", padding, wasted)
-    access = Access(PADDING, "storage", 4, 1, 0, 0, 1, (0, 4), writes=True)
+    access = Access(DEAD_FLOPS, "storage", 4, 1, 0, 0, 1, (0, 4), writes=True)
     lowered.accesses.append(access)
     body.items.append(ir.Store([padding], len(lowered.accesses) - 1, _number(builder, lanes), -1))
 

@@ -13,7 +13,7 @@ from ..ir.ir import Item, Region
 from ..ir.sites import SourceSite
 
 
-def bodies(root: Region, sites: Sequence[SourceSite]) -> set[int]:
+def find_bodies(root: Region, sites: Sequence[SourceSite]) -> set[int]:
     """Identities of the regions that are the entry point's body: its own, and, where one arm of an `if`, a block that
     is jumped out of or an inlined call holds all the work of such a region, that too.
 

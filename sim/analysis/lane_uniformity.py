@@ -33,16 +33,16 @@ class Uniformity:
     skipping: set[int] = field(default_factory=set)
 
 
-def analyse(
-    body: Region, accesses: list[Access], slots: list[Slot], *, alone: bool, passes: Passes = ALL
+def find_uniformity(
+    body: Region, accesses: list[Access], slots: list[Slot], *, one_workgroup: bool, passes: Passes = ALL
 ) -> Uniformity:
-    """Mark `uniform` on values and slots. `alone`: a batch is one workgroup, so workgroup_id is uniform."""
+    """Mark `uniform` on values and slots. `one_workgroup`: a batch is one workgroup, so workgroup_id is uniform."""
     looked_for = "uniform" in passes
     for slot in slots:
         slot.uniform = looked_for
     divergent: set[int] = set()
     while True:
-        walk = _Walk(accesses, alone, divergent, looked_for)
+        walk = _Walk(accesses, one_workgroup, divergent, looked_for)
         walk.region(body)
         if not walk.changed:
             return walk.found
@@ -51,11 +51,11 @@ def analyse(
 class _Walk:
     """One pass under the present assumptions; `changed` where one had to be withdrawn."""
 
-    def __init__(self, accesses: list[Access], alone: bool, divergent: set[int], looked_for: bool) -> None:
+    def __init__(self, accesses: list[Access], one_workgroup: bool, divergent: set[int], looked_for: bool) -> None:
         self.found = Uniformity(divergent)
         self.changed = False
         self._accesses = accesses
-        self._alone = alone
+        self._one_workgroup = one_workgroup
         self._looked_for = looked_for
         self._strand = self._strands = 0
         self._declared: dict[Slot, int] = {}
@@ -100,7 +100,7 @@ class _Walk:
             case "const" | "length":
                 return True
             case "input":
-                return value.imm in _SHARED_INPUTS or (self._alone and value.imm in _GROUP_INPUTS)
+                return value.imm in _SHARED_INPUTS or (self._one_workgroup and value.imm in _GROUP_INPUTS)
             case "get":
                 return value.imm.uniform
             case _:
@@ -117,7 +117,7 @@ class _Walk:
 
     def _loads_alike(self, load: ir.Load) -> bool:
         alike = load.address is None or load.address.uniform
-        return alike and (self._accesses[load.access].space != "workgroup" or self._alone)
+        return alike and (self._accesses[load.access].space != "workgroup" or self._one_workgroup)
 
     # ---- constructs ----
 

@@ -14,7 +14,7 @@ _COMMUTE = {"add_u32": "sum", "sub_u32": "sum"}
 _NEVER = frozenset(("store", "exchange", "compare"))
 
 
-def find_arrivals(lowered: Lowered, uses: Uses) -> list[int]:
+def find_order_dependent_atomics(lowered: Lowered, uses: Uses) -> list[int]:
     """Their sites, the most telling first: what changes memory and gives a value that is needed; what only changes it;
     what only reads it."""
     atomics = [item for item in ir.items_of(lowered.body) if isinstance(item, ir.Atomic)]

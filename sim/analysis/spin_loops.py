@@ -13,7 +13,7 @@ from ..ir import ir
 from ..ir.ir import Loop, Region, Slot, Value
 
 
-def deciding(loop: Loop) -> tuple[int, ...]:
+def deciding_atomics(loop: Loop) -> tuple[int, ...]:
     """The sites of the atomic operations in `loop` that decide whether it ends."""
     if not any(isinstance(item, ir.Atomic) for item in ir.items(loop)):
         return ()

@@ -20,7 +20,7 @@ _ANY_LANE = ("shuffle", "shuffle_last")
 
 
 @frozen
-class Idle:
+class TailLanes:
     """Where lanes are left out, by identity. `inside`: arms of `if`s, and loops. `after`: items inside which lanes
     leave something around them; they are left out of the rest of the region."""
 
@@ -28,9 +28,9 @@ class Idle:
     after: set[int] = field(default_factory=set)
 
 
-def left_out(body: Region, uniformity: Uniformity, passes: Passes) -> Idle:
+def find_tail_lanes(body: Region, uniformity: Uniformity, passes: Passes) -> TailLanes:
     """Where lanes that are not active are left out."""
-    found = Idle()
+    found = TailLanes()
     for region in ir.regions_of(body) if "idle" in passes else ():
         for place, item in enumerate(region.items):
             match item:

@@ -55,13 +55,17 @@ def split(address: Value | None, passes: Passes = ALL) -> Address:
 
 @entity
 class Uses:
-    """`count`: uses of each value that is needed. `wide`: needed in all lanes. `copies`: reads of a variable that
-    outlive the value read. `addresses`: used as the lanes' part of an address in a loop that does not change them.
-    `passes`: those that are on."""
+    """What a program uses.
+
+    `count`: how often each needed value is used. `in_all_lanes`: the values needed in every lane. `slots`: the
+    variables that are read. `copies`: reads of a variable that outlive the value read, and so need a copy.
+    `addresses`: values that are the per-lane part of an address in a loop that does not change them. `passes`: the
+    passes that are on.
+    """
 
     passes: Passes = ALL
     count: Counter[Value] = field(default_factory=Counter)
-    wide: set[Value] = field(default_factory=set)
+    in_all_lanes: set[Value] = field(default_factory=set)
     slots: set[Slot] = field(default_factory=set)
     copies: set[Value] = field(default_factory=set)
     addresses: set[Value] = field(default_factory=set)
@@ -199,7 +203,7 @@ class _Marker:
         count = self._uses.count
         count[value] = times = count.get(value, 0) + 1
         if wide:
-            self._uses.wide.add(value)
+            self._uses.in_all_lanes.add(value)
         if times > 1:
             return
         if value.op == "get":

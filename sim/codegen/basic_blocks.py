@@ -10,7 +10,7 @@ from .virtual_registers import Code, Ins, Reg
 
 LOADS = frozenset((op.LOAD, op.LOAD_KNOWN))
 _COUNTS = (op.COUNT, op.BANKS, op.SECTORS, op.BOUNDS, op.WATCH_READ, op.CHECK)
-_QUIET = frozenset((*LOADS, op.COPY, op.SPREAD, op.LEARN, op.LENGTH, op.CHECKED, *_COUNTS))
+_QUIET = frozenset((*LOADS, op.COPY, op.BROADCAST, op.LEARN, op.LENGTH, op.CHECKED, *_COUNTS))
 
 Pieces = list[tuple[int, list[Ins]]]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.dead_flops import count_padding
-from ..analysis.lane_uniformity import Uniformity, analyse
-from ..analysis.order_dependent_atomics import find_arrivals
+from ..analysis.dead_flops import count_dead_flops
+from ..analysis.lane_uniformity import Uniformity, find_uniformity
+from ..analysis.order_dependent_atomics import find_order_dependent_atomics
 from ..analysis.tabulate import tabulate
-from ..analysis.tail_lanes import left_out
+from ..analysis.tail_lanes import find_tail_lanes
 from ..analysis.uses import Uses, count_uses, find_uses
 from ..analysis.workgroup_equivalence import Comparison
 from ..fast_dataclass import frozen
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 # Passes over instructions, in their order.
-SHORTER = {"checked": join_checks, "rename": drop_copies, "tiles": tile, "wide": widen}
+INSTRUCTION_PASSES = {"checked": join_checks, "rename": drop_copies, "tiles": tile, "wide": widen}
 
 
 def build(
@@ -143,10 +143,10 @@ def build_with_sites(
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, shadows), shadows
 
 
-def build_with_padding(pipeline: Pipeline, *, rounding: Rounding, workgroups_per_batch: int, policy: str) -> Program:
+def build_with_dead_flops(pipeline: Pipeline, *, rounding: Rounding, workgroups_per_batch: int, policy: str) -> Program:
     """The same program, which also leaves the FLOPs of each invocation that are for nothing (see `padding`)."""
     lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
-    count_padding(lowered, prod(pipeline.workgroup_size))
+    count_dead_flops(lowered, prod(pipeline.workgroup_size))
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, [])
 
 
@@ -187,33 +187,30 @@ def _finish(
     interleaved: bool = False,
 ) -> Program:
     uniformity, uses = _analysed(lowered, workgroups_per_batch, passes)
-    idle = left_out(lowered.body, uniformity, passes)
-    looks = probes | {"meets"} if interleaved else probes
-    emitter = Emitter(
-        lowered.accesses, lowered.sites.rows, uniformity, uses, lowered.spans, looks, workgroups_per_batch, idle
-    )
-    emitter.program(lowered.body)
-    code = emitter.code
-    for name, shorten in SHORTER.items():
+    tail_lanes = find_tail_lanes(lowered.body, uniformity, passes)
+    emitted = probes | {"meets"} if interleaved else probes
+    emitter = Emitter(lowered, uniformity, uses, tail_lanes, emitted, workgroups_per_batch)
+    code, operands, tables = emitter.code, emitter.operands, emitter.probes
+    for name, shorten in INSTRUCTION_PASSES.items():
         if name in passes:
             shorten(code)
     for position, label in code.jumps:
         code.instructions[position].a = label.position
-    rows = allocate(code, len(emitter.inputs) + len(emitter.constants), "rows" in passes)
+    rows = allocate(code, len(operands.inputs) + len(operands.constants), "rows" in passes)
     offsets, size = _shared_offsets(pipeline, shadows)
     return Program(
         np.array([ins.encode() for ins in code.instructions], np.int32),
         rows,
-        emitter.inputs,
-        emitter.constants,
+        operands.inputs,
+        operands.constants,
         lowered.accesses,
         lowered.sites.rows,
-        emitter.runs,
-        emitter.computed,
-        emitter.memory_probes,
-        emitter.watched,
-        emitter.inspected,
-        emitter.loops,
+        tables.block_sites,
+        tables.block_instructions,
+        tables.memory_probes,
+        tables.race_probes,
+        tables.value_checks,
+        emitter.flow.loops,
         [ins.site for ins in code.instructions],
         probes,
         workgroups_per_batch,
@@ -222,8 +219,8 @@ def _finish(
         offsets,
         dict(pipeline.store_types),
         lowered.points,
-        emitter.margins,
-        find_arrivals(lowered, uses),
+        tables.margin_count,
+        find_order_dependent_atomics(lowered, uses),
         interleaved,
     )
 
@@ -238,8 +235,8 @@ def _counted(lowered: Lowered, workgroups_per_batch: int, passes: Passes = ALL) 
 
 
 def _uniformity(lowered: Lowered, workgroups_per_batch: int, passes: Passes) -> Uniformity:
-    return analyse(
-        lowered.body, lowered.accesses, lowered.builder.slots, alone=workgroups_per_batch == 1, passes=passes
+    return find_uniformity(
+        lowered.body, lowered.accesses, lowered.builder.slots, one_workgroup=workgroups_per_batch == 1, passes=passes
     )
 
 

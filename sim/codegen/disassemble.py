@@ -14,7 +14,7 @@ def disassemble(program: Program) -> str:
     header += [f"; row {row}: {name}" for row, name in sorted(inputs.items())]
     header += [f"; row {row}: {bits:#x}" for bits, row in program.constants.items()]
     lines = []
-    for position, (row, place) in enumerate(zip(program.code, program.places, strict=True)):
+    for position, (row, place) in enumerate(zip(program.code, program.instruction_sites, strict=True)):
         fields = " ".join("." if field == -1 else str(field) for field in row[A - 1 :])
         text = f"{position:5}  {names[int(row[0])]:<14} {fields}"
         if place >= 0:

@@ -22,16 +22,16 @@ _ROW = 8
 _LOADS = 3, 8
 _STORES = 3, 64
 _MOST_NEEDED = 1 / 2
-WORTH = 1.5  # times as fast; what is estimated may be as much off
+MIN_SPEEDUP = 1.5  # times as fast; what is estimated may be as much off
 
 
-def has_idle_loops(program: Program) -> bool:
+def narrows_in_loops(program: Program) -> bool:
     """Whether lanes may be left out, and something is done again and again. Tiles want neighbours to be alike."""
     opcodes = program.code[:, op.OP]
-    return bool(program.loops) and op.UP_TO in opcodes and op.TILE not in opcodes
+    return bool(program.loops) and op.NARROW in opcodes and op.TILE not in opcodes
 
 
-def gain(program: Program, interleaved: int, needed: float) -> float:
+def interleaving_speedup(program: Program, interleaved: int, needed: float) -> float:
     """How many times as fast so many workgroups are abreast, by what is in loops. `needed`: the part of a workgroup's
     lanes that come up to the last one active there."""
     if needed > _MOST_NEEDED:

@@ -112,7 +112,7 @@ def _made(run: list[Ins], sums: list[Ins], uses: Counter[Reg]) -> _Tile | None:
 def _brought(early: list[Ins], factor: Field, count: int, uses: Counter[Reg]) -> Ins:
     """The row that brings a factor: the one that makes it, where only `count` sums use it, or a copy."""
     for ins in early:
-        brings = (ins.op in LOADS and ins.m != 1) or ins.op == op.SPREAD
+        brings = (ins.op in LOADS and ins.m != 1) or ins.op == op.BROADCAST
         if brings and ins.d is factor and isinstance(factor, Reg) and uses[factor] == 1 + count:
             return ins
     return Ins(op.COPY, d=Reg(), a=factor, m=0)

@@ -1,4 +1,4 @@
-"""The finished program: what the machine runs, and what says how to read its counts."""
+"""A finished program: the code that the machine runs, and the tables that say how to read its counts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from ..fast_dataclass import frozen
 from ..ir.access import Access
 from ..ir.sites import SourceSite
 from ..ir.trace_points import Point
+from ..machine import layout as at
 from ..wgsl import types as t
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 
+ORDERS = {"workgroup": at.ORDERED_WORKGROUP, "storage": at.ORDERED_STORAGE, "texture": at.ORDERED_TEXTURE}
+"""The memory that each kind of barrier orders, as the machine numbers it."""
+
 
 @frozen
 class MemoryProbe:
-    """`kind` is banks, sectors, bounds, writers, touched or watch; `site` and `access` by number."""
+    """A probe of one access. `kind` is the name of its row in `instrument.probes`; `site` and `access` are indices."""
 
     kind: str
     site: int
@@ -26,8 +30,9 @@ class MemoryProbe:
 
 
 @frozen
-class Inspected:
-    """`kind` of the machine's checks; `op` is the scalar operation, `site` by number."""
+class ValueCheck:
+    """A check for NaN, infinity and the like. `kind` is one of `machine.layout`; `op` the scalar operation it checks;
+    `site` an index."""
 
     kind: int
     op: str
@@ -36,12 +41,17 @@ class Inspected:
 
 @frozen(eq=False)
 class Program:
-    """`together` workgroups run side by side, one after the other in a row of registers; `abreast`: the same lane of
-    each next to the other.
+    """A program and its tables.
 
-    `code` is int32[n, 8] (see `machine.opcodes`); `rows` registers of which the first are filled before the run:
-    `inputs` by name, `constants` with their bits in every lane. `runs[i]` are the sites that count number i counts, and
-    `computed[i]` how many instructions of which class at which place."""
+    `code` is int32[n, 8] (see `machine.opcodes`). It uses `rows` rows of registers, the first of which are filled
+    before the run: `inputs` by name, `constants` with their bits in every lane.
+
+    A `count` instruction number i counts the sites `block_sites[i]` and, by class and place in the source, the
+    instructions `block_instructions[i]`. The other tables of probes are indexed by field X of their instructions.
+
+    A batch is `workgroups_per_batch` workgroups. In a row of registers one follows the other; if `interleaved`, the
+    same lane of each lies side by side.
+    """
 
     code: NDArray[np.int32]
     rows: int
@@ -49,32 +59,32 @@ class Program:
     constants: dict[int, int]
     accesses: list[Access]
     sites: list[SourceSite]
-    runs: list[list[int]]
-    computed: list[dict[tuple[str, Span], int]]
-    probes: list[MemoryProbe]
-    watched: list[MemoryProbe]
-    inspected: list[Inspected]
-    loops: list[tuple[Span, tuple[int, ...]]]  # and the sites of the atomic operations that decide whether it ends
-    places: list[int]  # site of each instruction, -1 for none
-    named: frozenset[str]  # the probes that were asked for
+    block_sites: list[list[int]]
+    block_instructions: list[dict[tuple[str, Span], int]]
+    memory_probes: list[MemoryProbe]
+    race_probes: list[MemoryProbe]
+    value_checks: list[ValueCheck]
+    loops: list[tuple[Span, tuple[int, ...]]]  # with the sites of the atomic operations that decide whether it ends
+    instruction_sites: list[int]  # site of each instruction, -1 for none
+    probe_names: frozenset[str]  # the probes that the caller asked for
     workgroups_per_batch: int
     workgroup_size: tuple[int, int, int]
     shared_bytes: int
     shared_offsets: dict[str, int]
-    types: dict[Variable, t.Type]  # store types, with what overrides decide
-    points: list[Point]  # what is traced
-    margins: int  # comparisons that are watched
-    arrivals: list[int]  # sites of atomic operations at which the order of invocations may show
+    types: dict[Variable, t.Type]  # store types, sized by the overrides
+    trace_points: list[Point]
+    margin_count: int  # comparisons whose margin is measured
+    order_dependent_atomics: list[int]  # sites of atomic operations whose result may depend on the invocations' order
     interleaved: bool
 
     @cached_property
-    def exchanges(self) -> bool:
-        """Whether subgroups exchange values, so that their invocations stay side by side."""
+    def exchanges_values(self) -> bool:
+        """Whether subgroups exchange values, so that their invocations must stay side by side."""
         return any(site.kind == "subgroup" for site in self.sites)
 
     @cached_property
     def independent(self) -> bool:
-        """Whether workgroups cannot see each other: nothing in storage is both read and written, or atomic."""
+        """Whether workgroups cannot see each other: no storage variable is both read and written, or atomic."""
         storage = [a for a in self.accesses if a.space == "storage"]
         written = {a.variable for a in storage if a.writes}
         read = {a.variable for a in storage if not a.writes}
@@ -82,6 +92,6 @@ class Program:
         return not atomic and not (written & read)
 
     def pitches(self, lanes: int) -> tuple[int, int]:
-        """How far apart in a row neighbouring lanes of a workgroup, or strand, of so many lanes are; and how far the
-        same lane of neighbouring workgroups is."""
+        """Return two distances in a row of registers: between neighbouring lanes of a workgroup (or of a lockstep group
+        of `lanes` lanes), and between the same lane of neighbouring workgroups."""
         return (self.workgroups_per_batch, 1) if self.interleaved else (1, lanes)

@@ -64,16 +64,17 @@ class Label:
     """A place that is jumped to. `levels`: those that are left for it (see `emit`)."""
 
     position: int = -1
-    levels: set[int] = field(default_factory=set)
+    levels: set[int] = field(default_factory=set[int])
 
 
 @entity
 class Code:
     """A growing list of instructions, with the loops in it (first and last position)."""
 
-    instructions: list[Ins] = field(default_factory=list)
-    loops: list[tuple[int, int]] = field(default_factory=list)
-    jumps: list[tuple[int, Label]] = field(default_factory=list)
+    instructions: list[Ins] = field(default_factory=list[Ins])
+    loops: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    jumps: list[tuple[int, Label]] = field(default_factory=list[tuple[int, Label]])
+    block_start: int = 0  # first position of the present basic block
 
     def add(self, ins: Ins) -> Ins:
         self.instructions.append(ins)
@@ -82,9 +83,10 @@ class Code:
     def jump(self, ins: Ins, label: Label) -> None:
         self.jumps.append((len(self.instructions), label))
         self.instructions.append(ins)
+        self.block_start = self.here
 
     def place(self, label: Label) -> None:
-        label.position = len(self.instructions)
+        label.position = self.block_start = self.here
 
     @property
     def here(self) -> int:

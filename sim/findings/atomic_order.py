@@ -20,7 +20,7 @@ _FEW = 1 << 12  # invocations that are run one by one as well, which takes far l
 def find_arrivals(run: Runner, launch: Launch, outcome: Outcome, others: Iterable[Finding]) -> list[Finding]:
     """One finding for a dispatch, at the most telling operation. `launch` has run to its end; `others` were found
     there: where races or accesses out of bounds decide what outputs hold, the order of atomics is not to blame."""
-    sites = [launch.program.sites[number] for number in launch.program.arrivals]
+    sites = [launch.program.sites[number] for number in launch.program.order_dependent_atomics]
     decided = any(each.code in ("race", "out-of-bounds") and each.verdict not in _HARMLESS for each in others)
     if not sites or decided:
         return []

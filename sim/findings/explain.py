@@ -47,7 +47,7 @@ def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
     findings: dict[int, Finding] = {}
     if not outcome.bounds[:, at.OUTSIDE].any():
         return []
-    for probe, row in zip(program.probes, outcome.bounds, strict=False):
+    for probe, row in zip(program.memory_probes, outcome.bounds, strict=False):
         if probe.kind != "bounds" or row[at.OUTSIDE] == 0:
             continue
         known = findings.get(probe.site)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.program import Inspected
+from ..codegen.program import ValueCheck
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
@@ -39,7 +39,7 @@ def find_checked(launch: Launch, outcome: Outcome) -> list[Finding]:
     findings: dict[tuple[SourceSite, str], Finding] = {}
     if not outcome.checks[:, at.CHECK_TIMES].any():
         return []
-    for check, row in zip(program.inspected, outcome.checks, strict=False):
+    for check, row in zip(program.value_checks, outcome.checks, strict=False):
         if row[at.CHECK_TIMES] == 0:
             continue
         site, code = program.sites[check.site], _CODES[check.kind]
@@ -60,7 +60,7 @@ def find_checked(launch: Launch, outcome: Outcome) -> list[Finding]:
     return list(findings.values())
 
 
-def _words(name: str, check: Inspected, row: NDArray[np.int64]) -> str:
+def _words(name: str, check: ValueCheck, row: NDArray[np.int64]) -> str:
     """What was computed: `1.0 / 0.0 = inf`, `f32: exp(100.0) = inf`."""
     row_of = OPS[check.op]
     operands = [

@@ -36,7 +36,7 @@ class _Access:
 def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
     """One finding for each pair of places that race, with the first time in full."""
     findings: dict[tuple[SourceSite, SourceSite, int], Finding] = {}
-    if not launch.program.named & {"races", "across"}:  # across: those in storage only
+    if not launch.program.probe_names & {"races", "across"}:  # across: those in storage only
         return []
     for row in race_rows(outcome.races):
         found = _race(launch, row)
@@ -52,7 +52,7 @@ def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
 
 
 def _site(launch: Launch, slot: int | np.int64) -> SourceSite:
-    return launch.program.sites[launch.program.watched[int(slot)].site]
+    return launch.program.sites[launch.program.race_probes[int(slot)].site]
 
 
 def _race(launch: Launch, row: NDArray[np.int64]) -> Finding:
@@ -135,7 +135,7 @@ def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
     findings: dict[int, Finding] = {}
     if not outcome.unwritten[:, at.OUTSIDE].any():
         return []
-    for slot, (watched, row) in enumerate(zip(launch.program.watched, outcome.unwritten, strict=False)):
+    for slot, (watched, row) in enumerate(zip(launch.program.race_probes, outcome.unwritten, strict=False)):
         if row[at.OUTSIDE] == 0:
             continue
         known = findings.get(watched.site)
@@ -158,6 +158,6 @@ def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
 
 def _place(launch: Launch, slot: int, grain: int) -> tuple[str, Scalar | None]:
     """The name of a grain, and the type of what lies there."""
-    access = launch.program.accesses[launch.program.watched[slot].access]
+    access = launch.program.accesses[launch.program.race_probes[slot].access]
     rest, scalar = path(launch.type_of(access.variable), launch.watching.byte(slot, grain))
     return f"{access.variable.name}{rest}", scalar

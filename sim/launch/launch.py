@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..bindings.binding import Bound, Key
 from ..bindings.texture_arrays import BoundTexture
-from ..codegen.interleaved import has_idle_loops
+from ..codegen.interleaved import narrows_in_loops
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir import texture_handles
@@ -84,9 +84,9 @@ class Launch:
         device_memory = device_memory or make_arena(bound)
         self._places, self.storage = device_memory.places, device_memory.words
         words = len(self.storage)
-        noted = words if "writers" in program.named else 2 * words if program.interleaved else 1
+        noted = words if "writers" in program.probe_names else 2 * words if program.interleaved else 1
         self._writers = np.zeros(noted, np.int64)
-        self._touched = np.zeros(words if "touched" in program.named else 1, np.uint8)
+        self._touched = np.zeros(words if "touched" in program.probe_names else 1, np.uint8)
         self._lanes = self._outfit.lockstep_groups.lanes
         self.count = prod(grid) if how.chosen is None else len(how.chosen)
         self._order = how.schedule.order(self.count)
@@ -187,7 +187,7 @@ class Launch:
         """Whether stores out of bounds have gone to places that others store to as well."""
         if not outcome.bounds[:, at.OUTSIDE].any():
             return False
-        accesses = [self.program.accesses[probe.access] for probe in self.program.probes]
+        accesses = [self.program.accesses[probe.access] for probe in self.program.memory_probes]
         counts = zip(accesses, outcome.bounds[:, at.OUTSIDE], strict=False)
         return self.how.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)
 
@@ -201,10 +201,10 @@ class Launch:
         """Whether workgroups could go abreast, and might gain by it. Nobody looks at lanes, nor do they at each other;
         what order workgroups go in shows nowhere but where two store to one place, which is found out."""
         how, program = self.how, self.program
-        watched = program.named or how.trace is not None or how.ignored is not None or how.schedule != LOCKSTEP
-        if watched or "interleaved" not in how.passes or not has_idle_loops(program):
+        watched = program.probe_names or how.trace is not None or how.ignored is not None or how.schedule != LOCKSTEP
+        if watched or "interleaved" not in how.passes or not narrows_in_loops(program):
             return False
-        return program.independent and not program.exchanges
+        return program.independent and not program.exchanges_values
 
     def _independent(self) -> bool:
         """Whether workgroups cannot see each other."""
@@ -214,7 +214,7 @@ class Launch:
 
     def _in_texels(self, outcome: Outcome) -> Outcome:
         """The outcome, whose bytes of texture sites are those of the format."""
-        for probe, tally in zip(self.program.probes, outcome.tallies, strict=False):
+        for probe, tally in zip(self.program.memory_probes, outcome.tallies, strict=False):
             site = self.program.sites[probe.site]
             if site.variable in self._texel_bytes:
                 tally[at.BYTES] = tally[at.BYTES] * site.bytes_per_lane // texture_handles.TEXEL_BYTES
@@ -253,7 +253,7 @@ class Launch:
         if self.how.trace is not None:
             (x, y, z), (width, height, _) = self.how.trace.workgroup, self.grid
             traced[0] = (z * height + y) * width + x
-            shared = any(point.variable.space == "workgroup" for point in self.program.points)
+            shared = any(point.variable.space == "workgroup" for point in self.program.trace_points)
             lanes = None if shared else self.how.trace.lanes
             traced[1:] = [lanes is None or lane in lanes for lane in range(self._lanes)]
         return traced

@@ -41,7 +41,7 @@ class LockstepGroups:
 def strands_of(program: Program, device: Device, schedule: Schedule) -> LockstepGroups:
     x, y, z = program.workgroup_size
     lanes = size = x * y * z
-    if schedule.alone == "invocation" and not program.exchanges:
+    if schedule.alone == "invocation" and not program.exchanges_values:
         size = 1
     elif schedule.alone != "workgroup":
         size = min(lanes, device.subgroup_size)
@@ -170,12 +170,12 @@ class MachineArrays:
         config[at.SEED], config[at.STRANDS] = self.schedule.seed, lockstep_groups.count
         config[at.FIRST_LANE] = lockstep_group * lockstep_groups.size
         config[at.LANE_PITCH], config[at.GROUP_PITCH] = self.program.pitches(lockstep_groups.size)
-        config[at.WATCHES] = bool(self.program.watched)
+        config[at.WATCHES] = bool(self.program.race_probes)
         return config
 
     def _places_taken(self, size: int) -> NDArray[np.int64]:
         """Which invocation of a strand each of its lanes is."""
-        lanes, group = np.arange(size), self.device.subgroup_size if self.program.exchanges else 1
+        lanes, group = np.arange(size), self.device.subgroup_size if self.program.exchanges_values else 1
         if self.schedule != MIRRORED or size % group:
             return lanes
         return lanes.reshape(-1, group)[::-1].reshape(-1)
@@ -210,10 +210,15 @@ class MachineArrays:
 
     def _probes(self) -> Any:
         program = self.program
-        counts = (len(program.probes), self.lockstep_groups.width, len(program.runs), len(program.inspected))
+        counts = (
+            len(program.memory_probes),
+            self.lockstep_groups.width,
+            len(program.block_sites),
+            len(program.value_checks),
+        )
         lent = (np.zeros(1, np.int64), np.zeros(1, np.uint8), np.zeros(1 + self.lockstep_groups.lanes, np.int64))
-        probes = make_probes(*counts, *lent, self.notes, program.margins)
-        for slot, probe in enumerate(program.probes):
+        probes = make_probes(*counts, *lent, self.notes, program.margin_count)
+        for slot, probe in enumerate(program.memory_probes):
             access, row = program.accesses[probe.access], probes.rules[slot]
             rule = self.device.bank_rule(access.bytes_per_lane, access.writes)
             row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge

@@ -8,8 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.emit import ORDERS
-from ..codegen.program import Program
+from ..codegen.program import ORDERS, Program
 from ..ir.access import UNITS_PER_ACCESS, Access
 from ..machine import layout as at
 from ..machine.probe_arrays import LANES, SLOTS, WRITER, Shadow, Watch, make_shadow, make_watch, no_watch
@@ -27,7 +26,7 @@ class Watched:
     """What a program watches, whatever it is given: see `Watching`, and `layout` for the rows of the table."""
 
     def __init__(self, program: Program) -> None:
-        watched = [program.accesses[each.access] for each in program.watched]
+        watched = [program.accesses[each.access] for each in program.race_probes]
         if len(watched) > SLOTS or (watched and prod(program.workgroup_size) > LANES):
             raise fail("unsupported", "this program is too large to be watched for races", None)
         self.grains = {kind: _grain(program.accesses, kind == "workgroup") for kind in ORDERS}
@@ -36,7 +35,7 @@ class Watched:
         self.variables = {name: number for number, name in enumerate(sorted({a.variable.name for a in watched}))}
         self.own = program.workgroups_per_batch * program.shared_bytes // self.grains["workgroup"]
         self.workgroups_per_batch = program.workgroups_per_batch
-        self._entries = np.array([each.access * UNITS_PER_ACCESS for each in program.watched], np.int64)
+        self._entries = np.array([each.access * UNITS_PER_ACCESS for each in program.race_probes], np.int64)
         self._table = np.zeros((len(watched), at.WATCHED_SIZE), np.int64)
         loaded = {access.variable for access in program.accesses if not access.writes}
         for row, access in zip(self._table, watched, strict=True):
@@ -47,7 +46,7 @@ class Watched:
             row[at.W_VARIABLE] = self.variables[access.variable.name]
             row[at.W_MEMORY] = ORDERS[access.memory]
             row[at.W_READ] = access.variable in loaded
-            row[at.W_UNWRITTEN] = access.space == "workgroup" and "uninit" in program.named
+            row[at.W_UNWRITTEN] = access.space == "workgroup" and "uninit" in program.probe_names
 
     def table(self, access: NDArray[np.int64]) -> NDArray[np.int64]:
         """The machine's table of what is watched. `access`: its table of accesses."""
@@ -115,7 +114,7 @@ class Watching:
 
     def byte(self, slot: int, place: int) -> int:
         """Where a grain lies in the variable of a watched access."""
-        access = self._program.accesses[self._program.watched[slot].access]
+        access = self._program.accesses[self._program.race_probes[slot].access]
         grain = self.grains[access.memory]
         size = self._program.shared_bytes if access.space == "workgroup" else 0
         starts = self._program.shared_offsets if size else self._places

@@ -236,7 +236,9 @@ class _Classifier:
     def _reached(self, program: Program, outcome: Outcome) -> Iterator[tuple[Moving, Numbers]]:
         """The accesses that have bounds, in the order of the program, with their lowest and highest addresses."""
         bounded = (each for each in self._likeness.accesses if program.accesses[each.item.access].stride)
-        rows = (row for probe, row in zip(program.probes, outcome.reached, strict=False) if probe.kind == "reach")
+        rows = (
+            row for probe, row in zip(program.memory_probes, outcome.reached, strict=False) if probe.kind == "reach"
+        )
         return zip(bounded, rows, strict=True)
 
     def _moved(self, form: Form, members: Numbers) -> Numbers:

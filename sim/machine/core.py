@@ -216,7 +216,7 @@ def move_rows(regs, row, access, lanes, width, whole):
         blend(regs, row[1], row[2], row[6], width)
     elif what == op.COPY:
         copy(regs, row[1], row[2], np.int64(1) if row[6] == 1 else width)
-    elif what == op.SPREAD:
+    elif what == op.BROADCAST:
         fill(regs, row[1], regs[row[2], 0], width)
     elif what == op.PICK:
         pick(regs, row[1], row[2], row[3], row[4], lanes)
@@ -230,8 +230,8 @@ def move_rows(regs, row, access, lanes, width, whole):
 
 @inlined
 def width_from(regs, row, place, lanes, width):
-    """How many lanes are to be computed from an `up_to` or `widen` on; 0 where it jumps."""
-    if row[0] == op.WIDEN:
+    """How many lanes are to be computed from an `narrow` or `restore` on; 0 where it jumps."""
+    if row[0] == op.RESTORE:
         return place[at.WIDTHS + row[1]]
     wanted = lanes_up_to(regs, row[6], lanes)
     if wanted == 0 and row[2] >= 0:
@@ -306,9 +306,9 @@ def run_strand(
             elif what == op.JUMP_NONE:
                 if not some_active(regs, row[6], lanes):
                     pc = row[2]
-            elif what == op.UP_TO or what == op.WIDEN:
+            elif what == op.NARROW or what == op.RESTORE:
                 wanted = width_from(regs, row, place, lanes, width)
-                if config[at.GLANCE] == 1 and what == op.UP_TO:
+                if config[at.GLANCE] == 1 and what == op.NARROW:
                     place[at.ACTIVE_LANES + row[1]] = last_active(regs[row[6]], lanes)
                 if wanted == 0:
                     pc = np.int64(row[2])

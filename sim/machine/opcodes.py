@@ -31,13 +31,13 @@ MACHINE_OPS = (
     ("jump", "to A"),
     ("jump_zero", "to A where row B is 0 in lane 0"),
     ("jump_none", "to A where no lane of mask M is active"),
-    ("up_to", "jump_none, and from here on lanes after the last active one are left out: level D (A: -1, no jump)"),
-    ("widen", "from here on as many lanes as at level D"),
+    ("narrow", "jump_none, and from here on lanes after the last active one are left out: level D (A: -1, no jump)"),
+    ("restore", "from here on as many lanes as at level D"),
     ("barrier", "site A: every lane of each workgroup should be in mask M; orders memory of kind B"),
     # rows
     ("copy", "D = A (M: narrow)"),
     ("blend", "D = A in the lanes of mask M"),
-    ("spread", "D = lane 0 of A, in every lane"),
+    ("broadcast", "D = lane 0 of A, in every lane"),
     ("pick", "D = row (A + min(row B, C - 1))"),
     ("put", "row (A + min(row B, C - 1)) = row D in the lanes of mask M"),
     ("mask", "D = A and B, of masks: in lanes that are left out, too"),
@@ -82,8 +82,8 @@ MACHINE_OPS = (
     ("trace", "point X: row D, at place A + B + C (an address of access E, which is -1 for other variables)"),
 )
 NAMES = tuple(name for name, _ in MACHINE_OPS)
-HALT, JUMP, JUMP_ZERO, JUMP_NONE, UP_TO, WIDEN, BARRIER = range(7)
-COPY, BLEND, SPREAD, PICK, PUT, MASK = range(7, 13)
+HALT, JUMP, JUMP_ZERO, JUMP_NONE, NARROW, RESTORE, BARRIER = range(7)
+COPY, BLEND, BROADCAST, PICK, PUT, MASK = range(7, 13)
 LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, STORE_FOUR, LENGTH, TILE, ADD_UP, CHECKED, FIRST_ATOMIC = range(13, 24)
 TILES = (TILE, ADD_UP)
 FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)

@@ -58,7 +58,7 @@ _borrowed = borrower(_CONTEXT)
 @inlined
 def form_of(regs, row, access, patterns):
     """The smallest form of a factor that this row of the program brings."""
-    if row[0] == op.SPREAD:
+    if row[0] == op.BROADCAST:
         return SPLAT
     if row[0] == op.COPY:
         return FULL
@@ -91,7 +91,7 @@ def size_of(form, width):
 def bring(regs, row, form, into, access, patterns, storage, shared, width):
     """Put a factor into the queue."""
     addresses = regs[row[2]]
-    if row[0] == op.SPREAD:
+    if row[0] == op.BROADCAST:
         for i in range(into.size):
             into[i] = addresses[0]
         return

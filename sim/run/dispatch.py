@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..analysis.dead_flops import PADDING
+from ..analysis.dead_flops import DEAD_FLOPS
 from ..bindings.binding import Bound
 from ..bindings.buffers import hide, words
-from ..codegen.build import build, build_with_bounds, build_with_padding, build_with_sites, draft
-from ..codegen.interleaved import WORTH, gain
+from ..codegen.build import build, build_with_bounds, build_with_dead_flops, build_with_sites, draft
+from ..codegen.interleaved import MIN_SPEEDUP, interleaving_speedup
 from ..codegen.program import Program
 from ..fast_dataclass import frozen, recall
 from ..instrument.shadows import Shadow
@@ -74,7 +74,7 @@ class Dispatch:
         several = max(VECTOR_LANES, launch.program.workgroups_per_batch)
         if launch.count < 2 * several or not launch.may_go_abreast:
             return 0
-        return several if gain(launch.program, several, launch.glance()) >= WORTH else 0
+        return several if interleaving_speedup(launch.program, several, launch.glance()) >= MIN_SPEEDUP else 0
 
     @property
     def rounding(self) -> Rounding:
@@ -164,8 +164,8 @@ class Dispatch:
         x, y, z = self.grid
         numbers = [i + x * (j + y * k) for (i, j, k), _ in classes]
         how = replace(self.how, chosen=np.array(numbers)) if classes else self.how
-        program = build_with_padding(self.pipeline, **self._how_built)
-        counts = words(PADDING, np.zeros(x * y * z * self.lanes, np.uint32))
+        program = build_with_dead_flops(self.pipeline, **self._how_built)
+        counts = words(DEAD_FLOPS, np.zeros(x * y * z * self.lanes, np.uint32))
         launch = Launch(program, [*self.bound, counts], self.grid, self.device, how)
         launch.run()
         of_workgroups = launch.output(counts).reshape(-1, self.lanes).sum(axis=1, dtype=np.uint64)

@@ -33,7 +33,7 @@ class Instructions:
 def count_instructions(program: Program, blocks: NDArray[np.int64]) -> list[Instructions]:
     """The instructions of a run, in the order of the source. `blocks`: see `machine.layout`."""
     found: dict[tuple[str, Span], list[int]] = {}
-    for run, computed, block in zip(program.runs, program.computed, blocks.tolist(), strict=False):
+    for run, computed, block in zip(program.block_sites, program.block_instructions, blocks.tolist(), strict=False):
         written = dict(computed)
         for site in (program.sites[number] for number in run):
             if (kind := class_of_site(site)) is not None:

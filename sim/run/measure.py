@@ -98,7 +98,7 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
     left = after = None
     program = found.launch.program
-    if rest or (replay and (findings or program.arrivals or updates(program) or shuffles(program))):
+    if rest or (replay and (findings or program.order_dependent_atomics or updates(program) or shuffles(program))):
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)
         if any(f.code in _SEEN_BY_ALL for f in of_all):

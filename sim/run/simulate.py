@@ -254,7 +254,7 @@ def _traced(dispatch: Dispatch, trace: Trace | None, order: schedules.Schedule) 
     launch, outcome = dispatch.run(frozenset(), schedule=order, trace=trace, chosen=None)
     program, count = launch.program, int(outcome.trace[0, 0])
     kept = outcome.trace[1 : 1 + count]
-    return trace_rows(kept, program.points, program.accesses, dispatch.pipeline, trace), count - len(kept)
+    return trace_rows(kept, program.trace_points, program.accesses, dispatch.pipeline, trace), count - len(kept)
 
 
 def _device(device: str | Device) -> Device:

@@ -70,10 +70,10 @@ def site_counters(
     workgroup."""
     records = [SiteRecord(site, subgroup_size) for site in program.sites]
     subgroups = -(-lanes // subgroup_size)
-    for run, block in zip(program.runs, blocks.tolist(), strict=False):
+    for run, block in zip(program.block_sites, blocks.tolist(), strict=False):
         for number in run:
             records[number].add_block(block, subgroups)
-    for probe, tally in zip(program.probes, tallies.tolist(), strict=False):
+    for probe, tally in zip(program.memory_probes, tallies.tolist(), strict=False):
         records[probe.site].add_tally(probe.kind, tally)
     return [
         Site(*(row.of_site(record) for row in SITE_COUNTERS), site=record.site)

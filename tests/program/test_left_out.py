@@ -146,7 +146,7 @@ def test_active_lanes_compute_what_they_are_to(name: str) -> None:
     body, wanted = KERNELS[name]
     module = checked(source_of(f"let at = group.x * 64u + i; {body}", 64))
     done = simulate(module, 64, 3)
-    assert {op.UP_TO, op.WIDEN} <= set(done.program.code[:, op.OP].tolist())
+    assert {op.NARROW, op.RESTORE} <= set(done.program.code[:, op.OP].tolist())
     assert done.outputs["y"].tolist() == [wanted(i, g) & 0xFFFFFFFF for g in range(3) for i in range(64)]
     assert done.findings == []
 
@@ -223,15 +223,15 @@ def test_nobody_can_tell(name: str, device: str, schedule: str) -> None:
 
 
 def test_what_is_over_at_once_is_computed_in_all_lanes() -> None:
-    assert op.UP_TO not in opcodes("if i < 5u { y[i] = i; }")
-    assert op.UP_TO in opcodes("if i < 5u { var t = i * 3u; t ^= 7u; t += i * i; t *= 5u; y[i] = t; }")
+    assert op.NARROW not in opcodes("if i < 5u { y[i] = i; }")
+    assert op.NARROW in opcodes("if i < 5u { var t = i * 3u; t ^= 7u; t += i * i; t *= 5u; y[i] = t; }")
 
 
 def test_a_shuffle_may_ask_lanes_that_are_not_active() -> None:
     long = "var t = i * 3u; t ^= 7u; t += i * i; t *= 5u; y[i] = {};"
     before = "enable subgroups;"
-    assert op.UP_TO not in opcodes(f"if i < 5u {{ {long.format('subgroupShuffle(t, 9u)')} }}", before=before)
-    assert op.UP_TO in opcodes(f"if i < 5u {{ {long.format('subgroupAdd(t)')} }}", before=before)
+    assert op.NARROW not in opcodes(f"if i < 5u {{ {long.format('subgroupShuffle(t, 9u)')} }}", before=before)
+    assert op.NARROW in opcodes(f"if i < 5u {{ {long.format('subgroupAdd(t)')} }}", before=before)
 
 
 def test_each_construct_comes_back_once() -> None:
@@ -239,4 +239,4 @@ def test_each_construct_comes_back_once() -> None:
     body = """if i < 5u { for (var k = 0u; k < i; k++) { for (var l = 0u; l < k; l++) { y[i] += l * k; } y[i] ^= k; }
         y[i] *= 3u; }"""
     code = opcodes(body)
-    assert (code.count(op.UP_TO), code.count(op.WIDEN)) == (5, 3)
+    assert (code.count(op.NARROW), code.count(op.RESTORE)) == (5, 3)

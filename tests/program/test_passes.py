@@ -130,7 +130,7 @@ HEAD = """
 LOOP = "var s = 0.0; for (var k = 0u; k < n; k++) { s += x[i + k * 64u] * x[i * 3u]; } y[i] = s;"
 
 # What a pass makes shorter, and what is counted: instructions, rows of registers, or those of one kind.
-SHORTER = {
+INSTRUCTION_PASSES = {
     "fold": ("let a = 2u; y[i + a * 3u] = 1.0;", "instructions"),
     "simplify": ("y[(i / 8u) * 1u] = 1.0;", "instructions"),
     "ranges": ("var a = array(1.0, 2.0, 3.0, 4.0); y[i] = a[i % 4u];", "instructions"),
@@ -159,9 +159,9 @@ def size(program, what):
     return len(code)
 
 
-@pytest.mark.parametrize("name", SHORTER)
+@pytest.mark.parametrize("name", INSTRUCTION_PASSES)
 def test_a_pass_makes_programs_shorter(name):
-    body, what = SHORTER[name]
+    body, what = INSTRUCTION_PASSES[name]
     given = {"grid": 1, "bindings": {"y": np.zeros(640, np.float32), "x": np.ones(640, np.float32), "n": np.uint32(4)}}
     with_it, without = (
         simulate(passes, HEAD + body + "}", device="lavapipe", probes="none", **given).program

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bankshot.sim.codegen.build import SHORTER
+from bankshot.sim.codegen.build import INSTRUCTION_PASSES
 from bankshot.sim.ir import passes
 from bankshot.sim.machine import opcodes as op
 from random_products import WORDS, Maker
@@ -17,7 +17,7 @@ PROBES = (
 )
 TABLES = ("blocks", "tallies", "bounds", "checks", "unwritten", "races")
 GROUPS = 3
-ALONE = passes.ALL - frozenset(SHORTER)  # every instruction on its own
+ALONE = passes.ALL - frozenset(INSTRUCTION_PASSES)  # every instruction on its own
 
 
 def simulated(wgsl, size, device="lavapipe", probes="none", **options):

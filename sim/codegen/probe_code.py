@@ -1,0 +1,97 @@
+"""The instructions of probes, and the tables that say how to read what they count."""
+
+from __future__ import annotations
+
+from ..instrument.probes import FieldD, ProbePlan
+from ..ir import ir
+from ..ir.access import UNITS_PER_ACCESS
+from ..ir.sites import SourceSite
+from ..machine import layout as at
+from ..machine import opcodes as op
+from ..wgsl.source import Span
+from .control_flow import ControlFlow
+from .operands import Operands
+from .program import MemoryProbe, ValueCheck
+from .virtual_registers import Field, Ins, Reg
+
+_OPCODES = {name: opcode for opcode, name in enumerate(op.NAMES)}
+
+
+class ProbeEmitter:
+    """Emits probes at the present position. The tables are those of `Program`."""
+
+    def __init__(self, operands: Operands, flow: ControlFlow, plan: ProbePlan, sites: list[SourceSite]) -> None:
+        self.block_sites: list[list[int]] = []
+        self.block_instructions: list[dict[tuple[str, Span], int]] = []
+        self.memory_probes: list[MemoryProbe] = []
+        self.race_probes: list[MemoryProbe] = []
+        self.value_checks: list[ValueCheck] = []
+        self.margin_count = 0
+        self._operands = operands
+        self._add = operands.code.add
+        self._flow = flow
+        self._plan = plan
+        self._sites = sites
+
+    def before(self, item: ir.Memory) -> None:
+        """Emit the probes of an access."""
+        self._probe(item, 0, None)
+
+    def before_unit(self, item: ir.Store, unit: int, stored: Reg) -> None:
+        """Emit the probes of one unit of a store."""
+        self._probe(item, unit, stored)
+
+    def _probe(self, item: ir.Memory, unit: int, stored: Reg | None) -> None:
+        for probe, access in self._plan.of(item, per_unit=stored is not None):
+            ins = self._operands.access(_OPCODES[probe.name], item)
+            ins.d = self._field_d(probe.d, item, stored)
+            ins.e = access * UNITS_PER_ACCESS + unit
+            ins.m = self._flow.mask_field()
+            table, kind = (self.race_probes, "watch") if probe.watches_races else (self.memory_probes, probe.name)
+            ins.x = len(table)
+            self._add(ins)
+            table.append(MemoryProbe(kind, item.site, access))
+
+    def _field_d(self, what: FieldD, item: ir.Memory, stored: Reg | None) -> Field:
+        match what:
+            case FieldD.PATTERN:
+                return int(self._operands.is_learnt(item))
+            case FieldD.HALVES:
+                return int(self._plan.writes_halves)
+            case FieldD.WRITES:
+                return int(isinstance(item, ir.Store) or (isinstance(item, ir.Atomic) and item.op != "load"))
+            case FieldD.VALUE:
+                assert stored is not None
+                return stored
+
+    def count(self, item: ir.Count, past_guards: Reg | None) -> None:
+        """Count a basic block. `past_guards`: the lanes that the entry point's guards let through."""
+        does_work = any(self._sites[site].is_work for site in item.sites)
+        guarded = -1 if past_guards is None else past_guards
+        self._add(Ins(op.COUNT, a=len(self.block_sites), b=guarded, m=self._flow.mask_field(), x=int(does_work)))
+        self.block_sites.append(item.sites)
+        self.block_instructions.append(item.computed)
+
+    def check(self, item: ir.Inspect) -> None:
+        """Check an operation where the source has it, wherever it is computed."""
+        result, lanes = item.result, self._operands.all_lanes
+        kinds = op.OPS[result.op].args
+        shown = [
+            arg for arg, kind in zip(result.args, kinds, strict=True) if item.kind != at.BORN or kind in ("f32", "f16")
+        ]
+        a, b, c = (*map(lanes, shown), -1, -1)[:3]
+        mask, place = self._flow.mask_field(), len(self.value_checks)
+        self._add(Ins(op.CHECK, d=lanes(result), a=a, b=b, c=c, e=item.kind, m=mask, x=place, site=item.site))
+        self.value_checks.append(ValueCheck(item.kind, result.op, item.site))
+
+    def margin(self, item: ir.Margin) -> None:
+        one, other = self._operands.all_lanes(item.one), self._operands.all_lanes(item.other)
+        signed, mask = int(item.signed), self._flow.mask_field()
+        self._add(Ins(op.MARGIN, a=one, b=other, c=signed, e=item.least, m=mask, x=item.place))
+        self.margin_count += 1
+
+    def trace(self, note: ir.Note) -> None:
+        lane, shared, constant = self._operands.address(note.address)
+        access = -1 if note.access < 0 else note.access * UNITS_PER_ACCESS
+        value, mask = self._operands.all_lanes(note.values[0]), self._flow.mask_field()
+        self._add(Ins(op.TRACE, d=value, a=lane, b=shared, c=constant, e=access, m=mask, x=note.point))
