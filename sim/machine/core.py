@@ -13,9 +13,9 @@ from . import layout as at
 from . import opcodes as op
 from .alu import conversion, curve, float_, half, integer
 from .atomics import atomic
-from .by_address import borrower, lend
 from .checks import checked_sum
-from .compile.units import compiled, inlined, part
+from .compile.by_address import lend
+from .compile.units import compiled, inlined, part, recorded
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill, pitch_of
 from .memory import (
@@ -384,7 +384,7 @@ def draw_turns(turns, seed):
 _ALL = types.Tuple(
     (PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE)
 )
-_borrowed = borrower(_ALL)
+_recorded = recorded(_ALL)
 
 
 @part(LONG, returns=LONG, record=_ALL)
@@ -395,7 +395,7 @@ def run(address):
     turns from barrier to barrier.
     """
     code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch, queue = (
-        _borrowed(address)
+        _recorded(address)
     )
     shared16 = shared.view(np.uint16)
     storage16 = storage.view(np.uint16)

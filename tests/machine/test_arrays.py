@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from bankshot.sim.machine.by_address import borrower
 from bankshot.sim.machine.compile.loader import flat, header
-from bankshot.sim.machine.compile.packed_arrays import kind_of
+from bankshot.sim.machine.compile.units import kind_of, recorded
 from bankshot.sim.machine.lanes import address_of_first, pitch_of
 from compiled_here import compiled_here
 from numba import types
@@ -23,11 +22,11 @@ DTYPES = (np.uint8, np.uint16, np.int32, np.uint32, np.int64, np.float32)
 
 def run(function: Any, *arrays: Any) -> Any:
     """What a function, compiled, makes of arrays or records of them."""
-    borrowed, plain = borrower(types.Tuple([kind_of(each) for each in arrays])), compiled_here(function)
+    given, plain = recorded(types.Tuple([kind_of(each) for each in arrays])), compiled_here(function)
 
     @compiled_here
     def compiled(address):
-        return plain(*borrowed(address))
+        return plain(*given(address))
 
     record = np.array([number for each in flat(arrays) for number in header(each)], np.int64)
     return compiled(record.ctypes.data)

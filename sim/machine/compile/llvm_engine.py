@@ -1,14 +1,18 @@
-"""The machine by LLVM, which links its object files at every start: where there is no `image` of them."""
+"""Native code in this process, by LLVM's loader: object files that refer to each other by symbols."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import llvmlite.binding as llvm
 
 
-def load(units: Iterable[tuple[str, str, bytes]], needs_numba: bool) -> tuple[int, object]:
-    """Load units, as `image.link` has them: the address of the last one, and what it lives as long as."""
+def load(objects: Iterable[bytes], needs_numba: bool) -> Any:
+    """Load object files; `get_function_address(symbol)` of the result is where a function is, as long as it lives.
+
+    The process ends where a symbol is missing.
+    """
     if needs_numba:
         from numba.core.registry import cpu_target
 
@@ -17,10 +21,7 @@ def load(units: Iterable[tuple[str, str, bytes]], needs_numba: bool) -> tuple[in
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-    address = 0
-    for symbol, function, code in units:
+    for code in objects:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        address = engine.get_function_address(function)
-        llvm.add_symbol(symbol, address)
-    return address, engine
+    engine.finalize_object()
+    return engine
