@@ -91,9 +91,8 @@ def pitch_of(typingctx, array):  # type: ignore[no-untyped-def]
     """Bytes from row to row."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.mul(
-            length_of(context, builder, signature.args[0], args[0], 1), _I64(signature.args[0].dtype.bitwidth // 8)
-        )
+        kind = signature.args[0]
+        return builder.mul(length_of(context, builder, kind, args[0], 1), _I64(kind.dtype.bitwidth // 8))
 
     return types.int64(array), codegen
 

@@ -124,7 +124,7 @@ print(run(lambda a, b: a[b[0]], np.arange(5), np.array([INDEX])))
 EVERYWHERE = """
 import numpy as np, sim, sys
 from bankshot.__main__ import main
-from test_native import EVERYTHING
+from everything import EVERYTHING
 given = {"x": np.linspace(0.01, 0.99, 256, dtype=np.float32), "y": np.zeros(256, np.float32), "sum": np.zeros(1, "u4")}
 for probes in ("none", "all"):
     bankshot.simulate(EVERYTHING, grid=4, bindings=given, probes=probes)

@@ -14,9 +14,9 @@ def load(objects: Iterable[bytes], needs_numba: bool) -> Any:
     The process ends where a symbol is missing.
     """
     if needs_numba:
-        from numba.core.registry import cpu_target
+        from numba import cfunc, types
 
-        _ = cpu_target.target_context  # Numba's own helpers, and Intel's vector functions, become known to LLVM
+        cfunc(types.void())(lambda: None)  # Numba makes its helpers, and Intel's vector functions, known to LLVM
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)

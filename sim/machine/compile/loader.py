@@ -1,9 +1,9 @@
 """The machine as native code: compiled by Numba once per install, then taken from disk without it.
 
 A folder, named after the path (see `paths`) and a digest of everything the code depends on, holds an object file for
-each unit (see `units.Part`). The file's name ends with a checksum. `index.json` lists the files, that of the entry last.
-It is written last, after a fresh process could load them, so where it is, all is well. Where the fast path has failed,
-it says why, and nobody tries again.
+each unit (see `units.Part`). A file's name ends with a checksum. `index.json` lists the files, that of the entry last.
+It is written after a fresh process has loaded them, so an index promises that they work. Where the fast path has
+failed, the index says why, and later processes go straight to the plain path.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _made(context: Any, builder: Any, kind: Any, start: Any, lengths: list[Any])
 
 
 def recorded(kind: Any) -> Any:
-    """A function that makes the arrays of a tuple type from their headers at an address: of each, address and lengths."""
+    """A function that makes the arrays of a tuple type from headers at an address: of each, address and lengths."""
 
     @intrinsic
     def arrays(typingctx, address):  # type: ignore[no-untyped-def]
@@ -105,12 +105,11 @@ def caller(symbol: str, signature: Any) -> Callable[..., Any]:
     _declared(symbol)
 
     def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
-        given = [
-            builder.ptrtoint(cgutils.alloca_once_value(builder, value), _I64)
-            if isinstance(kind, types.Array)
-            else value
-            for kind, value in zip(signature.args, values, strict=True)
-        ]
+        def passed(kind: Any, value: Any) -> Any:
+            by_address = isinstance(kind, types.Array)
+            return builder.ptrtoint(cgutils.alloca_once_value(builder, value), _I64) if by_address else value
+
+        given = [passed(kind, value) for kind, value in zip(signature.args, values, strict=True)]
         nothing = signature.return_type == types.void
         returns = ir.VoidType() if nothing else context.get_value_type(signature.return_type)
         kind = ir.FunctionType(returns, [each.type for each in given])
@@ -140,8 +139,9 @@ def _callback(function: Callable[..., Any], signature: Any) -> Any:
             space[f"at{i}"] = borrower(kind)
         given.append(f"at{i}(a{i})" if isinstance(kind, types.Array) else f"a{i}")
         passed.append(types.int64 if isinstance(kind, types.Array) else kind)
-    exec(f"def entry({', '.join(names)}):\n    return function({', '.join(given)})", space)
-    return cfunc(signature.return_type(*passed), **_OPTIONS)(space["entry"])
+    name = function.__name__
+    exec(f"def {name}({', '.join(names)}):\n    return function({', '.join(given)})", space)
+    return cfunc(signature.return_type(*passed), **_OPTIONS)(space[name])
 
 
 def object_code(function: Callable[..., Any], signature: Any, symbol: str) -> bytes:

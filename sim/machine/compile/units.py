@@ -36,7 +36,7 @@ class Part:
     called, it optimizes anew with the caller, and the machine is too large for that."""
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], returns: Any, record: Any) -> None:
-        self.symbol = f"bankshot.{function.__module__}.{function.__name__}"
+        self.symbol = f"{function.__module__}.{function.__name__}"
         self.arrays = list(_arrays(record))
         self._function, self._signature = function, returns(*arguments)
         self.call = called_as(function, self._signature, path.caller(self.symbol, self._signature))
