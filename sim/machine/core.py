@@ -35,7 +35,7 @@ from .opcodes import families, scalar_opcodes
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_barrier, watch_batch
 from .subgroups import collective
-from .tiles import QUEUE, add_up, add_what_waits, lend_to_tiles, restart, tile
+from .tiles import QUEUE, add_up, add_what_waits, restart, tile
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION, _CURVE = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion", "curve"))
@@ -255,8 +255,20 @@ def run_strand(
     """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
     start, pitch, size = address_of_first(regs), pitch_of(regs), config[at.LANES]
-    lent = lend_to_tiles(
-        regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, workgroups_per_batch
+    lent = lend(  # to `tile` and `add_up`
+        (
+            regs,
+            code,
+            access,
+            patterns,
+            storage,
+            shared,
+            queue,
+            probes.checks,
+            size,
+            workgroup,
+            workgroups_per_batch,
+        )
     )
     places = (workgroups_per_batch if config[at.LANE_PITCH] == 1 else config[at.TOGETHER]) * size
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]

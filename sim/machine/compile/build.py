@@ -24,7 +24,7 @@ _SECONDS = {paths.FAST: 10, paths.PLAIN: 25}  # that it takes on two processors
 _ENVIRONMENT = {paths.FAST: {"NUMBA_DISABLE_JIT": "0"}, paths.PLAIN: {"NUMBA_DISABLE_JIT": "0", "NUMBA_OPT": "0"}}
 _BETWEEN = 5.0  # seconds from one line of progress to the next
 _WORK = f"from {__package__} import build; build.work(sys.argv[1], int(sys.argv[2]))"
-_LOAD = f"from {__package__} import loader; loader.load(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
+_LOAD = f"from {__package__} import loader; loader.verify(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
 
 
 class CompileError(RuntimeError):

@@ -13,7 +13,8 @@ from numba.extending import intrinsic
 
 @intrinsic
 def lend(typingctx, value):  # type: ignore[no-untyped-def]
-    """The address of a copy of a tuple, which stays until the function that lends it returns."""
+    """The address of a copy of a tuple, which stays until the function that lends it returns: on the plain path an
+    `@inlined` function is one that returns."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ptrtoint(cgutils.alloca_once_value(builder, args[0]), ir.IntType(64))

@@ -9,10 +9,7 @@ import llvmlite.binding as llvm
 
 
 def load(objects: Iterable[bytes], needs_numba: bool) -> Any:
-    """Load object files; `get_function_address(symbol)` of the result is where a function is, as long as it lives.
-
-    The process ends where a symbol is missing.
-    """
+    """Load object files; `get_function_address(symbol)` of the result is where a function is, as long as it lives."""
     if needs_numba:
         from numba import cfunc, types
 
@@ -25,3 +22,9 @@ def load(objects: Iterable[bytes], needs_numba: bool) -> Any:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
+
+
+def verify(engine: Any) -> None:
+    """End the process if a symbol that the code refers to is missing: LLVM says so when it is given more code."""
+    engine.add_module(llvm.parse_assembly("define void @bankshot.verify() { ret void }"))
+    engine.finalize_object()

@@ -75,7 +75,7 @@ class Machine:
     array that it takes; `code`: what the machine lives as long as."""
 
     def __init__(self, path: str, address: int, arrays: list[tuple[str, int]], code: object) -> None:
-        self._code = code
+        self.code = code
         self._arrays = [(np.dtype(name), dimensions) for name, dimensions in arrays]
         self._run = _by_c(address) if path == paths.PLAIN else _by_numba(address)
 
@@ -171,6 +171,13 @@ def load(folder: Path, index: dict[str, Any]) -> Machine:
     code = llvm_engine.load(((folder / name).read_bytes() for name in index["files"]), index["needs_numba"])
     symbol = index["files"][-1].rsplit(".", 2)[0]
     return Machine(index["path"], code.get_function_address(symbol), index["arrays"], code)
+
+
+def verify(folder: Path, index: dict[str, Any]) -> None:
+    """End the process if the object files that an index lists cannot be loaded."""
+    from . import llvm_engine
+
+    llvm_engine.verify(load(folder, index).code)
 
 
 def _index(folder: Path) -> dict[str, Any]:
