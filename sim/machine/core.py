@@ -13,9 +13,9 @@ from . import layout as at
 from . import opcodes as op
 from .alu import conversion, curve, float_, half, integer
 from .atomics import atomic
-from .by_address import borrower, lend
 from .checks import checked_sum
-from .compile.units import compiled, inlined, part
+from .compile.by_address import lend
+from .compile.units import compiled, inlined, part, recorded
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill, pitch_of
 from .memory import (
@@ -35,7 +35,7 @@ from .opcodes import families, scalar_opcodes
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_barrier, watch_batch
 from .subgroups import collective
-from .tiles import QUEUE, add_up, add_what_waits, lend_to_tiles, restart, tile
+from .tiles import QUEUE, add_up, add_what_waits, restart, tile
 
 _CODES = scalar_opcodes()
 _HALF, _INTEGER, _CONVERSION, _CURVE = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion", "curve"))
@@ -255,8 +255,20 @@ def run_strand(
     """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
     start, pitch, size = address_of_first(regs), pitch_of(regs), config[at.LANES]
-    lent = lend_to_tiles(
-        regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, workgroups_per_batch
+    lent = lend(  # to `tile` and `add_up`
+        (
+            regs,
+            code,
+            access,
+            patterns,
+            storage,
+            shared,
+            queue,
+            probes.checks,
+            size,
+            workgroup,
+            workgroups_per_batch,
+        )
     )
     places = (workgroups_per_batch if config[at.LANE_PITCH] == 1 else config[at.TOGETHER]) * size
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
@@ -384,7 +396,7 @@ def draw_turns(turns, seed):
 _ALL = types.Tuple(
     (PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE)
 )
-_borrowed = borrower(_ALL)
+_recorded = recorded(_ALL)
 
 
 @part(LONG, returns=LONG, record=_ALL)
@@ -395,7 +407,7 @@ def run(address):
     turns from barrier to barrier.
     """
     code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch, queue = (
-        _borrowed(address)
+        _recorded(address)
     )
     shared16 = shared.view(np.uint16)
     storage16 = storage.view(np.uint16)

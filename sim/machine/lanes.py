@@ -20,8 +20,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..scalar import ScalarOp
-from .compile.packed_arrays import length_of, start_of
 from .compile.scalar_ir import emitted
+from .compile.units import length_of, start_of
 from .layout import VECTOR_LANES
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
@@ -36,12 +36,15 @@ def generated(function: Callable[..., Any]) -> Any:
 
 def row_of(context: Any, builder: Any, array_type: Any, array: Any, index: Any, element: ir.Type) -> Any:
     """Pointer to row `index` of a 2-D array, as a pointer to `element`."""
-    pointer = builder.gep(start_of(builder, array), [builder.mul(wide(builder, index), length_of(builder, array, 1))])
+    pointer = builder.gep(
+        start_of(context, builder, array_type, array),
+        [builder.mul(wide(builder, index), length_of(context, builder, array_type, array, 1))],
+    )
     return builder.bitcast(pointer, element.as_pointer())
 
 
 def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: ir.Type) -> Any:
-    return builder.bitcast(start_of(builder, array), element.as_pointer())
+    return builder.bitcast(start_of(context, builder, array_type, array), element.as_pointer())
 
 
 def wide(builder: Any, value: Any) -> Any:
@@ -88,7 +91,8 @@ def pitch_of(typingctx, array):  # type: ignore[no-untyped-def]
     """Bytes from row to row."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.mul(length_of(builder, args[0], 1), _I64(signature.args[0].dtype.bitwidth // 8))
+        kind = signature.args[0]
+        return builder.mul(length_of(context, builder, kind, args[0], 1), _I64(kind.dtype.bitwidth // 8))
 
     return types.int64(array), codegen
 
@@ -117,7 +121,7 @@ def switch_of(rows: Sequence[tuple[int, ScalarOp]]) -> Any:
 
                 def body(lane, note, row=row, inputs=inputs, output=output):  # type: ignore[no-untyped-def]
                     values = [note(builder.load(builder.gep(p, [lane]))) for p in inputs]
-                    note(builder.store(emitted(context, builder, row, values), builder.gep(output, [lane])))
+                    note(builder.store(emitted(builder, row, values), builder.gep(output, [lane])))
 
                 lane_loop(builder, wide(builder, args[8]), body)
                 builder.branch(done)

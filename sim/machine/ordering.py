@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as at
-from .by_address import borrower
+from .compile.by_address import borrower
 from .compile.units import compiled, inlined, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS
 from .memory import shared_part

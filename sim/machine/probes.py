@@ -13,10 +13,9 @@ from ..models import rules
 from . import layout as at
 from . import opcodes as op
 from .address_extents import margin, reach
-from .by_address import borrower
 from .checks import all_finite, check
-from .compile.packed_arrays import kind_of
-from .compile.units import compiled, inlined, part
+from .compile.by_address import borrower
+from .compile.units import compiled, inlined, kind_of, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORD
 from .memory import address_of, highest_of, inside, shared_part
 from .ordering import watch_order

@@ -21,9 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from . import layout as at
-from .by_address import borrower
-from .compile.packed_arrays import kind_of
-from .compile.units import compiled, inlined, part
+from .compile.by_address import borrower
+from .compile.units import compiled, inlined, kind_of, part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE, WORDS
 from .memory import shared_part
 from .probe_arrays import LANE_BITS, LANES, OTHER, READER, SLOT_BITS, SLOTS, VALUE, WRITER, no_watch

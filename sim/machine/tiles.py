@@ -22,10 +22,9 @@ from numba.core import cgutils
 
 from . import layout as at
 from . import opcodes as op
-from .by_address import borrower, lend
 from .checks import all_finite, look_at_sum
-from .compile.packed_arrays import kind_of
-from .compile.units import compiled, inlined, part
+from .compile.by_address import borrower
+from .compile.units import compiled, inlined, kind_of, part
 from .kinds import LONG, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, data_of, gather_four, generated, row_of, spread, vector_at
 from .layout import VECTOR_LANES
@@ -245,12 +244,6 @@ def _block(
 def restart(queue):
     """Nothing waits any more."""
     queue.state[_STEPS] = 0
-
-
-@inlined
-def lend_to_tiles(regs, code, access, patterns, storage, shared, queue, checks, size, workgroup, workgroups_per_batch):
-    """What `tile` and `add_up` work on, for as long as the function that asks for it."""
-    return lend((regs, code, access, patterns, storage, shared, queue, checks, size, workgroup, workgroups_per_batch))
 
 
 @inlined

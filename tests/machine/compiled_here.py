@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from bankshot.sim.machine.compile.numba_passes import Pipeline
+from bankshot.sim.machine.compile import units
 from numba import njit
 
 
-class Loaded(Pipeline):
-    """The same passes, into Numba's own library."""
-
-    def define_pipelines(self) -> Any:
-        passes = super().define_pipelines()
-        self.state.library = None
-        return passes
-
-
 def compiled_here(function: Any) -> Any:
-    return njit(pipeline_class=Loaded, no_rewrites=True)(function)
+    """By the path of this process."""
+    return njit(**_options())(function)
+
+
+def _options() -> dict[str, Any]:
+    if not is_fast():
+        return {}
+    from bankshot.sim.machine.compile.numba_passes import Pipeline
+
+    class Loaded(Pipeline):
+        """The same passes, into Numba's own library."""
+
+        def define_pipelines(self) -> Any:
+            passes = super().define_pipelines()
+            self.state.library = None
+            return passes
+
+    return {"pipeline_class": Loaded, "no_rewrites": True}
+
+
+def is_fast() -> bool:
+    return units.path.__name__.endswith(".fast")

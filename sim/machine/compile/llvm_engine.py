@@ -1,26 +1,30 @@
-"""The machine by LLVM, which links its object files at every start: where there is no `image` of them."""
+"""Native code in this process, by LLVM's loader: object files that refer to each other by symbols."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import llvmlite.binding as llvm
 
 
-def load(units: Iterable[tuple[str, str, bytes]], needs_numba: bool) -> tuple[int, object]:
-    """Load units, as `image.link` has them: the address of the last one, and what it lives as long as."""
+def load(objects: Iterable[bytes], needs_numba: bool) -> Any:
+    """Load object files; `get_function_address(symbol)` of the result is where a function is, as long as it lives."""
     if needs_numba:
-        from numba.core.registry import cpu_target
+        from numba import cfunc, types
 
-        _ = cpu_target.target_context  # Numba's own helpers, and Intel's vector functions, become known to LLVM
+        cfunc(types.void())(lambda: None)  # Numba makes its helpers, and Intel's vector functions, known to LLVM
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-    address = 0
-    for symbol, function, code in units:
+    for code in objects:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        address = engine.get_function_address(function)
-        llvm.add_symbol(symbol, address)
-    return address, engine
+    engine.finalize_object()
+    return engine
+
+
+def verify(engine: Any) -> None:
+    """End the process if a symbol that the code refers to is missing: LLVM says so when it is given more code."""
+    engine.add_module(llvm.parse_assembly("define void @bankshot.verify() { ret void }"))
+    engine.finalize_object()

@@ -1,9 +1,9 @@
 """The machine as native code: compiled by Numba once per install, then taken from disk without it.
 
-A folder, named after a digest of everything the code depends on, holds an object file for each unit (see `jit.Part`):
-the name of its function, a line feed, the object code. The file's name ends with a checksum. `index.json` lists the
-units. It is written last, after a fresh process could load them, so where it is, all is well. Beside them lies the
-`image` of all, if there can be one, which is all that a start reads. It is made again where it cannot be used.
+A folder, named after the path (see `paths`) and a digest of everything the code depends on, holds an object file for
+each unit (see `units.Part`). A file's name ends with a checksum. `index.json` lists the files, that of the entry last.
+It is written after a fresh process has loaded them, so an index promises that they work. Where the fast path has
+failed, the index says why, and later processes go straight to the plain path.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from ctypes import CFUNCTYPE, POINTER, byref, c_int32, c_int64, c_void_p
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from threading import Lock
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
 from ...disk_cache import cache_home, write
-from . import image
+from . import paths
+from .build import INDEX, CompileError, build, writable
+from .object_files import is_intact
 
 _SIM = Path(__file__).parents[2]
-INDEX, IMAGE = "index.json", "image"
 _LOADING = Lock()
 # By which Numba makes other code.
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK")
@@ -40,17 +40,15 @@ _TELLING = {
 
 
 @cache
-def cache_folder() -> Path:
-    """Where this build of the machine is kept."""
+def cache_folder(path: str) -> Path:
+    """Where this build of the machine is kept, compiled by a path."""
     settings = [os.environ.get(name) for name in _SETTINGS]
     digest = hashlib.sha256(f"{sys.version} {np.__version__} {_processor()} {settings}".encode())
     versions = [_package(name) / "_version.py" for name in ("numba", "llvmlite")]
-    for path in [
-        *versions,
-        *sorted(path for room in ("machine", "models", "scalar") for path in (_SIM / room).rglob("*.py")),
-    ]:
-        digest.update(path.read_bytes())
-    return cache_home() / f"machine-{digest.hexdigest()[:16]}"
+    own = (file for folder in ("machine", "models", "scalar") for file in (_SIM / folder).rglob("*.py"))
+    for file in [*versions, *sorted(own)]:
+        digest.update(file.read_bytes())
+    return cache_home() / f"machine-{path}-{digest.hexdigest()[:16]}"
 
 
 def _package(name: str) -> Path:
@@ -72,49 +70,45 @@ def _processor() -> str:
     return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
 
 
-def keep(folder: Path, symbol: str, content: bytes) -> None:
-    """Write the object file of a unit. Its name has its checksum: of two processes that compile, none changes what the
-    other has listed."""
-    write(folder / f"{symbol}.{crc32(content):08x}.o", content)
-
-
-def find(folder: Path, symbol: str) -> Path | None:
-    """The object file of a unit; None where there is none, or it is damaged."""
-    return next((file for file in sorted(folder.glob(f"{symbol}.*.o")) if _is_intact(file)), None)
-
-
-def _is_intact(file: Path) -> bool:
-    return file.exists() and f"{crc32(file.read_bytes()):08x}" == file.name.split(".")[-2]
-
-
 class Machine:
-    """The machine in memory. `address`: of `core.run`; `arguments`: data type and dimensions of each array that it was
-    compiled for; `code`: what the machine lives as long as."""
+    """The machine in memory. `address`: of `core.run`, compiled by a path; `arrays`: data type and dimensions of each
+    array that it takes; `code`: what the machine lives as long as."""
 
-    def __init__(self, address: int, arguments: list[tuple[str, int]], code: object) -> None:
-        self._code = code
-        self._arguments = [(np.dtype(name), dimensions) for name, dimensions in arguments]
-        self._run = CFUNCTYPE(c_int32, POINTER(c_int64), POINTER(c_void_p), c_int64)(address)
+    def __init__(self, path: str, address: int, arrays: list[tuple[str, int]], code: object) -> None:
+        self.code = code
+        self._arrays = [(np.dtype(name), dimensions) for name, dimensions in arrays]
+        self._run = _by_c(address) if path == paths.PLAIN else _by_numba(address)
 
     def record(self, *arguments: Any) -> list[int]:
         """Arrays and records of arrays as `core.run` takes them: contiguous, of the types that it was compiled for."""
         arrays = list(flat(arguments))
-        if [(a.dtype, a.ndim) for a in arrays] != self._arguments:
+        if [(a.dtype, a.ndim) for a in arrays] != self._arrays:
             raise TypeError("the machine is given other arrays than it was compiled for")
         return [number for array in arrays for number in header(array)]
 
     def ready(self, address: int) -> Callable[[], int]:
         """`core.run` on the record at this address, which may be called again and again, and while other threads call
         theirs. It is the caller who keeps record and arrays alive."""
+        return partial(self._run, address)
 
-        def run() -> int:
-            result, error = c_int64(), c_void_p()
-            status = self._run(byref(result), byref(error), address)
-            if status != 0:
-                raise RuntimeError(f"the machine stopped with status {status}")
-            return result.value
 
-        return run
+def _by_c(address: int) -> Callable[[int], int]:
+    """A function that C can call."""
+    return CFUNCTYPE(c_int64, c_int64)(address)
+
+
+def _by_numba(address: int) -> Callable[[int], int]:
+    """A function that takes where to put result and error, and returns a status."""
+    function = CFUNCTYPE(c_int32, POINTER(c_int64), POINTER(c_void_p), c_int64)(address)
+
+    def run(record: int) -> int:
+        result, error = c_int64(), c_void_p()
+        status = function(byref(result), byref(error), record)
+        if status != 0:
+            raise RuntimeError(f"the machine stopped with status {status}")
+        return result.value
+
+    return run
 
 
 def header(array: Any) -> tuple[int, ...]:
@@ -143,48 +137,57 @@ def machine() -> Machine:
 
 @cache
 def _machine() -> Machine:
-    folder = cache_folder()
+    path = paths.wanted()
     try:
-        return from_image(folder)
-    except (OSError, image.Unlinkable):
-        if not _is_whole(folder):
-            from .units import build
+        return _compiled(path)
+    except CompileError as error:
+        if paths.requested() or path == paths.PLAIN:
+            raise
+        failure = error
+    if not (known := "failed" in _index(cache_folder(path))):
+        paths.warn(str(failure))
+    machine = _compiled(paths.PLAIN)
+    if not known:
+        write(writable(cache_folder(path)) / INDEX, json.dumps({"failed": str(failure)}).encode())
+    return machine
 
-            folder = build(folder)
-        return from_objects(folder, _index(folder))
+
+def _compiled(path: str) -> Machine:
+    """The machine by a path. Raises CompileError."""
+    folder = cache_folder(path)
+    index = _index(folder)
+    if "failed" in index and not paths.requested():
+        raise CompileError(index["failed"])
+    if not _is_whole(folder, index):
+        folder = build(folder, path)
+        index = _index(folder)
+    return load(folder, index)
 
 
-def from_image(folder: Path) -> Machine:
-    """The machine by its image. Raises OSError, or Unlinkable, where there is none or it is damaged."""
-    return Machine(*image.load((folder / IMAGE).read_bytes()))
-
-
-def from_objects(folder: Path, index: dict[str, Any]) -> Machine:
-    """The machine by the object files that an index lists. They are linked for the next time, where that can be."""
+def load(folder: Path, index: dict[str, Any]) -> Machine:
+    """The machine by the object files that an index lists."""
     from . import llvm_engine
 
-    units = [_unit(folder, unit) for unit in index["units"]]
-    arguments = index["units"][-1]["arguments"]
-    with suppress(OSError, image.Unlinkable):
-        write(folder / IMAGE, image.link(units, arguments))
-    address, code = llvm_engine.load(units, index["needs_numba"])
-    return Machine(address, arguments, code)
+    code = llvm_engine.load(((folder / name).read_bytes() for name in index["files"]), index["needs_numba"])
+    symbol = index["files"][-1].rsplit(".", 2)[0]
+    return Machine(index["path"], code.get_function_address(symbol), index["arrays"], code)
 
 
-def _unit(folder: Path, unit: dict[str, Any]) -> tuple[str, str, bytes]:
-    """Symbol, name of the function and object code."""
-    function, _, code = (folder / unit["file"]).read_bytes().partition(b"\n")
-    return unit["symbol"], function.decode(), code
+def verify(folder: Path, index: dict[str, Any]) -> None:
+    """End the process if the object files that an index lists cannot be loaded."""
+    from . import llvm_engine
+
+    llvm_engine.verify(load(folder, index).code)
 
 
 def _index(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / INDEX).read_bytes())
-
-
-def _is_whole(folder: Path) -> bool:
-    """Whether all that the index lists is there as it was."""
+    """What is in a folder; nothing where that cannot be told."""
     try:
-        index = _index(folder)
+        return json.loads((folder / INDEX).read_bytes())
     except (OSError, ValueError):
-        return False
-    return all(_is_intact(folder / unit["file"]) for unit in index["units"])
+        return {}
+
+
+def _is_whole(folder: Path, index: dict[str, Any]) -> bool:
+    """Whether all that an index lists is there as it was."""
+    return "files" in index and all(is_intact(folder / name) for name in index["files"])

@@ -6,9 +6,6 @@ a function is only ever linked into its callers, which are optimized with it. Th
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -32,9 +29,10 @@ class Library(CPUCodeLibrary):
         self._ensure_finalized()
         return 0
 
-    def emit(self) -> bytes:
-        """Its object file."""
+    def emit(self, name: str, symbol: str) -> bytes:
+        """Its object file, in which the function of this name has this symbol."""
         self._ensure_finalized()
+        self._final_module.get_function(name).name = symbol
         super()._optimize_final_module()
         return self.codegen._tm.emit_object(self._final_module)
 
@@ -59,15 +57,3 @@ def _codegen() -> _Codegen:
 def library(name: str) -> Library:
     """An empty one."""
     return _codegen().create_library(name)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without looking for garbage: what compiles makes millions of objects, and keeps most."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

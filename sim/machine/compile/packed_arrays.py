@@ -15,7 +15,6 @@ from numba import types
 from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate, bound_function
 from numba.extending import infer_getattr, lower_builtin, lower_getattr, models, register_model, type_callable
-from numba.np.numpy_support import from_dtype
 
 _I64 = ir.IntType(64)
 
@@ -28,13 +27,6 @@ class Packed(types.Type):
         super().__init__(f"packed({dtype}, {ndim})")
 
 
-def kind_of(value: Any) -> Any:
-    """The type of an array, or of a record of arrays."""
-    if isinstance(value, tuple):
-        return types.NamedTuple([kind_of(each) for each in value], type(value))
-    return Packed(from_dtype(value.dtype), value.ndim)
-
-
 @register_model(Packed)
 class _Model(models.StructModel):
     def __init__(self, manager: Any, kind: Packed) -> None:
@@ -42,13 +34,21 @@ class _Model(models.StructModel):
         super().__init__(manager, kind, [("data", types.CPointer(kind.dtype)), *lengths])
 
 
-def start_of(builder: Any, array: Any) -> Any:
-    """The address of an array."""
+def _start(builder: Any, array: Any) -> Any:
     return builder.extract_value(array, 0)
 
 
-def length_of(builder: Any, array: Any, dimension: int) -> Any:
+def _length(builder: Any, array: Any, dimension: int) -> Any:
     return builder.extract_value(array, 1 + dimension)
+
+
+def start_of(context: Any, builder: Any, kind: Packed, array: Any) -> Any:
+    """The address of an array."""
+    return _start(builder, array)
+
+
+def length_of(context: Any, builder: Any, kind: Packed, array: Any, dimension: int) -> Any:
+    return _length(builder, array, dimension)
 
 
 def _made(context: Any, builder: Any, kind: Packed, start: Any, lengths: list[Any]) -> Any:
@@ -101,13 +101,13 @@ def _place(context: Any, builder: Any, array_type: Packed, array: Any, index_typ
     at: Any = None
     for dimension in range(array_type.ndim):
         if at is not None:
-            at = builder.mul(at, length_of(builder, array, dimension))
+            at = builder.mul(at, _length(builder, array, dimension))
         if dimension < len(given):
             here = context.cast(builder, given[dimension], _indices(index_type)[dimension], types.int64)
             if context.enable_boundscheck:
-                _stop_outside(builder, here, length_of(builder, array, dimension))
+                _stop_outside(builder, here, _length(builder, array, dimension))
             at = here if at is None else builder.add(at, here)
-    return builder.gep(start_of(builder, array), [at])
+    return builder.gep(_start(builder, array), [at])
 
 
 def _stop_outside(builder: Any, index: Any, length: Any) -> None:
@@ -125,7 +125,7 @@ def _getitem(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     if not isinstance(signature.return_type, Packed):
         return builder.load(place)
     rest = range(kind.ndim - signature.return_type.ndim, kind.ndim)
-    return _made(context, builder, signature.return_type, place, [length_of(builder, array, i) for i in rest])
+    return _made(context, builder, signature.return_type, place, [_length(builder, array, i) for i in rest])
 
 
 @lower_builtin(operator.setitem, Packed, types.Any, types.Any)
@@ -139,7 +139,7 @@ def _setitem(context: Any, builder: Any, signature: Any, values: Any) -> Any:
 def _slice(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     """As Python has it: no further than the array."""
     (kind, slice_type), (array, index) = signature.args, values
-    bounds, length = context.make_helper(builder, slice_type, index), length_of(builder, array, 0)
+    bounds, length = context.make_helper(builder, slice_type, index), _length(builder, array, 0)
 
     def least(a: Any, b: Any) -> Any:
         return builder.select(builder.icmp_signed("<", a, b), a, b)
@@ -147,7 +147,7 @@ def _slice(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     first = least(bounds.start, length)
     many = builder.sub(least(bounds.stop, length), first)
     many = builder.select(builder.icmp_signed("<", many, _I64(0)), _I64(0), many)
-    return _made(context, builder, kind, builder.gep(start_of(builder, array), [first]), [many])
+    return _made(context, builder, kind, builder.gep(_start(builder, array), [first]), [many])
 
 
 # ---- what an array is asked for ----------------------------------------------------------------------
@@ -171,9 +171,9 @@ class _Attributes(AttributeTemplate):
 
 @lower_getattr(Packed, "size")
 def _size(context: Any, builder: Any, kind: Packed, array: Any) -> Any:
-    size = length_of(builder, array, 0)
+    size = _length(builder, array, 0)
     for dimension in range(1, kind.ndim):
-        size = builder.mul(size, length_of(builder, array, dimension))
+        size = builder.mul(size, _length(builder, array, dimension))
     return size
 
 
@@ -189,13 +189,13 @@ def _type_len(context: Any) -> Any:
 
 @lower_builtin(len, Packed)
 def _len(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-    return length_of(builder, values[0], 0)
+    return _length(builder, values[0], 0)
 
 
 @lower_builtin("packed.view", Packed, types.NumberClass)
 def _view(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     """The same memory as items of another size."""
     array, (before, after) = values[0], (signature.args[0], signature.return_type)
-    start = builder.bitcast(start_of(builder, array), context.get_value_type(types.CPointer(after.dtype)))
-    length = builder.mul(length_of(builder, array, 0), _I64(before.dtype.bitwidth))
+    start = builder.bitcast(_start(builder, array), context.get_value_type(types.CPointer(after.dtype)))
+    length = builder.mul(_length(builder, array, 0), _I64(before.dtype.bitwidth))
     return _made(context, builder, after, start, [builder.udiv(length, _I64(after.dtype.bitwidth))])

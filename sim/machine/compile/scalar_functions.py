@@ -7,10 +7,16 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from numba import types
 from numba.extending import intrinsic
 
 from ...scalar.registry import OPS
-from .scalar_ir import emitted, number_type
+from .scalar_ir import DTYPES, emitted
+
+
+def number_type(kind: str) -> Any:
+    """Numba's type of the values of a kind."""
+    return getattr(types, DTYPES[kind].name)
 
 
 @cache
@@ -20,7 +26,7 @@ def jitted(name: str) -> Any:
     kinds = [number_type(kind) for kind in row.args]
 
     def generate(context: Any, builder: Any, signature: Any, operands: Any) -> Any:
-        return emitted(context, builder, row, operands)
+        return emitted(builder, row, operands)
 
     return called_as(row.fn, number_type(row.result)(*kinds), generate)
 

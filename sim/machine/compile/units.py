@@ -1,47 +1,34 @@
-"""Compiling the machine with Numba, unit by unit: each becomes an object file that `native` loads.
+"""The functions of the machine, and the units in which it is compiled.
 
-What is compiled here is not run here, so calls from unit to unit need no address.
+`@part(...)` makes a function a unit: an object file of its own, which others call by its symbol. `@compiled` functions
+become part of each unit that calls them, and so do `@inlined` ones, which are small, or called once. How they are
+compiled is up to `fast` or `plain`; both offer what is imported from `path` here.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import time
+import gc
 from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
-from subprocess import DEVNULL, Popen
-from tempfile import TemporaryDirectory
+from contextlib import contextmanager
 from typing import Any
 
-from numba import njit, types
-from numba.core import cgutils
+from numba import types
 
-from . import inlining, loader
-from .numba_codegen import uncollected
-from .numba_passes import Pipeline
-from .packed_arrays import Packed
+from . import paths
 from .scalar_functions import called_as
 
-# No reference counts: nothing here allocates, and counting at every view of a row took half of the time. No rewrites of
-# array expressions: there are none. No wrappers: neither Python nor C calls it by one.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
-_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-COMPILE = f"from {__package__} import jit; jit.compile_parts(sys.argv[1], -1)"
-LOAD = f"from {__package__} import native; native.from_objects(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
+path: Any = paths.implementation()
+compiled, inlined = path.compiled, path.inlined  # decorators
+array = path.array  # array(dtype, dimensions): the type of a contiguous array
+start_of, length_of = path.start_of, path.length_of  # of an array, in code that is written as LLVM IR
+recorded = path.recorded  # recorded(type of a tuple): a function from the address of headers to the arrays
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function of the machine; it becomes part of what calls it, be it by the name of the plain one."""
-    made = inlining.COMPILED[function] = njit(pipeline_class=Pipeline, **_OPTIONS, **_NO_WRAPPERS)(function)
-    return made
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """A piece of one compiled function, put in its place: Numba takes longer for one more than for its lines."""
-    return inlining.Piece(function)
+def kind_of(value: Any) -> Any:
+    """The type of an array, or of a record of arrays."""
+    if isinstance(value, tuple):
+        return types.NamedTuple([kind_of(each) for each in value], type(value))
+    return array(getattr(types, value.dtype.name), value.ndim)
 
 
 class Part:
@@ -49,30 +36,14 @@ class Part:
     called, it optimizes anew with the caller, and the machine is too large for that."""
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], returns: Any, record: Any) -> None:
-        self.symbol = f"bankshot.{function.__module__}.{function.__name__}"
-        self.signature = returns(*arguments)
-        self._record = record
-        self._dispatcher = compiled(function)
-        self.call = called_as(function, self.signature, self._generate)
+        self.symbol = f"{function.__module__}.{function.__name__}"
+        self.arrays = list(_arrays(record))
+        self._function, self._signature = function, returns(*arguments)
+        self.call = called_as(function, self._signature, path.caller(self.symbol, self._signature))
 
-    def compile(self) -> tuple[str, bytes]:
-        """The name of its function, and the object code that has it."""
-        self._dispatcher.compile(self.signature)
-        result = self._dispatcher.overloads[self.signature.args]
-        return result.fndesc.llvm_func_name, result.library.emit()
-
-    def row(self, folder: Path) -> dict[str, Any]:
-        """What `native` has to know of it, and of its file in the folder."""
-        file = loader.find(folder, self.symbol)
-        assert file is not None
-        return {"symbol": self.symbol, "arguments": list(_arrays(self._record)), "file": file.name}
-
-    def _generate(self, context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        convention = context.call_conv
-        kind = convention.get_function_type(signature.return_type, signature.args)
-        callee = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
-        _, result = convention.call_function(builder, callee, signature.return_type, signature.args, values)
-        return context.get_dummy_value() if signature.return_type == types.void else result
+    def compile(self) -> bytes:
+        """The object file that has it."""
+        return path.object_code(self._function, self._signature, self.symbol)
 
 
 def _arrays(kinds: Any) -> Iterator[tuple[str, int]]:
@@ -80,11 +51,11 @@ def _arrays(kinds: Any) -> Iterator[tuple[str, int]]:
     for kind in kinds:
         if isinstance(kind, types.BaseTuple):
             yield from _arrays(kind)
-        elif isinstance(kind, Packed):
+        else:
             yield kind.dtype.name, kind.ndim
 
 
-PARTS: list[Part] = []  # a part stands after those that it calls
+PARTS: list[Part] = []  # the last one is what Python calls
 
 
 def part(*arguments: Any, returns: Any = types.void, record: Any = ()) -> Callable[[Callable[..., Any]], Any]:
@@ -98,57 +69,13 @@ def part(*arguments: Any, returns: Any = types.void, record: Any = ()) -> Callab
     return make
 
 
-def build(folder: Path) -> Path:
-    """Compile the machine into a folder, in two processes, and say so. Returns the folder: one for this process alone
-    where nobody may write to that."""
-    print("bankshot: compiling the machine, once per install (about 10 s) …", file=sys.stderr, flush=True)
-    start = time.perf_counter()
-    folder = writable(folder)
-    other = started(COMPILE, str(folder))
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without looking for garbage: what compiles makes millions of objects, and keeps most."""
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        compile_parts(folder, 1)
+        yield
     finally:
-        other.wait()
-    index = {"needs_numba": False, "units": [each.row(Path(folder)) for each in PARTS]}
-    alone = started(LOAD, str(folder), json.dumps(index), stderr=DEVNULL)
-    index["needs_numba"] = alone.wait() != 0
-    loader.write(folder / loader.INDEX, json.dumps(index).encode())
-    print(f"bankshot: compiled in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
-    return folder
-
-
-def compile_parts(folder: str | Path, step: int) -> None:
-    """Leave the object files of all parts in a folder, from the first on (`step` 1) or from the last (-1).
-
-    Two processes that start from either end meet: what the other has compiled is found there.
-    """
-    from .. import core  # noqa: F401  (it brings all parts)
-
-    with uncollected():
-        for each in PARTS[::step]:
-            if loader.find(Path(folder), each.symbol) is None:
-                name, code = each.compile()
-                loader.keep(Path(folder), each.symbol, name.encode() + b"\n" + code)
-
-
-@cache
-def _here() -> TemporaryDirectory[str]:
-    return TemporaryDirectory(prefix="bankshot-")
-
-
-def writable(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    print(f"bankshot: it cannot be kept for the next time in {folder}", file=sys.stderr, flush=True)
-    return Path(_here().name)
-
-
-def started(order: str, *arguments: str, **options: Any) -> Popen[Any]:
-    """A second process, on a second processor, that imports something of this room, and does it."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    program = f"import json, pathlib, sys; {order}"
-    return Popen([sys.executable, "-c", program, *arguments], env=environment, **options)
+        if was_on:
+            gc.enable()

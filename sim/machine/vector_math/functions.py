@@ -139,7 +139,7 @@ def curves_of(rows: Sequence[tuple[int, ScalarOp]]) -> Any:
     @generated
     def run(typingctx, start, pitch, op, d, a, b, lanes):  # type: ignore[no-untyped-def]
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _Curves(context, builder, rows, args).emit()
+            _Curves(builder, rows, args).emit()
             return context.get_dummy_value()
 
         return types.void(start, pitch, op, d, a, b, lanes), codegen
@@ -150,8 +150,8 @@ def curves_of(rows: Sequence[tuple[int, ScalarOp]]) -> Any:
 class _Curves:
     """The code of one such function."""
 
-    def __init__(self, context: Any, builder: Any, rows: Any, args: Any) -> None:
-        self.context, self.builder, self.rows = context, builder, rows
+    def __init__(self, builder: Any, rows: Any, args: Any) -> None:
+        self.builder, self.rows = builder, rows
         start, pitch, self.opcode, target, *sources, lanes = args
         self.lanes = wide(builder, lanes)
         self.target, *self.sources = (
@@ -277,7 +277,7 @@ class _Curves:
         def body(lane: Any, note: Any) -> None:
             value = note(builder.load(builder.gep(room["single"], [lane])))
             around = (builder.fmul(value, ir.Constant(_FLOAT, 1 + by)) for by in (-_NEXT, _NEXT))
-            below, above = (emitted(self.context, builder, OPS[_TO_HALF], [each]) for each in around)
+            below, above = (emitted(builder, OPS[_TO_HALF], [each]) for each in around)
             differ = builder.zext(builder.fcmp_ordered("!=", below, above), _I32)
             note(builder.store(below, builder.gep(room["half"], [lane])))
             note(builder.store(differ, builder.gep(room["doubt"], [lane])))
@@ -296,6 +296,6 @@ class _Curves:
                     rooms = (self.room["one"], self.room["other"])[: len(row.args)]
                     values = [builder.load(builder.gep(room, [loop.index])) for room in rooms]
                     place = builder.gep(self.target, [builder.add(first, loop.index)])
-                    builder.store(emitted(self.context, builder, row, values), place)
+                    builder.store(emitted(builder, row, values), place)
 
                 self._cases(body)

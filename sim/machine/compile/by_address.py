@@ -8,13 +8,13 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
-from .lanes import generated
 
-
-@generated
+@intrinsic
 def lend(typingctx, value):  # type: ignore[no-untyped-def]
-    """The address of a copy of a tuple, which stays until the function that lends it returns."""
+    """The address of a copy of a tuple, which stays until the function that lends it returns: on the plain path an
+    `@inlined` function is one that returns."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ptrtoint(cgutils.alloca_once_value(builder, args[0]), ir.IntType(64))
@@ -25,7 +25,7 @@ def lend(typingctx, value):  # type: ignore[no-untyped-def]
 def borrower(kind: Any) -> Any:
     """A function that gives the tuple of this type at an address."""
 
-    @generated
+    @intrinsic
     def borrowed(typingctx, address):  # type: ignore[no-untyped-def]
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             pointer = builder.inttoptr(args[0], context.get_value_type(kind).as_pointer())

@@ -1,0 +1,138 @@
+"""Compiling the machine into a folder, in two processes that import Numba so that this one need not."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from contextlib import redirect_stdout
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...disk_cache import write
+from . import paths
+from .object_files import find, keep
+
+INDEX = "index.json"
+_SECONDS = {paths.FAST: 10, paths.PLAIN: 25}  # that it takes on two processors
+# The plain path optimizes what Numba makes, as a whole; whoever has Numba compile nothing wants it for own functions.
+_ENVIRONMENT = {paths.FAST: {"NUMBA_DISABLE_JIT": "0"}, paths.PLAIN: {"NUMBA_DISABLE_JIT": "0", "NUMBA_OPT": "0"}}
+_BETWEEN = 5.0  # seconds from one line of progress to the next
+_WORK = f"from {__package__} import build; build.work(sys.argv[1], int(sys.argv[2]))"
+_LOAD = f"from {__package__} import loader; loader.verify(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
+
+
+class CompileError(RuntimeError):
+    """The machine cannot be compiled in this way."""
+
+
+def build(folder: Path, path: str) -> Path:
+    """Compile the machine into a folder, and say so. Returns the folder: one for this process alone where the other is
+    not writable. Raises CompileError."""
+    seconds = _SECONDS[path]
+    print(f"bankshot: compiling the machine, once per install (about {seconds} s) …", file=sys.stderr, flush=True)
+    start = time.perf_counter()
+    folder = writable(folder)
+    workers = [_worker(folder, path, step) for step in (1, -1)]
+    try:
+        symbols, arrays = _finish(workers)
+    finally:
+        for each in workers:
+            each.kill()
+            each.wait()
+    files = [file.name for file in (find(folder, symbol) for symbol in symbols) if file]
+    index = {"path": path, "needs_numba": False, "arrays": arrays, "files": files}
+    if len(files) != len(symbols) or not any(_loads(folder, index, needs_numba) for needs_numba in (False, True)):
+        raise CompileError("the compiled code cannot be loaded")
+    write(folder / INDEX, json.dumps(index).encode())
+    print(f"bankshot: compiled in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
+    return folder
+
+
+def _worker(folder: Path, path: str, step: int) -> Popen[str]:
+    return started(_WORK, str(folder), str(step), path=path, stdout=PIPE, text=True)
+
+
+def _finish(workers: list[Popen[str]]) -> Any:
+    """Wait for the workers: what they have to say. Raises CompileError as soon as one fails."""
+    waiting = list(workers)
+    while waiting:
+        for each in waiting:
+            if each.poll() is not None:
+                waiting.remove(each)
+                break
+        else:
+            time.sleep(0.02)
+            continue
+        assert each.stdout is not None
+        said = each.stdout.read().splitlines()
+        result = json.loads(said[-1]) if said else {"failed": f"the compiler ended with status {each.returncode}"}
+        if "failed" in result:
+            raise CompileError(result["failed"])
+    return result["symbols"], result["arrays"]
+
+
+def _loads(folder: Path, index: dict[str, Any], needs_numba: bool) -> bool:
+    """Whether a fresh process can load the code. A process in which it cannot ends."""
+    index["needs_numba"] = needs_numba
+    return started(_LOAD, str(folder), json.dumps(index), path=index["path"], stderr=DEVNULL).wait() == 0
+
+
+def work(folder: str, step: int) -> None:
+    """What a worker does: compile, and print the result as a line of JSON."""
+    with redirect_stdout(sys.stderr):  # of Numba, which prints where its variables ask for that
+        try:
+            result = compile_parts(Path(folder), step)
+        except Exception as error:
+            result = {"failed": paths.reason(error)}
+    print(json.dumps(result))
+
+
+def compile_parts(folder: Path, step: int) -> dict[str, Any]:
+    """Leave the object files of all parts in a folder, from the first on (`step` 1) or from the last (-1).
+
+    Two processes that start from either end meet: what the other has compiled is found there.
+    """
+    import_module("..core", __package__)  # which brings all parts
+    from .units import PARTS, uncollected
+
+    told = time.monotonic()
+    with uncollected():
+        for each in PARTS[::step]:
+            if find(folder, each.symbol) is None:
+                keep(folder, each.symbol, each.compile())
+            if step == 1 and time.monotonic() - told > _BETWEEN:
+                told = time.monotonic()
+                done = len({file.name.rsplit(".", 2)[0] for file in folder.glob("*.o")})
+                print(f"bankshot: {done} of {len(PARTS)} parts", file=sys.stderr, flush=True)
+    return {"symbols": [each.symbol for each in PARTS], "arrays": PARTS[-1].arrays}
+
+
+@cache
+def _here() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="bankshot-")
+
+
+def writable(folder: Path) -> Path:
+    """The folder, made where it is not there; one for this process alone where it is not writable, which is said."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    print(f"bankshot: it cannot be kept for the next time in {folder}", file=sys.stderr, flush=True)
+    return Path(_here().name)
+
+
+def started(order: str, *arguments: str, path: str, **options: Any) -> Popen[Any]:
+    """A second process, on a second processor, that imports something of this package, and does it."""
+    environment = {**os.environ, **_ENVIRONMENT[path], paths.VARIABLE: path}
+    environment["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
+    program = f"import json, pathlib, sys; {order}"
+    return Popen([sys.executable, "-c", program, *arguments], env=environment, **options)
