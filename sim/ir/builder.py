@@ -34,7 +34,7 @@ Identity = Callable[[str, tuple[Value, ...]], Value | None]
 
 
 class Builder:
-    """Builds values and items into the region `here`; `root` is the whole program.
+    """Builds values and items into the region `here`; `root` is the whole program, `span` the source being lowered.
 
     `fold_floats`: fold operations on float constants as well as on integers. `passes`: the optimizations that are on
     (see `passes.PASSES`). `identity(op, args)`: returns a value equal to the operation, or None to build it; tried
@@ -45,6 +45,7 @@ class Builder:
         self.root = Region(None)
         self.here = self.root
         self.slots: list[Slot] = []
+        self.span: Span | None = None
         self._fold_floats = fold_floats
         self._passes = passes
         self._identity = identity
@@ -147,7 +148,7 @@ class Builder:
 
     def _new(self, op: str, args: tuple[Value, ...], kind: str, home: Region, imm: Any = None) -> Value:
         self._last_id += 1
-        return Value(op, args, kind, home, imm, self._last_id)
+        return Value(op, args, kind, home, imm, self._last_id, False, self.span)
 
     def _known_in(self, region: Region) -> dict[Any, Value]:
         """The values built in a region, by what they compute."""
@@ -215,7 +216,7 @@ class Builder:
         return value
 
     def set(self, slot: Slot, value: Value) -> None:
-        self.here.items.append(Set(slot, value))
+        self.here.items.append(Set(slot, value, self.span))
         self.changed([slot])
         version, _ = self._versions[slot]
         if "forward" in self._passes:
@@ -232,7 +233,7 @@ class Builder:
     def put(self, block: Block, index: Value, value: Value) -> None:
         """Write the slot of a block whose number is known at run time; a number past the last slot writes the last."""
         block.indexed = True
-        self.here.items.append(Put(block, index, value))
+        self.here.items.append(Put(block, index, value, self.span))
         self.changed(block.slots)
 
     def changed(self, slots: Iterable[Slot]) -> None:

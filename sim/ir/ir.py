@@ -7,12 +7,13 @@ in program order. A mutable variable is a `Block` of `Slot`s, one per scalar com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
 from ..fast_dataclass import entity
 from ..wgsl.source import Span
+from .sites import SourceSite
 
 
 @entity
@@ -31,6 +32,7 @@ class Value:
     imm: Any = None
     id: int = 0
     uniform: bool = False
+    span: Span | None = None  # the source it was first built for, if any
 
     def __repr__(self) -> str:
         return f"%{self.id}={self.op}({', '.join(f'%{a.id}' for a in self.args)}{'' if self.imm is None else self.imm})"
@@ -83,6 +85,7 @@ class Count:
 class Set:
     slot: Slot
     value: Value
+    span: Span | None = None
 
 
 @entity
@@ -99,6 +102,7 @@ class Put:
     block: Block
     index: Value
     value: Value
+    span: Span | None = None
 
 
 @entity
@@ -241,6 +245,21 @@ class Target:
 Memory = Load | Store | Atomic | Check
 Look = Note | Inspect | Margin
 Item = Value | Count | Set | Pick | Put | Memory | Barrier | Collective | Look | If | Loop | Scope | Jump
+
+
+def span_of(item: Item, sites: Sequence[SourceSite]) -> Span | None:
+    """The source that a value, a write or an item with a site was lowered from, if it is known."""
+    match item:
+        case Value(span=span) | Set(span=span) | Put(span=span):
+            return span
+        case Load(results=[first, *_], site=-1):
+            return first.span
+        case Load(site=site) | Store(site=site) | Atomic(site=site) | Check(site=site) if site >= 0:
+            return sites[site].span
+        case Barrier(site=site) | Collective(site=site) | Inspect(site=site) if site >= 0:
+            return sites[site].span
+        case _:
+            return None
 
 
 def regions(item: Item) -> tuple[Region, ...]:

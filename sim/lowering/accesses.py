@@ -43,6 +43,7 @@ class Memory:
     def load(self, view: View, span: Span) -> list[Value]:
         """The components of the value at `view`."""
         self.fits(view.type, span)
+        self.builder.span = span
         if view.block:
             return self._load_slots(view)
         components = []
@@ -52,6 +53,7 @@ class Memory:
 
     def store(self, view: View, values: list[Value], span: Span) -> None:
         """Make `values` the components of the value at `view`."""
+        self.builder.span = span
         if view.block:
             self._store_slots(view, values, span)
             return

@@ -217,6 +217,7 @@ class Expressions(Lowering):
         self, builtin: Builtin, arg_types: list[t.Type], args: list[list[Value]], result: t.Type, span: Span
     ) -> list[Value]:
         """A pure builtin or operator, from its meaning in scalar operations."""
+        self.builder.span = span
         ops = _Ops(self, builtin.name, span)
         values = compositions.apply(builtin, ops, arg_types, args, result)
         if ops.flops:
@@ -244,6 +245,7 @@ class Expressions(Lowering):
         effect = EFFECTS.get(expr.builtin.name)
         if effect is None:
             raise fail("unsupported", f"the simulator cannot run {expr.builtin.name} yet", expr.span)
+        self.builder.span = expr.span
         return effect(self, expr)
 
     # ---- views ----

@@ -167,6 +167,7 @@ class _Lowering(Expressions):
 
     def _statement(self, statement: typed.Stmt) -> bool:
         self._count(statement.span)
+        self.builder.span = statement.span
         match statement:
             case typed.Block(body=body):
                 return self._statements(body)
