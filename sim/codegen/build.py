@@ -58,10 +58,26 @@ def build(
     any; `trace`: a variable that is watched; `policy`: of indices past their end, and `strange`, see `lower`;
     `passes`: those that are on."""
     passes = _needed(passes, rounding, probes)
-    lowered = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
+    ready = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
     return _finish(
-        pipeline, lowered, probes, interleaved or workgroups_per_batch, [], passes, interleaved=interleaved > 0
+        pipeline, ready, probes, interleaved or workgroups_per_batch, [], passes, interleaved=interleaved > 0
     )
+
+
+def lowered(
+    pipeline: Pipeline,
+    *,
+    rounding: Rounding,
+    probes: frozenset[str],
+    workgroups_per_batch: int,
+    trace: str | None = None,
+    policy: str = "clamp",
+    poisoned: frozenset[int] = frozenset(),
+    passes: Passes = ALL,
+) -> Lowered:
+    """Return what `build` generates code from, with the same arguments."""
+    passes = _needed(passes, rounding, probes)
+    return _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
 
 
 @frozen
@@ -211,7 +227,7 @@ def _finish(
         tables.race_probes,
         tables.value_checks,
         emitter.flow.loops,
-        [ins.site for ins in code.instructions],
+        [ins.span for ins in code.instructions],
         probes,
         workgroups_per_batch,
         pipeline.workgroup_size,

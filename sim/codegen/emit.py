@@ -46,7 +46,7 @@ class Emitter:
         self.flow = ControlFlow(self.operands, uniformity, tail_lanes, lowered.spans, has_atomics, self._region)
         merged = find_merged_accesses(lowered.body, accesses) if "merged" in probes else {}
         self.probes = ProbeEmitter(self.operands, self.flow, ProbePlan(probes, accesses, merged), sites)
-        self._accesses = accesses
+        self._accesses, self._sites, self._spans = accesses, sites, lowered.spans
         self._uniformity = uniformity
         self._uses = uses
         self._one_workgroup = workgroups_per_batch == 1
@@ -67,6 +67,7 @@ class Emitter:
         self._in_body = outer
 
     def _item(self, item: ir.Item) -> None:
+        self.code.span = ir.span_of(item, self._sites) or self._spans.get(id(item)) or self.code.span
         match item:
             case Value():
                 self._value(item)
@@ -88,7 +89,7 @@ class Emitter:
             case ir.Check():
                 self.probes.before(item)
             case ir.Barrier(kind=kind, site=site):
-                self.code.add(Ins(op.BARRIER, a=site, b=ORDERS[kind], m=self.flow.mask_field(), site=site))
+                self.code.add(Ins(op.BARRIER, a=site, b=ORDERS[kind], m=self.flow.mask_field()))
             case ir.Inspect(active=True):
                 self.probes.check(item)
             case ir.If():
@@ -200,7 +201,7 @@ class Emitter:
         rows = self.operands.copy_to_adjacent(item.args, len(item.results), op.COLLECTIVE_ROWS)
         opcode = op.FIRST_COLLECTIVE + op.COLLECTIVES.index(item.op)
         combine = op.scalar_opcodes()[item.scalar] if item.scalar else -1
-        self.code.add(Ins(opcode, d=Reg(row=0, of=rows), a=combine, m=self.flow.mask_field(), site=item.site))
+        self.code.add(Ins(opcode, d=Reg(row=0, of=rows), a=combine, m=self.flow.mask_field()))
         self._hold_results(item.results, rows)
 
     def _hold_results(self, results: list[Value], rows: Reg) -> None:

@@ -141,7 +141,6 @@ class Operands:
             c=constant,
             e=item.access * UNITS_PER_ACCESS + unit,
             x=self._workgroup_offsets(self.accesses[item.access]),
-            site=item.site,
         )
 
     def address(self, address: Value | None) -> tuple[Reg, Field, int]:

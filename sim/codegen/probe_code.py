@@ -81,7 +81,7 @@ class ProbeEmitter:
         ]
         a, b, c = (*map(lanes, shown), -1, -1)[:3]
         mask, place = self._flow.mask_field(), len(self.value_checks)
-        self._add(Ins(op.CHECK, d=lanes(result), a=a, b=b, c=c, e=item.kind, m=mask, x=place, site=item.site))
+        self._add(Ins(op.CHECK, d=lanes(result), a=a, b=b, c=c, e=item.kind, m=mask, x=place))
         self.value_checks.append(ValueCheck(item.kind, result.op, item.site))
 
     def margin(self, item: ir.Margin) -> None:

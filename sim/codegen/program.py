@@ -65,7 +65,7 @@ class Program:
     race_probes: list[MemoryProbe]
     value_checks: list[ValueCheck]
     loops: list[tuple[Span, tuple[int, ...]]]  # with the sites of the atomic operations that decide whether it ends
-    instruction_sites: list[int]  # site of each instruction, -1 for none
+    instruction_spans: list[Span | None]  # the source of each instruction
     probe_names: frozenset[str]  # the probes that the caller asked for
     workgroups_per_batch: int
     workgroup_size: tuple[int, int, int]

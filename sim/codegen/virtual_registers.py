@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from ..fast_dataclass import entity
+from ..wgsl.source import Span
 
 
 @entity
@@ -30,7 +31,7 @@ Field = Reg | int
 
 @entity
 class Ins:
-    """One instruction: an opcode and its seven fields; `site` is what it is about, for people."""
+    """One instruction: an opcode and its seven fields."""
 
     op: int
     d: Field = -1
@@ -40,7 +41,7 @@ class Ins:
     e: Field = -1
     m: Field = -1
     x: Field = -1
-    site: int = -1
+    span: Span | None = None  # the source it was generated from
 
     def fields(self) -> tuple[Field, ...]:
         return (self.d, self.a, self.b, self.c, self.e, self.m, self.x)
@@ -69,18 +70,24 @@ class Label:
 
 @entity
 class Code:
-    """A growing list of instructions, with the loops in it (first and last position)."""
+    """A growing list of instructions, with the loops in it (first and last position).
+
+    `span`: the source of the instructions that are added now.
+    """
 
     instructions: list[Ins] = field(default_factory=list[Ins])
     loops: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     jumps: list[tuple[int, Label]] = field(default_factory=list[tuple[int, Label]])
     block_start: int = 0  # first position of the present basic block
+    span: Span | None = None
 
     def add(self, ins: Ins) -> Ins:
+        ins.span = self.span
         self.instructions.append(ins)
         return ins
 
     def jump(self, ins: Ins, label: Label) -> None:
+        ins.span = self.span
         self.jumps.append((len(self.instructions), label))
         self.instructions.append(ins)
         self.block_start = self.here
