@@ -25,6 +25,7 @@ _SIM = (
     "sim.bindings",
     "sim.launch",
     "sim.findings",
+    "sim.dump",
     "sim.run",
 )
 _JUDGE = ("oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references", "oracle.wgpu_worker")
@@ -49,7 +50,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sim.bindings": ("sim.fast_dataclass", "sim.wgsl", "sim.ir", "sim.instrument"),
     "sim.launch": (*_PROGRAM, "sim.models", "sim.bindings"),
     "sim.findings": (*_PROGRAM, "sim.models", "sim.bindings", "sim.launch"),
-    "sim.run": (*_PROGRAM, "sim.front_end", "sim.models", "sim.bindings", "sim.launch", "sim.findings"),
+    "sim.dump": (*_PROGRAM, "sim.launch"),
+    "sim.run": (*_PROGRAM, "sim.front_end", "sim.models", "sim.bindings", "sim.launch", "sim.findings", "sim.dump"),
     "sim": ("sim.front_end", "sim.run", "sim.models", "sim.findings", "sim.bindings", "sim.launch", "sim.wgsl"),
     "oracle": (),
     "oracle.errors": (),

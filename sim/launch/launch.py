@@ -227,14 +227,19 @@ class Launch:
         how, launch_setup = self.how, self._outfit
         if how.trace is None and launch_setup.template is not None:
             return launch_setup.template
+        template = Template(self.machine_arrays())
+        if how.trace is None:
+            OUTFITS.keep(launch_setup, template)
+        return template
+
+    def machine_arrays(self) -> tuple[Any, ...]:
+        """The arguments of `machine.core.run` for this program, before a launch fills them in."""
+        how, launch_setup = self.how, self._outfit
         notes = 0 if how.trace is None else how.trace.limit
         arrays = MachineArrays(
             self.program, self.device, how.schedule, launch_setup.lockstep_groups, self._texel_bytes, notes
         )
-        template = Template(arrays.arguments(launch_setup.accesses, launch_setup.watched))
-        if how.trace is None:
-            OUTFITS.keep(launch_setup, template)
-        return template
+        return arrays.arguments(launch_setup.accesses, launch_setup.watched)
 
     def _given(self) -> LaunchParams:
         """What is this launch's own in the arrays of the machine."""

@@ -14,9 +14,10 @@ import numpy as np
 from ..analysis.dead_flops import DEAD_FLOPS
 from ..bindings.binding import Bound
 from ..bindings.buffers import hide, words
-from ..codegen.build import build, build_with_bounds, build_with_dead_flops, build_with_sites, draft
+from ..codegen.build import build, build_with_bounds, build_with_dead_flops, build_with_sites, draft, lowered
 from ..codegen.interleaved import MIN_SPEEDUP, interleaving_speedup
 from ..codegen.program import Program
+from ..dump import Stages
 from ..fast_dataclass import frozen, recall
 from ..instrument.shadows import Shadow
 from ..ir.rounding import Rounding
@@ -89,19 +90,7 @@ class Dispatch:
     ) -> tuple[Launch, Outcome]:
         """Run it as it is to be run, or with some `changes` to `how`."""
         how = replace(self.how, **changes)
-        probes = self._charged(probes)
-        name = None if how.trace is None else how.trace.variable
-        build = partial(
-            _built,
-            self.pipeline,
-            rounding=self.rounding,
-            probes=probes,
-            workgroups_per_batch=self.workgroups_per_batch(how),
-            trace=name,
-            policy=how.policy,
-            poisoned=how.poisoned,
-            passes=how.passes,
-        )
+        build = partial(_built, self.pipeline, **self._options(probes, how))
         program = build()
         device_memory = self.arenas.pop() if self.arenas else None
         launch = Launch(program, self.bound, self.grid, self.device, how, device_memory)
@@ -116,6 +105,27 @@ class Dispatch:
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome
+
+    def _options(self, probes: frozenset[str], how: RunOptions) -> dict[str, Any]:
+        """The arguments of `codegen.build` for a run."""
+        return {
+            "rounding": self.rounding,
+            "probes": self._charged(probes),
+            "workgroups_per_batch": self.workgroups_per_batch(how),
+            "trace": None if how.trace is None else how.trace.variable,
+            "policy": how.policy,
+            "poisoned": how.poisoned,
+            "passes": how.passes,
+        }
+
+    def stages(self, probes: frozenset[str]) -> Stages:
+        """What a run of all workgroups with these probes is made of, for `sim.dump`. Runs nothing."""
+        options = self._options(probes, self.how)
+        return Stages(
+            self.pipeline,
+            lambda: lowered(self.pipeline, **options),
+            lambda: self.launch(_built(self.pipeline, **options), self.bound),
+        )
 
     def classes(self, probes: frozenset[str]) -> Classes:
         """Run one workgroup of each class. Raises `Unproven`."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import dump
 from ..bindings.buffers import Key, bind
 from ..codegen.inexact_ops import is_inexact_op
 from ..codegen.program import Program
@@ -204,16 +205,20 @@ def simulate(
     how many to run as a sample.
     Raises `WgslError` where the shader, or what it is given, is wrong.
     """
-    module = wgsl if isinstance(wgsl, Module) else check(wgsl)
-    names = _probes(probes)
-    order = schedules.schedule(schedule)
-    _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
-    pipeline = module.pipeline(entry, dict(overrides or {}), GRANTED)
-    profile = sized(_device(device), pipeline)
-    size = _grid(grid, pipeline)
-    how = RunOptions(policy=out_of_bounds, budget=budget, chosen=_chosen(workgroups, size))
-    bound, device_memory = take(bind(pipeline, bindings or {}))
-    dispatch = Dispatch(pipeline, bound, size, profile, how, [device_memory])
+    names, order = _probes(probes), schedules.schedule(schedule)
+    dispatch = prepare(
+        wgsl,
+        grid=grid,
+        bindings=bindings,
+        entry=entry,
+        overrides=overrides,
+        device=device,
+        out_of_bounds=out_of_bounds,
+        budget=budget,
+        workgroups=workgroups,
+    )
+    if dump.debug_level():
+        dump.print_stages(dispatch.stages(names))
     rows, missed = _traced(dispatch, trace, order)
     which = workgroups if isinstance(workgroups, str) else "all"
     measured = measure(dispatch, names, which, replay=replay, progress=progress)
@@ -225,7 +230,7 @@ def simulate(
         finished = again.finished
         stopped = {f.span for f in findings}
         findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
-    findings, silenced = silence(findings, module.source, names)
+    findings, silenced = silence(findings, dispatch.pipeline.module.source, names)
     return Run(
         findings,
         silenced,
@@ -240,6 +245,34 @@ def simulate(
         outcome,
         names,
     )
+
+
+def prepare(
+    wgsl: str | Path | Module,
+    *,
+    grid: int | Sequence[int],
+    bindings: Mapping[Any, Any] | None = None,
+    entry: str | None = None,
+    overrides: Mapping[str | int, Any] | None = None,
+    device: str | Device = "nvidia",
+    out_of_bounds: str = "clamp",
+    budget: int = BUDGET,
+    workgroups: str | int = "all",
+) -> Dispatch:
+    """Check and bind everything that decides a run, and run nothing. Arguments and errors are those of `simulate`."""
+    module = wgsl if isinstance(wgsl, Module) else check(wgsl)
+    _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
+    pipeline = module.pipeline(entry, dict(overrides or {}), GRANTED)
+    profile = sized(_device(device), pipeline)
+    size = _grid(grid, pipeline)
+    how = RunOptions(policy=out_of_bounds, budget=budget, chosen=_chosen(workgroups, size))
+    bound, device_memory = take(bind(pipeline, bindings or {}))
+    return Dispatch(pipeline, bound, size, profile, how, [device_memory])
+
+
+def dump_stage(stage: str, dispatch: Dispatch, probes: str | Sequence[str] = "all") -> str:
+    """Return a stage of a prepared run as text (see `sim.dump`), built with these probes."""
+    return dump.to_text(stage, dispatch.stages(_probes(probes)))
 
 
 def _traced(dispatch: Dispatch, trace: Trace | None, order: schedules.Schedule) -> tuple[list[TraceRow], int]:

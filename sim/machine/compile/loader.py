@@ -72,10 +72,10 @@ def _processor() -> str:
 
 class Machine:
     """The machine in memory. `address`: of `core.run`, compiled by a path; `arrays`: data type and dimensions of each
-    array that it takes; `code`: what the machine lives as long as."""
+    array that it takes; `code`: what the machine lives as long as; `files`: the object files it was loaded from."""
 
-    def __init__(self, path: str, address: int, arrays: list[tuple[str, int]], code: object) -> None:
-        self.code = code
+    def __init__(self, path: str, address: int, arrays: list[tuple[str, int]], code: object, files: list[Path]) -> None:
+        self.code, self.path, self.files = code, path, files
         self._arrays = [(np.dtype(name), dimensions) for name, dimensions in arrays]
         self._run = _by_c(address) if path == paths.PLAIN else _by_numba(address)
 
@@ -170,7 +170,8 @@ def load(folder: Path, index: dict[str, Any]) -> Machine:
 
     code = llvm_engine.load(((folder / name).read_bytes() for name in index["files"]), index["needs_numba"])
     symbol = index["files"][-1].rsplit(".", 2)[0]
-    return Machine(index["path"], code.get_function_address(symbol), index["arrays"], code)
+    files = [folder / name for name in index["files"]]
+    return Machine(index["path"], code.get_function_address(symbol), index["arrays"], code, files)
 
 
 def verify(folder: Path, index: dict[str, Any]) -> None:

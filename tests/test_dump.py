@@ -1,0 +1,128 @@
+"""Stages as text: what each shows is compared with tests/files/dump, and every shader in shaders/ can be shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.reflection import source_of
+from bankshot.sim import dump
+from bankshot.sim.codegen.program_text import TEMPLATES
+from bankshot.sim.ir.dump import literal
+from bankshot.sim.machine import opcodes
+from bankshot.sim.run.simulate import dump_stage, prepare
+from bankshot.sim.wgsl.check.check_module import check
+
+import bankshot
+
+ROOT = Path(__file__).parent.parent
+FILES = Path(__file__).parent / "files" / "dump"
+COMPARED = ("syntax", "typed", "ir", "program")  # "machine" names files and their sizes
+WORDS, FLOATS = np.zeros(64, np.uint32), np.zeros(64, np.float32)
+TEXELS = np.zeros((4, 4, 4), np.float32)
+BINDINGS = {
+    "control_flow": {"y": WORDS},
+    "memory": {"params": WORDS[:4], "x": WORDS, "y": FLOATS, "m": FLOATS[:4]},
+    "atomics": {"counts": WORDS[:4], "most": WORDS[:1]},
+    "subgroups": {"y": FLOATS, "bits": WORDS},
+    "textures": {"image": TEXELS, "blurred": np.zeros((4, 4, 4), np.uint8), "nearby": bankshot.Sampler()},
+    "f16": {"x": np.zeros(64, np.float16), "y": np.zeros(64, np.float16)},
+}
+
+
+def prepared(name, **given):
+    text = (FILES / f"{name}.wgsl").read_text(encoding="utf-8")
+    module = bankshot.check(text, name=f"{name}.wgsl")
+    return prepare(module, grid=1, bindings=BINDINGS[name], **given)
+
+
+@pytest.mark.parametrize("stage", COMPARED)
+@pytest.mark.parametrize("name", BINDINGS)
+def test_stages_are_printed(name, stage, golden):
+    golden(dump_stage(stage, prepared(name), "counters"), FILES / f"{name}.{stage}.txt")
+
+
+def test_instructions_of_every_probe_are_printed(golden):
+    golden(dump_stage("program", prepared("memory"), "all"), FILES / "memory_all_probes.program.txt")
+
+
+def test_indices_and_checks_are_printed(golden):
+    golden(dump_stage("ir", prepared("memory"), ("bounds", "nan")), FILES / "memory_checks.ir.txt")
+
+
+def test_the_machine_stage_has_units_and_arrays():
+    dispatch = prepared("memory")
+    text = dump_stage("machine", dispatch)
+    assert "machine.core.run: " in text
+    rows, fields = dispatch.stages(frozenset()).launch().program.code.shape
+    assert f"array code: int32 {rows}x{fields}, {rows * fields * 4} bytes" in dump_stage("machine", dispatch, "none")
+
+
+def kernels():
+    return [pytest.param(plan, id=plan.kernel.name) for plan in plans([ROOT / "shaders"], Request())]
+
+
+@pytest.mark.parametrize("plan", kernels())
+def test_every_kernel_can_be_printed_and_is_printed_the_same_again(plan):
+    """Twice from the text on, so that nothing depends on the identity of objects."""
+    case = next(iter(plan.cases()))
+
+    def shown():
+        dispatch = prepare(check(source_of(case.kernel)), **case.launch)
+        return [dump_stage(stage, dispatch) for stage in COMPARED]
+
+    first = shown()
+    assert all(first)
+    assert first == shown()
+
+
+def test_every_operation_of_the_machine_has_a_template():
+    assert set(TEMPLATES) == set(opcodes.NAMES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "text"),
+    [
+        ("f32", 0x3DCCCCCD, "0.1f"),
+        ("f32", 0x7F800000, "inff"),
+        ("f16", 0x3F800000, "1h"),
+        ("i32", 0xFFFFFFFF, "-1i"),
+        ("u32", 17, "17u"),
+        ("u32", 0xFFFFFFFF, "0xffffffffu"),
+        ("bool", 1, "true"),
+    ],
+)
+def test_a_constant_is_printed_as_a_literal_of_its_kind(kind, bits, text):
+    assert literal(kind, bits) == text
+
+
+# ---- BANKSHOT_DEBUG ----------------------------------------------------------------------------------
+
+DOUBLE = """
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[i] = f32(i) * 2.0; }
+"""
+
+
+def run():
+    bankshot.simulate(DOUBLE, grid=1, bindings={"y": np.zeros(4, np.float32)})
+
+
+def test_the_variable_prints_stages_up_to_its_number(monkeypatch, capsys):
+    monkeypatch.setenv(dump.VARIABLE, "3")
+    run()
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("---- syntax: main of shader.wgsl ----\n@group(0)")
+    assert "---- ir: main of shader.wgsl ----\naccess #0: store storage y" in shown.err
+    assert "---- program" not in shown.err
+
+
+@pytest.mark.parametrize("level", ["", "0", "yes"])
+def test_nothing_is_printed_or_computed_without_it(monkeypatch, capsys, level):
+    monkeypatch.setenv(dump.VARIABLE, level)
+    monkeypatch.setattr(dump, "to_text", lambda *_: pytest.fail("computed"))
+    run()
+    assert capsys.readouterr().err == ""
