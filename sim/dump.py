@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .fast_dataclass import frozen
-from .wgsl.typed import Pipeline
 
 if TYPE_CHECKING:
     from .codegen.program import Program
     from .ir.lowered import Lowered
     from .launch.launch import Launch
+    from .wgsl.typed import Pipeline
 
 VARIABLE = "BANKSHOT_DEBUG"  # a number: print the stages up to it
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from ...sim.dump import STAGES, debug_level
 from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
 from ..exit_codes import CLEAN, FOUND, INTERRUPTED, WRONG_USE, Failure
@@ -27,7 +28,8 @@ from ..workers.progress import Meter, meter
 
 
 class Guarded(click.Group):
-    """Turns every failure into a message and an exit code. BANKSHOT_DEBUG=1 shows the traceback of internal errors."""
+    """Turns every failure into a message and an exit code. BANKSHOT_DEBUG=1..5 shows the traceback of internal errors,
+    and the stages of each kernel that is simulated (see `sim.dump`)."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -43,7 +45,7 @@ class Guarded(click.Group):
         except (click.exceptions.Exit, click.Abort, click.ClickException):
             raise
         except Exception as error:
-            if os.environ.get("BANKSHOT_DEBUG") == "1":
+            if debug_level():
                 raise
             self._leave(ctx, error)
 
@@ -232,10 +234,19 @@ def check(files: tuple[Path, ...], as_json: bool, defines: Sequence[str], **give
 @click.option(
     "--lanes", default="0", show_default=True, metavar="LANES", help="The lanes that are traced: 0-3,7, or all."
 )
+@click.option(
+    "--dump",
+    "stages",
+    multiple=True,
+    type=click.Choice(list(STAGES)),
+    help="Print a stage of the kernel as text instead of running it: the syntax tree as WGSL, the typed module, the "
+    "lowered ir, the program, or the machine and its arrays. Can be repeated. In any command, BANKSHOT_DEBUG=1..5 "
+    "prints the stages up to that number to stderr.",
+)
 @JSON
 def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...], trace: str | None, workgroup: str,
         timeline: Path | None, lanes: str, as_json: bool, sample: int | None, check_classes: bool,
-        **given: Any) -> None:  # fmt: skip
+        stages: tuple[str, ...], **given: Any) -> None:  # fmt: skip
     """Simulate kernels at their default sizes; show outputs, totals and findings."""
     from ..reports.json_report import run_entry
     from ..reports.text import show_run
@@ -247,6 +258,14 @@ def run(paths: tuple[Path, ...], device: str, probes: str, saves: tuple[str, ...
     timed = None if timeline is None else room.Timed(timeline, inputs.parse_place(workgroup))
     targets = _once("--save", [(name, Path(value)) for name, value in map(_pair("--save"), saves)])
     work = plans(paths, _request(**given, sweep=False))
+    if stages:
+        from .dump import dump_kernels
+
+        if as_json or targets or watched or timed:
+            raise UsageError("--dump prints text and runs nothing: leave out --json, --save, --trace and --timeline")
+        for text in dump_kernels(work, devices[0], probes, stages):
+            click.echo(text, nl=False)
+        return
     if (targets or timed) and len(work) > 1:
         names, option = ", ".join(plan.kernel.name for plan in work), "--save" if targets else "--timeline"
         raise UsageError(f"{option}: several kernels would write to the same file; choose one with --kernel: {names}")

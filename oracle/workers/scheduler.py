@@ -4,7 +4,6 @@ come back in their order. What is reported does not depend on it, but for the se
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
@@ -12,6 +11,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from math import prod
 
+from ...sim.dump import debug_level
 from ...sim.fast_dataclass import entity, frozen
 from ...sim.launch.threads import processors
 from ...sim.wgsl.diagnostics import WgslError
@@ -63,7 +63,7 @@ class Audits:
                 raise
             return self.failed(number, error)
         except Exception as error:
-            if os.environ.get("BANKSHOT_DEBUG") == "1" and not isinstance(error, WgslError | MemoryError):
+            if debug_level() and not isinstance(error, WgslError | MemoryError):
                 raise
             return self.failed(number, error)
 
