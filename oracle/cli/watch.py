@@ -151,7 +151,7 @@ def _elsewhere(gpu: bool) -> int | None:
     sys.stdout.flush()
     sys.stderr.flush()
     if not hasattr(os, "fork"):
-        return subprocess.run([sys.executable, "-m", "oracle", *(w for w in sys.argv[1:] if w != OPTION)]).returncode
+        return subprocess.run([sys.executable, "-m", "bankshot", *(w for w in sys.argv[1:] if w != OPTION)]).returncode
     if gpu:
         worker_process.begin()
     with warnings.catch_warnings():  # NumPy's BLAS has threads, which it ends before a fork and begins again after it

@@ -19,7 +19,7 @@ N = [8, 40]
 cost = "quick"
 
 [expect]
-y = { rule = "close", rtol = 1.0 }
+y = { rule = "close", rtol = 1.0, atol = 0.0 }
 barriers = 0
 """,
 )
@@ -261,8 +261,8 @@ def test_options(options, message):
         ("N = [8, 40]", "N = []", "scale.toml:19: `N` is an empty list, so that there is nothing to run"),
         ("N = [8, 40]", "N = [-1]", "scale.toml:20: `N` is to be a whole number from 0, not -1"),
         ("N = [8, 40]", "N = [0]", "scale.toml: at N=0: the dispatch is 0 workgroups, and each size is to be at least"),
-        ("rtol = 1.0", "rtol = -1", "scale.toml:24: `y`: rtol is to be 0 or more, not -1"),
-        ("rtol = 1.0", "rtol = nan", "scale.toml:24: `y`: rtol is to be 0 or more, not nan"),
+        ("rtol = 1.0", "rtol = -1", "scale.toml:24: `y`: rtol must be 0 or more, not -1"),
+        ("rtol = 1.0", "rtol = nan", "scale.toml:24: `y`: rtol must be 0 or more, not nan"),
         ("rtol = 1.0", 'rtol = "x"', "scale.toml:24: `rtol` is to be a whole number or a number, not 'x'"),
         ("rtol = 1.0", "max = 1", "scale.toml:24: [expect.y] has an unknown key `max`"),
         ("y = { rule", "z = { rule", "scale.toml:24: `z` is no binding of this manifest; there are x, y, params"),

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bankshot.sim.machine.compile.loader import cache_folder
+from bankshot.sim.disk_cache import cache_home
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text()
@@ -36,7 +36,7 @@ class Repository:
             "PYTHONPATH": str(ROOT),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # the plugin is given by name, installed or not
             "PYTEST_ADDOPTS": "-p bankshot.oracle.pytest_plugin.hooks -p no:cacheprovider",
-            "BANKSHOT_CACHE": str(cache_folder().parents[1]),
+            "BANKSHOT_CACHE": str(cache_home().parent),
         }
 
     def __call__(self, command, **environment):

@@ -19,7 +19,7 @@ from bankshot.oracle.judge.audit import Options, audit
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.reports.json_report import audit_entry
 from bankshot.oracle.reports.text import console, show_audit
-from bankshot.sim.machine.compile.loader import cache_folder
+from bankshot.sim.disk_cache import cache_home
 from click.testing import CliRunner
 
 import bankshot
@@ -427,7 +427,7 @@ def pytest_in_a_process(project, *arguments):
 def _importable(monkeypatch):
     """From other folders too, and compiled already: pytester gives its children a home of their own."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("BANKSHOT_CACHE", str(cache_folder().parents[1]))
+    monkeypatch.setenv("BANKSHOT_CACHE", str(cache_home().parent))
 
 
 @pytest.mark.usefixtures("_importable")
