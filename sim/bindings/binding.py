@@ -12,6 +12,7 @@ from ..wgsl import types as t
 from ..wgsl.typed import Variable
 
 Key = str | tuple[int, int]
+Output = NDArray[Any] | bytes  # what a writable binding holds after a run, in the form in which it was given
 DTYPES = {"f32": "<f4", "i32": "<i4", "u32": "<u4", "f16": "<f2"}
 
 

@@ -1,4 +1,4 @@
-"""From the integers that the machine recorded to findings with a place and a sentence."""
+"""Findings from what the machine recorded in a run: its integers become sentences with a place."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from ..launch.partition import Outcome
 from ..machine import layout as at
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .numeric_checks import find_checked
+from .numeric_checks import find_numeric
 from .races import find_races, find_unwritten
+from .table import BARRIER_DIVERGENCE, ENDLESS_LOOP, OUT_OF_BOUNDS
 
 _NO_TEXEL = {
-    "load": "WebGPU gives zeros, or some texel of the texture",
-    "store": "WebGPU does not store it",
+    "load": "WebGPU returns zeros, or an unspecified texel of the texture",
+    "store": "WebGPU discards the store",
 }
-
-
-_WAITING = "its end depends on other invocations, and WGSL does not promise that these go on while it spins; "
-_NO_WAIT = (
-    "invocations of a subgroup run in step, and those of another workgroup may not have begun: do without a lock, by "
-    "atomicAdd and the like, or let one invocation of each workgroup do the work after a barrier; "
+_WAITING = "whether it ends depends on other invocations, and WGSL does not guarantee their progress while it spins; "
+_NO_LOCK = (
+    "invocations of a subgroup run in lockstep, and other workgroups may not have started: replace a lock by atomicAdd "
+    "or similar, or let one invocation of each workgroup do the work after a barrier; "
 )
-_MORE_TURNS = "`budget` gives it more turns, in a manifest's [kernel] too"
 
 
 def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
-    """The findings of a run, in the order of the source within each kind."""
+    """Return the findings of a run, each kind in the order of the source."""
     return [
         *find_races(launch, outcome),
         *find_unwritten(launch, outcome),
-        *find_checked(launch, outcome),
+        *find_numeric(launch, outcome),
         *_out_of_bounds(launch, outcome),
         *_events(launch, outcome),
     ]
@@ -51,26 +49,26 @@ def _out_of_bounds(launch: Launch, outcome: Outcome) -> list[Finding]:
         if probe.kind != "bounds" or row[at.OUTSIDE] == 0:
             continue
         known = findings.get(probe.site)
-        if known is not None:  # the same place, inlined once more
+        if known is not None:  # another inlined copy of the place
             findings[probe.site] = replace(known, count=known.count + int(row[at.OUTSIDE]))
             continue
         site, access = program.sites[probe.site], program.accesses[probe.access]
-        what, hint = _texel(site) if site.space == "texture" else _element(launch, site, access, int(row[at.ADDRESS]))
-        findings[probe.site] = Finding(
-            "out-of-bounds",
-            "warning",
-            what,
+        words, consequence = (
+            _texel(site) if site.space == "texture" else _element(launch, site, access, int(row[at.ADDRESS]))
+        )
+        findings[probe.site] = OUT_OF_BOUNDS.make(
             site.span,
-            int(row[at.OUTSIDE]),
-            launch.workgroup(int(row[at.WORKGROUP])),
-            (int(row[at.LANE]),),
-            hint=hint,
+            count=int(row[at.OUTSIDE]),
+            workgroup=launch.workgroup(int(row[at.WORKGROUP])),
+            lanes=(int(row[at.LANE]),),
+            access=words,
+            consequence=consequence,
         )
     return list(findings.values())
 
 
 def _element(launch: Launch, site: SourceSite, access: Access, address: int) -> tuple[str, str]:
-    """What an access past the end of an array did, and what becomes of it."""
+    """Describe an access past the end of an array, and what WebGPU makes of it."""
     signed = address - (1 << 32) if address >= 1 << 31 else address
     index = signed // access.stride
     count = launch.elements(access)
@@ -78,17 +76,17 @@ def _element(launch: Launch, site: SourceSite, access: Access, address: int) -> 
     if site.kind == "index":
         return (
             f"index {index} of {site.variable}, {has}",
-            "WGSL takes some element instead, but not one that you can count on",
+            "WGSL accesses an unspecified element instead",
         )
     within = "" if access.of.startswith(site.variable or "") else f" in {site.variable}"
     of = f"({access.of})" if access.of.startswith("*") else access.of
     done = site.name if site.kind == "atomic" else site.kind
     what = f"{done} of {of}[{index}]{within}, {has}"
-    return what, "WebGPU keeps such an access inside the buffer, but not at a place you can count on"
+    return what, "WebGPU keeps the access inside the buffer, at an unspecified element"
 
 
 def _texel(site: SourceSite) -> tuple[str, str]:
-    """The same of a texture."""
+    """Describe an access to a texel outside the texture, and what WebGPU makes of it."""
     what = f"{site.name} of a texel that {site.variable} does not have"
     return what, _NO_TEXEL[site.kind]
 
@@ -106,16 +104,15 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
         if kind == at.DIVERGED:
             site = program.sites[place]
             absent = _absent(row)
-            findings[kind, place] = Finding(
-                "barrier-divergence",
-                "error",
-                f"{int(row[at.DETAIL])} of {_lanes(launch)} invocations do not reach this barrier: {ranges(absent)}",
+            findings[kind, place] = BARRIER_DIVERGENCE.make(
                 site.span,
-                int(row[at.TIMES]),
-                workgroup,
-                absent,
-                int(row[at.EPOCH]),
-                hint="every invocation of a workgroup must reach each barrier",
+                count=int(row[at.TIMES]),
+                workgroup=workgroup,
+                lanes=absent,
+                epoch=int(row[at.EPOCH]),
+                absent=int(row[at.DETAIL]),
+                invocations=_lanes(launch),
+                lanes_absent=ranges(absent),
             )
         elif kind == at.BUDGET_SPENT:
             findings[kind, place] = _endless(launch, place, workgroup, row)
@@ -126,30 +123,27 @@ def _endless(launch: Launch, place: int, workgroup: tuple[int, int, int], row: N
     span, awaited = launch.program.loops[place]
     sites = [launch.program.sites[site] for site in awaited]
     named = dict.fromkeys((site.name, site.variable, site.span) for site in sites)
-    notes = [Note(f"what this {name} of {of} gives decides whether it ends", where) for name, of, where in named]
-    return Finding(
-        "endless-loop",
-        "error",
-        f"this loop was still running when its workgroup had gone round loops {launch.how.budget:,} times; "
-        f"{_WAITING if sites else ''}the run was stopped",
+    notes = [Note(f"the result of this {name} of {of} decides whether it ends", where) for name, of, where in named]
+    return ENDLESS_LOOP.make(
         span,
-        int(row[at.TIMES]),
-        workgroup,
-        (),
-        int(row[at.EPOCH]),
-        tuple(notes),
-        hint=f"{_NO_WAIT if sites else ''}where it is to end later, {_MORE_TURNS}",
+        count=int(row[at.TIMES]),
+        workgroup=workgroup,
+        epoch=int(row[at.EPOCH]),
+        notes=notes,
+        budget=launch.how.budget,
+        waiting=_WAITING if sites else "",
+        advice=_NO_LOCK if sites else "",
     )
 
 
 def _absent(row: NDArray[np.int64]) -> tuple[int, ...]:
-    """The invocations that a barrier waits for."""
+    """Return the invocations that did not reach the barrier."""
     words = row[at.ABSENT :]
     return tuple(32 * w + bit for w in np.flatnonzero(words).tolist() for bit in range(32) if words[w] >> bit & 1)
 
 
 def ranges(numbers: tuple[int, ...], most: int = 4) -> str:
-    """Ascending numbers in short: `0 to 31, 40 and 48 to 63`; where that takes long, the end is left out."""
+    """Abbreviate ascending numbers: `0 to 31, 40 and 48 to 63`; of more than `most` ranges the middle is left out."""
     runs: list[list[int]] = []
     for n in numbers:
         if runs and runs[-1][1] == n - 1:

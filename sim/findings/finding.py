@@ -1,4 +1,4 @@
-"""What a run did that a GPU would punish, or hide: frozen records that render like diagnostics."""
+"""A finding: something a run did that a GPU would punish or hide. `findings.table` lists the kinds."""
 
 from __future__ import annotations
 
@@ -7,29 +7,15 @@ from ..fast_dataclass import sealed
 from ..wgsl.diagnostics import Diagnostic, Note
 from ..wgsl.source import Span
 
-# Every kind of finding, and the probe that looks for it (None: every run does).
-CODES = {
-    "race": "races",
-    "atomic-order": "races",
-    "redundant-barrier": "redundant",
-    "uninit": "uninit",
-    "out-of-bounds": "bounds",
-    "inactive-lane": "bounds",
-    "not-finite": "nan",
-    "division-by-zero": "nan",
-    "shift-count": "nan",
-    "conversion": "nan",
-    "barrier-divergence": None,
-    "endless-loop": None,
-}
-
 
 @sealed
 class Finding:
-    """`code`: one of `CODES`, or allow, of a comment that silences nothing. `lanes` are local invocation indices.
+    """One finding, which renders like a diagnostic. It describes the first occurrence; `count` has them all.
 
-    `count`: how often it happened in all; the rest describes the first time. `epoch`: barriers passed before.
-    `verdict`, of what may or may not matter: see `replay`. `outputs`, of atomic-order: which depend on the order.
+    `code` and `severity` come from `findings.table`. `lanes` are local invocation indices, `epoch` is the number of
+    barriers passed before. `verdict` says whether the finding matters (see `findings.replay`): harmful, unseen,
+    same-value, wrong-barrier, or None where that was not decided. `outputs`, of atomic-order: the keys of the bindings
+    that depend on the order.
     """
 
     code: str
@@ -52,5 +38,5 @@ class Finding:
         return (*own, *((note.message, note.span) for note in self.notes if note.span))
 
     def render(self) -> str:
-        """`file:line:col: severity: message`, the line with a caret, notes and hint."""
+        """Format it as `file:line:col: severity: message`, the line with a caret, notes and hint."""
         return Diagnostic(self.severity, self.code, self.message, self.span, self.notes, self.hint).render()

@@ -1,5 +1,7 @@
-"""Outputs that depend on what a shuffle reads of a lane that is not active, or that its subgroup does not have: WGSL
-says that any value may come of it. A run with strange numbers there tells."""
+"""Outputs that depend on what a shuffle reads from a lane that is inactive or outside the subgroup.
+
+WGSL leaves that value open, so a run with poison values there shows whether an output depends on it.
+"""
 
 from __future__ import annotations
 
@@ -11,42 +13,38 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import Runner, differences
+from .replay import NO_END, Runner, differences
+from .table import INACTIVE_LANE
 
-_SHUFFLES = re.compile(r"subgroup(Shuffle.*|Broadcast)|quad.*")  # subgroupBroadcastFirst asks the active lanes alone
+_SHUFFLES = re.compile(r"subgroup(Shuffle.*|Broadcast)|quad.*")  # subgroupBroadcastFirst reads active lanes only
 
 
 def shuffles(program: Program) -> list[SourceSite]:
-    """The places that read another lane, which may not be active."""
+    """Return the places that read another lane, which may be inactive."""
     return [s for s in program.sites if s.kind == "subgroup" and _SHUFFLES.fullmatch(s.name or "")]
 
 
-def find_shuffled(run: Runner, launch: Launch, outcome: Outcome) -> list[Finding]:
-    """One finding for each shuffle whose inactive lanes get to an output. `launch` has run to its end."""
+def find_inactive_lane_reads(run: Runner, launch: Launch, outcome: Outcome) -> list[Finding]:
+    """Return a finding for each shuffle whose inactive lanes affect an output. `launch` has finished."""
     sites = shuffles(launch.program)
 
     def changes(*chosen: SourceSite) -> list[str]:
         starts = frozenset(site.span.start for site in chosen)
         again, after = run(frozenset(), budget=launch.how.budget, poisoned=starts)
         if after.finished < outcome.finished:
-            return ["it does not come to an end"]
+            return [NO_END]
         return [changed for _, changed in differences(launch.outputs(), again.outputs())]
 
-    if not sites or not changes(*sites):  # most do not, and one run says so
+    if not sites or not changes(*sites):  # one run clears most dispatches
         return []
     return [_finding(site, launch, found) for site in sites if (found := changes(site))]
 
 
 def _finding(site: SourceSite, launch: Launch, changes: list[str]) -> Finding:
-    return Finding(
-        "inactive-lane",
-        "warning",
-        f"this {site.name} reads a lane that is not active, or that is none of the subgroup",
+    return INACTIVE_LANE.make(
         site.span,
-        1,
-        launch.workgroup(0),
-        (),
-        notes=tuple(Note(f"with other values there, {changed}") for changed in changes),
-        hint="any value may come of it; use it only where that lane is known to take part",
+        workgroup=launch.workgroup(0),
+        notes=[Note(f"with other values there, {changed}") for changed in changes],
         verdict="harmful",
+        operation=site.name or "",
     )

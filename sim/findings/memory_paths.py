@@ -1,4 +1,4 @@
-"""What a program calls a place in memory: `tile[3].x`, from the type and the byte; and the number that lies there."""
+"""Names of places in memory, such as `tile[3].x`, from a type and a byte offset; and the numbers stored there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DTYPES = {"f32": np.float32, "i32": np.int32, "u32": np.uint32, "bool": np.uint
 
 
 def path(type_: t.Type, byte: int) -> tuple[str, t.Scalar | None]:
-    """How the scalar at this byte of a value is reached, and its type; None where no scalar lies there."""
+    """Return the path to the scalar at this byte of a value, and its type; None in padding."""
     match type_:
         case t.Scalar():
             return "", type_
@@ -29,6 +29,8 @@ def path(type_: t.Type, byte: int) -> tuple[str, t.Scalar | None]:
             if inside:
                 rest, scalar = path(inside[-1].type, byte - inside[-1].offset)
                 return f".{inside[-1].name}{rest}", scalar
+        case _:
+            pass
     return "", None
 
 
@@ -38,7 +40,7 @@ def _element(elem: t.Type, stride: int, byte: int) -> tuple[str, t.Scalar | None
 
 
 def number(scalar: t.Scalar | None, bits: int) -> str:
-    """Memory bits as the number that they are to a shader."""
+    """Format bits of memory as the number that a shader reads."""
     kind = t.KIND[scalar] if scalar is not None else "u32"
     if kind == "f16":
         return _short(np.uint16(bits & 0xFFFF).view(np.float16))
@@ -49,7 +51,7 @@ def number(scalar: t.Scalar | None, bits: int) -> str:
 
 
 def register(kind: str, bits: int) -> str:
-    """Register bits as a number: floats of both sizes lie there as f32."""
+    """Format bits of a register as a number; registers hold f16 as f32."""
     return (
         _short(np.uint32(bits).view(np.float32)) if kind in ("f32", "f16") else str(np.uint32(bits).view(_DTYPES[kind]))
     )

@@ -1,5 +1,5 @@
-"""From the machine's checks to findings: numbers that are not finite, divisions by zero, shifts and conversions that no
-result fits."""
+"""Findings from the machine's numeric checks: results that are not finite, divisions by zero, shift counts and
+conversions out of range."""
 
 from __future__ import annotations
 
@@ -16,25 +16,11 @@ from ..machine import layout as at
 from ..scalar import OPS
 from .finding import Finding
 from .memory_paths import register
-
-_CODES = {
-    at.BORN: "not-finite",
-    at.DIVIDES_U32: "division-by-zero",
-    at.DIVIDES_I32: "division-by-zero",
-    at.SHIFTS: "shift-count",
-    at.TO_I32: "conversion",
-    at.TO_U32: "conversion",
-}
-_HINTS = {
-    "not-finite": "an implementation may assume that this does not happen, and give any value",
-    "division-by-zero": "WGSL gives x / 0 = x and x % 0 = 0, and the quotient that i32 lacks is x",
-    "shift-count": "WGSL takes the count modulo 32",
-    "conversion": "WGSL gives the nearest value of the type, and some value of it for a NaN",
-}
+from .table import BY_CHECK
 
 
-def find_checked(launch: Launch, outcome: Outcome) -> list[Finding]:
-    """One finding for each operation of the source and each way in which it went wrong."""
+def find_numeric(launch: Launch, outcome: Outcome) -> list[Finding]:
+    """Return a finding for each operation of the source and each kind of failed check."""
     program = launch.program
     findings: dict[tuple[SourceSite, str], Finding] = {}
     if not outcome.checks[:, at.CHECK_TIMES].any():
@@ -42,26 +28,25 @@ def find_checked(launch: Launch, outcome: Outcome) -> list[Finding]:
     for check, row in zip(program.value_checks, outcome.checks, strict=False):
         if row[at.CHECK_TIMES] == 0:
             continue
-        site, code = program.sites[check.site], _CODES[check.kind]
-        known = findings.get((site, code))
-        if known is not None:  # another component, or the same place inlined once more
-            findings[site, code] = replace(known, count=known.count + int(row[at.CHECK_TIMES]))
+        site, kind = program.sites[check.site], BY_CHECK[check.kind]
+        known = findings.get((site, kind.code))
+        if known is not None:  # another component, or another inlined copy of the place
+            findings[site, kind.code] = replace(known, count=known.count + int(row[at.CHECK_TIMES]))
             continue
-        findings[site, code] = Finding(
-            code,
-            "warning",
-            f"invocation {int(row[at.CHECK_LANE])} has {_words(site.name or '', check, row)}",
+        lane = int(row[at.CHECK_LANE])
+        findings[site, kind.code] = kind.make(
             site.span,
-            int(row[at.CHECK_TIMES]),
-            launch.workgroup(int(row[at.CHECK_WORKGROUP])),
-            (int(row[at.CHECK_LANE]),),
-            hint=_HINTS[code],
+            count=int(row[at.CHECK_TIMES]),
+            workgroup=launch.workgroup(int(row[at.CHECK_WORKGROUP])),
+            lanes=(lane,),
+            lane=lane,
+            operation=_words(site.name or "", check, row),
         )
     return list(findings.values())
 
 
 def _words(name: str, check: ValueCheck, row: NDArray[np.int64]) -> str:
-    """What was computed: `1.0 / 0.0 = inf`, `f32: exp(100.0) = inf`."""
+    """Say what was computed: `1.0 / 0.0 = inf`, `f32: exp(100.0) = inf`."""
     row_of = OPS[check.op]
     operands = [
         register(kind, int(bits))

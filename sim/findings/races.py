@@ -1,4 +1,4 @@
-"""From the machine's records of shared memory to findings: races, and reads of memory that nobody wrote."""
+"""Findings from the machine's records of shared memory: races, and loads of memory before it is written."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..wgsl.diagnostics import Note
 from ..wgsl.types import Scalar
 from .finding import Finding
 from .memory_paths import number, path
+from .table import RACE, UNINIT
 
-UNSTORED = "WGSL makes it zero at first, which not every driver does; store what it is to hold"
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
 
 
@@ -29,14 +29,14 @@ class _Access:
     site: SourceSite
     workgroup: tuple[int, int, int]
     lane: int
-    clock: int
+    clock: int  # barriers that its workgroup had passed
     value: str
 
 
 def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
-    """One finding for each pair of places that race, with the first time in full."""
+    """Return a finding for each pair of places that race, which describes the first time in full."""
     findings: dict[tuple[SourceSite, SourceSite, int], Finding] = {}
-    if not launch.program.probe_names & {"races", "across"}:  # across: those in storage only
+    if not launch.program.probe_names & {"races", "across"}:  # across: races between workgroups only
         return []
     for row in race_rows(outcome.races):
         found = _race(launch, row)
@@ -69,26 +69,24 @@ def _race(launch: Launch, row: NDArray[np.int64]) -> Finding:
         for start_slot, start in ((at.R_FIRST, at.R_FIRST_WORKGROUP), (at.R_SECOND, at.R_SECOND_WORKGROUP))
     )
     same_value = row[at.R_DIFFERENT] == 0
-    verdict = "same-value" if same_value else "wrong-barrier" if not across and one.clock != two.clock else None
-    where = f" of workgroup {two.workgroup}" if across else ""
-    other = f" of workgroup {one.workgroup}" if across else ""
-    order = "nothing orders workgroups" if across else "no barrier orders them"
-    message = (
-        f"invocation {two.lane}{where} {_DOES[two.site.kind][0]} {name}, and invocation {one.lane}{other} "
-        f"{_DOES[one.site.kind][1]}; {order}"
-    )
-    return Finding(
-        "race",
-        "warning" if same_value else "error",
-        message,
+    wrong_barrier = not across and one.clock != two.clock
+    return RACE.make(
         two.site.span,
-        int(row[at.R_TIMES]),
-        two.workgroup,
-        (one.lane, two.lane),
-        None if across else two.clock,
-        notes=(Note(_other_words(one, two, same_value), one.site.span), *_wrong_kind(launch, one, two, across)),
-        hint=_advice(one, two, across),
-        verdict=verdict,
+        count=int(row[at.R_TIMES]),
+        workgroup=two.workgroup,
+        lanes=(one.lane, two.lane),
+        epoch=None if across else two.clock,
+        notes=(Note(_other_words(one, two, same_value), one.site.span), *_wrong_barriers(launch, one, two, across)),
+        verdict="same-value" if same_value else "wrong-barrier" if wrong_barrier else None,
+        lane=two.lane,
+        group=f" of workgroup {two.workgroup}" if across else "",
+        does=_DOES[two.site.kind][0],
+        place=name,
+        other=one.lane,
+        other_group=f" of workgroup {one.workgroup}" if across else "",
+        other_does=_DOES[one.site.kind][1],
+        order="nothing orders workgroups" if across else "no barrier orders them",
+        advice=_advice(one, two, across),
     )
 
 
@@ -97,17 +95,16 @@ def _other_words(one: _Access, two: _Access, same_value: bool) -> str:
         return f"both store {two.value}" if same_value else f"one stores {one.value} here, the other {two.value}"
     if two.site.kind == "load":
         return f"the store of {one.value} is here"
-    return f"the load of what is {one.value} before and {two.value} after the store is here"
+    return f"the load is here; the store changes its value from {one.value} to {two.value}"
 
 
-def _wrong_kind(launch: Launch, one: _Access, two: _Access, across: bool) -> tuple[Note, ...]:
-    """The barriers that stand between, and order another kind of memory."""
+def _wrong_barriers(launch: Launch, one: _Access, two: _Access, across: bool) -> tuple[Note, ...]:
+    """Return a note for each barrier between the two accesses that orders another kind of memory."""
     if across or one.clock == two.clock:
         return ()
-    barriers = [s for s in launch.program.sites if s.kind == "barrier" and s.space != _memory(two.site)]
-    return tuple(
-        Note(f"{b.name} orders {b.space} memory, and not {_memory(two.site)} memory", b.span) for b in barriers
-    )
+    memory = _memory(two.site)
+    barriers = [site for site in launch.program.sites if site.kind == "barrier" and site.space != memory]
+    return tuple(Note(f"{b.name} orders {b.space} memory, not {memory} memory", b.span) for b in barriers)
 
 
 def _memory(site: SourceSite) -> str:
@@ -116,22 +113,22 @@ def _memory(site: SourceSite) -> str:
 
 def _advice(one: _Access, two: _Access, across: bool) -> str:
     if across:
-        return "give each workgroup places of its own, use atomics, or go on in a second dispatch"
+        return "give each workgroup its own elements, use atomics, or continue in a second dispatch"
     barrier = f"{_memory(two.site)}Barrier()"
     if one.clock != two.clock:
         return f"use {barrier} there"
     if one.site == two.site and one.site.kind == "store":
-        return "let one invocation store there, give each a place of its own, or use atomics"
+        return "let only one invocation store there, give each its own element, or use atomics"
     first, second = one.site.span, two.site.span
     if first.line == second.line:
-        return f"put {barrier} between the two"
+        return f"put {barrier} between the two accesses"
     if first.start < second.start:
         return f"put {barrier} between line {first.line} and line {second.line}"
-    return f"put {barrier} after line {first.line}, before the loop comes round to line {second.line}"
+    return f"put {barrier} after line {first.line}, before the next iteration reaches line {second.line}"
 
 
 def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
-    """One finding for each load of workgroup memory that came before any store."""
+    """Return a finding for each load of workgroup memory that ran before any store to it."""
     findings: dict[int, Finding] = {}
     if not outcome.unwritten[:, at.OUTSIDE].any():
         return []
@@ -142,22 +139,19 @@ def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
         if known is not None:
             findings[watched.site] = replace(known, count=known.count + int(row[at.OUTSIDE]))
             continue
-        site, name = launch.program.sites[watched.site], _place(launch, slot, int(row[at.ADDRESS]))[0]
-        findings[watched.site] = Finding(
-            "uninit",
-            "warning",
-            f"invocation {int(row[at.LANE])} loads {name}, which nobody has stored to",
-            site.span,
-            int(row[at.OUTSIDE]),
-            launch.workgroup(int(row[at.WORKGROUP])),
-            (int(row[at.LANE]),),
-            hint=UNSTORED,
+        lane = int(row[at.LANE])
+        findings[watched.site] = UNINIT.make(
+            launch.program.sites[watched.site].span,
+            count=int(row[at.OUTSIDE]),
+            workgroup=launch.workgroup(int(row[at.WORKGROUP])),
+            lanes=(lane,),
+            access=f"invocation {lane} loads {_place(launch, slot, int(row[at.ADDRESS]))[0]}",
         )
     return list(findings.values())
 
 
 def _place(launch: Launch, slot: int, grain: int) -> tuple[str, Scalar | None]:
-    """The name of a grain, and the type of what lies there."""
+    """Return the name of a grain of memory, and the type of the scalar there."""
     access = launch.program.accesses[launch.program.race_probes[slot].access]
     rest, scalar = path(launch.type_of(access.variable), launch.watching.byte(slot, grain))
     return f"{access.variable.name}{rest}", scalar

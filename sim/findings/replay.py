@@ -1,117 +1,157 @@
-"""Whether a finding matters: the dispatch is run again, with what it leaves open decided otherwise.
+"""Verdicts: whether a finding matters, decided by running the dispatch again with what WGSL leaves open changed.
 
-Races: other schedules. Memory that nobody wrote: filled with NaNs. Accesses out of bounds: the other policies. The
-verdict is `harmful` where an output changes by a bit, `unseen` where none does. A race in which both always store the
-same value is `same-value`, whatever the rest does; one that only a barrier of another kind stands in the way of is
-`wrong-barrier`, for every order keeps to barriers.
+Races are run in other schedules, unwritten memory is filled with NaNs, and accesses out of bounds follow the other
+policies. The verdict is `harmful` where any bit of an output changes, and `unseen` where none does. Two verdicts need
+no rerun: a race in which both invocations store the same value is `same-value`, and one that only a barrier for another
+kind of memory separates is `wrong-barrier`, because every schedule respects barriers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Protocol, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..bindings.binding import Key
+from ..bindings.binding import Key, Output
 from ..fast_dataclass import frozen
+from ..ir.sites import SourceSite
 from ..launch.launch import Launch
 from ..launch.machine_arrays import POLICIES
 from ..launch.partition import Outcome
 from ..launch.schedules import Schedule, schedule
+from ..launch.tracing import Trace
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-
-Runner = Callable[..., tuple[Launch, Outcome]]
+from .table import KINDS
 
 POISON = 0x7FC07FC0  # a NaN to f32, two NaNs to f16, and a large number to integers
-_FEW = 1 << 16  # invocations that are still run one by one
-_SLACK = 1000  # backward jumps of a loop that a run may take beyond four times those of the first
+_MOST_SERIAL = 1 << 16  # invocations that a rerun may still run one by one
+_SLACK = 1000  # backward jumps that a rerun may make beyond four times those of the first run
+
+
+class Changes(TypedDict, total=False):
+    """The members of `RunOptions` that a rerun may change."""
+
+    policy: str
+    budget: int
+    schedule: Schedule
+    filling: int
+    ignored: SourceSite | None
+    threads: int | None
+    trace: Trace | None
+    poisoned: frozenset[int]
+    chosen: NDArray[np.int64] | None
+
+
+class Runner(Protocol):
+    """Runs the dispatch again, with these probes and changes."""
+
+    def __call__(
+        self,
+        probes: frozenset[str],
+        progress: Callable[[int, int], None] | None = None,
+        **changes: Unpack[Changes],
+    ) -> tuple[Launch, Outcome]: ...
 
 
 @frozen
-class _Try:
-    """One way to run again, in words and as changes to `How`."""
+class _Rerun:
+    """One way to run again, in words and as changes to `RunOptions`."""
 
     words: str
-    changes: dict[str, Any]
+    changes: Changes
 
 
 class Judge:
-    """Judges the findings of one finished run. `run` runs the dispatch without probes, with changes to `How`."""
+    """Decides the verdicts of the findings of one finished run, by `run`."""
 
     def __init__(self, run: Runner, launch: Launch, outcome: Outcome) -> None:
         self._run = run
         self._launch = launch
         self._outcome = outcome
-        self._seen: dict[str, Note | None] = {}
+        self._changes: dict[str, Note | None] = {}
         self._before = launch.outputs()
 
     def judge(self, findings: Iterable[Finding]) -> list[Finding]:
-        """The same findings, with verdicts and what changed as notes."""
+        """Return the findings with their verdicts, and notes on what changed."""
         return [self._judged(finding) for finding in findings]
 
     def _judged(self, finding: Finding) -> Finding:
-        match finding.code:
-            case "race" if finding.verdict is None:
-                tries, few = self._schedules(), "in any of {} orders"
-            case "uninit":
-                tries, few = [_Try("with NaNs for what nobody stored", {"filling": POISON})], "with NaNs there"
-            case "out-of-bounds":
-                tries, few = self._policies(), "whether it is kept inside or left out"
-            case _:
-                return finding
-        found = self._first_change(finding.code, tries)
-        verdict = "unseen" if found is None else "harmful"
-        note = found or Note(f"no output changes {few.format(1 + len(tries))}")
-        severity = _SEVERITY.get((finding.code, verdict), finding.severity)
+        kind = KINDS[finding.code]
+        if kind.replay is None or finding.verdict is not None:
+            return finding
+        reruns_of, unchanged = _REPLAYS[kind.replay]
+        reruns = reruns_of(self._launch)
+        change = self._first_change(kind.replay, reruns)
+        verdict = "unseen" if change is None else "harmful"
+        note = change or Note(f"no output changes {unchanged.format(orders=1 + len(reruns))}")
+        severity = kind.severity_of(verdict) or finding.severity
         return replace(finding, verdict=verdict, severity=severity, notes=(*finding.notes, note))
 
-    def _schedules(self) -> list[_Try]:
-        orders = [schedule(name) for name in ("subgroup-serial", "reversed", "random(1)")]
-        if self._launch.invocations > _FEW:
-            orders = [replace(each, alone="subgroup") for each in orders]
-        return [_Try(_words(each), {"schedule": each}) for each in orders]
+    def _first_change(self, replay: str, reruns: list[_Rerun]) -> Note | None:
+        if replay not in self._changes:
+            notes = (self._change(rerun) for rerun in reruns)
+            self._changes[replay] = next((note for note in notes if note), None)
+        return self._changes[replay]
 
-    def _policies(self) -> list[_Try]:
-        words = {"clamp": "kept at the last element", "zero": "left out", "wrap": "wrapped around"}
-        others = [p for p in POLICIES if p != self._launch.how.policy]
-        return [_Try(f"with what is out of bounds {words[p]}", {"policy": p}) for p in others]
-
-    def _first_change(self, code: str, tries: list[_Try]) -> Note | None:
-        if code not in self._seen:
-            notes = (self._change(each) for each in tries)
-            self._seen[code] = next((note for note in notes if note), None)
-        return self._seen[code]
-
-    def _change(self, each: _Try) -> Note | None:
-        """What is different, if anything."""
+    def _change(self, rerun: _Rerun) -> Note | None:
+        """Say what a rerun changes, if anything."""
         budget = min(self._launch.how.budget, 4 * self._outcome.jumps + _SLACK)
-        launch, outcome = self._run(frozenset(), budget=budget, threads=1, **each.changes)
+        changes: Changes = {"budget": budget, "threads": 1, **rerun.changes}
+        launch, outcome = self._run(frozenset(), **changes)
         if outcome.finished < self._outcome.finished:
-            return Note(f"{each.words}, it does not come to an end")
+            return Note(f"{rerun.words}, {NO_END}")
         for _, changed in differences(self._before, launch.outputs()):
-            return Note(f"{each.words}, {changed}")
+            return Note(f"{rerun.words}, {changed}")
         return None
 
 
-_SEVERITY = {("uninit", "unseen"): "info", ("race", "unseen"): "warning"}
+NO_END = "it does not terminate"
+
+
+def _schedules(launch: Launch) -> list[_Rerun]:
+    orders = [schedule(name) for name in ("subgroup-serial", "reversed", "random(1)")]
+    if launch.invocations > _MOST_SERIAL:
+        orders = [replace(order, alone="subgroup") for order in orders]
+    return [_Rerun(_words(order), {"schedule": order}) for order in orders]
 
 
 def _words(order: Schedule) -> str:
     return f"run {order.name}" + (", by subgroups" if order.alone == "subgroup" and order.seed else "")
 
 
-def differences(before: Mapping[Key, Any], after: Mapping[Key, Any]) -> Iterator[tuple[Key, str]]:
-    """The outputs of two runs that differ, and in words, which of their elements."""
+def _poison(launch: Launch) -> list[_Rerun]:
+    return [_Rerun("with NaNs in memory that was never written", {"filling": POISON})]
+
+
+_POLICY_WORDS = {"clamp": "clamped to the last element", "zero": "discarded", "wrap": "wrapped around"}
+
+
+def _policies(launch: Launch) -> list[_Rerun]:
+    others = [policy for policy in POLICIES if policy != launch.how.policy]
+    return [_Rerun(f"with accesses out of bounds {_POLICY_WORDS[policy]}", {"policy": policy}) for policy in others]
+
+
+# By `Kind.replay`: the reruns, and how to say that none changes an output.
+_REPLAYS: dict[str, tuple[Callable[[Launch], list[_Rerun]], str]] = {
+    "schedules": (_schedules, "in any of {orders} orders"),
+    "poison": (_poison, "with NaNs there"),
+    "policies": (_policies, "under any permitted policy"),
+}
+
+
+def differences(before: Mapping[Key, Output], after: Mapping[Key, Output]) -> Iterator[tuple[Key, str]]:
+    """Yield the outputs that differ between two runs, and in words, which of their elements do."""
     for name, data in before.items():
         if changed := _difference(str(name), data, after[name]):
             yield name, changed
 
 
-def _difference(name: str, before: Any, after: Any) -> str | None:
-    """In words, which elements of an output differ in their bits; None where none does."""
+def _difference(name: str, before: Output, after: Output) -> str | None:
+    """Say which elements of an output differ in their bits; None where none does."""
     ours, theirs = (np.frombuffer(x, np.uint8) if isinstance(x, bytes) else np.asarray(x) for x in (before, after))
     if ours.tobytes() == theirs.tobytes():
         return None

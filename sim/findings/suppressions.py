@@ -1,4 +1,4 @@
-"""Findings that the author of a shader has answered for, in a comment on their line or on the one before:
+"""Suppressions: comments in a shader, on the line of a finding or on the line before, that accept it with a reason.
 
 // bankshot: allow(race) because every invocation stores the same value
 """
@@ -11,40 +11,44 @@ from dataclasses import field
 
 from ..fast_dataclass import entity
 from ..wgsl.source import Source, Span
-from .finding import CODES, Finding
+from .finding import Finding
+from .table import ALLOW, KINDS, SUPPRESSIBLE
 
 _ALLOW = re.compile(r"//\s*bankshot:\s*allow\b\s*(?:\(([^)]*)\))?\s*(.*)")
 _REASON = re.compile(r"because\s+\S")
 
 
 @entity
-class _Allow:
-    """One comment: the codes it names, the line (0-based) it is about, and whether it silenced anything."""
+class _Comment:
+    """One comment: the codes it names, the line (0-based) it applies to, and the codes that it suppressed."""
 
     span: Span
     codes: tuple[str, ...]
     line: int
     reason: bool
-    used: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=lambda: set[str]())
 
 
-def silence(findings: Iterable[Finding], source: Source, probes: frozenset[str]) -> tuple[list[Finding], list[Finding]]:
-    """The findings that are left, with what is wrong with the comments themselves, and those that are silenced.
+def suppress(
+    findings: Iterable[Finding], source: Source, probes: frozenset[str]
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the findings that are left, followed by findings about the comments themselves, and those suppressed.
 
-    A comment that silences nothing is told of where its kind of finding was looked for: `probes`.
+    A comment that suppresses nothing is a finding where one of `probes` looked for what it allows.
     """
-    allows = list(_allows(source))
+    comments = list(_comments(source))
     left: list[Finding] = []
-    silenced: list[Finding] = []
+    suppressed: list[Finding] = []
     for finding in findings:
-        answered = [a for a in allows if a.reason and finding.code in a.codes and a.line in _lines(finding, source)]
-        for allow in answered:
-            allow.used.add(finding.code)
-        (silenced if answered else left).append(finding)
-    return [*left, *(complaint for allow in allows for complaint in _complaints(allow, probes))], silenced
+        lines = _lines(finding, source)
+        matching = [c for c in comments if c.reason and finding.code in c.codes and c.line in lines]
+        for comment in matching:
+            comment.used.add(finding.code)
+        (suppressed if matching else left).append(finding)
+    return [*left, *(complaint for comment in comments for complaint in _complaints(comment, probes))], suppressed
 
 
-def _allows(source: Source) -> Iterable[_Allow]:
+def _comments(source: Source) -> Iterable[_Comment]:
     if "bankshot" not in source.text:
         return
     texts = [source.line_text(i) for i in range(source.line_count)]
@@ -55,10 +59,10 @@ def _allows(source: Source) -> Iterable[_Allow]:
         start = source.line_start(index)
         codes = tuple(code.strip() for code in (found[1] or "").split(",") if code.strip())
         about = index
-        if not text[: found.start()].strip():  # a line of its own is about the next one that holds code
+        if not text[: found.start()].strip():  # alone on its line, it applies to the next line of code
             about = next((i for i in range(index, len(texts)) if not _is_comment(texts[i])), index)
         span = Span(source, start + found.start(), start + len(text.rstrip()))
-        yield _Allow(span, codes, about, bool(_REASON.match(found[2])))
+        yield _Comment(span, codes, about, bool(_REASON.match(found[2])))
 
 
 def _is_comment(text: str) -> bool:
@@ -66,22 +70,22 @@ def _is_comment(text: str) -> bool:
 
 
 def _lines(finding: Finding, source: Source) -> set[int]:
-    """The lines that a finding is about: its own, and all the places of what takes more than one."""
-    several = finding.code in ("race", "atomic-order")
-    spans = [finding.span, *(note.span for note in finding.notes if several)]
+    """Return the lines on which a comment may suppress a finding."""
+    kind = KINDS[finding.code]
+    spans = [finding.span, *(note.span for note in finding.notes if kind.at_every_span)]
     return {source.line_index(span.start) for span in spans if span is not None and span.source is source}
 
 
-def _complaints(allow: _Allow, probes: frozenset[str]) -> Iterable[Finding]:
-    def complain(message: str, hint: str | None = None) -> Finding:
-        return Finding("allow", "info", message, allow.span, 1, (0, 0, 0), (), hint=hint)
+def _complaints(comment: _Comment, probes: frozenset[str]) -> Iterable[Finding]:
+    def complain(complaint: str, advice: str = "") -> Finding:
+        return ALLOW.make(comment.span, complaint=complaint, advice=advice)
 
-    if not allow.codes:
-        yield complain("this allows nothing: no kind of finding is named", "write allow(race) because …")
-    elif not allow.reason:
-        yield complain("this allow gives no reason, and silences nothing", "go on with: because …")
-    for code in allow.codes:
-        if code not in CODES:
-            yield complain(f"no finding is called {code}", f"there are {', '.join(CODES)}")
-        elif allow.reason and code not in allow.used and (CODES[code] is None or CODES[code] in probes):
-            yield complain(f"there is no {code} here to be allowed")
+    if not comment.codes:
+        yield complain("this comment allows nothing, because it names no finding", "write allow(race) because …")
+    elif not comment.reason:
+        yield complain("this comment gives no reason, so it suppresses nothing", "add: because …")
+    for code in comment.codes:
+        if code not in SUPPRESSIBLE:
+            yield complain(f"there is no finding called {code}", f"findings are {', '.join(SUPPRESSIBLE)}")
+        elif comment.reason and code not in comment.used and KINDS[code].probe in (None, *probes):
+            yield complain(f"there is no {code} here to allow")

@@ -15,13 +15,14 @@ from math import prod
 
 from ..analysis.workgroup_equivalence import Unproven
 from ..fast_dataclass import frozen
-from ..findings.atomic_order import find_arrivals
-from ..findings.atomic_uninit import find_unstored, updates
+from ..findings.atomic_order import find_order_dependence
+from ..findings.atomic_uninit import atomic_updates, find_unwritten_atomics
 from ..findings.explain import explain
 from ..findings.finding import Finding
-from ..findings.inactive_lane import find_shuffled, shuffles
+from ..findings.inactive_lane import find_inactive_lane_reads, shuffles
 from ..findings.redundant_barriers import find_redundant
 from ..findings.replay import Judge
+from ..findings.table import depending_on
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..launch.workgroup_classes import Classes
@@ -34,8 +35,8 @@ from .workgroup_coverage import Coverage
 Progress = Callable[[int, int], None] | None
 
 PROOF = "no branch and no address depends on what they store, and in a class addresses are whole lines of memory apart"
-_OF_DATA = frozenset(("not-finite", "division-by-zero", "shift-count", "conversion"))
-_SEEN_BY_ALL = frozenset(("race", "uninit", "endless-loop"))  # what they say depends on all workgroups
+_OF_DATA = depending_on("data")
+_SEEN_BY_ALL = depending_on("workgroups")
 
 
 @frozen
@@ -82,11 +83,11 @@ def _judged(
     """What was found, with what other runs make of it, and what only those show. All workgroups have run."""
     judged = Judge(dispatch.run, launch, outcome).judge(findings) if findings else []
     if "uninit" in probes:
-        judged += find_unstored(dispatch.run, launch, outcome, judged)
+        judged += find_unwritten_atomics(dispatch.run, launch, outcome, judged)
     if "bounds" in probes:
-        judged += find_shuffled(dispatch.run, launch, outcome)
+        judged += find_inactive_lane_reads(dispatch.run, launch, outcome)
     if "races" in probes:
-        judged += find_arrivals(dispatch.run, launch, outcome, judged)
+        judged += find_order_dependence(dispatch.run, launch, outcome, judged)
     return judged
 
 
@@ -98,7 +99,9 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
     left = after = None
     program = found.launch.program
-    if rest or (replay and (findings or program.order_dependent_atomics or updates(program) or shuffles(program))):
+    if rest or (
+        replay and (findings or program.order_dependent_atomics or atomic_updates(program) or shuffles(program))
+    ):
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)
         if any(f.code in _SEEN_BY_ALL for f in of_all):

@@ -16,6 +16,7 @@ from ..bindings.binding import Bound, Key, scalars
 from ..bindings.buffers import hide, words
 from ..bindings.texture_arrays import BoundTexture
 from ..findings.finding import Finding
+from ..findings.table import ROUNDING
 from ..instrument.error_bounds import Doubt, Instrumented
 from ..wgsl import types as t
 
@@ -148,12 +149,10 @@ def _findings(instrumented: Instrumented, notes: NDArray[np.uint32], dispatch: D
     for doubt, times in places.items():
         group, lane = divmod(min(first for _, first in times), dispatch.lanes)
         x, y, _ = dispatch.grid
-        yield Finding(
-            "rounding",
-            "info",
-            f"this {doubt.what} depends on a rounding: a legal implementation may take it the other way",
+        yield ROUNDING.make(
             doubt.span,
-            sum(count for count, _ in times),
-            (group % x, group // x % y, group // (x * y)),
-            (lane,),
+            count=sum(count for count, _ in times),
+            workgroup=(group % x, group // x % y, group // (x * y)),
+            lanes=(lane,),
+            what=doubt.what,
         )

@@ -18,7 +18,7 @@ from ..codegen.program import Program
 from ..fast_dataclass import sealed
 from ..findings.explain import explain
 from ..findings.finding import Finding
-from ..findings.suppressions import silence
+from ..findings.suppressions import suppress
 from ..front_end import check
 from ..launch import schedules
 from ..launch.device_memory import take
@@ -230,7 +230,7 @@ def simulate(
         finished = again.finished
         stopped = {f.span for f in findings}
         findings += [f for f in explain(last, again) if f.code == "endless-loop" and f.span not in stopped]
-    findings, silenced = silence(findings, dispatch.pipeline.module.source, names)
+    findings, silenced = suppress(findings, dispatch.pipeline.module.source, names)
     return Run(
         findings,
         silenced,

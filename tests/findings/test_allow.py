@@ -1,4 +1,4 @@
-"""Comments that answer for a finding."""
+"""Comments that suppress a finding."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SILENT = {
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_a_comment_answers_for_a_finding(name):
+def test_a_comment_suppresses_a_finding(name):
     done = run(SILENT[name])
     assert "race" in [f.code for f in done.silenced]
     assert [f.code for f in done.findings if f.severity != "info" and f.code != "race"] == []
 
 
-def test_what_is_silenced_is_counted_and_kept():
+def test_suppressed_findings_are_counted_and_kept():
     done = run(SILENT["on the line"])
     (finding,) = done.silenced
     assert (finding.code, finding.count, finding.verdict) == ("race", 7, "same-value")
@@ -44,24 +44,24 @@ def test_what_is_silenced_is_counted_and_kept():
 
 
 COMPLAINTS = {
-    "total = 1u; // bankshot: allow(race)": "this allow gives no reason, and silences nothing",
-    "total = 1u; // bankshot: allow(race) because": "this allow gives no reason, and silences nothing",
-    "total = 1u; // bankshot: allow because I say so": "this allows nothing: no kind of finding is named",
-    "total = 1u; // bankshot: allow(races) because of this": "no finding is called races",
-    "y[i] = 1u; // bankshot: allow(race) because of this": "there is no race here to be allowed",
-    "// bankshot: allow(race) because of this\ny[i] = 1u;\ntotal = 1u;": "there is no race here to be allowed",
+    "total = 1u; // bankshot: allow(race)": "this comment gives no reason, so it suppresses nothing",
+    "total = 1u; // bankshot: allow(race) because": "this comment gives no reason, so it suppresses nothing",
+    "total = 1u; // bankshot: allow because I say so": "this comment allows nothing, because it names no finding",
+    "total = 1u; // bankshot: allow(races) because of this": "there is no finding called races",
+    "y[i] = 1u; // bankshot: allow(race) because of this": "there is no race here to allow",
+    "// bankshot: allow(race) because of this\ny[i] = 1u;\ntotal = 1u;": "there is no race here to allow",
 }
 
 
 @pytest.mark.parametrize("body", COMPLAINTS)
-def test_a_comment_that_silences_nothing_is_told_of(body):
+def test_a_comment_that_suppresses_nothing_is_a_finding(body):
     done = run(body)
     assert [f.message for f in done.findings if f.code == "allow"] == [COMPLAINTS[body]]
     assert [f.severity for f in done.findings if f.code == "allow"] == ["info"]
     assert done.silenced == []
 
 
-def test_nothing_is_said_of_what_was_not_looked_for():
+def test_a_comment_for_a_probe_that_was_off_is_no_finding():
     assert run("y[i] = 1u; // bankshot: allow(race) because of this", probes=["bounds"]).findings == []
 
 

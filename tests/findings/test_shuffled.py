@@ -73,7 +73,7 @@ def test_of_several_shuffles_the_one_is_named_that_matters():
     y[id.x] = select(0.0, up, lane > 0u) + down.y;"""
     (finding,) = found(body)
     assert (finding.span.line, finding.message) == (
-        10, "this subgroupShuffleDown reads a lane that is not active, or that is none of the subgroup"
+        10, "this subgroupShuffleDown reads a lane that is inactive or outside the subgroup"
     )  # fmt: skip
 
 

@@ -39,10 +39,10 @@ def endless(body):
 )
 def test_who_spins_waits_for_others(body, line, name):
     (finding,) = endless(body + LOCKED)
-    assert "its end depends on other invocations, and WGSL does not promise that these go on" in finding.message
+    assert "whether it ends depends on other invocations, and WGSL does not guarantee their progress" in finding.message
     (note,) = finding.notes
-    assert (note.message, note.span.line) == (f"what this {name} of lock gives decides whether it ends", line)
-    assert finding.hint.startswith("invocations of a subgroup run in step")
+    assert (note.message, note.span.line) == (f"the result of this {name} of lock decides whether it ends", line)
+    assert finding.hint.startswith("invocations of a subgroup run in lockstep")
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_who_spins_waits_for_others(body, line, name):
 )
 def test_who_turns_for_ever_without_them_does_not(body):
     (finding,) = endless(body)
-    assert finding.message.endswith("had gone round loops 5,000 times; the run was stopped")
-    assert (finding.notes, finding.hint.startswith("where it is to end later")) == ((), True)
+    assert finding.message.endswith("exceeded 5,000 loop iterations; the run was stopped")
+    assert (finding.notes, finding.hint.startswith("if it needs more iterations")) == ((), True)
 
 
 def test_who_only_tries_again_ends():

@@ -43,7 +43,7 @@ def test_an_endless_loop_is_told_of_with_its_line(judged):
     result = judged("run", ENDLESS)
     assert result.exit_code == 1, result.output
     assert "scale.wgsl:7:5: error: this loop was still running" in result.output
-    assert "gone round loops 16,777,216 times" in result.output
+    assert "exceeded 16,777,216 loop iterations" in result.output
 
 
 def test_a_manifest_says_how_many_turns_there_are(judged):
@@ -51,5 +51,5 @@ def test_a_manifest_says_how_many_turns_there_are(judged):
     assert judged("run", TURNS, "budget = 1000").exit_code == 0
     result = judged("run", TURNS, "budget = 999")
     assert result.exit_code == 1
-    assert "gone round loops 999 times" in result.output
+    assert "exceeded 999 loop iterations" in result.output
     assert "`budget` is to be a whole number above 0, not -1" in judged("run", TURNS, "budget = -1").output

@@ -23,7 +23,7 @@ from bankshot.sim.run.dispatch import _PROGRAMS
 
 import bankshot
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 # Each leaves behind what the next run must not find: stored words, known addresses, races, loops, findings.
 SOURCES = {
     "unstored": """

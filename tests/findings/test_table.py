@@ -1,0 +1,68 @@
+"""The table of findings, and those who read it."""
+
+import string
+
+import pytest
+from bankshot.sim.findings.replay import _REPLAYS
+from bankshot.sim.findings.table import BY_CHECK, KINDS, NOT_FINITE, RACE, SUPPRESSIBLE, UNINIT, depending_on
+from bankshot.sim.machine import layout
+
+import bankshot
+
+SEVERITIES = ("error", "warning", "info")
+DEPENDS = ("lanes", "data", "workgroups")
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_row_is_complete(kind):
+    assert kind.severity in SEVERITIES
+    assert set(kind.downgraded.values()) <= set(SEVERITIES)
+    assert kind.title[0].isupper()
+    assert kind.title[-1] != "."
+    assert kind.message
+    assert kind.evidence
+    assert kind.probe in (None, *bankshot.PROBES)
+    assert kind.depends_on in DEPENDS
+    assert kind.replay is None or kind.replay in _REPLAYS
+
+
+def test_every_replay_belongs_to_a_kind():
+    assert {kind.replay for kind in KINDS.values() if kind.replay} == set(_REPLAYS)
+
+
+def test_every_numeric_check_of_the_machine_belongs_to_a_kind():
+    checks = (layout.BORN, layout.DIVIDES_U32, layout.DIVIDES_I32, layout.SHIFTS, layout.TO_I32, layout.TO_U32)
+    assert set(BY_CHECK) == set(checks)
+
+
+def fields(kind):
+    """The names that the message and the hint of a kind ask for."""
+    return [name for text in (kind.message, kind.hint) for _, name, _, _ in string.Formatter().parse(text) if name]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_words_fill_in_every_field(kind):
+    finding = kind.make(None, **dict.fromkeys(fields(kind), 7))
+    assert "{" not in f"{finding.message}{finding.hint}"
+
+
+def test_a_missing_word_is_an_error():
+    with pytest.raises(KeyError, match="lane"):
+        NOT_FINITE.make(None, operation="1.0 / 0.0 = inf")
+
+
+def test_a_verdict_brings_its_severity():
+    def severity(kind, verdict):
+        return kind.make(None, verdict=verdict, **dict.fromkeys(fields(kind), "x")).severity
+
+    assert [severity(RACE, verdict) for verdict in (None, "harmful", "same-value")] == ["error", "error", "warning"]
+    assert [severity(UNINIT, verdict) for verdict in ("harmful", "unseen")] == ["warning", "info"]
+
+
+def test_each_kind_depends_on_one_thing():
+    assert NOT_FINITE.code in depending_on("data")
+    assert set().union(*map(depending_on, DEPENDS)) == set(KINDS)
+
+
+def test_comments_suppress_what_runs_find():
+    assert set(KINDS) - set(SUPPRESSIBLE) == {"allow", "rounding"}

@@ -1,0 +1,102 @@
+"""Writes the pages of `docs/` that are made from tables: `python -m tools.pages`. A test compares them.
+
+`PAGES` maps each page to the function that makes its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from bankshot.sim.findings.table import KINDS, Kind
+from bankshot.sim.run.counters import REPORT_COUNTERS, RUN_COUNTERS, SITE_COUNTERS, Counter
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+_COUNTERS = """\
+# Counters
+
+Every place in the source has the counters of the first table (`run.sites`); a run has their sums, and the totals of the
+second table (`run.counters`). Manifests, sweeps and reports derive the third. The keys are the same in Python, JSON and
+CSV. This page is made from `sim/run/counters.py` by `python -m tools.pages`.
+
+The lanes of a subgroup that issues are active, or idle for one of three causes: `active_lanes`, `idle_guard`,
+`idle_overhang` and `idle_divergence` add up to `executions` times the subgroup size. Counters describe the shader as
+written, on the device that is simulated; they are not time.
+"""
+
+_FINDINGS = """\
+# Findings
+
+Each finding names a place in the source, the invocations, and how often it happened. Where it may or may not matter,
+the dispatch runs again with what WGSL leaves open changed, and the verdict says whether an output changes: `harmful` or
+`unseen`. This page is made from `sim/findings/table.py` by `python -m tools.pages`.
+
+Suppress an intended finding with a reason, in a comment on its line or on the line before. It is still counted, and a
+comment that suppresses nothing is a finding itself:
+
+```wgsl
+// bankshot: allow(race) because every invocation stores the same value
+flag = 1u;
+```
+"""
+
+_REPLAYS = {
+    "schedules": "other orders of invocations and workgroups",
+    "poison": "NaNs in memory that was never written",
+    "policies": "the other policies for accesses out of bounds",
+}
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Format a table in Markdown."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
+
+
+def counters() -> str:
+    """Return the page of counters."""
+    headings = ("counter", "unit", "what it counts", "probe", "metric of NVIDIA's profiler")
+    parts = [_COUNTERS]
+    for title, rows in (
+        ("Of each place, and summed over the run", SITE_COUNTERS),
+        ("Of the run", RUN_COUNTERS),
+        ("Derived in reports", REPORT_COUNTERS),
+    ):
+        parts.append(f"## {title}\n\n{table(headings, map(_counter, rows))}")
+    parts.append("Smaller is better for " + ", ".join(f"`{row.key}`" for row in _costs()) + ".\n")
+    return "\n".join(parts)
+
+
+def _counter(row: Counter) -> tuple[str, ...]:
+    metrics = " + ".join(f"`{metric}`" for metric in row.metrics)
+    return f"`{row.key}`", row.unit, row.definition, row.probe, metrics
+
+
+def _costs() -> list[Counter]:
+    return [row for row in (*SITE_COUNTERS, *RUN_COUNTERS, *REPORT_COUNTERS) if row.cost]
+
+
+def findings() -> str:
+    """Return the page of findings."""
+    headings = ("finding", "severity", "what it is", "probe", "evidence", "run again with")
+    return f"{_FINDINGS}\n{table(headings, map(_finding, KINDS.values()))}"
+
+
+def _finding(kind: Kind) -> tuple[str, ...]:
+    severities = [kind.severity, *(f"{severity} if {verdict}" for verdict, severity in kind.downgraded.items())]
+    replay = _REPLAYS[kind.replay] if kind.replay else ""
+    return f"`{kind.code}`", ", ".join(severities), kind.title, kind.probe or "", kind.evidence, replay
+
+
+PAGES: dict[str, Callable[[], str]] = {"counters.md": counters, "findings.md": findings}
+
+
+def main() -> None:
+    """Write every page."""
+    for name, make in PAGES.items():
+        (DOCS / name).write_text(make(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
