@@ -1,6 +1,6 @@
-"""What enters and leaves an entry point: built-in values, locations, and the attributes that say so.
+"""The inputs and outputs of entry points: built-in values, locations, and their attributes.
 
-Spec: WGSL, "Inter-stage Input and Output Interface". One row of `BUILTIN_VALUES` is one built-in value.
+One row of `BUILTIN_VALUES` is one built-in value. Spec: WGSL, "Inter-stage Input and Output Interface".
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _U32, _VEC3U, _VEC4F = t.U32, t.Vec(3, t.U32), t.Vec(4, t.F32)
 
 @frozen
 class BuiltinValue:
-    """Its type (None: see `_check_type`), where it may be read and written, and what brings it."""
+    """A built-in value: its type (None for clip_distances), the stages that may read and write it, and the extension or
+    language feature that provides it."""
 
     type: t.Type | None
     inputs: tuple[str, ...] = ()
@@ -58,7 +59,7 @@ BUILTIN_VALUES = {
     "num_subgroups": BuiltinValue(_U32, _COMPUTE, extension="subgroups", feature="subgroup_id"),
 }
 
-# Interpolation types, each with the samplings that it takes. Spec: "Interpolation".
+# Interpolation types, each with its valid samplings. Spec: "Interpolation".
 INTERPOLATION = {
     "perspective": ("center", "centroid", "sample"),
     "linear": ("center", "centroid", "sample"),
@@ -67,11 +68,11 @@ INTERPOLATION = {
 _SAMPLINGS = ("center", "centroid", "sample", "first", "either")
 
 
-# ---- the attributes of one parameter, member or result ----------------------------------------------------
+# ---- the attributes of one parameter, member or result -------------------------------------------------
 
 
 def io_attributes(e: Expressions, found: dict[str, tree.Attribute], type_: t.Type, what: str) -> dict[str, Any]:
-    """The io attributes of something of type `type_`, judged by themselves:
+    """Check the io attributes of a parameter, member or result of type `type_`, regardless of the stage:
     {"builtin": name, "location": n, "blend_src": n, "interpolate": (type, sampling), "invariant": True}."""
     attrs: dict[str, Any] = {}
     if attribute := found.get("builtin"):
@@ -145,12 +146,12 @@ def _interpolation(attribute: tree.Attribute) -> tuple[str, str | None]:
     return kind, sampling
 
 
-# ---- the interface of one entry point ----------------------------------------------------------------------
+# ---- the interface of one entry point ------------------------------------------------------------------
 
 
 @entity
 class _Datum:
-    """One input or output: where it is declared, its type and its attributes."""
+    """One input or output: its type, its attributes, where it is declared, and its name for messages."""
 
     type: t.Type
     attrs: dict[str, Any]
@@ -159,7 +160,7 @@ class _Datum:
 
 
 def check_interface(function: typed.Function, result_span: Span | None) -> None:
-    """Inputs and outputs of an entry point fit its stage. Raises `WgslError`."""
+    """Check that the inputs and outputs of an entry point fit its stage. Raises `WgslError`."""
     stage = function.stage
     assert stage is not None
     inputs = [
@@ -181,7 +182,7 @@ def check_interface(function: typed.Function, result_span: Span | None) -> None:
 
 
 def _data(type_: t.Type, attrs: dict[str, Any], span: Span, what: str) -> list[_Datum]:
-    """One datum, or those of the members of a struct."""
+    """List an input or output, or the members of a struct that is one."""
     if attrs or not isinstance(type_, t.Struct):
         return [_Datum(type_, attrs, span, what)]
     return [_Datum(m.type, dict(m.attrs), m.span or span, f"member '{m.name}' of {type_}") for m in type_.members]
@@ -230,7 +231,7 @@ def _check_location(stage: str, direction: str, datum: _Datum) -> None:
 
 
 def check_blending(members: list[tuple[str, t.Type, dict[str, Any], Span]]) -> None:
-    """Locations of a struct's members differ, or make up dual source blending."""
+    """Check that the locations of a struct's members differ, or form dual source blending. Raises `WgslError`."""
     located = [(type_, attrs, span) for _, type_, attrs, span in members if "location" in attrs]
     if not any("blend_src" in attrs for _, attrs, _ in located):
         seen: dict[Any, Span] = {}

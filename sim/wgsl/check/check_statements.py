@@ -1,6 +1,6 @@
 """Statements: scopes, declarations, assignments and control flow of one function body.
 
-Spec: WGSL, "Statements". `for` and `while` come out as `Loop`. Where control can go is judged by `analysis_behavior`.
+`for` and `while` become `Loop`. `analysis/behavior.py` checks how control leaves statements. Spec: WGSL, "Statements".
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_CASE_SELECTORS = 1023
 
 @entity
 class _Loop:
-    """The loop around a statement: its body's scope, and where it was left early by a `continue`."""
+    """The loop around a statement: the scope of its body, and its first `continue` with the names declared before."""
 
     scope: Scope = field(default_factory=Scope)
     first_continue: Span | None = None
@@ -39,16 +39,16 @@ class _Loop:
 
 @frozen
 class _Place:
-    """What stands around a statement: whether `break` and `continue` may be here, and the nearest loop."""
+    """The context of a statement: whether `break` and `continue` are valid, and the nearest loop."""
 
     breakable: bool = False
     loop: _Loop | None = None
-    continuing: bool = False  # in a continuing block: no return, no discard of its loop
+    continuing: bool = False  # in a continuing block, where a return is invalid
     depth: int = 0
 
 
 class Statements:
-    """Checks the body of one function whose parameters are already in `scope`."""
+    """Checks the body of one function; `scope` has its parameters."""
 
     def __init__(self, module: ModuleContext, function: typed.Function, scope: Scope) -> None:
         self.module = module
@@ -62,13 +62,13 @@ class Statements:
         return self.expressions.scope
 
     def body(self, block: tree.Block) -> typed.Block:
-        """The function body; it shares the scope of the parameters."""
+        """Check the function body, which shares the scope of the parameters."""
         return typed.Block(block.span, self._list(block.body), self._filters(block.attributes, "block"))
 
     # ---- blocks and scopes -----------------------------------------------------------------------------
 
     def _list(self, body: list[tree.Stmt]) -> list[typed.Stmt]:
-        """Check statement by statement: one that is wrong is complained of, and left out."""
+        """Check statement by statement; an invalid one is reported and left out."""
         made: list[typed.Stmt | None] = []
         for stmt in body:
             with self.module.collecting():
@@ -81,7 +81,7 @@ class Statements:
 
     @contextmanager
     def _within(self, **changes: Any) -> Iterator[None]:
-        """Within, a scope inside the present one, with these changes to what stands around."""
+        """Open a nested scope, with these changes to the context of statements."""
         before = self.expressions.scope, self.place
         self.expressions.scope, self.place = Scope(self.scope), replace(self.place, **changes)
         try:
@@ -90,7 +90,7 @@ class Statements:
             self.expressions.scope, self.place = before
 
     def block(self, block: tree.Block, **changes: Any) -> typed.Block:
-        """A block with a scope of its own; `changes` to what stands around it."""
+        """Check a block in its own scope, with these changes to the context of its statements."""
         depth = self.place.depth + 1
         if depth > MAX_BRACE_DEPTH:
             raise fail("limit", f"statements are nested more than {MAX_BRACE_DEPTH} deep", block.span)
@@ -159,7 +159,7 @@ class Statements:
 
     def _phony(self, stmt: tree.Assign) -> typed.Stmt:
         value = self.expressions.value(stmt.value)
-        if not isinstance(value, typed.Const):  # a constant may stay abstract, whatever its size: nothing is made of it
+        if not isinstance(value, typed.Const):  # a constant may stay abstract: no value is made of it
             value = fold.concrete(value) if t.is_constructible(value.type) else value
         if not (t.is_constructible(value.type) or isinstance(value.type, t.Pointer | t.Texture | t.Sampler)):
             raise fail("not-constructible", f"a value of type {value.type} cannot be evaluated here", stmt.value.span)
@@ -188,7 +188,7 @@ class Statements:
             raise fail("not-assignable", "a component is assigned twice", expr.span)
 
     def _update(self, target: typed.Expr, op: str, value: typed.Expr, span: Span, op_span: Span) -> typed.Stmt:
-        """`target op= value`: the operator as if applied to the loaded target, and its result fit to be stored."""
+        """Check `target op= value`: the operator applied to the loaded target gives the target's type."""
         assert isinstance(target.type, t.Reference)
         store = target.type.store
         loaded = typed.Load(store, target.span, target)
@@ -231,7 +231,7 @@ class Statements:
         then = self.block(stmt.then)
         orelse = stmt.orelse
         if isinstance(orelse, tree.If):
-            # An `else if` counts as one level more, as the block that it stands for.
+            # An `else if` counts as one more level, like the block that it abbreviates.
             other = typed.Block(orelse.span, [self._if(orelse)])
         else:
             other = self.block(orelse) if orelse else None
@@ -267,7 +267,7 @@ class Statements:
         with self._within(breakable=True, loop=loop, depth=self.place.depth + 1):
             loop.scope = self.scope
             body = typed.Block(stmt.body.span, self._list(stmt.body.body), self._filters(stmt.body.attributes, "block"))
-            # The continuing block sees what the body declares.
+            # The declarations of the body are in scope in the continuing block.
             continuing, break_if = None, None
             if stmt.continuing is not None:
                 with self._bypassing(loop), self._within(breakable=False, loop=None, continuing=True):
@@ -280,7 +280,7 @@ class Statements:
 
     @contextmanager
     def _bypassing(self, loop: _Loop) -> Iterator[None]:
-        """Within, names that a `continue` of the loop may have jumped over are known but cannot be used."""
+        """Within this context, names that a `continue` of the loop may have jumped over are errors."""
         with self._within():
             if loop.first_continue is not None:
                 for name, (_, span) in loop.scope.entities.items():
@@ -297,7 +297,7 @@ class Statements:
             if stmt.update is not None:
                 with self._within(breakable=False, loop=None, continuing=True):
                     update = typed.Block(stmt.update.span, self._list([stmt.update]))
-            # The body has a scope of its own: the conformance suite shadows the names of the header there.
+            # The body has its own scope: the conformance suite shadows the names of the header in it.
             body = self.block(stmt.body, breakable=True, loop=_Loop())
         loop = typed.Loop(stmt.span, condition, body, update, None, diagnostics)
         return typed.Block(stmt.span, [*init, loop], diagnostics) if init else loop
@@ -367,7 +367,7 @@ _CHECKS: dict[type[tree.Stmt], Callable[[Statements, Any], typed.Stmt | None]] =
 
 
 def initializer(expressions: Expressions, decl: tree.LocalDecl | tree.GlobalDecl, type_: t.Type | None) -> typed.Expr:
-    """The initializer's value: converted to the declared type, or else concretized."""
+    """Check an initializer: convert it to the declared type, or else make it concrete."""
     assert decl.init is not None
     value = expressions.value(decl.init)
     if type_ is None:
@@ -376,7 +376,7 @@ def initializer(expressions: Expressions, decl: tree.LocalDecl | tree.GlobalDecl
 
 
 def declare_constant(expressions: Expressions, decl: tree.LocalDecl | tree.GlobalDecl) -> Constant:
-    """A `const`, at module scope or in a function; the type stays abstract unless it is written."""
+    """Check a `const`, at module scope or in a function; without a written type it may stay abstract."""
     type_ = expressions.type_of(decl.type) if decl.type else None
     assert decl.init is not None
     made = expressions.constant(decl.init, f"the initializer of '{decl.name}'")
@@ -389,7 +389,7 @@ def declare_constant(expressions: Expressions, decl: tree.LocalDecl | tree.Globa
 
 
 def check_assertion(expressions: Expressions, stmt: tree.ConstAssert) -> None:
-    """A const_assert holds, or the module is wrong. Spec: "Const Assertion Statement"."""
+    """Check that a const_assert is true. Raises `WgslError`. Spec: "Const Assertion Statement"."""
     made = expressions.convert(expressions.constant(stmt.condition, "a const_assert"), t.BOOL, "a const_assert")
     assert isinstance(made, typed.Const)
     if not made.value:
@@ -400,7 +400,7 @@ def check_assertion(expressions: Expressions, stmt: tree.ConstAssert) -> None:
 
 
 def _selector_type(selector: typed.Expr, choices: list[typed.Const]) -> t.Type:
-    """The one concrete integer type of a switch's selector and all its cases."""
+    """Return the concrete integer type that a switch's selector and all its cases share. Raises `WgslError`."""
     parts = [selector, *choices]
     type_ = next((part.type for part in parts if t.is_concrete(part.type)), t.I32)
     for part in parts:
@@ -412,7 +412,7 @@ def _selector_type(selector: typed.Expr, choices: list[typed.Const]) -> t.Type:
 
 
 def _check_selector(value: typed.Expr | None, case: tree.Case, seen: dict[int | None, Span]) -> None:
-    """Each value, and `default`, stands once in a switch."""
+    """Check that a value, or `default`, occurs once in a switch. Raises `WgslError`."""
     key = value.value if isinstance(value, typed.Const) else None
     span = case.span if value is None else value.span
     if key in seen:
@@ -422,7 +422,7 @@ def _check_selector(value: typed.Expr | None, case: tree.Case, seen: dict[int | 
 
 
 def _read_only(target: typed.Expr, span: Span) -> WgslError:
-    """The error of an assignment to memory that can only be read, with the name of the variable where it is known."""
+    """Return the error of an assignment to read-only memory, with the name of the variable where it is known."""
     root = target
     while not isinstance(root, typed.VarRef | typed.Deref):
         root = typed.children(root)[0]

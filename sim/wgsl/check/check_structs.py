@@ -23,7 +23,7 @@ MAX_MEMBERS = 1023  # spec, "Limits"
 
 
 def struct_type(e: Expressions, decl: tree.Struct) -> t.Struct:
-    """The type that a struct declaration makes, laid out in memory. Raises `WgslError`."""
+    """Check a struct declaration, and lay it out in memory. Raises `WgslError`."""
     if not decl.members:
         raise fail("empty-struct", f"struct '{decl.name}' needs at least one member", decl.name_span)
     if len(decl.members) > MAX_MEMBERS:
