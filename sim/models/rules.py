@@ -207,7 +207,7 @@ def _busiest_column(scratch: Scratch, count: int, columns: int) -> Count:
         scratch[column] = 0
     previous = scratch[MAX_BANKS]
     scratch[previous & (columns - 1)] = 1
-    busiest = np.int64(1)
+    busiest: Any = np.int64(1)
     for i in range(MAX_BANKS + 1, MAX_BANKS + count):
         address = scratch[i]
         if address != previous:

@@ -34,6 +34,22 @@ def _shifted_right(a: int, amount: int) -> int:
     return a >> int(amount)
 
 
+def _and(a: int, b: int) -> int:
+    return a & b
+
+
+def _or(a: int, b: int) -> int:
+    return a | b
+
+
+def _xor(a: int, b: int) -> int:
+    return a ^ b
+
+
+def _float_quotient(a: float, b: float) -> float:
+    return a / b
+
+
 def _sign(a: float) -> int:
     return (a > 0) - (a < 0)
 
@@ -121,9 +137,9 @@ _BOTH: Rows = (
 _INT: Rows = (
     ("div", _int_quotient, "T T -> T"),
     ("rem", _int_remainder, "T T -> T"),
-    ("and", operator.and_, "T T -> T"),
-    ("or", operator.or_, "T T -> T"),
-    ("xor", operator.xor, "T T -> T"),
+    ("and", _and, "T T -> T"),
+    ("or", _or, "T T -> T"),
+    ("xor", _xor, "T T -> T"),
     ("not", operator.invert, "T -> T"),
     ("shl", _shifted_left, "T u32 -> T"),
     ("shr", _shifted_right, "T u32 -> T"),
@@ -136,7 +152,7 @@ _INT: Rows = (
     ("convert_ai_bool", _to_bool, "ai -> bool"),
 )
 _FLOAT: Rows = (
-    ("div", operator.truediv, "T T -> T"),
+    ("div", _float_quotient, "T T -> T"),
     ("rem", math.fmod, "T T -> T"),
     ("sqrt", math.sqrt, "T -> T"),
     ("fma", _fma, "T T T -> T"),

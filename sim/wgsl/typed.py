@@ -19,10 +19,14 @@ from . import types as t
 from .source import Source, Span
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .builtins import Builtin
     from .diagnostics import Diagnostic
 
-Value = Any
+    OverrideValue = float | np.number[Any] | np.bool_  # a bool or a number, of Python or of NumPy
+
+Value = Any  # a recursive type would need a cast at each use
 _MOST_PIPELINES = 64  # cached by a module
 
 # The type of a call without a value. It has no spelling in WGSL.
@@ -45,7 +49,7 @@ class Variable:
     access: str | None = None
     binding: tuple[int, int] | None = None
     builtin: str | None = None
-    attrs: dict[str, Any] = field(default_factory=dict)  # io attributes of an entry point's parameter, as in `t.Member`
+    attrs: t.IoAttributes = field(default_factory=t.IoAttributes)  # of an entry point's parameter
     init: Expr | None = None  # of a private var at module scope
 
 
@@ -71,13 +75,13 @@ class Function:
     body: Block | None = None
     stage: str | None = None  # compute, vertex, fragment, or None
     workgroup_size: tuple[Expr, Expr, Expr] | None = None
-    result_attrs: dict[str, Any] = field(default_factory=dict)
+    result_attrs: t.IoAttributes = field(default_factory=t.IoAttributes)
     must_use: bool = False
     subgroup_size: Expr | None = None
-    diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
-    calls: list[Function] = field(default_factory=list)  # called directly
-    globals: list[Variable] = field(default_factory=list)  # statically accessed, also through calls
-    overrides: list[Override] = field(default_factory=list)  # statically accessed, also through calls
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])  # rule -> severity, from @diagnostic
+    calls: list[Function] = field(default_factory=list["Function"])  # called directly
+    globals: list[Variable] = field(default_factory=list[Variable])  # statically accessed, also through calls
+    overrides: list[Override] = field(default_factory=list[Override])  # statically accessed, also through calls
 
 
 # ---- expressions ---------------------------------------------------------------------------------------
@@ -216,7 +220,7 @@ class Stmt:
 @entity
 class Block(Stmt):
     body: list[Stmt]
-    diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])  # rule -> severity, from @diagnostic
 
 
 @entity
@@ -263,7 +267,7 @@ class If(Stmt):
     condition: Expr
     then: Block
     orelse: Block | None
-    diagnostics: dict[str, str] = field(default_factory=dict)
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @entity
@@ -279,7 +283,7 @@ class Case:
 class Switch(Stmt):
     selector: Expr
     cases: list[Case]
-    diagnostics: dict[str, str] = field(default_factory=dict)
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @entity
@@ -291,7 +295,7 @@ class Loop(Stmt):
     body: Block
     continuing: Block | None
     break_if: Expr | None
-    diagnostics: dict[str, str] = field(default_factory=dict)
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @entity
@@ -417,12 +421,14 @@ class Module:
     globals: list[Variable]
     overrides: list[Override]
     structs: dict[str, t.Struct]
-    _create_pipeline: Callable[[Module, str | None, Mapping[str | int, Any], Mapping[str, int] | None], Pipeline]
-    enables: set[str] = field(default_factory=set)
-    requires: set[str] = field(default_factory=set)
-    diagnostics: dict[str, str] = field(default_factory=dict)  # module-wide rule -> severity
-    warnings: list[Diagnostic] = field(default_factory=list)
-    _pipelines: dict[str, Pipeline] = field(default_factory=dict, repr=False)
+    _create_pipeline: Callable[
+        [Module, str | None, Mapping[str | int, OverrideValue], Mapping[str, int] | None], Pipeline
+    ]
+    enables: set[str] = field(default_factory=set[str])
+    requires: set[str] = field(default_factory=set[str])
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])  # module-wide rule -> severity
+    warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])
+    _pipelines: dict[str, Pipeline] = field(default_factory=dict[str, "Pipeline"], repr=False)
 
     @property
     def entry_points(self) -> list[Function]:
@@ -432,7 +438,7 @@ class Module:
     def pipeline(
         self,
         entry: str | None = None,
-        overrides: Mapping[str | int, Any] | None = None,
+        overrides: Mapping[str | int, OverrideValue] | None = None,
         limits: Mapping[str, int] | None = None,
     ) -> Pipeline:
         """Create a pipeline: see `check.pipeline.create_pipeline`. Raises `WgslError`.
@@ -467,4 +473,4 @@ class Pipeline:
     resolve: Callable[[t.Type], t.Type]
     fold: Callable[[Expr], Expr]
     subgroup_size: int | None = None
-    warnings: list[Diagnostic] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])

@@ -7,8 +7,9 @@ bytes. Spec: WGSL, "Types" and "Memory Layout".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from ..fast_dataclass import frozen
 from .diagnostics import Crash
@@ -89,9 +90,26 @@ class Array:
         return f"array<{self.elem}, {count}>"
 
 
+class IoAttributes(TypedDict, total=False):
+    """The attributes of an input or output of an entry point."""
+
+    builtin: str
+    location: int
+    blend_src: int
+    interpolate: tuple[str, str | None]  # type, sampling
+    invariant: bool
+
+
+class MemberAttributes(IoAttributes, total=False):
+    """The attributes of a struct member; `align` and `size` in bytes."""
+
+    align: int
+    size: int
+
+
 @frozen
 class Member:
-    """A struct member with its offset in bytes. `attrs` has io attributes: (("builtin", "…"), ("location", 0), …)."""
+    """A struct member with its offset in bytes, and its io attributes."""
 
     name: str
     type: Type
@@ -99,7 +117,7 @@ class Member:
     size: int
     align: int
     span: Span | None = None
-    attrs: tuple[tuple[str, Any], ...] = ()
+    attrs: IoAttributes = field(default_factory=IoAttributes, hash=False)
 
 
 @frozen(eq=False)
@@ -394,7 +412,7 @@ def min_binding_size(t: Type) -> int:
             return size_of(t)
 
 
-def layout(name: str, members: Iterable[tuple[str, Type, Mapping[str, Any], Span | None]]) -> Struct:
+def layout(name: str, members: Iterable[tuple[str, Type, MemberAttributes, Span | None]]) -> Struct:
     """Lay out a struct: each member is (name, type, attributes, span).
 
     The attributes `align` and `size` (ints) apply unchecked (the checker has validated them); the member keeps the
@@ -407,7 +425,7 @@ def layout(name: str, members: Iterable[tuple[str, Type, Mapping[str, Any], Span
         align = attrs.get("align") or (1 if opaque else align_of(type_))
         size = attrs.get("size") or (0 if opaque else size_of(type_))
         offset = round_up(align, end)
-        kept = tuple((key, value) for key, value in attrs.items() if key not in ("align", "size"))
+        kept = cast(IoAttributes, {key: value for key, value in attrs.items() if key not in ("align", "size")})
         placed.append(Member(member_name, type_, offset, size, align, span, kept))
         end, struct_align = offset + size, max(struct_align, align)
     return Struct(name, tuple(placed), round_up(struct_align, end), struct_align)

@@ -256,7 +256,7 @@ def _builtin_values(subject: Subject) -> Iterator[Place]:
     for function in subject.module.entry_points:
         for parameter in function.params:
             members = parameter.type.members if isinstance(parameter.type, t.Struct) else ()
-            for name in (parameter.builtin, *(dict(m.attrs).get("builtin") for m in members)):
+            for name in (parameter.builtin, *(m.attrs.get("builtin") for m in members)):
                 if name in UNKNOWN_BUILTIN_VALUES:
                     yield parameter.span, name
 

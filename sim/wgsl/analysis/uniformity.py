@@ -19,7 +19,7 @@ from .. import types as t
 from ..builtins import Builtin
 from ..diagnostics import Diagnostic, Note, WgslError
 from ..source import Span
-from .behavior import Behavior, behavior_of
+from .behavior import NEXT, Behavior, behavior_of
 
 # Built-in values of compute shaders that are equal for all invocations in a scope.
 _WORKGROUP_INPUTS = frozenset(("workgroup_id", "num_workgroups", "num_subgroups", "subgroup_size"))
@@ -218,7 +218,7 @@ class _Walk:
 
     def _input(self, param: typed.Variable) -> Note | None:
         """Explain why an entry point's parameter may differ between invocations, or return None."""
-        attrs = [dict(m.attrs) for m in param.type.members] if isinstance(param.type, t.Struct) else [param.attrs]
+        attrs = [m.attrs for m in param.type.members] if isinstance(param.type, t.Struct) else [param.attrs]
         names = [a.get("builtin") for a in attrs]
         uniform = UNIFORM_INPUTS[self.rules.scope] if self.function.stage == "compute" else frozenset[str]()
         if all(name in uniform for name in names):
@@ -310,7 +310,7 @@ class _Walk:
             if branch is None or "Next" in self._behavior(branch):
                 states.append(self.values)
         self.values = self._joined(states or [before])
-        return cf if self._behavior(stmt) == {"Next"} else _node(*ends)
+        return cf if self._behavior(stmt) == NEXT else _node(*ends)
 
     def _switch(self, cf: Node, stmt: typed.Switch) -> Node:
         selector = self._value(cf, stmt.selector)
@@ -325,7 +325,7 @@ class _Walk:
                 states.append(self.values)
         states += self.exits.pop().breaks
         self.values = self._joined(states or [before])
-        return cf if self._behavior(stmt) == {"Next"} else _node(*ends)
+        return cf if self._behavior(stmt) == NEXT else _node(*ends)
 
     def _loop(self, cf: Node, stmt: typed.Loop) -> Node:
         start = _node(cf)

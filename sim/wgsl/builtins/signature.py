@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -245,16 +245,18 @@ def _pointer(space: str, store: t.Type, access: str = "read_write") -> t.Pointer
     return t.Pointer(space, store, access)
 
 
+def _array(elem: t.Type) -> t.Array:
+    return t.Array(elem, None)
+
+
 _MAKERS: Mapping[str, Callable[..., Any]] = {
     "ptr": _pointer,
     "atomic": t.Atomic,
-    "array": lambda elem: t.Array(elem, None),
+    "array": _array,
     "sampler": lambda: t.Sampler(),
     "sampler_comparison": lambda: t.Sampler(comparison=True),
-    "texel": lambda format_: t.TEXEL_FORMATS[format_],
-    "frexp": lambda of: result_struct("frexp", of),
-    "modf": lambda of: result_struct("modf", of),
-    "exchange": lambda of: result_struct("exchange", of),
+    "texel": t.TEXEL_FORMATS.__getitem__,
+    **{family: partial(result_struct, family) for family in ("frexp", "modf", "exchange")},
 }
 
 
@@ -263,7 +265,8 @@ _MAKERS: Mapping[str, Callable[..., Any]] = {
 
 def _number_variables(term: Term) -> set[str]:
     match = _VEC.match(term.name) or _MAT.match(term.name)
-    here = {letter for letter in match.groups() if letter in _NUMBERS} if match else set()
+    letters: tuple[str, ...] = match.groups() if match else ()
+    here = {letter for letter in letters if letter in _NUMBERS}
     return here.union(*(_number_variables(arg) for arg in term.args))
 
 

@@ -7,12 +7,12 @@ in `check_calls`, construction and folding in `fold`. Spec: WGSL, "Expressions".
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import typed
 from .. import types as t
 from ..analysis.static_uses import Uses
-from ..diagnostics import Note, WgslError, did_you_mean, fail
+from ..diagnostics import Crash, Note, WgslError, did_you_mean, fail
 from ..source import Span
 from ..syntax import tree
 from ..syntax.other_languages import HABITS
@@ -21,7 +21,7 @@ from .check_types import TypeExpressions
 from .scopes import Bypassed, Constant, Entity, InvalidName, ModuleContext, Scope, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Generator
 
 _LITERALS: dict[str, t.Scalar] = {
     s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16, t.ABSTRACT_INT, t.ABSTRACT_FLOAT)
@@ -59,6 +59,8 @@ class Expressions:
                 self.uses.globals.setdefault(entity, span)
             case typed.Override():
                 self.uses.overrides.setdefault(entity, span)
+            case _:
+                pass
         return entity
 
     def _unresolved(self, name: str, span: Span) -> WgslError:
@@ -148,7 +150,7 @@ class Expressions:
         return made.value
 
     @contextmanager
-    def evaluating(self, live: bool) -> Iterator[None]:
+    def evaluating(self, live: bool) -> Generator[None]:
         """Evaluate const-expressions, or not, within this context."""
         before, self.live = self.live, live
         try:
@@ -164,16 +166,34 @@ class Expressions:
             return self._member(expr, target=True)
         if target and isinstance(expr, tree.Paren):
             return self.check(expr.inner, target=True)
-        made = _CHECKS[type(expr)](self, expr)
+        made = self._checked(expr)
         return made if self.live or not isinstance(made, typed.Const) else typed.Const(made.type, made.span, None)
+
+    def _checked(self, expr: tree.Expr) -> typed.Expr:
+        match expr:
+            case tree.Ident():
+                return self._ident(expr)
+            case tree.Literal():
+                return self._literal(expr)
+            case tree.Binary():
+                return self._binary(expr)
+            case tree.Index():
+                return self._index(expr)
+            case tree.Member():
+                return self._member(expr)
+            case tree.Call():
+                return self._call(expr)
+            case tree.Unary():
+                return self._unary(expr)
+            case tree.Paren():
+                return self.check(expr.inner)
+            case _:
+                raise Crash(f"the checker does not know {type(expr).__name__}", expr.span)
 
     def _literal(self, expr: tree.Literal) -> typed.Expr:
         if expr.kind == "f16":
             self.need_extension("f16", "an f16 literal", expr.span)
         return typed.Const(_LITERALS[expr.kind], expr.span, expr.value)
-
-    def _paren(self, expr: tree.Paren) -> typed.Expr:
-        return self.check(expr.inner)
 
     def _ident(self, expr: tree.Ident) -> typed.Expr:
         entity = self.resolve(expr.name, expr.name_span)
@@ -191,7 +211,8 @@ class Expressions:
                 return typed.VarRef(entity.type, expr.span, entity)
             case typed.Variable(space=str(space), access=str(access)):
                 return typed.VarRef(t.Reference(space, entity.type, access), expr.span, entity)
-        raise fail("not-a-value", f"'{expr.name}' is {describe(entity)}, not a value", expr.name_span)
+            case _:
+                raise fail("not-a-value", f"'{expr.name}' is {describe(entity)}, not a value", expr.name_span)
 
     def _call(self, expr: tree.Call) -> typed.Expr:
         called = check_calls.call(self, expr)
@@ -275,18 +296,6 @@ class Expressions:
         if len(components) > 1 and not target:
             base = self.load(base)
         return fold.swizzle(base, components, expr.span)
-
-
-_CHECKS: dict[type[tree.Expr], Callable[[Expressions, Any], typed.Expr]] = {
-    tree.Literal: Expressions._literal,
-    tree.Paren: Expressions._paren,
-    tree.Ident: Expressions._ident,
-    tree.Call: Expressions._call,
-    tree.Unary: Expressions._unary,
-    tree.Binary: Expressions._binary,
-    tree.Index: Expressions._index,
-    tree.Member: Expressions._member,
-}
 
 
 def _swizzle(expr: tree.Member, vector: t.Vec) -> tuple[int, ...]:

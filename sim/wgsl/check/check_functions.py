@@ -5,7 +5,7 @@ Spec: WGSL, "Functions" and "Entry Points".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import typed
 from .. import types as t
@@ -77,7 +77,7 @@ def _check_pointer(e: Expressions, param: tree.Param, pointer: t.Pointer) -> Non
         raise fail("unsupported-feature", message, param.type.span)
 
 
-def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | None, stage: str | None) -> dict[str, Any]:
+def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | None, stage: str | None) -> t.IoAttributes:
     found = check_attributes(decl.result_attributes, "return type", e.need_extension)
     if decl.result is None or result is None:
         return {}

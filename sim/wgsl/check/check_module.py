@@ -7,7 +7,7 @@ Spec: WGSL, "Declaration and Scope", "Variable and Value Declarations", "Directi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
 from .. import typed
@@ -111,7 +111,7 @@ class ModuleScope:
         return self.made
 
     @contextmanager
-    def collecting(self) -> Iterator[None]:
+    def collecting(self) -> Generator[None]:
         """Collect an error, and continue after this context with the next declaration or statement."""
         try:
             yield
@@ -334,7 +334,7 @@ class ModuleScope:
         for name in ("group", "binding"):
             if name not in found:
                 raise fail("missing-binding", f"resource '{decl.name}' needs a @{name}", decl.name_span)
-        numbers = []
+        numbers: list[int] = []
         for name in ("group", "binding"):
             span = found[name].args[0].span
             value = e.const_integer(found[name].args[0], f"@{name}")

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ...fast_dataclass import entity, frozen
 from .. import typed
 from .. import types as t
-from ..diagnostics import Note, WgslError, fail
+from ..diagnostics import Crash, Note, WgslError, fail
 from ..source import Span
 from ..syntax import tree
 from . import check_calls, fold
 from .check_attributes import check_attributes, filters
 from .check_expressions import Expressions
 from .check_types import check_store_type
-from .scopes import Bypassed, Constant, ModuleContext, Scope
+from .scopes import Bypassed, Constant, Entity, ModuleContext, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Generator
 
 MAX_BRACE_DEPTH = 127  # spec, "Limits"
 MAX_CASE_SELECTORS = 1023
@@ -45,6 +45,15 @@ class _Place:
     loop: _Loop | None = None
     continuing: bool = False  # in a continuing block, where a return is invalid
     depth: int = 0
+
+
+class _Changes(TypedDict, total=False):
+    """Fields of `_Place`."""
+
+    breakable: bool
+    loop: _Loop | None
+    continuing: bool
+    depth: int
 
 
 class Statements:
@@ -72,15 +81,56 @@ class Statements:
         made: list[typed.Stmt | None] = []
         for stmt in body:
             with self.module.collecting():
-                made.append(_CHECKS[type(stmt)](self, stmt))
+                made.append(self._statement(stmt))
         return [stmt for stmt in made if stmt is not None]
+
+    def _statement(self, stmt: tree.Stmt) -> typed.Stmt | None:
+        """Check one statement; None for a declaration without code."""
+        match stmt:
+            case tree.LocalDecl():
+                return self._declaration(stmt)
+            case tree.Assign():
+                return self._assign(stmt)
+            case tree.CallStmt():
+                return self._call(stmt)
+            case tree.Increment():
+                return self._increment(stmt)
+            case tree.Discard():
+                return self._discard(stmt)
+            case tree.ConstAssert():
+                return check_assertion(self.expressions, stmt)
+            case _:
+                return self._control_flow(stmt)
+
+    def _control_flow(self, stmt: tree.Stmt) -> typed.Stmt:
+        match stmt:
+            case tree.If():
+                return self._if(stmt)
+            case tree.For():
+                return self._for(stmt)
+            case tree.Return():
+                return self._return(stmt)
+            case tree.Block():
+                return self.block(stmt)
+            case tree.Switch():
+                return self._switch(stmt)
+            case tree.Loop():
+                return self._loop(stmt)
+            case tree.While():
+                return self._while(stmt)
+            case tree.Break():
+                return self._break(stmt)
+            case tree.Continue():
+                return self._continue(stmt)
+            case _:
+                raise Crash(f"the checker does not know {type(stmt).__name__}", stmt.span)
 
     def _filters(self, attributes: list[tree.Attribute], place: str) -> dict[str, str]:
         check_attributes(attributes, place, self.module.need_extension)
         return filters(attributes, self.module.warn)
 
     @contextmanager
-    def _within(self, **changes: Any) -> Iterator[None]:
+    def _within(self, **changes: Unpack[_Changes]) -> Generator[None]:
         """Open a nested scope, with these changes to the context of statements."""
         before = self.expressions.scope, self.place
         self.expressions.scope, self.place = Scope(self.scope), replace(self.place, **changes)
@@ -89,27 +139,34 @@ class Statements:
         finally:
             self.expressions.scope, self.place = before
 
-    def block(self, block: tree.Block, **changes: Any) -> typed.Block:
+    def block(self, block: tree.Block, **changes: Unpack[_Changes]) -> typed.Block:
         """Check a block in its own scope, with these changes to the context of its statements."""
         depth = self.place.depth + 1
         if depth > MAX_BRACE_DEPTH:
             raise fail("limit", f"statements are nested more than {MAX_BRACE_DEPTH} deep", block.span)
-        with self._within(depth=depth, **changes):
+        changes["depth"] = depth
+        with self._within(**changes):
             return typed.Block(block.span, self._list(block.body), self._filters(block.attributes, "block"))
 
     # ---- declarations ----------------------------------------------------------------------------------
 
     def _declaration(self, stmt: tree.LocalDecl) -> typed.Stmt | None:
         try:
-            made, entity = _DECLARATIONS[stmt.keyword](self, stmt)
+            made, entity = self._declared(stmt)
             self.scope.declare(stmt.name, entity, stmt.name_span)
         except WgslError as error:
             self.scope.fail(stmt.name, error, stmt.name_span)
             raise
         return made
 
-    def _const(self, stmt: tree.LocalDecl) -> tuple[None, Constant]:
-        return None, declare_constant(self.expressions, stmt)
+    def _declared(self, stmt: tree.LocalDecl) -> tuple[typed.Stmt | None, Entity]:
+        match stmt.keyword:
+            case "const":
+                return None, declare_constant(self.expressions, stmt)
+            case "let":
+                return self._let(stmt)
+            case _:
+                return self._var(stmt)
 
     def _let(self, stmt: tree.LocalDecl) -> tuple[typed.Stmt, typed.Variable]:
         assert stmt.init is not None
@@ -208,7 +265,7 @@ class Statements:
         one = typed.Const(store, stmt.span, 1)
         return self._update(target, stmt.op[0], one, stmt.span, stmt.span)
 
-    # ---- calls and assertions --------------------------------------------------------------------------
+    # ---- calls -----------------------------------------------------------------------------------------
 
     def _call(self, stmt: tree.CallStmt) -> typed.Stmt:
         called = check_calls.call(self.expressions, stmt.call)
@@ -217,13 +274,7 @@ class Statements:
             raise fail("unused-value", message, stmt.span, hint="to drop it on purpose, assign it: '_ = …'")
         return typed.Eval(stmt.span, called.expr)
 
-    def _const_assert(self, stmt: tree.ConstAssert) -> None:
-        check_assertion(self.expressions, stmt)
-
     # ---- control flow ----------------------------------------------------------------------------------
-
-    def _block(self, stmt: tree.Block) -> typed.Stmt:
-        return self.block(stmt)
 
     def _if(self, stmt: tree.If) -> typed.If:
         diagnostics = self._filters(stmt.attributes, "if")
@@ -279,7 +330,7 @@ class Statements:
         return typed.Loop(stmt.span, None, body, continuing, break_if, diagnostics)
 
     @contextmanager
-    def _bypassing(self, loop: _Loop) -> Iterator[None]:
+    def _bypassing(self, loop: _Loop) -> Generator[None]:
         """Within this context, names that a `continue` of the loop may have jumped over are errors."""
         with self._within():
             if loop.first_continue is not None:
@@ -340,27 +391,6 @@ class Statements:
             raise fail("return-type", f"function '{name}' must return a value of type {result}", stmt.span)
         value = self.expressions.converted(stmt.value, result, f"the value that '{name}' returns")
         return typed.Return(stmt.span, value)
-
-
-_DECLARATIONS = {"const": Statements._const, "let": Statements._let, "var": Statements._var}
-
-_CHECKS: dict[type[tree.Stmt], Callable[[Statements, Any], typed.Stmt | None]] = {
-    tree.Block: Statements._block,
-    tree.LocalDecl: Statements._declaration,
-    tree.Assign: Statements._assign,
-    tree.Increment: Statements._increment,
-    tree.CallStmt: Statements._call,
-    tree.If: Statements._if,
-    tree.Switch: Statements._switch,
-    tree.Loop: Statements._loop,
-    tree.For: Statements._for,
-    tree.While: Statements._while,
-    tree.Break: Statements._break,
-    tree.Continue: Statements._continue,
-    tree.Discard: Statements._discard,
-    tree.Return: Statements._return,
-    tree.ConstAssert: Statements._const_assert,
-}
 
 
 # ---- shared with module scope --------------------------------------------------------------------------

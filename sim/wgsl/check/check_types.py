@@ -110,7 +110,7 @@ class TypeExpressions:
             raise fail("unexpected-template", f"'{expr.name}' takes no template arguments", expr.span)
         return expr.name
 
-    # ---- generators ------------------------------------------------------------------------------------
+    # ---- generators: their name and template arguments to a type ---------------------------------------
 
     def _scalar(self, expr: tree.Expr, allowed: tuple[t.Scalar, ...], what: str) -> t.Scalar:
         type_ = self.type_of(expr)
@@ -119,16 +119,16 @@ class TypeExpressions:
         names = ", ".join(str(a) for a in allowed[:-1]) + f" or {allowed[-1]}"
         raise fail("template-arguments", f"{what} must be {names}, not {type_}", expr.span)
 
-    def _vector(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def vector(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Vec(int(name[3]), self._scalar(args[0], tuple(_SCALARS.values()), "the component type of a vector"))
 
-    def _matrix(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def matrix(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Mat(int(name[3]), int(name[5]), self._scalar(args[0], (t.F32, t.F16), "the type of a matrix"))
 
-    def _atomic(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def atomic(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Atomic(self._scalar(args[0], (t.I32, t.U32), "the type of an atomic"))
 
-    def _array(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def array(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         elem = self.type_of(args[0])
         if not (t.is_plain(elem) and t.has_creation_fixed_footprint(elem)):
             raise fail("array-element-type", f"an array cannot have elements of type {elem}", args[0].span)
@@ -136,7 +136,7 @@ class TypeExpressions:
         check_nesting(made, span)
         return made
 
-    def _pointer(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def pointer(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         space = self.enumerant(args[0], "address space")
         store = self.type_of(args[1])
         if len(args) == 3 and space != "storage":
@@ -147,10 +147,10 @@ class TypeExpressions:
         check_store_type(space, access, store, args[1].span)
         return t.Pointer(space, store, access)
 
-    def _sampled_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def sampled_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Texture(name, self._scalar(args[0], (t.F32, t.I32, t.U32), "the sampled type of a texture"))
 
-    def _storage_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def storage_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         texel, access = self.enumerant(args[0], "texel format"), self.enumerant(args[1], "access mode")
         if texel in t.TIER1_FORMATS and not self._names.supports("texture_formats_tier1"):
             raise fail("unsupported-feature", f"texel format '{texel}' is not supported", args[0].span)
@@ -161,13 +161,13 @@ class TypeExpressions:
 
 # Each generator: fewest and most template arguments, and the method that makes the type.
 _GENERATORS = {
-    **{f"vec{n}": (1, 1, TypeExpressions._vector) for n in _SIZES},
-    **{f"mat{c}x{r}": (1, 1, TypeExpressions._matrix) for c in _SIZES for r in _SIZES},
-    "array": (1, 2, TypeExpressions._array),
-    "atomic": (1, 1, TypeExpressions._atomic),
-    "ptr": (2, 3, TypeExpressions._pointer),
-    **{f"texture_{k}": (1, 1, TypeExpressions._sampled_texture) for k in _SAMPLED},
-    **{f"texture_storage_{k}": (2, 2, TypeExpressions._storage_texture) for k in _STORAGE},
+    **{f"vec{n}": (1, 1, TypeExpressions.vector) for n in _SIZES},
+    **{f"mat{c}x{r}": (1, 1, TypeExpressions.matrix) for c in _SIZES for r in _SIZES},
+    "array": (1, 2, TypeExpressions.array),
+    "atomic": (1, 1, TypeExpressions.atomic),
+    "ptr": (2, 3, TypeExpressions.pointer),
+    **{f"texture_{k}": (1, 1, TypeExpressions.sampled_texture) for k in _SAMPLED},
+    **{f"texture_storage_{k}": (2, 2, TypeExpressions.storage_texture) for k in _STORAGE},
 }
 GENERATORS = frozenset(_GENERATORS)
 
@@ -261,6 +261,8 @@ def _fields(type_: t.Type) -> Iterator[t.Member]:
             for member in type_.members:
                 yield member
                 yield from _fields(member.type)
+        case _:
+            pass
 
 
 def check_held(type_: t.Type, span: Span) -> None:

@@ -8,7 +8,6 @@ builtin and operator ("it is a shader-creation error if …").
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from ...fast_dataclass import frozen
 from .. import types as t
@@ -33,11 +32,11 @@ class Check:
     applies: Callable[[Sequence[t.Type]], bool] = lambda types: True
 
 
-def _zero_divisor(kind: str, divisor: Any) -> str | None:
+def _zero_divisor(kind: str, divisor: float) -> str | None:
     return "division by zero" if kind in ("i32", "u32", "ai") and divisor == 0 else None
 
 
-def _quotient(kind: str, dividend: Any, divisor: Any) -> str | None:
+def _quotient(kind: str, dividend: float, divisor: float) -> str | None:
     if divisor == -1 and _SIGNED_MIN.get(kind) == dividend:
         return f"{dividend} divided by -1 overflows"
     return None
@@ -57,7 +56,7 @@ def _shift_left(kind: str, value: int, amount: int) -> str | None:
     return f"{value} << {amount} loses significant bits"
 
 
-def _clamp(kind: str, low: Any, high: Any) -> str | None:
+def _clamp(kind: str, low: float, high: float) -> str | None:
     return f"the low bound {low} is greater than the high bound {high}" if low > high else None
 
 

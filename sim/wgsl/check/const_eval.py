@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -53,7 +53,9 @@ def zero(type_: t.Type) -> Value:
 
 def flatten(value: Value) -> list[bool | int | float]:
     """List the scalars of a value, in the order of `types.flatten`."""
-    return [scalar for part in value for scalar in flatten(part)] if isinstance(value, tuple) else [value]
+    if not isinstance(value, tuple):
+        return [value]
+    return [scalar for part in cast("tuple[Value, ...]", value) for scalar in flatten(part)]
 
 
 def unflatten(scalars: Sequence[bool | int | float], type_: t.Type) -> Value:

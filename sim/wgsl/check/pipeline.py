@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from .. import typed
 from .. import types as t
@@ -38,7 +37,7 @@ WORKGROUP_ALIGNMENT = 16  # WebGPU: each workgroup variable counts rounded up to
 def create_pipeline(
     module: typed.Module,
     entry: str | None = None,
-    overrides: Mapping[str | int, Any] | None = None,
+    overrides: Mapping[str | int, typed.OverrideValue] | None = None,
     limits: Mapping[str, int] | None = None,
 ) -> typed.Pipeline:
     """Create the pipeline of a compute entry point. Raises `WgslError`.
@@ -110,7 +109,9 @@ def _entry(module: typed.Module, name: str | None) -> typed.Function:
 # ---- overrides -----------------------------------------------------------------------------------------
 
 
-def _given(module: typed.Module, overrides: Mapping[str | int, Any]) -> dict[typed.Override, typed.Value]:
+def _given(
+    module: typed.Module, overrides: Mapping[str | int, typed.OverrideValue]
+) -> dict[typed.Override, typed.Value]:
     """Return the given values by override, each in the type of its override."""
     by_key = {override.name: override for override in module.overrides}
     by_key |= {str(override.id): override for override in module.overrides if override.id is not None}
@@ -128,10 +129,10 @@ def _given(module: typed.Module, overrides: Mapping[str | int, Any]) -> dict[typ
     return found
 
 
-def _as_type(value: Any, override: typed.Override) -> typed.Value:
+def _as_type(given: typed.OverrideValue, override: typed.Override) -> typed.Value:
     """Convert a given value to the type of its override. Only rounding to f32 and f16 changes it silently."""
     name, type_ = override.name, override.type
-    value = value.item() if hasattr(value, "item") else value
+    value: object = given if isinstance(given, bool | int | float) else given.item()
     if not isinstance(value, bool | int | float):
         shown = type(value).__name__
         raise fail("override-value", f"override '{name}' is {type_}, but a {shown} is given", override.span)

@@ -111,7 +111,7 @@ class Scope:
     """The declarations of a block; `parent` is the enclosing scope."""
 
     parent: Scope | None = None
-    entities: dict[str, tuple[Entity, Span]] = field(default_factory=dict)
+    entities: dict[str, tuple[Entity, Span]] = field(default_factory=dict[str, tuple[Entity, Span]])
 
     def declare(self, name: str, entity: Entity, span: Span) -> None:
         """Declare a name. Raises `WgslError` where this scope has declared it before."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_SCALARS = {"float": "f32", "double": "f32", "half": "f16", "int": "i32", "uint": "u32", "unsigned": "u32"}
-_SCALARS |= {"char": "i32", "short": "i32", "long": "i32", "size_t": "u32", "int32_t": "i32", "uint32_t": "u32"}
-_VECTORS = {f"{name}{n}": f"vec{n}<{_SCALARS[name]}>" for name in ("float", "half", "int", "uint") for n in (2, 3, 4)}
-_VECTORS |= {f"{c}vec{n}": f"vec{n}<{of}>" for c, of in (("i", "i32"), ("u", "u32"), ("b", "bool")) for n in (2, 3, 4)}
-_MATRICES = {f"float{n}x{n}": f"mat{n}x{n}<f32>" for n in (2, 3, 4)} | {
-    f"mat{n}": f"mat{n}x{n}<f32>" for n in (2, 3, 4)
+_SCALARS = {
+    "float": "f32", "double": "f32", "half": "f16", "int": "i32", "uint": "u32", "unsigned": "u32", "char": "i32",
+    "short": "i32", "long": "i32", "size_t": "u32", "int32_t": "i32", "uint32_t": "u32",
+}  # fmt: skip
+_SIZES = (2, 3, 4)
+_VECTORS = {
+    **{f"{name}{n}": f"vec{n}<{_SCALARS[name]}>" for name in ("float", "half", "int", "uint") for n in _SIZES},
+    **{f"{c}vec{n}": f"vec{n}<{of}>" for c, of in (("i", "i32"), ("u", "u32"), ("b", "bool")) for n in _SIZES},
 }
+_MATRICES = {name: f"mat{n}x{n}<f32>" for n in _SIZES for name in (f"float{n}x{n}", f"mat{n}")}
 
 TYPES: Mapping[str, str] = {**_SCALARS, **_VECTORS, **_MATRICES}
 

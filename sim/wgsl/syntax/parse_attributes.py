@@ -52,9 +52,10 @@ class AttributeParser(ExpressionParser):
         diagnostic_attr : '@' 'diagnostic' diagnostic_control
         """
         start = self.advance().start
-        if self.token.kind not in (IDENTIFIER, "const", "diagnostic"):
+        name = self.token
+        if name.kind not in (IDENTIFIER, "const", "diagnostic"):
             raise self.expected("the name of an attribute", "after '@'")
-        name = self.advance()
+        self.advance()
         if name.text not in _PARAMETERS:
             message = f"there is no attribute '{name.text}'"
             similar = get_close_matches(name.text, _PARAMETERS, n=1)

@@ -58,7 +58,8 @@ def _expression(node: tree.Expr) -> str:
             return f"{_expression(left)} {op} {_expression(right)}"
         case tree.Paren(inner=inner):
             return f"({_expression(inner)})"
-    raise Crash(f"the printer does not know {type(node).__name__}", node.span)
+        case _:
+            raise Crash(f"the printer does not know {type(node).__name__}", node.span)
 
 
 def _list(nodes: Iterable[tree.Expr]) -> str:
@@ -162,7 +163,8 @@ def _simple(node: tree.Stmt) -> str:
             return f"const_assert {_expression(condition)}"
         case tree.Break() | tree.Continue() | tree.Discard():
             return type(node).__name__.lower()
-    raise Crash(f"the printer does not know {type(node).__name__}", node.span)
+        case _:
+            raise Crash(f"the printer does not know {type(node).__name__}", node.span)
 
 
 # ---- declarations --------------------------------------------------------------------------------------
@@ -196,4 +198,5 @@ def _declaration(node: tree.Node) -> str:
             return _typed(node)
         case tree.Case():
             return _case(node)
-    raise Crash(f"the printer does not know {type(node).__name__}", node.span)
+        case _:
+            raise Crash(f"the printer does not know {type(node).__name__}", node.span)
