@@ -40,7 +40,7 @@ fuzz: $(READY)
 
 # Valid shaders, changed at random: the reader must neither crash nor hang. N texts.
 fuzz-reader: $(READY)
-	$(PY) -m tests.fuzz_reader $(or $(N),200000)
+	$(PY) -m tests.wgsl.fuzz_reader $(or $(N),200000)
 
 bench: $(READY) ## against lavapipe, BLAS and the other programs that are here; writes docs/benchmarks.md
 	$(PY) -m benchmarks --peers --page docs/benchmarks.md

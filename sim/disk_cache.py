@@ -1,4 +1,4 @@
-"""Where is kept what is made once per install, and how: whoever reads a file there finds all of it."""
+"""The cache folder on disk, and atomic writes into it: a reader sees a whole file or none."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def cache_home() -> Path:
-    """In `$BANKSHOT_CACHE`, or the user's cache folder."""
+    """Return `bankshot` in `$BANKSHOT_CACHE`, in `$XDG_CACHE_HOME` or in `~/.cache`, the first that is set."""
     home = os.environ.get("BANKSHOT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "bankshot"
 
 
 def write(file: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all, whoever else writes it."""
+    """Write a file atomically, also while other processes write it: by renaming a temporary file beside it."""
     fresh = file.with_name(f"{file.name}.{os.getpid()}")
     fresh.write_bytes(content)
     fresh.replace(file)

@@ -1,4 +1,4 @@
-"""`check`: from text to a typed module; `portability`: what that module runs into elsewhere."""
+"""`check`: from text to a typed module; `portability`: where other implementations reject or change that module."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def check(
     preprocess: str | None = None,
     uniformity: str = "error",
 ) -> Module:
-    """Read and check a module: text, or the path of a file. `name` is what messages call it.
+    """Check a module, given as text or as the path of a file. `name` is what messages call it.
 
-    `defines` and `include_dirs` are for the preprocessor. `preprocess` is a command that the text goes through before,
-    see `wgsl.outside`. `uniformity` says what a barrier is that some invocations may miss: an "error", a "warning" of
-    the module, or "off"; `simulate` takes such a module and finds what really happens.
-    Raises `WgslError`.
+    `defines` and `include_dirs` configure the preprocessor. `preprocess` is a command that filters the text first, see
+    `sim/wgsl/preprocess/external_preprocessor.py`. `uniformity` is the severity of a barrier that some invocations may
+    miss: "error", "warning", "info" or "off". `simulate` runs a module that passed with less than "error", and reports
+    what really happens. Raises `WgslError`.
     """
     from .wgsl.check.check_module import check as check_source
 
@@ -42,7 +42,7 @@ def read(
     include_dirs: Sequence[str | Path] = (),
     preprocess: str | None = None,
 ) -> Source:
-    """What `check` checks: plain WGSL, and where each line of it comes from. Raises `WgslError`."""
+    """Preprocess a module: plain WGSL, and the original file and line of each of its lines. Raises `WgslError`."""
     from .wgsl.preprocess.preprocessor import preprocess as preprocessed
 
     text, called, folder = wgsl, name or "shader.wgsl", None
@@ -64,8 +64,10 @@ def read(
 
 
 def portability(module: Module) -> list[Diagnostic]:
-    """Notes on a checked module: "warning" for what wgpu refuses though it is valid WGSL, "info" for what a host must
-    ask for (features, limits). `wgsl.portability` has the table.
+    """List the portability notes of a checked module, in the order of the text.
+
+    Their severity is "warning" for valid WGSL that wgpu rejects or runs differently, and "info" for features and limits
+    that the host must request. `sim/wgsl/analysis/portability.py` has the table.
     """
     from .wgsl.analysis.portability import notes
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "bankshot"
 TOPS = ("bankshot", "sim", "oracle")
 
-_LANGUAGE = ("sim.fast_dataclass", "sim.scalar", "sim.wgsl", "sim.ir")
+_LANGUAGE = ("sim.fast_dataclass", "sim.bounded_cache", "sim.scalar", "sim.wgsl", "sim.ir")
 _PROGRAM = (*_LANGUAGE, "sim.machine", "sim.lowering", "sim.analysis", "sim.instrument", "sim.codegen")
 _SIM = (
     *_PROGRAM,
@@ -36,13 +36,14 @@ _ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
 # Room -> the rooms that it may import.
 ROOMS: dict[str, tuple[str, ...]] = {
     "sim.fast_dataclass": (),
+    "sim.bounded_cache": (),
     "sim.disk_cache": (),
-    "sim.scalar": (),
-    "sim.models": (),
-    "sim.wgsl": ("sim.fast_dataclass", "sim.scalar"),
+    "sim.scalar": ("sim.fast_dataclass",),
+    "sim.models": ("sim.fast_dataclass",),
+    "sim.wgsl": ("sim.fast_dataclass", "sim.bounded_cache", "sim.scalar"),
     "sim.front_end": ("sim.wgsl", "sim.models"),
     "sim.ir": ("sim.fast_dataclass", "sim.scalar", "sim.wgsl"),
-    "sim.machine": ("sim.disk_cache", "sim.scalar", "sim.models"),
+    "sim.machine": ("sim.fast_dataclass", "sim.disk_cache", "sim.scalar", "sim.models"),
     "sim.lowering": (*_LANGUAGE, "sim.machine"),
     "sim.analysis": _LANGUAGE,
     "sim.instrument": _LANGUAGE,

@@ -97,7 +97,7 @@ def _id_of(expr: typed.Expr) -> str | None:
     elif isinstance(expr, typed.Member) and isinstance(expr.base, typed.ValueRef):
         struct = expr.base.type
         assert isinstance(struct, t.Struct)
-        name = dict(struct.members[expr.index].attrs).get("builtin")
+        name = struct.members[expr.index].attrs.get("builtin")
     return name if name in _IDS else None
 
 

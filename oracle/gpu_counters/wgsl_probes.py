@@ -233,7 +233,7 @@ class _Writer:
                 found[parameter.builtin] = parameter.name
             elif isinstance(parameter.type, t.Struct):
                 for member in parameter.type.members:
-                    if builtin := dict(member.attrs).get("builtin"):
+                    if builtin := member.attrs.get("builtin"):
                         found[builtin] = f"{parameter.name}.{member.name}"
         missing = [name for name in INPUTS if name not in found]
         added = ", ".join(f"@builtin({name}) bankshot_{name}: {INPUTS[name]}" for name in missing)

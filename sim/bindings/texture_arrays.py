@@ -10,7 +10,7 @@ follows from the array. A list of arrays is a chain of mip levels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,8 @@ _FACES = 6
 # ---- channels ----------------------------------------------------------------------------------------
 
 
-class _Transfer(NamedTuple):
+@frozen
+class _Transfer:
     """From stored numbers to what a shader reads, and back from what it can have stored. Both take bits."""
 
     read: Callable[[NDArray[Any], int], NDArray[Any]]

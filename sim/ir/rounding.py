@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from ..fast_dataclass import frozen
 
 
-class Rounding(NamedTuple):
+@frozen
+class Rounding:
     """`fused`: fma rounds once. `contracts`: so does a product that only one sum uses. `cuts_f16`: a store to a texel
     of f16 rounds toward zero, not to nearest.
     """

@@ -277,7 +277,7 @@ class Expressions(Lowering):
         """The components of an entry point's parameter: a builtin value, or a struct of them."""
         if isinstance(parameter.type, t.Struct):
             members = parameter.type.members
-            return [v for m in members for v in self._builtin_input(dict(m.attrs).get("builtin"), parameter.span)]
+            return [v for m in members for v in self._builtin_input(m.attrs.get("builtin"), parameter.span)]
         return self._builtin_input(parameter.builtin, parameter.span)
 
     def _builtin_input(self, name: str | None, span: Span) -> list[Value]:

@@ -1,4 +1,8 @@
-"""Charging: device profiles, and what they charge for memory accesses, occupancy and limits."""
+"""Device models: profiles, bank and sector rules, occupancy, the roofline and WebGPU's limits.
+
+`DEVICES` and `get` give the profiles, a `Device` the cost of one access of one subgroup, `check_dispatch` the limits
+that a dispatch exceeds. Plain Python and NumPy; the machine compiles the same `rules`.
+"""
 
 from .device import Device
 from .devices import DEVICES, get

@@ -1,26 +1,28 @@
-"""What a device is and what it charges: a frozen record whose every field says where its value comes from.
+"""The device profile: a record of figures, each with its source, and the cost of a memory access by them.
 
-Sources are measured (by us, on what), documented (where), or assumed (why). Profiles are in `devices`.
+A source is measured (on what), documented (where) or assumed (why). The profiles are in `devices`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..fast_dataclass import sealed
 from . import rules
 
 WORD = 4  # bytes
-WIDTHS = (1, 2, 4, 6, 8, 12, 16)  # bytes that one lane can ask for in one access: a scalar or a vector
+WIDTHS = (1, 2, 4, 6, 8, 12, 16)  # bytes per lane of one access: a scalar or a vector
 
 
-class Source(NamedTuple):
-    """How sure a figure is (`measured`, `documented`, `assumed`) and where it comes from."""
+@sealed
+class Source:
+    """How certain a figure is (`measured`, `documented`, `assumed`) and where it comes from."""
 
     mark: str
     where: str
@@ -41,33 +43,33 @@ _CHOICES = (
 )
 
 
-@dataclass(frozen=True)
+@sealed
 class Device:
-    """A device profile. Sizes are in bytes, counts are per core (SM, CU, WGP half, Xe core) where the name says so.
+    """A device profile. Sizes are in bytes; counts are per core (SM, CU, WGP half, Xe core) where the name says so.
 
-    A lane's place in `lane_order` says when it is served: the order is cut into groups of as many lanes as fill all
-    banks once. Widths that are not in it go in lane order.
+    `lane_order` gives the order in which the memory serves the lanes of a load, in groups of as many lanes as fill all
+    banks once. Widths that it does not list are served in lane order.
     """
 
     name: str
     subgroup_size: int
-    subgroup_sizes: tuple[int, ...]  # all that the device may run with
+    subgroup_sizes: tuple[int, ...]  # every size that the device supports
     banks: int  # of workgroup memory; a power of two
-    bank_width: int  # bytes a bank delivers at once; a power of two
-    pair_merge: bool  # wide loads: groups merge where lanes pair up on one address
+    bank_width: int  # bytes that a bank delivers per cycle; a power of two
+    pair_merge: bool  # wide loads: two groups merge where lanes pair up on one address
     lane_order: Mapping[int, tuple[int, ...]] = field(hash=False)  # bytes per lane of a load -> lanes as served
     sector_bytes: int
     line_bytes: int
-    merge_adjacent: bool  # whether its compiler is taken to merge adjacent scalar accesses into wide ones
-    fma: str  # rounds twice: "separate"; once: "fused"; and so do products that only one sum uses: "contracted"
-    texel_outside: str  # what a load of a texel that a texture lacks gives: "zero" or "nearest"
-    texel_f16: str  # how a store to a texel of f16 rounds: to "nearest" or toward "zero"
+    merge_adjacent: bool  # model a compiler that merges adjacent scalar accesses into wide ones
+    fma: str  # "separate": rounds twice; "fused": once; "contracted": so does a product with a single use, in a sum
+    texel_outside: str  # result of a load outside the texture: "zero" or the "nearest" texel
+    texel_f16: str  # rounding of a store to an f16 texel: to "nearest" or toward "zero"
     workgroup_bytes_per_core: int
     workgroup_bytes_max: int  # for one workgroup
     workgroup_bytes_unit: int  # allocation granularity
-    workgroup_bytes_reserved: int  # taken from the core for every workgroup, beside its own
-    registers_per_core: int  # 32-bit registers, lanes times registers per lane
-    register_unit: int  # registers per lane are rounded up to this many
+    workgroup_bytes_reserved: int  # overhead per workgroup, on top of its own
+    registers_per_core: int  # 32-bit registers: lanes times registers per lane
+    register_unit: int  # registers per lane are rounded up to a multiple of this
     registers_per_lane_max: int
     threads_per_core: int
     subgroups_per_core: int
@@ -95,9 +97,10 @@ class Device:
                 )
 
     def with_(self, **changes: Any) -> Device:
-        """A copy with other figures; their source is then the caller.
+        """Return a copy with other figures, whose source is then the caller. Raises ValueError for an unknown name.
 
-        Lane orders belong to one subgroup size: another size goes in lane order, unless an order is given too.
+        A lane order belongs to one subgroup size: with a new `subgroup_size`, lanes are served in lane order unless
+        `lane_order` is given, too.
         """
         unknown = sorted(changes.keys() - {f.name for f in fields(self)})
         if unknown:
@@ -108,11 +111,11 @@ class Device:
         return replace(self, **{"sources": {**self.sources, **given}, **changes})
 
     def lanes_together(self, bytes_per_lane: int) -> int:
-        """How many lanes are served at once: as many as fill all banks."""
+        """Return how many lanes are served together: as many as fill all banks."""
         return self.banks * self.bank_width // max(_aligned_width(bytes_per_lane), self.bank_width)
 
     def bank_rule(self, bytes_per_lane: int, store: bool = False) -> rules.BankRule:
-        """What `rules.wavefronts` needs to know about accesses of this width, with addresses in 4-byte words."""
+        """Return the parameters of `rules.wavefronts` for accesses of this width, with addresses in 4-byte words."""
         width = max(_aligned_width(bytes_per_lane), WORD)
         order = None if store else self.lane_order.get(width)
         return rules.BankRule(
@@ -126,13 +129,13 @@ class Device:
         self,
         byte_addresses: ArrayLike,
         bytes_per_lane: int,
-        active: Sequence[bool] | ArrayLike | None = None,
+        active: ArrayLike | None = None,
         store: bool = False,
     ) -> int:
-        """Wavefronts that one access of one subgroup takes in workgroup memory.
+        """Count the wavefronts that one access of one subgroup takes in workgroup memory.
 
         `byte_addresses` has one address per lane, `active` one truth value per lane (None: all are active); a subgroup
-        may be partial. Raises ValueError for shapes or widths that no access has.
+        may be partial. Raises ValueError for an invalid shape, width or alignment.
         """
         return self._shared(byte_addresses, bytes_per_lane, active, store)[0]
 
@@ -140,76 +143,72 @@ class Device:
         self,
         byte_addresses: ArrayLike,
         bytes_per_lane: int,
-        active: Sequence[bool] | ArrayLike | None = None,
+        active: ArrayLike | None = None,
         store: bool = False,
     ) -> int:
-        """The wavefronts that would be left if no two words of this access met in a bank."""
+        """Count the wavefronts that the access would take without bank conflicts."""
         return self._shared(byte_addresses, bytes_per_lane, active, store)[1]
 
-    def shared_atomic_wavefronts(
-        self, byte_addresses: ArrayLike, active: Sequence[bool] | ArrayLike | None = None
-    ) -> int:
-        """Wavefronts that one atomic operation of one subgroup takes in workgroup memory, which reads and writes a word
-        for each active lane."""
+    def shared_atomic_wavefronts(self, byte_addresses: ArrayLike, active: ArrayLike | None = None) -> int:
+        """Count the wavefronts that one atomic read-modify-write of one subgroup takes in workgroup memory: one word
+        per active lane."""
         return self._shared_atomic(byte_addresses, active)[0]
 
-    def ideal_shared_atomic_wavefronts(
-        self, byte_addresses: ArrayLike, active: Sequence[bool] | ArrayLike | None = None
-    ) -> int:
-        """The wavefronts that would be left if no two lanes met in a bank."""
+    def ideal_shared_atomic_wavefronts(self, byte_addresses: ArrayLike, active: ArrayLike | None = None) -> int:
+        """Count the wavefronts that the atomic would take if no two lanes shared a bank."""
         return self._shared_atomic(byte_addresses, active)[1]
 
-    def global_atomic_sectors(self, byte_addresses: ArrayLike, active: Sequence[bool] | ArrayLike | None = None) -> int:
-        """Sectors that one atomic operation of one subgroup passes in storage, one once for each lane on its busiest
-        word."""
+    def global_atomic_sectors(self, byte_addresses: ArrayLike, active: ArrayLike | None = None) -> int:
+        """Count the sector passes of one atomic operation of one subgroup in storage: each sector passes once for each
+        lane on its busiest word."""
         return self._global_atomic(byte_addresses, active)[0]
 
-    def atomic_turns(self, byte_addresses: ArrayLike, active: Sequence[bool] | ArrayLike | None = None) -> int:
-        """The most active lanes on any one word: so many have to go one after the other."""
+    def atomic_turns(self, byte_addresses: ArrayLike, active: ArrayLike | None = None) -> int:
+        """Count the active lanes on the busiest word: those are serialized."""
         return self._global_atomic(byte_addresses, active)[1]
 
-    def global_sectors(
-        self, byte_addresses: ArrayLike, bytes_per_lane: int, active: Sequence[bool] | ArrayLike | None = None
-    ) -> int:
-        """Distinct sectors that one access of one subgroup touches in storage."""
+    def global_sectors(self, byte_addresses: ArrayLike, bytes_per_lane: int, active: ArrayLike | None = None) -> int:
+        """Count the distinct sectors that one access of one subgroup touches in storage."""
         return self._global(byte_addresses, bytes_per_lane, active)[0]
 
     def ideal_global_sectors(
-        self, byte_addresses: ArrayLike, bytes_per_lane: int, active: Sequence[bool] | ArrayLike | None = None
+        self, byte_addresses: ArrayLike, bytes_per_lane: int, active: ArrayLike | None = None
     ) -> int:
-        """The fewest sectors that could hold the distinct bytes asked for."""
+        """Count the fewest sectors that could hold the distinct bytes requested."""
         return self._global(byte_addresses, bytes_per_lane, active)[1]
 
-    def global_lines(
-        self, byte_addresses: ArrayLike, bytes_per_lane: int, active: Sequence[bool] | ArrayLike | None = None
-    ) -> int:
-        """Distinct cache lines that one access of one subgroup touches in storage."""
+    def global_lines(self, byte_addresses: ArrayLike, bytes_per_lane: int, active: ArrayLike | None = None) -> int:
+        """Count the distinct cache lines that one access of one subgroup touches in storage."""
         return self._global(byte_addresses, bytes_per_lane, active)[2]
 
-    def _shared(self, byte_addresses, bytes_per_lane, active, store) -> tuple[int, int]:
+    def _shared(
+        self, byte_addresses: ArrayLike, bytes_per_lane: int, active: ArrayLike | None, store: bool
+    ) -> tuple[int, int]:
         addresses, mask = self._lanes(byte_addresses, bytes_per_lane, active)
         rule = self.bank_rule(bytes_per_lane, store)
         total, ideal = rules.wavefronts(addresses // WORD, mask, 0, len(mask), *rule, rules.new_scratch())
         return int(total), int(ideal)
 
-    def _shared_atomic(self, byte_addresses, active) -> tuple[int, int]:
+    def _shared_atomic(self, byte_addresses: ArrayLike, active: ArrayLike | None) -> tuple[int, int]:
         addresses, mask = self._lanes(byte_addresses, WORD, active)
         rule, scratch = self.bank_rule(WORD), rules.new_scratch()
         total, ideal = rules.atomic_wavefronts(addresses // WORD, mask, 0, len(mask), rule.shift, rule.columns, scratch)
         return int(total), int(ideal)
 
-    def _global_atomic(self, byte_addresses, active) -> tuple[int, int]:
+    def _global_atomic(self, byte_addresses: ArrayLike, active: ArrayLike | None) -> tuple[int, int]:
         addresses, mask = self._lanes(byte_addresses, WORD, active)
         sectors, turns = rules.atomic_sectors(addresses, mask, 0, len(mask), self.sector_bytes, rules.new_scratch())
         return int(sectors), int(turns)
 
-    def _global(self, byte_addresses, bytes_per_lane, active) -> tuple[int, ...]:
+    def _global(self, byte_addresses: ArrayLike, bytes_per_lane: int, active: ArrayLike | None) -> tuple[int, ...]:
         addresses, mask = self._lanes(byte_addresses, bytes_per_lane, active)
         sizes = (bytes_per_lane, self.sector_bytes, self.line_bytes)
         return tuple(int(n) for n in rules.sectors(addresses, mask, 0, len(mask), *sizes, rules.new_scratch()))
 
-    def _lanes(self, byte_addresses, bytes_per_lane, active) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Addresses and mask as arrays, checked against each other, the subgroup and the width."""
+    def _lanes(
+        self, byte_addresses: ArrayLike, bytes_per_lane: int, active: ArrayLike | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return addresses and mask as arrays, after checking their shapes and the alignment."""
         alignment = _aligned_width(bytes_per_lane)
         addresses = np.asarray(byte_addresses, np.int64)
         if addresses.ndim != 1 or not 0 < len(addresses) <= self.subgroup_size:
@@ -225,13 +224,13 @@ class Device:
 
 
 def _aligned_width(bytes_per_lane: int) -> int:
-    """What an access of this width is aligned to and served as: three components go as four."""
+    """Return the width that an access is aligned to and served as: three components count as four."""
     if bytes_per_lane not in WIDTHS:
         raise ValueError(f"no access is {bytes_per_lane} bytes per lane: it must be one of {WIDTHS}")
     return 1 << (bytes_per_lane - 1).bit_length()
 
 
 def near_miss(name: str, names: Sequence[str]) -> str:
-    """What to add to a message about an unknown name, perhaps nothing."""
+    """Return a suffix for the message about an unknown name, empty where no name is close."""
     close = get_close_matches(name, names, n=1)
     return f", did you mean {close[0]!r}?" if close else ""

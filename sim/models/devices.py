@@ -1,6 +1,6 @@
-"""Device profiles as data, one row a fact: its value, how sure we are of it, and where it comes from.
+"""Device profiles as data, one fact a row: its value, how certain it is, and where it comes from.
 
-`DEVICES` holds them by name and `get` looks one up.
+`DEVICES` has them by name and `get` looks one up.
 
     >>> NVIDIA.shared_wavefronts([4 * 2 * lane for lane in range(32)], bytes_per_lane=4)
     2
@@ -8,14 +8,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..fast_dataclass import frozen
 from .device import Device, Source, near_miss
 from .limits import DEFAULT_LIMITS
 
 
-class Fact(NamedTuple):
-    """A figure with its source: how profiles are written down."""
+@frozen
+class Fact:
+    """A figure with its source: the form in which profiles are written."""
 
     value: Any
     source: Source
@@ -34,7 +36,7 @@ def assumed(value: Any, why: str) -> Fact:
 
 
 def profile(name: str, **facts: Fact) -> Device:
-    """A device from its facts, with the facts that hold anywhere where it gives none."""
+    """Make a device of its facts, with the defaults of `ANYWHERE` for the others."""
     facts = {"name": documented(name, "Bankshot"), **ANYWHERE, **facts}
     sources = {field: fact.source for field, fact in facts.items()}
     sources["sources"] = Source("documented", "this table")
@@ -97,7 +99,7 @@ NVIDIA = profile(
 
 
 def _cdna_order(first_phase: tuple[int, ...]) -> tuple[int, ...]:
-    """Lanes of a 64-lane wavefront as `ds_read_b128` serves them: each phase is the first with lane bits flipped."""
+    """Return the order in which `ds_read_b128` serves 64 lanes: each phase is the first with lane bits flipped."""
     seen: list[int] = []
     for flip in range(64):
         phase = [lane ^ flip for lane in first_phase]
@@ -108,7 +110,7 @@ def _cdna_order(first_phase: tuple[int, ...]) -> tuple[int, ...]:
 
 _TRITON_11365 = "triton-lang/triton pull request 11365: phases of ds_read_b128 on MI300"
 _ROCM = "ROCm documentation: AMD GPU specifications"
-_UNCHECKED = "remembered from the vendor's documents; not checked"
+_UNCHECKED = "from the vendor's documents, from memory; not checked"
 
 AMD_CDNA = profile(
     "amd-cdna",
@@ -191,7 +193,7 @@ ADRENO = profile(
     workgroups_per_core=assumed(16, "not documented"),
 )
 
-_NO_CORES = "an adapter in software has no such thing: charged as on NVIDIA"
+_NO_CORES = "does not apply to a software adapter: charged as on NVIDIA"
 _IN_SOFTWARE = {
     "banks": assumed(32, _NO_CORES),
     "bank_width": assumed(4, _NO_CORES),
@@ -228,14 +230,14 @@ DEVICES: dict[str, Device] = {
     device.name: device for device in (NVIDIA, AMD_RDNA, AMD_CDNA, APPLE, INTEL, ADRENO, LAVAPIPE, SWIFTSHADER)
 }
 
-MERGED = "+merged"  # behind the name of a profile
+MERGED = "+merged"  # suffix of a profile's name
 
 
 def get(name: str) -> Device:
-    """The profile of this name, in any case, with `_` or `-`; of a maker with several (amd), the first.
+    """Look up a profile by name, in any case, with `_` or `-`; `amd`, a vendor with several, means the first.
 
-    `nvidia+merged` is `nvidia` with a compiler that is taken to merge adjacent accesses (`Device.merge_adjacent`).
-    Raises ValueError that lists the names there are.
+    `nvidia+merged` is `nvidia` with a compiler that merges adjacent accesses (`Device.merge_adjacent`). Raises
+    ValueError, which lists the known names.
     """
     wanted = name.lower().replace("_", "-")
     if wanted.endswith(MERGED):

@@ -1,4 +1,4 @@
-"""WebGPU's limits that a compute kernel can run into: the defaults, and what a dispatch breaks.
+"""WebGPU's limits for compute kernels: the defaults, and a check of a dispatch against them.
 
 Source: WebGPU, section "Limits" (#limits), and the validation of compute pipelines and `dispatchWorkgroups`.
 """
@@ -6,9 +6,10 @@ Source: WebGPU, section "Limits" (#limits), and the validation of compute pipeli
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
+
+from ..fast_dataclass import sealed
 
 DEFAULT_LIMITS: Mapping[str, int] = MappingProxyType(
     {
@@ -34,9 +35,9 @@ DEFAULT_LIMITS: Mapping[str, int] = MappingProxyType(
 """What every adapter supports; bytes and counts."""
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Exceeded:
-    """One limit that a kernel breaks: WebGPU would refuse it on a device with this maximum."""
+    """One limit that a kernel exceeds: WebGPU would reject the kernel on a device with this maximum."""
 
     limit: str
     what: str  # a noun phrase: "workgroups along y"
@@ -55,7 +56,7 @@ def check_dispatch(
     uniform_bindings: Mapping[str, int] | None = None,
     limits: Mapping[str, int] = DEFAULT_LIMITS,
 ) -> list[Exceeded]:
-    """Every limit that a dispatch breaks, in the order of the WebGPU table; an empty list where it breaks none.
+    """List the limits that a dispatch exceeds, in the order of the WebGPU table.
 
     `grid` is in workgroups and `workgroup_size` in invocations, each of one to three sizes. `workgroup_bytes` is the
     sum of the workgroup variables, each rounded up to 16 bytes. Bindings are sizes in bytes by name.

@@ -1,21 +1,21 @@
-"""How many workgroups of a kernel a core holds at once, and what stops it from holding more."""
+"""Occupancy: how many workgroups of a kernel are resident on a core, and which resource limits them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from ..fast_dataclass import sealed
 from .device import Device
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Occupancy:
-    """`limits` has the workgroups that each resource alone would allow; the least of them is `workgroups`."""
+    """Resident workgroups per core. `limits` has those that each resource alone allows; `workgroups` is the least."""
 
     workgroups: int  # per core; 0 where not even one fits
     subgroups: int  # per core
-    fraction: float  # subgroups held, of the subgroups that the core could hold
+    fraction: float  # resident subgroups, as a fraction of the core's maximum
     limited_by: tuple[str, ...]  # the resources that run out first
     limits: dict[str, int]
 
@@ -26,11 +26,11 @@ def occupancy(
     workgroup_bytes: int = 0,
     registers_per_lane: int | None = None,
 ) -> Occupancy:
-    """The occupancy of a kernel on a device.
+    """Compute the occupancy of a kernel on a device.
 
     `workgroup_size` is in invocations (or one to three sizes), `workgroup_bytes` is the memory of one workgroup.
-    Registers are left out of the count where `registers_per_lane` is None: WGSL does not say what a compiler will use.
-    Raises ValueError for sizes that are not positive or bytes that are negative.
+    Registers do not count where `registers_per_lane` is None: WGSL does not determine how many a compiler uses.
+    Raises ValueError for sizes that are not positive and for negative bytes.
     """
     invocations = workgroup_size if isinstance(workgroup_size, int) else prod(workgroup_size)
     if invocations < 1 or workgroup_bytes < 0 or (registers_per_lane is not None and registers_per_lane < 1):

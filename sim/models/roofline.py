@@ -1,26 +1,27 @@
-"""Where a kernel stands under the roofline of a device (Williams, Waterman, Patterson 2009)."""
+"""The roofline model: what bounds a kernel on a device (Williams, Waterman, Patterson 2009)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
+from ..fast_dataclass import sealed
 
-@dataclass(frozen=True, slots=True)
+
+@sealed
 class Place:
-    """`intensity` and `ridge` are in operations per byte, `attainable` in operations per second."""
+    """A point of the model: `intensity` and `ridge` in operations per byte, `attainable` in operations per second."""
 
     intensity: float  # of the kernel
-    ridge: float  # the intensity from which on the device computes at its peak
+    ridge: float  # the intensity from which the device computes at its peak
     bound: str  # "compute" or "memory"
-    attainable: float  # the roof above the kernel
+    attainable: float  # the roof at this intensity
 
 
 def place(flops: float, bytes: float, peak_flops: float, peak_bandwidth: float) -> Place:
-    """The place of a kernel that does `flops` operations and moves `bytes` bytes of storage.
+    """Place a kernel that does `flops` operations and moves `bytes` bytes of storage.
 
-    Peaks are per second and positive. A kernel that moves nothing is bound by compute. Raises ValueError for negative
-    counts, and for a kernel that does nothing at all: it has no place.
+    Peaks are per second and positive. A kernel that moves nothing is bound by compute. Raises ValueError for peaks that
+    are not positive, for negative counts, and where both counts are 0.
     """
     if peak_flops <= 0 or peak_bandwidth <= 0:
         raise ValueError("a roofline needs positive peaks")

@@ -1,36 +1,36 @@
-"""What one access of one subgroup costs: wavefronts in workgroup memory, sectors and lines in storage.
+"""The cost of one access of one subgroup: wavefronts in workgroup memory, sectors and lines in storage.
 
-The rule stands once, here, as plain functions over arrays: `Device` calls them from Python, the machine compiles them
-(`PARTS` is what they call among themselves). They keep to what both understand.
+The rules are plain functions over arrays, written once: `Device` calls them from Python and the machine compiles them
+(`PARTS` lists the functions that they call), so they keep to what both support.
 
-A subgroup is the lanes `lo <= lane < hi` of `addresses` and `mask` (0 or 1), at most MAX_LANES. Addresses are in 4-byte
-words, or in any other unit that all arguments share, and count from 0; an access is aligned to its width. `scratch` is
+A subgroup is the lanes `lo <= lane < hi` of `addresses` and `mask` (0 or 1), at most MAX_LANES. Addresses count from 0
+in 4-byte words, or in any other unit that all arguments share; an access is aligned to its width. `scratch` is
 `new_scratch()`.
 
-Against the counters of an NVIDIA H200 the bank rule has no mismatch in 2,769 cases, the sector rule none in 979, of all
-widths and many masks (`tests/hardware`). Of the banks:
+Compared with the profiler counters of an NVIDIA H200, the bank rule has no mismatch in 2,769 cases and the sector rule
+none in 979, over all widths and many masks (`tests/hardware`). The bank rule:
 
-- The banks side by side make *columns* as wide as the access. As many lanes as there are columns are served together,
-  in `order`; each such group is counted alone, and the counts are added.
-- A group takes as many wavefronts as the largest number of *distinct* addresses that its active lanes ask of one
+- Adjacent banks form *columns* as wide as the access. As many lanes as there are columns are served together, in
+  `order`; each such group is counted by itself, and the counts are added.
+- A group takes as many wavefronts as the largest number of *distinct* addresses that its active lanes request from one
   column.
-- `merge` (wide loads): where each pair of active lanes `l`, `l^1` of the whole subgroup asks for one address, or each
-  such pair `l`, `l^2` does, two neighbouring groups are served as one.
+- `merge` (wide loads): two neighbouring groups are served as one where every pair of active lanes `l`, `l^1` of the
+  subgroup requests one address, or every pair `l`, `l^2` does.
 
-Atomic operations that read and write go lane by lane where lanes meet (atomic loads and stores cost what others do). In
-workgroup memory lanes meet in a bank, even on one word: an access takes as many wavefronts as the most active lanes
-have in one bank; none of 205 cases differs. In storage they meet on a word: a sector is passed once for each lane on
-its busiest word; 228 of 235 cases agree. In the other 7 lanes ask for one word of different lines, and 1 or 2 sectors
-are passed once more: a hash of the address, and so of where the buffer lies, makes the hardware part such lanes or not,
-which no kernel decides. The rule leaves that out, and is never above what the hardware counts.
+Atomic read-modify-writes are serialized where lanes collide (atomic loads and stores cost what others do). In workgroup
+memory lanes collide in a bank, even on one word: an access takes as many wavefronts as the busiest bank has active
+lanes; no mismatch in 205 cases. In storage they collide on a word: a sector passes once for each lane on its busiest
+word; 228 of 235 cases agree. In the other 7, lanes request one word of different lines, and the hardware passes 1 or 2
+sectors once more: it hashes the address, and so the position of the buffer, which no kernel decides. The rule leaves
+that out, and is never above the hardware's count.
 
-Distinct addresses are counted by a walk in ascending order. They nearly always come sorted, so that the insertion sort
-is one comparison per lane.
+Distinct addresses are counted in ascending order. They are nearly always sorted already, so that the insertion sort
+makes one comparison per lane.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,26 +38,41 @@ from numpy.typing import NDArray
 MAX_LANES = 128
 MAX_BANKS = 64
 
+Integers = NDArray[np.integer[Any]]
+Mask = NDArray[Any]  # bools, or integers that are 0 or 1
+Scratch = NDArray[np.int64]
+Count = int | np.integer[Any]
+
 
 class BankRule(NamedTuple):
-    """How a device serves one width of access: what `wavefronts` wants to know besides the addresses."""
+    """How a device serves accesses of one width: the arguments of `wavefronts` after the lanes."""
 
     shift: int  # log2 of the words in a column
-    columns: int  # a power of two; also the lanes that are served together
+    columns: int  # a power of two; also the number of lanes served together
     merge: int  # 1 where two neighbouring groups may be served as one
     order: NDArray[np.int64]  # lanes of a full subgroup in the order of their groups
 
 
-def new_scratch() -> NDArray[np.int64]:
-    """Working memory for `wavefronts` and `sectors`, one per thread; its contents mean nothing between calls."""
+def new_scratch() -> Scratch:
+    """Allocate working memory for the rules, one array per thread. Its contents mean nothing between calls."""
     return np.zeros(MAX_BANKS + MAX_LANES, np.int64)
 
 
-def wavefronts(addresses, mask, lo, hi, shift, columns, merge, order, scratch):
-    """`(wavefronts, ideal)` of one access to workgroup memory.
+def wavefronts(
+    addresses: Integers,
+    mask: Mask,
+    lo: int,
+    hi: int,
+    shift: int,
+    columns: int,
+    merge: int,
+    order: NDArray[np.int64],
+    scratch: Scratch,
+) -> tuple[Count, Count]:
+    """Count `(wavefronts, ideal)` of one access to workgroup memory.
 
-    Ideal is one for each group that is served, so it is never more than wavefronts; the difference is what a profiler
-    calls bank conflicts.
+    Ideal is one for each group with an active lane, so never more than wavefronts. The difference is what profilers
+    call bank conflicts.
     """
     group = columns
     if merge != 0 and (_pairs_agree(addresses, mask, lo, hi, 1) or _pairs_agree(addresses, mask, lo, hi, 2)):
@@ -81,11 +96,13 @@ def wavefronts(addresses, mask, lo, hi, shift, columns, merge, order, scratch):
     return total, ideal
 
 
-def sectors(addresses, mask, lo, hi, width, sector, line, scratch):
-    """`(sectors, ideal, lines, asked)` of one access to storage.
+def sectors(
+    addresses: Integers, mask: Mask, lo: int, hi: int, width: int, sector: int, line: int, scratch: Scratch
+) -> tuple[Count, Count, Count, Count]:
+    """Count `(sectors, ideal, lines, requested)` of one access to storage.
 
-    `width` (per lane), `sector` and `line` (powers of two) are in the unit of the addresses, and so is `asked`: active
-    lanes times width. Ideal is the fewest sectors that could hold the distinct units asked for.
+    `width` (per lane), `sector` and `line` (powers of two) are in the unit of the addresses, and so is `requested`:
+    active lanes times width. Ideal is the fewest sectors that could hold the distinct units requested.
     """
     count = 0
     for lane in range(lo, hi):
@@ -111,10 +128,12 @@ def sectors(addresses, mask, lo, hi, width, sector, line, scratch):
     return in_sectors // sector, (distinct + sector - 1) // sector, in_lines // line, count * width
 
 
-def atomic_wavefronts(addresses, mask, lo, hi, shift, columns, scratch):
-    """`(wavefronts, ideal)` of one atomic operation on workgroup memory, one word a lane.
+def atomic_wavefronts(
+    addresses: Integers, mask: Mask, lo: int, hi: int, shift: int, columns: int, scratch: Scratch
+) -> tuple[Count, Count]:
+    """Count `(wavefronts, ideal)` of one atomic read-modify-write in workgroup memory, one word a lane.
 
-    Ideal is one for each group of `columns` lanes, as if no two met.
+    Ideal is one for each group of `columns` lanes with an active lane, as if none collided.
     """
     total = 0
     ideal = 0
@@ -132,9 +151,11 @@ def atomic_wavefronts(addresses, mask, lo, hi, shift, columns, scratch):
     return total, ideal
 
 
-def atomic_sectors(addresses, mask, lo, hi, sector, scratch):
-    """`(sectors, turns)` of one atomic operation on storage, one word a lane: how often sectors are passed, and the
-    most lanes on any one word."""
+def atomic_sectors(
+    addresses: Integers, mask: Mask, lo: int, hi: int, sector: int, scratch: Scratch
+) -> tuple[Count, Count]:
+    """Count `(sectors, turns)` of one atomic read-modify-write in storage, one word a lane: the passes of sectors, and
+    the active lanes on the busiest word."""
     count = 0
     for lane in range(lo, hi):
         if mask[lane] != 0:
@@ -155,8 +176,8 @@ def atomic_sectors(addresses, mask, lo, hi, sector, scratch):
     return passed + in_sector, turns
 
 
-def _pairs_agree(addresses, mask, lo, hi, distance):
-    """Whether lanes `l` and `l ^ distance` ask for one address wherever both are active."""
+def _pairs_agree(addresses: Integers, mask: Mask, lo: int, hi: int, distance: int) -> bool:
+    """Whether lanes `l` and `l ^ distance` request one address wherever both are active."""
     for lane in range(lo, hi):
         other = lo + ((lane - lo) ^ distance)
         if other < hi and mask[lane] != 0 and mask[other] != 0 and addresses[lane] != addresses[other]:
@@ -164,8 +185,8 @@ def _pairs_agree(addresses, mask, lo, hi, distance):
     return True
 
 
-def _sort(scratch, count):
-    """Puts the addresses in scratch into ascending order, by insertion."""
+def _sort(scratch: Scratch, count: int) -> None:
+    """Sort the addresses in `scratch` into ascending order, by insertion."""
     highest = scratch[MAX_BANKS]
     for i in range(MAX_BANKS + 1, MAX_BANKS + count):
         address = scratch[i]
@@ -179,13 +200,14 @@ def _sort(scratch, count):
             scratch[hole] = address
 
 
-def _busiest_column(scratch, count, columns):
-    """The most distinct addresses that fall into one column."""
+def _busiest_column(scratch: Scratch, count: int, columns: int) -> Count:
+    """Count the distinct addresses in the column that has the most."""
     _sort(scratch, count)
     for column in range(columns):
         scratch[column] = 0
     previous = scratch[MAX_BANKS]
-    busiest = scratch[previous & (columns - 1)] = 1
+    scratch[previous & (columns - 1)] = 1
+    busiest: Any = np.int64(1)
     for i in range(MAX_BANKS + 1, MAX_BANKS + count):
         address = scratch[i]
         if address != previous:
@@ -197,4 +219,4 @@ def _busiest_column(scratch, count, columns):
 
 
 PARTS = (_pairs_agree, _sort, _busiest_column)
-"""The functions that `wavefronts` and `sectors` call."""
+"""The functions that the rules call; the machine compiles them first."""

@@ -14,11 +14,12 @@ import numpy as np
 from ..analysis.dead_flops import DEAD_FLOPS
 from ..bindings.binding import Bound
 from ..bindings.buffers import hide, words
+from ..bounded_cache import remember
 from ..codegen.build import build, build_with_bounds, build_with_dead_flops, build_with_sites, draft, lowered
 from ..codegen.interleaved import MIN_SPEEDUP, interleaving_speedup
 from ..codegen.program import Program
 from ..dump import Stages
-from ..fast_dataclass import frozen, recall
+from ..fast_dataclass import frozen
 from ..instrument.shadows import Shadow
 from ..ir.rounding import Rounding
 from ..launch.device_memory import DeviceMemory
@@ -45,7 +46,7 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
     key = (pipeline.entry.name, values, *how.items())
-    return recall(programs, key, lambda: build(pipeline, **how), _MOST_PROGRAMS)
+    return remember(programs, key, lambda: build(pipeline, **how), _MOST_PROGRAMS)
 
 
 @frozen

@@ -6,7 +6,6 @@ See `program.bounds` for what counts as legal and how bounds come about.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from ..bindings.binding import Bound, Key, scalars
 from ..bindings.buffers import hide, words
 from ..bindings.texture_arrays import BoundTexture
+from ..fast_dataclass import sealed
 from ..findings.finding import Finding
 from ..findings.table import ROUNDING
 from ..instrument.error_bounds import Doubt, Instrumented
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NEVER = 0xFFFFFFFF
 
 
-@dataclass(frozen=True)
+@sealed
 class Bounds(Mapping[Key, NDArray[np.float64]]):
     """Per output the largest |legal result - result of this run|, infinite where nothing can be said.
 

@@ -1,4 +1,4 @@
-"""Floats as bits and back. Spec: WGSL, `bitcast`; IEEE-754 binary32, binary64."""
+"""The bits of floats, and floats from bits. Spec: WGSL, `bitcast`; IEEE-754 binary32, binary64."""
 
 from __future__ import annotations
 

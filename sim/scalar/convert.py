@@ -1,7 +1,7 @@
 """Conversions between kinds: `convert_{from}_{to}`.
 
-Float to integer truncates and saturates to the values of the integer type that the float type has as well (so the
-largest u32 that f32 converts to is 4294967040); of a NaN it is 0. Spec: WGSL, "Floating Point Conversion".
+Float to integer truncates, then saturates to the integers that the float type represents, too (so the largest u32 that
+f32 converts to is 4294967040); a NaN gives 0. Spec: WGSL, "Floating Point Conversion".
 """
 
 from __future__ import annotations

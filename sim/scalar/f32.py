@@ -1,7 +1,7 @@
-"""Arithmetic of f32: every result is correctly rounded. Denormals are kept.
+"""Arithmetic of f32: every result is correctly rounded, and denormals are kept.
 
-Spec: WGSL, "Arithmetic Expressions", "Numeric Built-in Functions", "Floating Point Evaluation". `f16` takes its
-meaning from the functions here. The transcendental functions are in `transcendental`.
+`f16` is defined by the functions here; `transcendental` has the transcendental ones. Spec: WGSL, "Arithmetic
+Expressions", "Numeric Built-in Functions", "Floating Point Evaluation".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def div(a: np.float32, b: np.float32) -> np.float32:
 
 @op("T T -> T", "f32", flops=1)
 def rem(a: np.float32, b: np.float32) -> np.float32:
-    """a - b * trunc(a / b) without its intermediate roundings: exact."""
+    """Compute a - b * trunc(a / b) without intermediate rounding: exact."""
     return np.fmod(a, b)
 
 
@@ -54,16 +54,16 @@ def abs_(a: np.float32) -> np.float32:
 
 @op("T -> T", "f32")
 def length(a: np.float32) -> np.float32:
-    """Of a scalar. Others may compute sqrt(a * a), which overflows, or is zero, where this does not."""
+    """Return |a|. An implementation may compute sqrt(a * a), which overflows or underflows where this does not."""
     return float_of(bits_of(a) & ~_SIGN)
 
 
 @op("T T T -> T", "f32", flops=2)
 def fma(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
-    """a * b + c, rounded once.
+    """Compute a * b + c, rounded once.
 
-    The product is exact in float64. The sum is rounded to odd there (its last bit says whether anything was lost),
-    which makes the second rounding, to f32, the right one. Compiled code uses the hardware's own; see `jit`.
+    The product is exact in float64. The sum is rounded to odd there (its last bit records whether anything was lost),
+    which makes the second rounding, to f32, correct. Compiled code uses the hardware's instruction.
     """
     product, addend = np.float64(a) * np.float64(b), np.float64(c)
     total = product + addend
@@ -79,7 +79,7 @@ def fma(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
 
 @op("T T T -> T", "f32", flops=2)
 def mad(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
-    """a * b + c, each rounded: two operations in one instruction."""
+    """Compute a * b + c, rounding the product and the sum: two operations in one instruction."""
     return np.float32(a * b) + c
 
 
@@ -105,7 +105,7 @@ def trunc(a: np.float32) -> np.float32:
 
 @op("T -> T", "f32")
 def round_(a: np.float32) -> np.float32:
-    """To the nearest integer, ties to even."""
+    """Round to the nearest integer, ties to even."""
     return np.rint(a)
 
 
@@ -126,7 +126,7 @@ def modf_fract(a: np.float32) -> np.float32:
 
 @op("T -> T", "f32")
 def sign(a: np.float32) -> np.float32:
-    """0 of a NaN."""
+    """Return 0 for a NaN."""
     return ONE if a > ZERO else (MINUS_ONE if a < ZERO else ZERO)
 
 
@@ -137,11 +137,11 @@ def step(edge: np.float32, x: np.float32) -> np.float32:
 
 @op("T -> T", "f32")
 def saturate(a: np.float32) -> np.float32:
-    """0 of a NaN."""
+    """Return 0 for a NaN."""
     return minimum(maximum(a, ZERO), ONE)
 
 
-# ---- fractions and exponents, by way of float64, where every f32 is zero or a normal number ---------------------
+# ---- fractions and exponents, computed in float64, where every f32 is zero or a normal number ----------
 
 _BIAS = np.int64(1022)
 _MANTISSA = np.int64(0x800FFFFFFFFFFFFF - 2**64)
@@ -149,7 +149,7 @@ _HALF = np.int64(1022 << 52)
 
 
 def scaled(a: np.float32, exponent: np.int32) -> np.float64:
-    """a * 2**exponent, exact for every exponent that matters."""
+    """Compute a * 2**exponent, exact for every exponent that matters."""
     e = minimum(maximum(np.int64(exponent), np.int64(-400)), np.int64(400))
     return np.float64(a) * double_of((e + 1023) << 52)
 
@@ -160,19 +160,19 @@ def ldexp(a: np.float32, exponent: np.int32) -> np.float32:
 
 
 def has_exponent(a: np.float32) -> bool:
-    """Neither zero, infinite nor a NaN."""
+    """Whether a number is finite and not zero."""
     return (a != ZERO) & (a - a == ZERO)
 
 
 @op("T -> T", "f32")
 def frexp_fract(a: np.float32) -> np.float32:
-    """In [0.5, 1) with the sign of a; a itself where a is zero, infinite or a NaN."""
+    """Return the fraction, in [0.5, 1) with the sign of a; a itself where a is zero, infinite or a NaN."""
     fract = np.float32(double_of((bits_of_double(np.float64(a)) & _MANTISSA) | _HALF))
     return fract if has_exponent(a) else a
 
 
 @op("T -> i32", "f32")
 def frexp_exp(a: np.float32) -> np.int32:
-    """0 where a is zero, infinite or a NaN."""
+    """Return the exponent; 0 where a is zero, infinite or a NaN."""
     exponent = ((bits_of_double(np.float64(a)) >> 52) & 0x7FF) - _BIAS
     return np.int32(exponent if has_exponent(a) else np.int64(0))

@@ -1,4 +1,4 @@
-"""Operations whose meaning is the same text for several kinds: comparison, choice, order, logic.
+"""Operations with one definition for several kinds: comparison, selection, minimum and maximum, logic.
 
 Spec: WGSL, "Comparison Expressions", "Logical Expressions", `select`, `min`, `max`, `clamp`.
 """
@@ -51,12 +51,12 @@ def select(if_false: Any, if_true: Any, condition: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """Of floats: IEEE-754 minNum, the other one where one is a NaN (as Mesa has it). The first of two equal zeros."""
+    """Return the smaller; for floats, IEEE-754 minNum. As in Mesa, a NaN gives the other, two zeros the first."""
     return a if (a <= b) | (b != b) else b
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """Of floats: IEEE-754 maxNum."""
+    """Return the larger; for floats, IEEE-754 maxNum, as in `minimum`."""
     return a if (a >= b) | (b != b) else b
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic and bits of i32 and u32, both modulo 2**32.
+"""Arithmetic and bit operations of i32 and u32, both modulo 2**32.
 
 Spec: WGSL, "Arithmetic Expressions", "Bit Expressions", and the integer builtins.
 """
@@ -16,7 +16,7 @@ _INT_MIN, _MINUS_ONE, _WIDTH = np.int32(-(2**31)), np.int32(-1), np.uint32(32)
 
 
 def _define_both(kind: str, word: Any) -> None:
-    """What is the same text for i32 and u32; `word` casts back to the kind."""
+    """Define the operations with one text for i32 and u32; `word` casts back to the kind."""
 
     @op("T T -> T", kind)
     def add(a: Any, b: Any) -> Any:
@@ -77,7 +77,7 @@ def _define_both(kind: str, word: Any) -> None:
 
     @op("T -> T", kind)
     def firstTrailingBit(a: Any) -> Any:
-        """-1 of zero."""
+        """Return -1 for zero."""
         return word(_trailing_zeros(np.uint32(a))) if a != 0 else ~word(0)
 
     @op("T -> T", kind)
@@ -92,24 +92,24 @@ def _define_both(kind: str, word: Any) -> None:
         return word(np.uint32(kept | ((np.uint64(np.uint32(newbits)) << np.uint64(o)) & mask)))
 
 
-# ---- division --------------------------------------------------------------------------------------------
+# ---- division ------------------------------------------------------------------------------------------
 
 
 def _divisor(a: Any, b: Any) -> Any:
-    """b, or 1 where the division has no result: x / 0 = x / 1, INT_MIN / -1 = INT_MIN / 1, and so for remainders."""
+    """Return b, or 1 where a / b or a % b has no result: for x / 0 and for INT_MIN / -1."""
     return b * 0 + 1 if (b == 0) | ((a == _INT_MIN) & (b == _MINUS_ONE)) else b
 
 
 def _quotient(a: Any, b: Any, word: Any) -> Any:
-    """Toward zero. float64 is exact enough for 32 bits, and its division is vectorized."""
+    """Divide, rounding toward zero. float64 is exact enough for 32 bits, and its division vectorizes."""
     return word(np.float64(a) / np.float64(b))
 
 
-# ---- bits, of u32 ----------------------------------------------------------------------------------------
+# ---- bits of u32 ---------------------------------------------------------------------------------------
 
 
 def _swapped(a: np.uint32, mask: int, by: int) -> np.uint32:
-    """Neighbouring fields of `by` bits exchanged; `mask` selects the lower ones."""
+    """Exchange neighbouring fields of `by` bits; `mask` selects the lower ones."""
     return ((a & mask) << by) | ((a >> by) & mask)
 
 
@@ -142,7 +142,7 @@ def _reversed(a: np.uint32) -> np.uint32:
 
 
 def _low_mask(offset: np.uint32, count: np.uint32) -> np.uint64:
-    """The low `count` bits set, or as many as there are from `offset` (at most 32) up."""
+    """Set the low `count` bits, at most the 32 - `offset` that there are."""
     width = minimum(count, _WIDTH - offset)
     return (np.uint64(1) << np.uint64(width)) - np.uint64(1)
 
@@ -151,7 +151,7 @@ _define_both("i32", np.int32)
 _define_both("u32", np.uint32)
 
 
-# ---- what differs ----------------------------------------------------------------------------------------
+# ---- operations that differ ----------------------------------------------------------------------------
 
 
 @op("T -> T", "i32")
@@ -161,7 +161,7 @@ def neg(a: np.int32) -> np.int32:
 
 @op("T -> T", "i32")
 def abs_(a: np.int32) -> np.int32:
-    """INT_MIN stays."""
+    """Return |a|; INT_MIN is unchanged."""
     return -a if a < 0 else a
 
 
@@ -178,7 +178,7 @@ def sign(a: np.int32) -> np.int32:
 
 
 def _first_leading_bit(a: np.uint32) -> np.uint32:
-    """-1 of zero, as 32 bits."""
+    """Find the highest bit set; all ones for zero."""
     return np.uint32(31) - _leading_zeros(a)
 
 
@@ -189,7 +189,7 @@ def firstLeadingBit(a: np.uint32) -> np.uint32:
 
 @op("T -> T", "i32")
 def firstLeadingBit_(a: np.int32) -> np.int32:
-    """The highest bit that differs from the sign."""
+    """Find the highest bit that differs from the sign."""
     return np.int32(_first_leading_bit(np.uint32(a ^ (a >> 31))))
 
 
@@ -201,7 +201,7 @@ def extractBits(e: np.uint32, offset: np.uint32, count: np.uint32) -> np.uint32:
 
 @op("T u32 u32 -> T", "i32")
 def extractBits_(e: np.int32, offset: np.uint32, count: np.uint32) -> np.int32:
-    """Sign-extended from the highest bit extracted."""
+    """Extract bits, sign-extended from the highest of them."""
     o = minimum(offset, _WIDTH)
     mask = _low_mask(o, count)
     field = np.int64((np.uint64(np.uint32(e)) >> np.uint64(o)) & mask)

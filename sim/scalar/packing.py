@@ -1,4 +1,4 @@
-"""Several numbers in one u32, lowest bits first. Unpacking gives one component: `unpack4x8snorm(word, index)`.
+"""Several numbers in one u32, the first in the lowest bits. Unpacking returns one: `unpack4x8snorm(word, index)`.
 
 Spec: WGSL, "Data Packing" and "Data Unpacking Built-in Functions", `dot4U8Packed`, `dot4I8Packed`.
 """
@@ -14,11 +14,11 @@ from .f16 import f16_from_bits, f16_to_bits, round_to_f16
 from .generic import maximum, minimum
 from .registry import define, op
 
-# ---- the integer that one component becomes ------------------------------------------------------------------
+# ---- components as integers ----------------------------------------------------------------------------
 
 
 def _normalized(low: float, scale: float) -> Callable[..., np.uint32]:
-    """floor(0.5 + scale * clamp(e, low, 1)), which float64 computes exactly enough not to need a rounding."""
+    """Compute floor(0.5 + scale * clamp(e, low, 1)); float64 is exact enough that no other rounding is needed."""
     least, most, factor = np.float32(low), np.float32(1), np.float64(scale)
 
     def integer(e: np.float32) -> np.uint32:
@@ -44,7 +44,7 @@ def _low_bits(e: Any) -> np.uint32:
     return np.uint32(e)
 
 
-# ---- packing -------------------------------------------------------------------------------------------------
+# ---- packing -------------------------------------------------------------------------------------------
 
 
 def _four(integer: Callable[..., np.uint32]) -> Callable[..., np.uint32]:
@@ -73,7 +73,7 @@ define("pack4xI8Clamp", _four(_clamped(-128, 127, np.int32)), "T T T T -> u32", 
 define("pack4xU8Clamp", _four(_clamped(0, 255, np.uint32)), "T T T T -> u32", "u32")
 
 
-# ---- unpacking -----------------------------------------------------------------------------------------------
+# ---- unpacking -----------------------------------------------------------------------------------------
 
 
 def _unsigned_field(word: np.uint32, index: np.uint32, width: int) -> np.uint32:
@@ -125,7 +125,7 @@ def unpack4xU8(word: np.uint32, index: np.uint32) -> np.uint32:
     return _unsigned_field(word, index, 8)
 
 
-# ---- dot products of packed bytes ----------------------------------------------------------------------------
+# ---- dot products of packed bytes ----------------------------------------------------------------------
 
 
 def _unsigned_product(a: np.uint32, b: np.uint32, index: np.uint32) -> np.uint32:

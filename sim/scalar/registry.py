@@ -1,26 +1,27 @@
-"""The table of scalar operations, and the two decorators that fill it.
+"""The table of scalar operations, with `define` and the decorator `op` that fill it.
 
-An operation is a small plain Python function on NumPy scalars, run as it stands in constants, and written down as it
-runs for the machine (see `translation`). Both follow NumPy's promotion of types, in which a number without a type takes
-that of the other operand. An operation assigns names and returns a value: it has no loops and no other statements.
-Choices are conditional expressions, both sides of which are computed.
+An operation is a small plain Python function on NumPy scalars. Const-evaluation runs it as it is; the machine compiles
+it. Both use NumPy's type promotion, in which a Python number takes the type of the other operand. The body
+only assigns names and returns a value, without loops or other statements. Choices are conditional expressions, and the
+machine computes both of their sides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from ..fast_dataclass import frozen
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Plain = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScalarOp:
-    """One operation. `args` and `result` are kinds; see the package's docstring for the value of each kind.
+    """One operation. `args` and `result` are kinds; the package's docstring lists their values.
 
-    `flops`: floating-point results that it rounds; a fused multiply-add counts 2, what is exact counts 0.
+    `flops`: how many floating-point results it rounds. A fused multiply-add counts 2, an exact operation 0.
     """
 
     name: str
@@ -34,9 +35,9 @@ OPS: dict[str, ScalarOp] = {}
 
 
 def define(stem: str, fn: Plain, signature: str, kinds: str = "", flops: int = 0) -> None:
-    """Enter `fn` once for each of `kinds`, which stands for T in `signature`: "T u32 -> T".
+    """Add a row for `fn` for each of `kinds`, which replaces T in `signature`: "T u32 -> T".
 
-    The name is `{stem}_{kind}`; without kinds it is the stem. Two rows of one name are a mistake of ours.
+    The name is `{stem}_{kind}`; without kinds it is the stem. Raises ValueError where the name is taken.
     """
     for kind in kinds.split() or [""]:
         name = f"{stem}_{kind}" if kind else stem
@@ -47,10 +48,10 @@ def define(stem: str, fn: Plain, signature: str, kinds: str = "", flops: int = 0
 
 
 def op(signature: str, kinds: str = "", flops: int = 0) -> Callable[[Function], Function]:
-    """`define` as a decorator; the stem is the function's name less a trailing underscore (`and_`)."""
+    """Return `define` as a decorator; the stem is the function's name without a trailing underscore (`and_`)."""
 
-    def enter(fn: Function) -> Function:
+    def add(fn: Function) -> Function:
         define(fn.__name__.removesuffix("_"), fn, signature, kinds, flops)
         return fn
 
-    return enter
+    return add

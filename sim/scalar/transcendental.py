@@ -1,4 +1,4 @@
-"""Functions that are computed in float64 and rounded once to their kind. One row, one function, three kinds.
+"""Functions computed in float64 and rounded once to their kind. One row is one function for three kinds.
 
 Spec: WGSL, "Numeric Built-in Functions" and "Concrete Floating Point Accuracy".
 """
@@ -21,7 +21,7 @@ def _inverse_sqrt(a: np.float64) -> np.float64:
 
 
 def _power(a: np.float64, b: np.float64) -> np.float64:
-    """Of -0 as of 0, and a NaN of negative numbers: what `exp2(b * log2(a))` gives, where C and NumPy differ."""
+    """Compute `exp2(b * log2(a))`: -0 counts as 0, and a negative base gives a NaN, unlike in C and NumPy."""
     return np.float64(np.nan) if a < 0.0 else np.power(a + np.float64(0.0), b)
 
 

@@ -1,4 +1,5 @@
-"""From WGSL text to a typed module: preprocess, parse, check, analyse.
+"""From WGSL text to a typed module (`typed.Module`): preprocess, parse, check, analyse.
 
-Imports `scalar`, for const-expressions. What it returns is in `typed`.
+Everything wrong with a shader is a `WgslError` with a code, a span and a message. Imports `scalar` for
+const-evaluation.
 """

@@ -1,7 +1,7 @@
-"""Source text and places in it.
+"""Source text, and positions in it.
 
-A `Span` is a pair of character offsets into one `Source`; lines and columns are computed only when somebody asks.
-A `Source` made by the preprocessor knows, line by line, which original file and line each of its lines came from.
+A `Span` is a pair of character offsets into one `Source`; lines and columns are computed on demand. A `Source` made by
+the preprocessor maps each of its lines to the original file and line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LINE_BREAK = re.compile(rf"\r\n|[{LINE_BREAKS}]")
 
 
 class Place(NamedTuple):
-    """A position as people count: 1-based line and column (columns in characters)."""
+    """A position for messages: 1-based line and column, in characters."""
 
     file: str
     line: int
@@ -43,19 +43,20 @@ class Source:
         return f"Source({self.name!r}, {len(self.text)} characters)"
 
     def line_index(self, offset: int) -> int:
-        """0-based line of the text that holds `offset`."""
+        """Return the 0-based line of the text that contains `offset`."""
         return bisect_right(self._starts, offset) - 1
 
     def line_text(self, index: int) -> str:
-        """Text of 0-based line `index`, without its line break."""
+        """Return the text of 0-based line `index`, without its line break."""
         end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.text)
         return self.text[self._starts[index] : end].rstrip(LINE_BREAKS)
 
     def lines(self) -> list[str]:
-        """The lines in order, each with its line break; joined they are the text."""
+        """List the lines, each with its line break; joined they are the text."""
         return [self.text[start:end] for start, end in pairwise([*self._starts, len(self.text)])]
 
     def line_start(self, index: int) -> int:
+        """Return the offset of the first character of 0-based line `index`."""
         return self._starts[index]
 
     @property
@@ -63,7 +64,7 @@ class Source:
         return len(self._starts)
 
     def place(self, offset: int) -> Place:
-        """Original file, line and column of a character offset."""
+        """Return the original file, line and column of a character offset."""
         index = self.line_index(offset)
         column = offset - self._starts[index] + 1
         if self.origin is not None and index < len(self.origin):
@@ -86,7 +87,7 @@ class Span:
 
     @property
     def line(self) -> int:
-        """1-based line of the first character, in its original file."""
+        """The 1-based line of the first character, in its original file."""
         return self.place.line
 
     @property
@@ -94,5 +95,5 @@ class Span:
         return self.source.text[self.start : self.end]
 
     def to(self, other: Span) -> Span:
-        """From the start of this span to the end of `other`."""
+        """Return the span from the start of this one to the end of `other`."""
         return Span(self.source, self.start, other.end)

@@ -1,6 +1,6 @@
-"""What textures are made of: their formats, and the axes of their shapes.
+"""Texel formats, and the shapes of textures.
 
-A format's name says it all: `rgba8unorm` is four channels, in this order, of 8 bits that are unsigned and normalized.
+A format is derived from its name: `rgba8unorm` has four channels, in this order, of 8 unsigned normalized bits.
 Spec: WGSL, "Texel Formats" and "Texture and Sampler Types".
 """
 
@@ -13,19 +13,20 @@ from ..fast_dataclass import frozen
 from . import types as t
 
 _PLAIN = re.compile(r"([rgba]+)(8|16|32)(unorm|snorm|uint|sint|float)")
-# Channels of different sizes share one 32-bit word, the first in its lowest bits.
+# Channels of different sizes share one 32-bit word, the first in the lowest bits.
 _PACKED = {
     "rgb10a2unorm": ("rgba", (10, 10, 10, 2), "unorm"),
     "rgb10a2uint": ("rgba", (10, 10, 10, 2), "uint"),
     "rg11b10ufloat": ("rgb", (11, 11, 10), "ufloat"),
 }
-# Axes, without layers and samples, by dimension.
+# Coordinates of a texel, without layer and sample, by dimension.
 _AXES = {"1d": 1, "2d": 2, "2d_array": 2, "3d": 3, "cube": 2, "cube_array": 2, "multisampled_2d": 2}
 
 
 @frozen
 class Format:
-    """`channels` in memory order, `bits` of each; `number` is unorm, snorm, uint, sint, float or ufloat."""
+    """A texel format: `channels` in memory order, the `bits` of each; `number` is unorm, snorm, uint, sint, float or
+    ufloat."""
 
     name: str
     channels: str
@@ -38,13 +39,13 @@ class Format:
 
     @property
     def bytes(self) -> int:
-        """Of one texel."""
+        """The size of one texel, in bytes."""
         return sum(self.bits) // 8
 
 
 @cache
 def format_of(name: str) -> Format:
-    """The format called `name`, one of `types.TEXEL_FORMATS` or built like them."""
+    """Return the format called `name`: one of `types.TEXEL_FORMATS`, or any name built like them."""
     if name in _PACKED:
         return Format(name, *_PACKED[name])
     parts = _PLAIN.fullmatch(name)
@@ -55,38 +56,40 @@ def format_of(name: str) -> Format:
 
 @frozen
 class Shape:
-    """`axes`: how many coordinates a texel has, beside `third`: what else it is found by, layer, face or sample."""
+    """How a texel is addressed: by `axes` coordinates, and by `third` (layer, face or sample) where it is not None."""
 
     axes: int
     third: str | None
 
 
 def dimension_of(type_: t.Texture) -> str:
-    """`2d_array` of a `texture_storage_2d_array`."""
+    """Return the dimension in a texture's type: `2d_array` for a `texture_storage_2d_array`."""
     return type_.kind.removeprefix("texture_").removeprefix("storage_").removeprefix("depth_")
 
 
 def shape_of(type_: t.Texture) -> Shape:
-    """The shape of a texture that is not external."""
+    """Return the shape of a texture that is not external."""
     name = dimension_of(type_)
     third = "face" if name.startswith("cube") else "layer" if name.endswith("array") else None
     return Shape(_AXES[name], "sample" if name.startswith("multisampled") else third)
 
 
 def is_depth(type_: t.Texture) -> bool:
+    """Whether a texture is a depth texture."""
     return type_.kind.startswith("texture_depth")
 
 
 def is_external(type_: t.Texture) -> bool:
+    """Whether a texture is an external texture."""
     return type_.kind == "texture_external"
 
 
 def channel_kind(type_: t.Texture) -> str:
-    """What a channel is in the shader: f32, i32 or u32."""
+    """Return the kind of a channel in the shader: f32, i32 or u32."""
     scalar = t.TEXEL_FORMATS[type_.format] if type_.format else type_.sampled or t.F32
     return t.KIND[scalar]
 
 
 def is_written(type_: t.Type) -> bool:
-    """Whether it is a storage texture that a shader may store to."""
+    """Whether a type is a storage texture that a shader may write."""
     return isinstance(type_, t.Texture) and type_.access in ("write", "read_write")

@@ -1,10 +1,10 @@
-"""The typed module: what the checker decided, and all that the rest of the house needs to know.
+"""The typed module: the result of checking, and the input of lowering and of every analysis.
 
-Names are resolved, overloads chosen, implicit conversions and the load rule written out, constants folded,
-`for` and `while` turned into `Loop`. The lowerer and the uniformity analysis read this tree and never the syntax.
+Names are resolved, overloads chosen, implicit conversions and loads explicit, constants folded, and `for` and `while`
+are `Loop`s. The lowerer and the analyses read this tree, not the syntax.
 
-A constant's `value` is plain Python: bool, int (i32, u32, abstract-int), float (exactly representable in the type),
-and tuples of those for vectors, matrices (of columns), arrays and structs (of members).
+The `value` of a constant is plain Python: bool, int (i32, u32, abstract-int), float (exactly representable in its
+type), and tuples of those for vectors, matrices (of columns), arrays and structs (of members).
 """
 
 from __future__ import annotations
@@ -13,44 +13,49 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from ..fast_dataclass import entity, recall
+from ..bounded_cache import remember
+from ..fast_dataclass import entity
 from . import types as t
 from .source import Source, Span
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .builtins import Builtin
     from .diagnostics import Diagnostic
 
-Value = Any
-_MOST_PIPELINES = 64  # that a module knows, with other overrides
+    OverrideValue = float | np.number[Any] | np.bool_  # a bool or a number, of Python or of NumPy
 
-# The type of a call without a value. No expression can ask for it.
+Value = Any  # a recursive type would need a cast at each use
+_MOST_PIPELINES = 64  # cached by a module
+
+# The type of a call without a value. It has no spelling in WGSL.
 NOTHING = t.Scalar("nothing")
 
-# ---- what names stand for ----------------------------------------------------------------------------
+# ---- declarations --------------------------------------------------------------------------------------
 
 
 @entity
 class Variable:
     """A `var` (in any address space), `let`, or formal parameter.
 
-    `space` is None for let and parameters (they are values). `builtin` is set on an entry point's parameters.
+    `space` is None for a let and a parameter, which are values. `builtin` is set on an entry point's parameters.
     """
 
     name: str
-    type: t.Type  # store type of a var, type of a value
+    type: t.Type  # store type of a var, value type of the others
     span: Span
     space: str | None = None
     access: str | None = None
     binding: tuple[int, int] | None = None
     builtin: str | None = None
-    attrs: dict[str, Any] = field(default_factory=dict)  # an entry point's parameter: io attributes, as in `t.Member`
-    init: Expr | None = None  # module-scope private vars
+    attrs: t.IoAttributes = field(default_factory=t.IoAttributes)  # of an entry point's parameter
+    init: Expr | None = None  # of a private var at module scope
 
 
 @entity
 class Override:
-    """`@id(n) override name: type = init`. `init` None: must be given at pipeline creation."""
+    """`@id(n) override name: type = init`. Without `init`, pipeline creation needs a value for it."""
 
     name: str
     type: t.Scalar
@@ -61,6 +66,8 @@ class Override:
 
 @entity
 class Function:
+    """A function. `body` is None until the checker has checked it."""
+
     name: str
     params: list[Variable]
     result: t.Type | None
@@ -68,21 +75,21 @@ class Function:
     body: Block | None = None
     stage: str | None = None  # compute, vertex, fragment, or None
     workgroup_size: tuple[Expr, Expr, Expr] | None = None
-    result_attrs: dict[str, Any] = field(default_factory=dict)
+    result_attrs: t.IoAttributes = field(default_factory=t.IoAttributes)
     must_use: bool = False
     subgroup_size: Expr | None = None
-    diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
-    calls: list[Function] = field(default_factory=list)  # directly
-    globals: list[Variable] = field(default_factory=list)  # statically accessed, through calls too
-    overrides: list[Override] = field(default_factory=list)  # likewise
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])  # rule -> severity, from @diagnostic
+    calls: list[Function] = field(default_factory=list["Function"])  # called directly
+    globals: list[Variable] = field(default_factory=list[Variable])  # statically accessed, also through calls
+    overrides: list[Override] = field(default_factory=list[Override])  # statically accessed, also through calls
 
 
-# ---- expressions -------------------------------------------------------------------------------------
+# ---- expressions ---------------------------------------------------------------------------------------
 
 
 @entity
 class Expr:
-    """`type` is a `Reference` where the expression is a memory view."""
+    """An expression. Its `type` is a `Reference` where it is a memory view."""
 
     type: t.Type
     span: Span
@@ -90,7 +97,7 @@ class Expr:
 
 @entity
 class Const(Expr):
-    """A folded const-expression."""
+    """A folded const-expression; `value` is None where it is not evaluated (right of a decided `&&` or `||`)."""
 
     value: Value
 
@@ -102,7 +109,7 @@ class OverrideRef(Expr):
 
 @entity
 class VarRef(Expr):
-    """The name of a `var`: a Reference (for handles, textures and samplers: the handle itself)."""
+    """The name of a `var`: a Reference, or the handle itself for a texture or sampler."""
 
     var: Variable
 
@@ -116,7 +123,7 @@ class ValueRef(Expr):
 
 @entity
 class Load(Expr):
-    """The load rule: the value in memory at `ref`."""
+    """The value in memory at `ref`: the load rule, made explicit."""
 
     ref: Expr
 
@@ -133,7 +140,8 @@ class Deref(Expr):
 
 @entity
 class Index(Expr):
-    """Element of an array, vector or matrix (a column). A reference where `base` is one. `index` is i32 or u32."""
+    """An element of an array or vector, or a column of a matrix; a reference where `base` is one. `index` is i32 or
+    u32."""
 
     base: Expr
     index: Expr
@@ -141,7 +149,7 @@ class Index(Expr):
 
 @entity
 class Member(Expr):
-    """Member `index` of a struct. A reference where `base` is one."""
+    """Member number `index` of a struct; a reference where `base` is one."""
 
     base: Expr
     index: int
@@ -149,7 +157,7 @@ class Member(Expr):
 
 @entity
 class Swizzle(Expr):
-    """`v.x` or `v.xyz`. On a reference, one component gives a reference; several give one only as assignment target."""
+    """`v.x` or `v.xyz`. Of a reference, one component is a reference; several are one only as assignment target."""
 
     base: Expr
     components: tuple[int, ...]
@@ -166,9 +174,9 @@ class ShortCircuit(Expr):
 
 @entity
 class BuiltinCall(Expr):
-    """A builtin function or an operator (`builtin.name` is then the operator's row), args already converted.
+    """A call of a builtin function or operator, with `args` converted to the parameters of the chosen overload.
 
-    For `bitcast<T>` and the like, T is `type`; it is `NOTHING` where the builtin returns nothing (a barrier).
+    `type` is the T of a `bitcast<T>`, and `NOTHING` where the builtin returns nothing (a barrier).
     """
 
     builtin: Builtin
@@ -179,7 +187,7 @@ class BuiltinCall(Expr):
 class Convert(Expr):
     """A value conversion, componentwise: scalar to scalar, vector to vector, matrix to matrix of equal shape.
 
-    Implicit (abstract to concrete, of what is not constant: does not occur) and explicit (`f32(i)`) alike.
+    Written in the source (`f32(i)`): implicit conversions apply to constants only, and are folded.
     """
 
     arg: Expr
@@ -187,21 +195,21 @@ class Convert(Expr):
 
 @entity
 class Construct(Expr):
-    """A composite from its parts. No args: the zero value. Vector: one scalar (splat), or scalars and vectors in order;
-    matrix: columns or all scalars; array and struct: one arg per element or member."""
+    """A composite from its parts; the zero value without args. A vector has one scalar (splat) or scalars and vectors
+    in order, a matrix its columns or all scalars, an array or struct one arg for each element or member."""
 
     args: list[Expr]
 
 
 @entity
 class Call(Expr):
-    """A user function. `type` is `NOTHING` where the function returns nothing."""
+    """A call of a user function. `type` is `NOTHING` where the function returns nothing."""
 
     function: Function
     args: list[Expr]
 
 
-# ---- statements --------------------------------------------------------------------------------------
+# ---- statements ----------------------------------------------------------------------------------------
 
 
 @entity
@@ -212,12 +220,12 @@ class Stmt:
 @entity
 class Block(Stmt):
     body: list[Stmt]
-    diagnostics: dict[str, str] = field(default_factory=dict)  # rule -> severity, from @diagnostic
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])  # rule -> severity, from @diagnostic
 
 
 @entity
 class VarDecl(Stmt):
-    """`init` None: the zero value."""
+    """`var` in a function; the zero value where `init` is None."""
 
     var: Variable
     init: Expr | None
@@ -231,7 +239,7 @@ class LetDecl(Stmt):
 
 @entity
 class Assign(Stmt):
-    """`target` is a reference (or a several-component Swizzle of one)."""
+    """`target` is a reference, or a Swizzle of several components of one."""
 
     target: Expr
     value: Expr
@@ -239,7 +247,7 @@ class Assign(Stmt):
 
 @entity
 class CompoundAssign(Stmt):
-    """`target op= value`, also `++` and `--`: the target is evaluated once, then `builtin(load, value)` is stored."""
+    """`target op= value`, `target++` or `target--`: evaluates the target once, then stores `builtin(load, value)`."""
 
     target: Expr
     builtin: Builtin
@@ -249,7 +257,7 @@ class CompoundAssign(Stmt):
 
 @entity
 class Eval(Stmt):
-    """A call statement or a phony assignment: evaluated for its effects."""
+    """A call statement or a phony assignment: evaluates an expression for its effects."""
 
     expr: Expr
 
@@ -259,12 +267,12 @@ class If(Stmt):
     condition: Expr
     then: Block
     orelse: Block | None
-    diagnostics: dict[str, str] = field(default_factory=dict)
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @entity
 class Case:
-    """`values` as ints of the selector's type."""
+    """A clause of a switch; `values` are ints of the selector's type."""
 
     values: list[int]
     default: bool
@@ -275,19 +283,19 @@ class Case:
 class Switch(Stmt):
     selector: Expr
     cases: list[Case]
-    diagnostics: dict[str, str] = field(default_factory=dict)
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @entity
 class Loop(Stmt):
-    """Each turn: leave where `condition` is false, run `body`, then `continuing` (a `continue` jumps there), then leave
-    where `break_if` is true. `for` is a Block of its init and a Loop."""
+    """A loop. Each iteration leaves where `condition` is false, runs `body`, then `continuing` (the target of
+    `continue`), then leaves where `break_if` is true. A `for` with an initializer is a Block of that and a Loop."""
 
     condition: Expr | None
     body: Block
     continuing: Block | None
     break_if: Expr | None
-    diagnostics: dict[str, str] = field(default_factory=dict)
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @entity
@@ -310,11 +318,11 @@ class Return(Stmt):
     value: Expr | None
 
 
-# ---- walking the tree -------------------------------------------------------------------------------
+# ---- walking the tree ----------------------------------------------------------------------------------
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """The operands of an expression, in the order of evaluation."""
+    """List the operands of an expression, in the order of evaluation."""
     match expr:
         case Load() | AddressOf():
             return (expr.ref,)
@@ -335,7 +343,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def operands(stmt: Stmt) -> tuple[Expr, ...]:
-    """The expressions of a statement itself, not those of the blocks within it."""
+    """List the expressions of a statement itself, without those of its nested blocks."""
     match stmt:
         case VarDecl() | Return():
             only = stmt.init if isinstance(stmt, VarDecl) else stmt.value
@@ -357,7 +365,7 @@ def operands(stmt: Stmt) -> tuple[Expr, ...]:
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
-    """The blocks directly within a statement."""
+    """List the blocks directly within a statement."""
     match stmt:
         case If():
             return (stmt.then,) if stmt.orelse is None else (stmt.then, stmt.orelse)
@@ -370,7 +378,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
 
 
 def statements(block: Block) -> Iterator[Stmt]:
-    """Every statement of a block, at any depth, outer ones first."""
+    """Iterate over the statements of a block, at any depth, outer ones first."""
     for stmt in block.body:
         yield stmt
         for inner in (stmt,) if isinstance(stmt, Block) else blocks(stmt):
@@ -378,7 +386,7 @@ def statements(block: Block) -> Iterator[Stmt]:
 
 
 def reached(function: Function) -> list[Function]:
-    """A function and all that it calls, directly or not, in the order in which one comes upon them."""
+    """List a function and all that it calls, directly or indirectly, in breadth-first order."""
     found = {function: None}
     for one in (todo := [function]):
         todo += [callee for callee in one.calls if callee not in found]
@@ -387,55 +395,58 @@ def reached(function: Function) -> list[Function]:
 
 
 def expressions(expr: Expr) -> Iterator[Expr]:
-    """An expression and everything in it, operands first."""
+    """Iterate over an expression and its operands at any depth, operands first."""
     for child in children(expr):
         yield from expressions(child)
     yield expr
 
 
 def every_expression(function: Function) -> Iterator[Expr]:
-    """Every expression in the body of a function."""
+    """Iterate over the expressions in the body of a function, operands first."""
     assert function.body is not None
     for stmt in statements(function.body):
         for operand in operands(stmt):
             yield from expressions(operand)
 
 
-# ---- the module --------------------------------------------------------------------------------------
+# ---- the module ----------------------------------------------------------------------------------------
 
 
 @entity
 class Module:
-    """A checked module. `pipeline()` does what pipeline creation does."""
+    """A checked module; `pipeline()` creates a pipeline of it."""
 
     source: Source
     functions: dict[str, Function]
     globals: list[Variable]
     overrides: list[Override]
     structs: dict[str, t.Struct]
-    _create_pipeline: Callable[[Module, str | None, Mapping[str | int, Any], Mapping[str, int] | None], Pipeline]
-    enables: set[str] = field(default_factory=set)
-    requires: set[str] = field(default_factory=set)
-    diagnostics: dict[str, str] = field(default_factory=dict)  # module-wide rule -> severity
-    warnings: list[Diagnostic] = field(default_factory=list)
-    _pipelines: dict[str, Pipeline] = field(default_factory=dict, repr=False)
+    _create_pipeline: Callable[
+        [Module, str | None, Mapping[str | int, OverrideValue], Mapping[str, int] | None], Pipeline
+    ]
+    enables: set[str] = field(default_factory=set[str])
+    requires: set[str] = field(default_factory=set[str])
+    diagnostics: dict[str, str] = field(default_factory=dict[str, str])  # module-wide rule -> severity
+    warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])
+    _pipelines: dict[str, Pipeline] = field(default_factory=dict[str, "Pipeline"], repr=False)
 
     @property
     def entry_points(self) -> list[Function]:
+        """The functions with a stage attribute, in the order of the source."""
         return [f for f in self.functions.values() if f.stage]
 
     def pipeline(
         self,
         entry: str | None = None,
-        overrides: Mapping[str | int, Any] | None = None,
+        overrides: Mapping[str | int, OverrideValue] | None = None,
         limits: Mapping[str, int] | None = None,
     ) -> Pipeline:
-        """Choose an entry point and fix every override; see `check.pipeline.create_pipeline`. Raises `WgslError`.
+        """Create a pipeline: see `check.pipeline.create_pipeline`. Raises `WgslError`.
 
-        What was made lately is not made again: a pipeline is not changed once it is there.
+        The pipelines used last are cached, since a pipeline never changes.
         """
         asked = repr((entry, sorted((overrides or {}).items(), key=repr), limits))
-        return recall(
+        return remember(
             self._pipelines,
             asked,
             lambda: self._create_pipeline(self, entry, overrides or {}, limits),
@@ -445,11 +456,11 @@ class Module:
 
 @entity
 class Pipeline:
-    """One compute entry point with all its constants known.
+    """A compute entry point with a value for every override.
 
-    `values` maps each override that is used to its value; `globals` are the statically used variables, and
-    `store_types` what they hold with override-sized arrays counted. `resolve(type)` counts the array in any type of the
-    module, `fold(expr)` is an expression with every override replaced by its value, folded as far as it goes.
+    `values` maps the overrides used to their values. `globals` are the variables statically accessed, and `store_types`
+    their types with override-sized arrays resolved. `resolve(type)` resolves such arrays in any type of the module;
+    `fold(expr)` replaces overrides in an expression by their values and folds it as far as possible.
     """
 
     module: Module
@@ -457,9 +468,9 @@ class Pipeline:
     values: dict[Override, Value]
     workgroup_size: tuple[int, int, int]
     globals: list[Variable]
-    store_types: dict[Variable, t.Type]  # concrete store type of each of `globals`
+    store_types: dict[Variable, t.Type]  # of each of `globals`
     workgroup_bytes: int
     resolve: Callable[[t.Type], t.Type]
     fold: Callable[[Expr], Expr]
     subgroup_size: int | None = None
-    warnings: list[Diagnostic] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])

@@ -9,8 +9,9 @@ it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import cast
 
 from . import typed
 from . import types as t
@@ -54,7 +55,7 @@ def _struct(type_: t.Struct) -> list[str]:
     lines = [f"struct {type_}: {type_.size} bytes, align {type_.align}"]
     for member in type_.members:
         place = f"offset {member.offset}, {member.size} bytes, align {member.align}"
-        lines.append(f"{_INDENT}{member.name}: {member.type}{_attributes(dict(member.attrs))} ({place})")
+        lines.append(f"{_INDENT}{member.name}: {member.type}{_attributes(member.attrs)} ({place})")
     return lines
 
 
@@ -78,14 +79,14 @@ def _initialized(head: str, init: typed.Expr | None) -> Iterator[str]:
         yield from _tree(f"{head} = ", init, "")
 
 
-def _attributes(attributes: Mapping[str, object]) -> str:
+def _attributes(attributes: t.IoAttributes) -> str:
     """The io attributes of a parameter, member or result, each after a space."""
     shown = ""
     for name, value in attributes.items():
         if value is True:
             shown += f" @{name}"
         else:
-            values: Iterable[object] = value if isinstance(value, tuple) else (value,)
+            values = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
             shown += f" @{name}({', '.join(str(each) for each in values if each is not None)})"
     return shown
 

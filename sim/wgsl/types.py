@@ -1,14 +1,15 @@
-"""WGSL types, and how they lie in memory.
+"""WGSL types, and their memory layout.
 
-Types are frozen values: equal types compare equal (structs by identity of declaration). Sizes and alignments are in
+Types are immutable values: equal types compare equal (structs by identity of declaration). Sizes and alignments are in
 bytes. Spec: WGSL, "Types" and "Memory Layout".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from ..fast_dataclass import frozen
 from .diagnostics import Crash
@@ -60,14 +61,13 @@ class Atomic:
 
 @frozen
 class OverrideCount:
-    """An array length that waits for pipeline creation; `expr` is a typed override-expression.
+    """An array length that pipeline creation determines; `expr` is the override-expression, a `typed.Expr`.
 
-    Two such types are equal only where they name the same override directly (`key`: the override's name or id of the
-    expression), as the spec has it.
+    `key` decides equality, as in the spec: the override where the expression is its bare name, else the expression.
     """
 
     key: object
-    expr: Any
+    expr: Any  # `typed` is above this file
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OverrideCount) and self.key == other.key
@@ -78,7 +78,7 @@ class OverrideCount:
 
 @frozen
 class Array:
-    """`count` None: runtime-sized."""
+    """An array; runtime-sized where `count` is None."""
 
     elem: Type
     count: int | OverrideCount | None
@@ -90,9 +90,26 @@ class Array:
         return f"array<{self.elem}, {count}>"
 
 
+class IoAttributes(TypedDict, total=False):
+    """The attributes of an input or output of an entry point."""
+
+    builtin: str
+    location: int
+    blend_src: int
+    interpolate: tuple[str, str | None]  # type, sampling
+    invariant: bool
+
+
+class MemberAttributes(IoAttributes, total=False):
+    """The attributes of a struct member; `align` and `size` in bytes."""
+
+    align: int
+    size: int
+
+
 @frozen
 class Member:
-    """A struct member with its byte offset; `attrs` holds io attributes: {"builtin": "…", "location": 0, …}."""
+    """A struct member with its offset in bytes, and its io attributes."""
 
     name: str
     type: Type
@@ -100,12 +117,12 @@ class Member:
     size: int
     align: int
     span: Span | None = None
-    attrs: tuple[tuple[str, Any], ...] = ()
+    attrs: IoAttributes = field(default_factory=IoAttributes, hash=False)
 
 
 @frozen(eq=False)
 class Struct:
-    """Equal only to itself. `size` and `align` per the layout rules; of a runtime-sized tail, `size` counts nothing."""
+    """A struct, equal only to itself. `size` and `align` follow the layout rules; a runtime-sized tail counts 0."""
 
     name: str
     members: tuple[Member, ...]
@@ -116,12 +133,14 @@ class Struct:
         return self.name
 
     def index(self, name: str) -> int | None:
+        """Return the index of the member called `name`, or None."""
         return next((i for i, m in enumerate(self.members) if m.name == name), None)
 
 
 @frozen
 class Pointer:
-    """`space`: function, private, workgroup, uniform, storage, handle, immediate. `access`: read, write, read_write."""
+    """A pointer. `space`: function, private, workgroup, uniform, storage, handle, immediate. `access`: read, write,
+    read_write."""
 
     space: str
     store: Type
@@ -134,7 +153,7 @@ class Pointer:
 
 @frozen
 class Reference:
-    """A memory view: what a variable's name means before the load rule."""
+    """A memory view: the type of a variable's name before the load rule applies."""
 
     space: str
     store: Type
@@ -146,7 +165,7 @@ class Reference:
 
 @frozen
 class Texture:
-    """`kind` as spelled (texture_2d, texture_storage_2d, …); `sampled` its channel type, or `format` and `access`."""
+    """A texture: its `kind` as spelled (texture_2d, texture_storage_2d, …) and its template arguments."""
 
     kind: str
     sampled: Scalar | None = None
@@ -169,7 +188,7 @@ class Sampler:
 Type = Scalar | Vec | Mat | Atomic | Array | Struct | Pointer | Reference | Texture | Sampler
 
 
-# ---- what kind of type it is -------------------------------------------------------------------------
+# ---- predicates ----------------------------------------------------------------------------------------
 
 INTEGERS = (ABSTRACT_INT, I32, U32)
 FLOATS = (ABSTRACT_FLOAT, F32, F16)
@@ -180,12 +199,12 @@ KIND = {BOOL: "bool", I32: "i32", U32: "u32", F32: "f32", F16: "f16", ABSTRACT_I
 
 
 def is_float(t: Type) -> bool:
-    """f32, f16 or abstract-float (a scalar)."""
+    """Whether a type is f32, f16 or abstract-float (a scalar)."""
     return t in FLOATS
 
 
 def is_concrete(t: Type) -> bool:
-    """No abstract numeric inside. Spec: "Abstract Numeric Types"."""
+    """Whether a type contains no abstract numeric type. Spec: "Abstract Numeric Types"."""
     match t:
         case Struct():
             return all(is_concrete(m.type) for m in t.members)
@@ -196,7 +215,7 @@ def is_concrete(t: Type) -> bool:
 
 
 def is_constructible(t: Type) -> bool:
-    """Values of it can be made, loaded, passed and returned. Spec: "Constructible Types"."""
+    """Whether values of a type can be created, loaded, passed and returned. Spec: "Constructible Types"."""
     match t:
         case Array():
             return isinstance(t.count, int) and is_constructible(t.elem)
@@ -207,7 +226,7 @@ def is_constructible(t: Type) -> bool:
 
 
 def is_host_shareable(t: Type) -> bool:
-    """Fit for storage and uniform buffers. Spec: "Host-shareable Types"."""
+    """Whether a type may be used in storage and uniform buffers. Spec: "Host-shareable Types"."""
     match t:
         case Scalar() | Vec() | Mat():
             return element_of(t) != BOOL and is_concrete(t)
@@ -222,21 +241,22 @@ def is_host_shareable(t: Type) -> bool:
 
 
 def has_creation_fixed_footprint(t: Type) -> bool:
-    """Its size is known when the module is. Spec: "Fixed-Footprint Types"."""
+    """Whether the size of a type is known at module creation. Spec: "Fixed-Footprint Types"."""
     return has_fixed_footprint(t) and not _any_array(t, lambda a: isinstance(a.count, OverrideCount))
 
 
 def has_fixed_footprint(t: Type) -> bool:
-    """Its size is known at pipeline creation at the latest: no runtime-sized array. Spec: "Fixed-Footprint Types"."""
+    """Whether the size of a type is known by pipeline creation. Spec: "Fixed-Footprint Types"."""
     return isinstance(t, Scalar | Vec | Mat | Atomic | Array | Struct) and not _any_array(t, lambda a: a.count is None)
 
 
 def is_plain(t: Type) -> bool:
-    """Scalar, atomic or composite type. Spec: "Plain Types"."""
+    """Whether a type is a scalar, atomic or composite type. Spec: "Plain Types"."""
     return isinstance(t, Scalar | Vec | Mat | Atomic | Array | Struct)
 
 
 def contains_atomic(t: Type) -> bool:
+    """Whether a type is an atomic or contains one."""
     match t:
         case Array():
             return contains_atomic(t.elem)
@@ -246,7 +266,7 @@ def contains_atomic(t: Type) -> bool:
             return isinstance(t, Atomic)
 
 
-def _any_array(t: Type, test: Any) -> bool:
+def _any_array(t: Type, test: Callable[[Array], bool]) -> bool:
     match t:
         case Array():
             return test(t) or _any_array(t.elem, test)
@@ -256,11 +276,11 @@ def _any_array(t: Type, test: Any) -> bool:
             return False
 
 
-# ---- what is inside ----------------------------------------------------------------------------------
+# ---- components ----------------------------------------------------------------------------------------
 
 
 def element_of(t: Type) -> Scalar:
-    """The scalar of a scalar, vector, matrix or atomic (of arrays of them too)."""
+    """Return the scalar type of a scalar, vector, matrix or atomic, or of an array of them."""
     while not isinstance(t, Scalar):
         if not isinstance(t, Vec | Mat | Atomic | Array):
             raise Crash(f"{t} has no single scalar type")
@@ -269,7 +289,7 @@ def element_of(t: Type) -> Scalar:
 
 
 def with_element(t: Type, elem: Scalar) -> Type:
-    """The same shape over another scalar type."""
+    """Return the type of the same shape with another scalar type."""
     match t:
         case Scalar():
             return elem
@@ -286,7 +306,7 @@ def with_element(t: Type, elem: Scalar) -> Type:
 
 
 def children(t: Type) -> tuple[Type, ...]:
-    """Types of the direct parts of a constructible type, in order: none of a scalar, the columns of a matrix."""
+    """List the types of the direct parts of a constructible type: none for a scalar, the columns of a matrix."""
     match t:
         case Vec():
             return (t.elem,) * t.size
@@ -303,7 +323,7 @@ def children(t: Type) -> tuple[Type, ...]:
 
 
 def components(t: Type) -> int:
-    """How many scalars a value of a constructible type holds."""
+    """Count the scalars in a value of a constructible type."""
     match t:
         case Scalar() | Atomic():
             return 1
@@ -314,7 +334,7 @@ def components(t: Type) -> int:
 
 
 def flatten(t: Type) -> list[Scalar]:
-    """The scalars of a constructible type in order: matrices by column, structs by member."""
+    """List the scalar types of a constructible type in order: matrices by column, structs by member."""
     match t:
         case Scalar():
             return [t]
@@ -326,16 +346,16 @@ def flatten(t: Type) -> list[Scalar]:
             return [scalar for child in children(t) for scalar in flatten(child)]
 
 
-# ---- memory layout -----------------------------------------------------------------------------------
+# ---- memory layout -------------------------------------------------------------------------------------
 
 
 def round_up(multiple: int, n: int) -> int:
-    """The smallest multiple of `multiple` that is at least `n`."""
+    """Return the smallest multiple of `multiple` that is at least `n`."""
     return -(-n // multiple) * multiple
 
 
 def align_of(t: Type) -> int:
-    """AlignOf, in bytes. Spec: "Alignment and Size"."""
+    """Return AlignOf, in bytes. Spec: "Alignment and Size"."""
     match t:
         case Scalar():
             return 2 if t == F16 else 4
@@ -354,7 +374,7 @@ def align_of(t: Type) -> int:
 
 
 def size_of(t: Type) -> int:
-    """SizeOf, in bytes; of a runtime-sized array, nothing: what is fixed of it. Spec: "Alignment and Size"."""
+    """Return SizeOf, in bytes; a runtime-sized array counts 0. Spec: "Alignment and Size"."""
     match t:
         case Scalar():
             return 2 if t == F16 else 4
@@ -375,13 +395,13 @@ def size_of(t: Type) -> int:
 
 
 def stride_of(t: Array | Mat | Vec) -> int:
-    """Bytes from one element (of a matrix: column) to the next. Spec: "Internal Layout of Values"."""
+    """Return the bytes from one element (or matrix column) to the next. Spec: "Internal Layout of Values"."""
     elem = Vec(t.rows, t.elem) if isinstance(t, Mat) else t.elem
     return round_up(align_of(elem), size_of(elem)) if not isinstance(t, Vec) else size_of(elem)
 
 
 def min_binding_size(t: Type) -> int:
-    """Bytes a buffer needs at least to be bound as `t`, with one element of a runtime-sized tail."""
+    """Return the bytes that a buffer bound as `t` needs at least, with one element of a runtime-sized tail."""
     match t:
         case Array(count=None):
             return stride_of(t)
@@ -392,11 +412,11 @@ def min_binding_size(t: Type) -> int:
             return size_of(t)
 
 
-def layout(name: str, members: Iterable[tuple[str, Type, Mapping[str, Any], Span | None]]) -> Struct:
+def layout(name: str, members: Iterable[tuple[str, Type, MemberAttributes, Span | None]]) -> Struct:
     """Lay out a struct: each member is (name, type, attributes, span).
 
-    The attributes `align` and `size` (ints) are obeyed as they are (the checker judges them), the others are kept on
-    the member. Spec: "Structure Member Layout".
+    The attributes `align` and `size` (ints) apply unchecked (the checker has validated them); the member keeps the
+    others. Spec: "Structure Member Layout".
     """
     placed: list[Member] = []
     end, struct_align = 0, 1
@@ -405,22 +425,23 @@ def layout(name: str, members: Iterable[tuple[str, Type, Mapping[str, Any], Span
         align = attrs.get("align") or (1 if opaque else align_of(type_))
         size = attrs.get("size") or (0 if opaque else size_of(type_))
         offset = round_up(align, end)
-        kept = tuple((key, value) for key, value in attrs.items() if key not in ("align", "size"))
+        kept = cast(IoAttributes, {key: value for key, value in attrs.items() if key not in ("align", "size")})
         placed.append(Member(member_name, type_, offset, size, align, span, kept))
         end, struct_align = offset + size, max(struct_align, align)
     return Struct(name, tuple(placed), round_up(struct_align, end), struct_align)
 
 
 def required_align(t: Type, *, uniform: bool) -> int:
-    """RequiredAlignOf for the uniform address space without `uniform_buffer_standard_layout`, else for any other."""
+    """Return RequiredAlignOf; `uniform`: in the uniform address space without `uniform_buffer_standard_layout`."""
     return round_up(16, align_of(t)) if uniform and isinstance(t, Array | Struct) else align_of(t)
 
 
 def layout_problem(t: Type, *, uniform: bool) -> str | None:
-    """Why a type may not be laid out in an address space, or None. Spec: "Address Space Layout Constraints".
+    """Explain why a type violates the layout rules of an address space, or return None.
 
-    `uniform`: the uniform address space under the stricter rules, which `uniform_buffer_standard_layout` lifts. The
-    other rules (offsets and strides are multiples of the alignment) hold everywhere.
+    `uniform` adds the stricter rules of the uniform address space, which `uniform_buffer_standard_layout` lifts. The
+    others (offsets and strides are multiples of the alignment) apply everywhere. Spec: "Address Space Layout
+    Constraints".
     """
     match t:
         case Array():
@@ -451,7 +472,7 @@ def _struct_gap_problem(struct: Struct) -> str | None:
     return None
 
 
-# ---- predeclared enumerants --------------------------------------------------------------------------
+# ---- predeclared enumerants ----------------------------------------------------------------------------
 
 ACCESS_MODES = ("read", "write", "read_write")
 ADDRESS_SPACES = ("function", "private", "workgroup", "uniform", "storage", "immediate")

@@ -9,8 +9,9 @@ Scope that these leave, with what the jumps in that leave in turn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...fast_dataclass import entity
 from ...ir import ir
 from ...ir.access import Access
 from ...ir.ir import Region, Slot, Value, items, regions
@@ -21,7 +22,7 @@ Construct = ir.If | ir.Loop | ir.Scope
 Place = tuple[Variable, int]  # the words of a variable that are read and written in units of so many bytes
 
 
-@dataclass
+@entity
 class Inexact:
     """`doubtful`: Ifs and Loops, by identity, with their extents. `lost`: variables of which some doubtful branch may
     have stored an element that nobody can name."""

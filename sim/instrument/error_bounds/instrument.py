@@ -7,9 +7,8 @@ it is *astray*. What an astray lane writes has no bound; at the end of the exten
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from ...fast_dataclass import frozen
+from ...fast_dataclass import entity, frozen
 from ...ir import ir
 from ...ir.access import Access
 from ...ir.ir import Block, Region, Slot, Value, items
@@ -36,7 +35,7 @@ class Doubt:
     what: str
 
 
-@dataclass
+@entity
 class Instrumented:
     """`notes` holds two words for each doubt, how often it came up and the first invocation, counted through the grid,
     in which it did (at the start: 0 and the largest u32); then one for each `lost` variable, 1 where it is."""
@@ -57,7 +56,7 @@ def weave(lowered: Lowered, subnormal: frozenset[str], filtered: frozenset[str],
     return Instrumented(lowered, weaver.shadows, weaver.notes, weaver.doubts, weaver.lost)
 
 
-@dataclass
+@entity
 class _Astray:
     """An extent around here, and where it is noted that a lane is astray in it: infinity, or else 0."""
 

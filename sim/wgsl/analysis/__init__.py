@@ -1,4 +1,5 @@
-"""Facts about a whole typed module: uniformity, aliasing, behavior, static accesses, portability.
+"""Analyses of a typed module: call graph, behavior, aliasing, uniformity, portability. One file each.
 
-Each analysis is one file that reads the typed tree and reports diagnostics.
+Each reads the typed tree and raises `WgslError` or returns diagnostics; `call_graph` fills in static accesses.
+Imports `builtins`, and `syntax` for portability.
 """

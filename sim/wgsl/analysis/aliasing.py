@@ -1,7 +1,7 @@
-"""No call may reach one variable in two ways where one of them writes.
+"""Alias analysis: no call may access one variable in two ways if one of them writes.
 
-Spec: WGSL, "Alias Analysis". Functions are looked at callees first; each gets a summary of the module-scope variables
-and of the pointer parameters that it reads and writes, calls included.
+Functions are analysed callees first. Each gets a summary of the module-scope variables and pointer parameters that it
+reads and writes, also through calls. Spec: WGSL, "Alias Analysis".
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from ..source import Span
 
 @entity
 class Summary:
-    """Roots (module-scope variables and pointer parameters) that a function reads and writes, and one place each."""
+    """The roots (module-scope variables, pointer parameters) that a function reads and writes, each with a span."""
 
-    reads: dict[typed.Variable, Span] = field(default_factory=dict)
-    writes: dict[typed.Variable, Span] = field(default_factory=dict)
+    reads: dict[typed.Variable, Span] = field(default_factory=dict[typed.Variable, Span])
+    writes: dict[typed.Variable, Span] = field(default_factory=dict[typed.Variable, Span])
 
 
 def check_aliasing(functions: list[typed.Function]) -> None:
-    """`functions` in an order where callees come first. Raises `WgslError`."""
+    """Check `functions`, given callees first. Raises `WgslError`."""
     summaries: dict[typed.Function, Summary] = {}
     for function in functions:
         summaries[function] = _Walk(function, summaries).summary
 
 
 class _Walk:
-    """One function: what each `let` pointer leads to, and what is read and written on the way."""
+    """The analysis of one function: the root of each `let` pointer, and the accesses."""
 
     def __init__(self, function: typed.Function, summaries: dict[typed.Function, Summary]) -> None:
         self.summaries = summaries
@@ -55,6 +55,8 @@ class _Walk:
             case typed.CompoundAssign():
                 self._note(self.summary.reads, stmt.target)
                 self._note(self.summary.writes, stmt.target)
+            case _:
+                pass
 
     def _expression(self, part: typed.Expr) -> None:
         match part:
@@ -70,6 +72,8 @@ class _Walk:
                             self._note(self.summary.writes, arg)
             case typed.Call():
                 self._call(part)
+            case _:
+                pass
 
     def _note(self, where: dict[typed.Variable, Span], view: typed.Expr) -> None:
         root = self._root(view)
@@ -77,7 +81,7 @@ class _Walk:
             where.setdefault(root, view.span)
 
     def _root(self, view: typed.Expr) -> typed.Variable | None:
-        """The root identifier of a reference or pointer: a variable, or a pointer parameter."""
+        """Return the root of a reference or pointer: a variable, or a pointer parameter."""
         while not isinstance(view, typed.VarRef | typed.ValueRef):
             inner = typed.children(view)
             if not inner:
@@ -97,7 +101,7 @@ class _Walk:
             else:
                 passed[root] = (param, arg)
             self._check_global(call, callee, root, param, arg)
-            # What the callee does through its parameter, this function does to the root.
+            # An access of the callee through its parameter is an access of this function to the root.
             for done, mine in ((callee.reads, self.summary.reads), (callee.writes, self.summary.writes)):
                 if param in done:
                     mine.setdefault(root, arg.span)
@@ -129,7 +133,7 @@ class _Walk:
             raise _aliased(call, arg, f"'{param.name}' is written", None, callee.writes[param])
 
 
-# Builtins with pointer arguments: do they read and write what is pointed to? The others do both.
+# Whether builtins with a pointer argument read and write the memory that it points to. The others do both.
 _EFFECTS = {"atomicLoad": (True, False), "atomicStore": (False, True), "workgroupUniformLoad": (True, False)}
 
 

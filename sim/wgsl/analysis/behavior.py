@@ -1,6 +1,7 @@
-"""How control may leave each statement: functions that must return do, and no loop runs without end.
+"""Behavior analysis: a function with a result returns on every path, and every loop can be left.
 
-Spec: WGSL, "Statements Behavior Analysis". A behavior is a set of Next, Return, Break and Continue.
+The behavior of a statement is the set of ways in which control leaves it: Next, Return, Break and Continue. Spec: WGSL,
+"Statements Behavior Analysis".
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ NEXT, RETURN, BREAK, CONTINUE = (frozenset((name,)) for name in ("Next", "Return
 
 
 def check_behavior(function: typed.Function) -> None:
-    """Raises `WgslError` where a function may end without its result, or a loop can never be left."""
+    """Raise `WgslError` where a function may end without its result, or a loop can never be left."""
     assert function.body is not None
     behavior = behavior_of(function.body)
     if function.result is not None and behavior != RETURN:
@@ -23,7 +24,7 @@ def check_behavior(function: typed.Function) -> None:
 
 
 def behavior_of(stmt: typed.Stmt) -> Behavior:
-    """The behavior of a statement. Raises `WgslError` where it has none."""
+    """Return the behavior of a statement. Raises `WgslError` where it has none."""
     match stmt:
         case typed.Block():
             return _sequence(stmt.body)
@@ -53,7 +54,7 @@ def _sequence(body: list[typed.Stmt]) -> Behavior:
 
 
 def _switch(stmt: typed.Switch) -> Behavior:
-    every = frozenset().union(*(behavior_of(case.body) for case in stmt.cases))
+    every = Behavior().union(*(behavior_of(case.body) for case in stmt.cases))
     return (every - BREAK) | NEXT if "Break" in every else every
 
 

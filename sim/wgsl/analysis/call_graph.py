@@ -1,4 +1,4 @@
-"""What can be judged only when every function is known: recursion, static accesses, and what a stage may use.
+"""Checks that need every function: recursion, static accesses, and what each pipeline stage may use.
 
 Spec: WGSL, "Declaration and Scope" (no recursion), "Resource Interface", "Address Spaces".
 """
@@ -20,7 +20,7 @@ AllUses = Mapping[typed.Variable | typed.Override | typed.Function, Uses]
 
 
 def analyse(module: typed.Module, uses: AllUses) -> list[typed.Function]:
-    """Judge a module whose declarations are all checked, and fill in what each function accesses.
+    """Check a module whose declarations are checked, and fill in the calls and static accesses of its functions.
 
     Returns the functions, callees first. Raises `WgslError`.
     """
@@ -38,7 +38,7 @@ def analyse(module: typed.Module, uses: AllUses) -> list[typed.Function]:
     return order
 
 
-# ---- the call graph ----------------------------------------------------------------------------------
+# ---- the call graph ------------------------------------------------------------------------------------
 
 
 def _callees_first(functions: list[typed.Function], uses: AllUses) -> list[typed.Function]:
@@ -63,11 +63,11 @@ def _callees_first(functions: list[typed.Function], uses: AllUses) -> list[typed
     return list(order)
 
 
-# ---- static accesses ---------------------------------------------------------------------------------
+# ---- static accesses -----------------------------------------------------------------------------------
 
 
 def _collect(function: typed.Function, uses: AllUses) -> None:
-    """Variables and overrides that a function accesses, through calls too."""
+    """Collect the variables and overrides that a function accesses, also through calls."""
     variables: dict[typed.Variable, None] = {}
     overrides: dict[typed.Override, None] = {}
     for one in typed.reached(function):
@@ -87,7 +87,7 @@ def _sizing_overrides(type_: t.Type) -> Iterator[typed.Override]:
                 yield part.override
 
 
-# ---- entry points ------------------------------------------------------------------------------------
+# ---- entry points --------------------------------------------------------------------------------------
 
 
 def _check_entry_point(entry: typed.Function, uses: AllUses) -> None:

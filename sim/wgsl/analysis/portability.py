@@ -1,12 +1,12 @@
-"""What a valid shader runs into elsewhere: one row of `ROWS` per note.
+"""Portability notes on a valid shader: one row of `ROWS` each.
 
-Warnings are what an implementation in wide use refuses, or does otherwise, though the specification allows it; the
-hint says how to write it for everybody. That implementation is naga, which wgpu and Firefox translate shaders with, as
-of wgpu 29 (wgpu-py 0.32). Information is what the host must ask for: features, optional parts of the language, limits
-beyond WebGPU's defaults. `tests/oracle/test_portability.py` holds every row against the real thing.
+A warning is valid WGSL that naga rejects, or runs differently; the hint says how to write it portably. Naga is the
+translator of wgpu and Firefox, here as of wgpu 29 (wgpu-py 0.32). An info is what the host must request: features,
+optional parts of the language, limits beyond WebGPU's defaults. `tests/wgsl/test_portability.py` compares every row
+with wgpu.
 
-The other way round, `ACCEPTED` are errors of ours that naga does not make: such a shader runs under wgpu, and in no
-browser that follows the specification.
+Conversely, `ACCEPTED` lists errors that naga does not report: such a shader runs under wgpu, and in no browser that
+follows the spec.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import cast
 
 from ...fast_dataclass import frozen
 from .. import typed
@@ -27,9 +27,9 @@ from ..syntax import tree as syntax
 from ..syntax.parser import parse
 from .stale_loop_variables import read_first
 
-Place = tuple[Span, str]  # and a word for the message
+Place = tuple[Span, str]  # a span, and the word for `{}` in the message
 
-# Builtins that naga 29 does not evaluate where a constant is asked for.
+# Builtins that naga 29 does not evaluate in const-expressions.
 NOT_CONST = frozenset(
     """
     bitcast extractBits insertBits ldexp quantizeToF16 determinant faceForward frexp mix modf reflect refract
@@ -46,16 +46,16 @@ UNKNOWN_BUILTIN_VALUES = frozenset(("global_invocation_index", "workgroup_index"
 UNKNOWN_BUILTINS = frozenset(("subgroupElect",))
 U32_LANES = frozenset(("subgroupBroadcast", "subgroupShuffle", "quadBroadcast"))
 U32_DELTAS = frozenset(("subgroupShuffleUp", "subgroupShuffleDown", "subgroupShuffleXor"))
-PLAIN_NUMBERS = re.compile(r"[\d\s()+*/%-]+", re.ASCII)  # as written: an expression that has no type of its own
+PLAIN_NUMBERS = re.compile(r"[\d\s()+*/%-]+", re.ASCII)  # an expression of abstract type, as written
 FEATURES = {"f16": "shader-f16", "subgroups": "subgroups", "subgroup_size_control": "subgroup-size-control"}
 
 
-FATAL = frozenset(("pointer-argument",))  # codes of what does not end in an error, but in the end of the process
+FATAL = frozenset(("pointer-argument",))  # codes of what aborts the process of wgpu, instead of raising an error
 
 
 @frozen
 class Subject:
-    """A checked module, with what rows look for in it."""
+    """A checked module, with the views of it that the rows search."""
 
     module: typed.Module
     limits: Mapping[str, int]
@@ -75,7 +75,7 @@ class Subject:
 
     @cached_property
     def pipelines(self) -> list[typed.Pipeline]:
-        """Of every compute entry point whose overrides all have a value."""
+        """The pipelines of the compute entry points whose overrides all have a value."""
         made: list[typed.Pipeline] = []
         boundless: dict[str, int] = dict.fromkeys(_WORKGROUP_LIMITS, 1 << 31)
         for function in self.module.entry_points:
@@ -83,13 +83,13 @@ class Subject:
                 try:
                     made.append(self.module.pipeline(function.name, limits=boundless))
                 except WgslError:
-                    continue  # whoever creates the pipeline is told
+                    continue  # creating the pipeline reports this
         return made
 
 
 @frozen
 class Row:
-    """`message` and `hint` may hold `{}`, for the word that `find` gives with each place."""
+    """A kind of note. `message` and `hint` may contain `{}`, for the word that `find` yields with each span."""
 
     code: str
     severity: str
@@ -99,8 +99,8 @@ class Row:
 
 
 def notes(module: typed.Module, limits: Mapping[str, int], codes: Container[str] | None = None) -> list[Diagnostic]:
-    """Every note on a checked module, or those of some `codes`, in the order of the text. `limits`: WebGPU's defaults,
-    by name."""
+    """List the notes on a checked module, or those with some `codes`, in the order of the text. `limits`: WebGPU's
+    defaults, by name."""
     subject = Subject(module, limits)
     found = [
         Diagnostic(row.severity, row.code, row.message.format(word), span, (), row.hint.format(word))
@@ -112,7 +112,7 @@ def notes(module: typed.Module, limits: Mapping[str, int], codes: Container[str]
 
 
 def with_acceptance(error: Diagnostic) -> Diagnostic:
-    """An error, with a note where naga would not complain."""
+    """Add a note to an error that naga does not report."""
     if error.code not in ACCEPTED:
         return error
     return dataclasses.replace(
@@ -129,7 +129,7 @@ ACCEPTED: Mapping[str, str] = {
 }
 
 
-# ---- directives and attributes -----------------------------------------------------------------------
+# ---- directives and attributes -------------------------------------------------------------------------
 
 
 def _directives(subject: Subject, kind: str) -> Iterator[Place]:
@@ -155,18 +155,18 @@ def _language(subject: Subject) -> Iterator[Place]:
 
 
 def _diagnostic_attributes(subject: Subject) -> Iterator[Place]:
-    """Those within functions; that of a whole function naga reads."""
+    """Find those within functions; naga reads the attribute of a whole function."""
     for function in (decl for decl in subject.tree.decls if isinstance(decl, syntax.Function)):
         for node in _walk(function.body):
             if isinstance(node, syntax.Attribute) and node.name == "diagnostic":
                 yield node.span, node.name
 
 
-# ---- constants ---------------------------------------------------------------------------------------
+# ---- constants -----------------------------------------------------------------------------------------
 
 
 def _constant_roots(node: syntax.Node) -> list[syntax.Expr | None]:
-    """The expressions of a node itself that must be constant."""
+    """List the expressions of a node itself that must be constant."""
     match node:
         case syntax.GlobalDecl(init=init):
             return [init]
@@ -192,10 +192,10 @@ def _constant_builtins(subject: Subject) -> Iterator[Place]:
                     yield part.span, part.callee.name
 
 
-def _walk(node: Any) -> Iterator[syntax.Node]:
-    """A node of the syntax tree (or a list of them) and everything in it."""
+def _walk(node: object) -> Iterator[syntax.Node]:
+    """Iterate over a node of the syntax tree (or a list of them) and all nodes in it."""
     if isinstance(node, list):
-        for item in node:
+        for item in cast("list[object]", node):
             yield from _walk(item)
     elif isinstance(node, syntax.Node):
         yield node
@@ -203,7 +203,7 @@ def _walk(node: Any) -> Iterator[syntax.Node]:
             yield from _walk(getattr(node, field.name))
 
 
-# ---- pointers ----------------------------------------------------------------------------------------
+# ---- pointers ------------------------------------------------------------------------------------------
 
 
 def _pointer_parameters(subject: Subject) -> Iterator[Place]:
@@ -227,7 +227,7 @@ def _passable(pointer: t.Pointer) -> bool:
 
 
 def _is_part(expr: typed.Expr, lets: Mapping[typed.Variable, typed.Expr]) -> bool:
-    """Whether a pointer leads to a part of a variable: an element, a member, a component."""
+    """Whether a pointer points to a part of a variable: an element, a member, a component."""
     match expr:
         case typed.AddressOf(ref=inner) | typed.Deref(pointer=inner):
             return _is_part(inner, lets)
@@ -237,7 +237,7 @@ def _is_part(expr: typed.Expr, lets: Mapping[typed.Variable, typed.Expr]) -> boo
             return isinstance(expr, typed.Index | typed.Member | typed.Swizzle)
 
 
-# ---- statements and builtins -------------------------------------------------------------------------
+# ---- statements and builtins ---------------------------------------------------------------------------
 
 
 def _swizzle_assignments(subject: Subject) -> Iterator[Place]:
@@ -256,7 +256,7 @@ def _builtin_values(subject: Subject) -> Iterator[Place]:
     for function in subject.module.entry_points:
         for parameter in function.params:
             members = parameter.type.members if isinstance(parameter.type, t.Struct) else ()
-            for name in (parameter.builtin, *(dict(m.attrs).get("builtin") for m in members)):
+            for name in (parameter.builtin, *(m.attrs.get("builtin") for m in members)):
                 if name in UNKNOWN_BUILTIN_VALUES:
                     yield parameter.span, name
 
@@ -273,12 +273,12 @@ def _signed_lanes(subject: Subject) -> Iterator[Place]:
     for call in _calls(subject, U32_LANES):
         if call.args[1].type == t.I32:
             yield call.args[1].span, call.builtin.name
-    for call in _calls(subject, U32_DELTAS):  # u32 by WGSL, but naga makes an i32 of what has no type
+    for call in _calls(subject, U32_DELTAS):  # u32 in WGSL, but naga makes abstract-int an i32
         if PLAIN_NUMBERS.fullmatch(call.args[1].span.text):
             yield call.args[1].span, call.builtin.name
 
 
-# ---- memory ------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------------
 
 
 def _immediates(subject: Subject) -> Iterator[Place]:
@@ -294,7 +294,7 @@ def _uniform_layouts(subject: Subject) -> Iterator[Place]:
 
 
 def _is_tight(type_: t.Type) -> bool:
-    """Whether arrays or structs lie closer than 16 bytes. Spec: language feature uniform_buffer_standard_layout."""
+    """Whether arrays or structs are closer than 16 bytes. Spec: language feature uniform_buffer_standard_layout."""
     match type_:
         case t.Array(elem=elem):
             return t.stride_of(type_) % 16 != 0 or _is_tight(elem)
@@ -335,7 +335,7 @@ def _beyond_limits(subject: Subject) -> Iterator[Place]:
                 yield pipeline.entry.span, f"{name} of {value:,} (the default is {subject.limits[name]:,})"
 
 
-# ---- the table ---------------------------------------------------------------------------------------
+# ---- the table -----------------------------------------------------------------------------------------
 
 WARNING, INFO = "warning", "info"
 

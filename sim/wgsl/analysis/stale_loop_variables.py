@@ -1,11 +1,11 @@
-"""Variables that a loop declares without an initial value, and that are read before they are stored to.
+"""Variables that a loop body declares without an initial value, and may read before it writes them.
 
-Each turn such a variable is zero. An implementation that forgets it (naga does, see `portability`) leaves there what
-the last turn left, and nobody notices where a turn stores first. `read_first` is the variables where one may not.
+Such a variable is zero in each iteration. An implementation that does not reset it (naga, see `portability`) keeps the
+value of the previous iteration, which is visible only in a read before a write. `read_first` finds those variables.
 
-What follows a declaration is walked once, with the parts of the variable that have been stored to on every path: its
-elements, components, or members. What cannot be told speaks for the text: an index that is not constant means every
-part, a pointer to the variable stores to it, and a loop takes at least one turn.
+The walk passes once over what follows a declaration, with the parts of the variable (elements, components or members)
+that every path has written. Where it cannot decide, it assumes a write: an index that is not constant covers every
+part, a pointer to the variable writes it, and a loop has at least one iteration.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from collections.abc import Iterable, Iterator
 from .. import typed
 from .. import types as t
 
-Parts = frozenset[int]  # that hold a value of this turn
-State = Parts | None  # None: control does not get there
-ANY: Parts = frozenset((-1,))  # one of them, nobody knows which
+Parts = frozenset[int]  # written in this iteration
+State = Parts | None  # None: unreachable
+ANY: Parts = frozenset((-1,))  # one part, unknown which
 
 
 def read_first(function: typed.Function) -> Iterator[typed.Variable]:
-    """Every such variable of a function, in the order of the text."""
+    """Iterate over the variables of a function that a loop may read first, in the order of the text."""
     if function.body is not None:
         yield from _declared(function.body, in_loop=False)
 
 
 def _declared(block: typed.Block, in_loop: bool, loop: typed.Loop | None = None) -> Iterator[typed.Variable]:
-    """Those in a block, which may be the body of `loop`."""
+    """Iterate over those in a block, which may be the body of `loop`."""
     for number, stmt in enumerate(block.body):
         if isinstance(stmt, typed.VarDecl) and stmt.init is None and in_loop:
             walk = _Walk(stmt.var)
@@ -54,8 +54,8 @@ def _parts(type_: t.Type) -> int:
 
 
 class _Walk:
-    """`found`: whether a part is read that is not stored to before. `breaks` and `continues`: of each loop or `switch`
-    that one is within, the states in which it is left, and in which a turn is."""
+    """`found`: whether a part is read before it is written. `breaks` and `continues` have, for each enclosing loop or
+    `switch`, the states in which control leaves it, and those in which it leaves an iteration."""
 
     def __init__(self, variable: typed.Variable) -> None:
         self._variable = variable
@@ -65,13 +65,13 @@ class _Walk:
         self.found = False
 
     def rest(self, statements: list[typed.Stmt], loop: typed.Loop | None) -> None:
-        """What follows the declaration in its block: of the body of a loop, its `continuing` too."""
-        self._turn(statements, loop, frozenset())
+        """Walk what follows the declaration in its block, and the `continuing` of the `loop` whose body that is."""
+        self._iteration(statements, loop, frozenset())
 
     # ---- statements ----
 
-    def _turn(self, statements: list[typed.Stmt], loop: typed.Loop | None, state: Parts) -> State:
-        """The state after a turn of a loop of which these statements are the body, or the end of it."""
+    def _iteration(self, statements: list[typed.Stmt], loop: typed.Loop | None, state: Parts) -> State:
+        """Return the state after an iteration of a loop, of which these statements are the body or its end."""
         after = _joined([self._block(statements, state), *self._continues[-1]])
         if loop is None or after is None:
             return after
@@ -103,6 +103,8 @@ class _Walk:
             case typed.Continue():
                 self._continues[-1].append(state)
                 return None
+            case _:
+                pass
         for operand in typed.operands(stmt):
             state = self._reads(operand, state)
         match stmt:
@@ -114,12 +116,13 @@ class _Walk:
                 self._breaks.append([])
                 ends = [self._block(case.body.body, state) for case in cases]
                 return _joined([*ends, *self._breaks.pop()])
-        return state
+            case _:
+                return state
 
     def _loop(self, loop: typed.Loop, state: Parts) -> State:
         self._breaks.append([])
         self._continues.append([])
-        end = self._turn(loop.body.body, loop, self._reads(loop.condition, state))
+        end = self._iteration(loop.body.body, loop, self._reads(loop.condition, state))
         self._continues.pop()
         leaves = loop.condition is not None or loop.break_if is not None
         return _joined([end if leaves else None, *self._breaks.pop()])
@@ -127,7 +130,7 @@ class _Walk:
     # ---- expressions ----
 
     def _reads(self, expr: typed.Expr | None, state: Parts) -> Parts:
-        """Look at what an expression reads; the state after it."""
+        """Visit the reads of an expression; return the state after it."""
         for part in () if expr is None else typed.expressions(expr):
             if isinstance(part, typed.Load):
                 self._read(part.ref, state)
@@ -136,7 +139,7 @@ class _Walk:
         return state
 
     def _indices(self, target: typed.Expr, state: Parts) -> Parts:
-        """Look at what the indices of a place that is stored to read."""
+        """Visit the reads of the indices in an assignment target; return the state after them."""
         while isinstance(target, typed.Index | typed.Member | typed.Swizzle):
             if isinstance(target, typed.Index):
                 state = self._reads(target.index, state)
@@ -149,7 +152,7 @@ class _Walk:
             self.found |= not (state if parts == ANY else parts <= state)
 
     def _place(self, place: typed.Expr) -> Parts | None:
-        """The parts of the variable that a reference is to, `ANY` where that is not known; None: it is to another."""
+        """Return the parts of the variable that a reference covers, `ANY` if unknown, None for another variable."""
         parts = self._all
         while isinstance(place, typed.Index | typed.Member | typed.Swizzle):
             match place:
@@ -166,6 +169,6 @@ class _Walk:
 
 
 def _joined(states: Iterable[State]) -> State:
-    """What is stored to on all the paths that get there."""
+    """Return what all paths that reach a point have written."""
     known = [state for state in states if state is not None]
-    return frozenset.intersection(*known) if known else None
+    return known[0].intersection(*known) if known else None

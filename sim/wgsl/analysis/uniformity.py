@@ -1,10 +1,11 @@
-"""Uniformity analysis: barriers, derivatives and subgroup operations only where all invocations go together.
+"""Uniformity analysis: barriers, derivatives and subgroup operations only in uniform control flow.
 
-Spec: WGSL, "Uniformity". Every function becomes a graph: an edge says "is uniform only if that is". A `Need` is a place
-that must be uniform; where a path leads from it to a node that may be non-uniform, it fails, and the path tells why.
-What a function needs of its callers and does to its arguments is kept in a `Summary`.
+Every function becomes a graph, in which an edge means "is uniform only if that is". A `Need` is a place that must be
+uniform. It fails where a path leads from it to a node that may be non-uniform; the path is the explanation. A `Summary`
+has what a function needs of its callers and does to its arguments.
 
-The analysis is done once for each scope: "workgroup" (for the whole draw in other stages) and "subgroup".
+The analysis runs once for each scope: "workgroup" (the whole draw in other stages) and "subgroup". Spec: WGSL,
+"Uniformity".
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from .. import types as t
 from ..builtins import Builtin
 from ..diagnostics import Diagnostic, Note, WgslError
 from ..source import Span
-from .behavior import Behavior, behavior_of
+from .behavior import NEXT, Behavior, behavior_of
 
-# Built-in values of compute shaders that are the same for every invocation in a scope.
+# Built-in values of compute shaders that are equal for all invocations in a scope.
 _WORKGROUP_INPUTS = frozenset(("workgroup_id", "num_workgroups", "num_subgroups", "subgroup_size"))
 UNIFORM_INPUTS = {"workgroup": _WORKGROUP_INPUTS, "subgroup": _WORKGROUP_INPUTS | {"subgroup_id"}}
 
-# Subgroup operations whose result is the same in the whole subgroup.
+# Subgroup operations whose result is equal in the whole subgroup.
 SUBGROUP_UNIFORM = frozenset(
     f"subgroup{name}"
     for name in ("Add", "All", "And", "Any", "Ballot", "Broadcast", "BroadcastFirst", "Max", "Min", "Mul", "Or", "Xor")
 )
 
-# Which scope's analysis a triggering rule belongs to; "error" is that of barriers, which nothing filters.
+# The scope whose analysis checks a triggering rule; "error" is that of barriers, which cannot be filtered.
 _SCOPE_OF = {"error": "workgroup", "derivative_uniformity": "workgroup", "subgroup_uniformity": "subgroup"}
 
 
@@ -39,9 +40,9 @@ _SCOPE_OF = {"error": "workgroup", "derivative_uniformity": "workgroup", "subgro
 
 @entity
 class Node:
-    """`source`: why this may be non-uniform, if it may by itself. `key` names the nodes that callers know."""
+    """A node. `source`: why it may be non-uniform by itself, or None. `key` names the nodes that callers know."""
 
-    edges: list[Node] = field(default_factory=list)
+    edges: list[Node] = field(default_factory=list["Node"])
     source: Note | None = None
     key: Key | None = None
 
@@ -51,7 +52,7 @@ Key = tuple[str, int]  # ("control", 0), ("value", i), ("contents", i): of param
 
 @frozen
 class Need:
-    """A call that must be uniform: what is called, where, how bad it is, and what exactly must be uniform."""
+    """A call that must be uniform: its callee, span and severity, and what exactly must be uniform."""
 
     name: str
     span: Span
@@ -61,7 +62,7 @@ class Need:
 
 @entity
 class Reach:
-    """Where the paths from a node end: at nodes that callers know, or at something that may be non-uniform."""
+    """The ends of the paths from a node: nodes that callers know, and a source of non-uniformity."""
 
     keys: frozenset[Key]
     source: Note | None
@@ -69,7 +70,7 @@ class Reach:
 
 @entity
 class Summary:
-    """What callers must know of a function. `contents[i]`: what pointer parameter i points to afterwards."""
+    """The effect of a function on its callers. `contents[i]`: what pointer parameter i points to afterwards."""
 
     needs: dict[Need, frozenset[Key]]
     result: Reach
@@ -81,7 +82,7 @@ def _node(*edges: Node, source: Note | None = None) -> Node:
 
 
 def _reach(start: Iterable[Node]) -> Reach:
-    """Follow every path; the source found is one with the fewest steps."""
+    """Follow every path; the source found is a nearest one."""
     todo = list(start)
     seen = set(map(id, todo))
     keys: set[Key] = set()
@@ -103,10 +104,10 @@ def _reach(start: Iterable[Node]) -> Reach:
 def check_uniformity(
     module: typed.Module, functions: Sequence[typed.Function], *, subgroup_scope: bool = True, severity: str = "error"
 ) -> list[Diagnostic]:
-    """Analyse functions (callees first); warnings and infos are returned, an error is raised.
+    """Analyse functions, given callees first. Returns warnings and infos; raises `WgslError` for an error.
 
-    `subgroup_scope`: the language feature `subgroup_uniformity` holds, so subgroup operations need only their subgroup
-    to go together. `severity`: that of what no filter speaks of (error, warning, info or off).
+    `subgroup_scope`: the language feature `subgroup_uniformity` is on, so that subgroup operations need uniformity only
+    in their subgroup. `severity` (error, warning, info or off) is for what no diagnostic filter covers.
     """
     found: dict[tuple[str, Span], Diagnostic] = {}
     for scope in ("workgroup", "subgroup") if subgroup_scope else ("workgroup",):
@@ -125,39 +126,39 @@ def check_uniformity(
 
 @frozen
 class _Rules:
-    """What one run of the analysis asks for."""
+    """The parameters of one run of the analysis."""
 
     scope: str
     subgroup_scope: bool
     severity: str
 
     def apply(self, rule: str) -> bool:
-        """Is a triggering rule judged in this scope? Without a subgroup scope the workgroup's judges all of them."""
+        """Whether this scope checks a triggering rule. Without a subgroup scope, the workgroup scope checks all."""
         return not self.subgroup_scope or _SCOPE_OF[rule] == self.scope
 
 
 @entity
 class _View:
-    """What a reference or pointer leads to: its root, the indices on the way, and whether it is all of the root."""
+    """The target of a reference or pointer: its root, a node of the indices, and whether it is all of the root."""
 
     root: typed.Variable
     node: Node
     full: bool
 
 
-Values = dict[typed.Variable, Node]  # the value of each function-scope variable, here and now
+Values = dict[typed.Variable, Node]  # the current value of each function-scope variable
 
 
 @entity
 class _Exits:
-    """The values with which a loop or switch is left, and with which its continuing block is entered."""
+    """The values of variables where control leaves a loop or switch, and where it enters the continuing block."""
 
-    breaks: list[Values] = field(default_factory=list)
-    continues: list[Values] = field(default_factory=list)
+    breaks: list[Values] = field(default_factory=list[Values])
+    continues: list[Values] = field(default_factory=list[Values])
 
 
 class _Walk:
-    """One function in one scope: builds the graph as it goes."""
+    """The analysis of one function in one scope: builds the graph."""
 
     def __init__(
         self,
@@ -170,7 +171,7 @@ class _Walk:
         self.rules = rules
         self.summaries = summaries
         self.needs: dict[Need, Node] = {}
-        self.called: dict[Need, Note] = {}  # needs of callees: where they are called
+        self.called: dict[Need, Note] = {}  # the calls that bring the needs of callees
         self.filters: list[dict[str, str]] = [module.diagnostics, function.diagnostics]
         self.behaviors: dict[int, Behavior] = {}
         self.values: Values = {}
@@ -187,12 +188,14 @@ class _Walk:
         self._leave()
 
     def summary(self) -> Summary:
+        """Summarize the function for its callers."""
         needs = {need: _reach([node]) for need, node in self.needs.items()}
         passed = {need: reach.keys for need, reach in needs.items() if reach.source is None and reach.keys}
         contents = {i: _reach([node]) for i, node in self.contents.items()}
         return Summary(passed, _reach([self.result]), contents)
 
     def failures(self) -> Iterator[Diagnostic]:
+        """Iterate over the diagnostics of the needs that fail in this function."""
         for need, node in self.needs.items():
             source = _reach([node]).source
             if source is not None:
@@ -214,20 +217,20 @@ class _Walk:
                 self.contents[i] = _node()
 
     def _input(self, param: typed.Variable) -> Note | None:
-        """Why an entry point's parameter may differ between invocations, or None."""
-        attrs = [dict(m.attrs) for m in param.type.members] if isinstance(param.type, t.Struct) else [param.attrs]
+        """Explain why an entry point's parameter may differ between invocations, or return None."""
+        attrs = [m.attrs for m in param.type.members] if isinstance(param.type, t.Struct) else [param.attrs]
         names = [a.get("builtin") for a in attrs]
-        uniform = UNIFORM_INPUTS[self.rules.scope] if self.function.stage == "compute" else frozenset()
+        uniform = UNIFORM_INPUTS[self.rules.scope] if self.function.stage == "compute" else frozenset[str]()
         if all(name in uniform for name in names):
             return None
         return Note(f"'{param.name}' may differ between invocations", param.span)
 
     def _leave(self) -> None:
-        """A return: what pointer parameters point to now is what the caller sees."""
+        """Return: the caller sees what pointer parameters point to now."""
         for i, node in self.contents.items():
             node.edges.append(self.values[self.function.params[i]])
 
-    # ---- statements --------------------------------------------------------------------------------------
+    # ---- statements ------------------------------------------------------------------------------------
 
     def _behavior(self, stmt: typed.Stmt) -> Behavior:
         if id(stmt) not in self.behaviors:
@@ -266,9 +269,20 @@ class _Walk:
                 loop.continues.append(dict(self.values))
             case typed.If() | typed.Switch() | typed.Loop():
                 self.filters.append(stmt.diagnostics)
-                cf = _COMPOUND[type(stmt)](self, cf, stmt)
+                cf = self._compound(cf, stmt)
                 self.filters.pop()
+            case _:
+                pass
         return cf
+
+    def _compound(self, cf: Node, stmt: typed.If | typed.Switch | typed.Loop) -> Node:
+        match stmt:
+            case typed.If():
+                return self._if(cf, stmt)
+            case typed.Switch():
+                return self._switch(cf, stmt)
+            case typed.Loop():
+                return self._loop(cf, stmt)
 
     def _let(self, cf: Node, stmt: typed.LetDecl) -> None:
         if isinstance(stmt.init.type, t.Pointer):
@@ -287,18 +301,21 @@ class _Walk:
 
     def _if(self, cf: Node, stmt: typed.If) -> Node:
         condition = self._value(cf, stmt.condition)
-        before, ends, states = dict(self.values), [], []
+        before = dict(self.values)
+        ends: list[Node] = []
+        states: list[Values] = []
         for branch in (stmt.then, stmt.orelse):
             self.values = dict(before)
             ends.append(self._block(condition, branch) if branch else condition)
             if branch is None or "Next" in self._behavior(branch):
                 states.append(self.values)
         self.values = self._joined(states or [before])
-        return cf if self._behavior(stmt) == {"Next"} else _node(*ends)
+        return cf if self._behavior(stmt) == NEXT else _node(*ends)
 
     def _switch(self, cf: Node, stmt: typed.Switch) -> Node:
         selector = self._value(cf, stmt.selector)
-        before, ends = dict(self.values), []
+        before = dict(self.values)
+        ends: list[Node] = []
         self.exits.append(_Exits(continues=_SWITCH))
         states: list[Values] = []
         for case in stmt.cases:
@@ -308,11 +325,11 @@ class _Walk:
                 states.append(self.values)
         states += self.exits.pop().breaks
         self.values = self._joined(states or [before])
-        return cf if self._behavior(stmt) == {"Next"} else _node(*ends)
+        return cf if self._behavior(stmt) == NEXT else _node(*ends)
 
     def _loop(self, cf: Node, stmt: typed.Loop) -> Node:
         start = _node(cf)
-        # The value of a variable at the start of a turn: what it was before, or at the end of the turn before.
+        # The value of a variable at the start of an iteration: that before the loop, or at the end of an iteration.
         entering = {variable: _node(node) for variable, node in self.values.items()}
         self.values = dict(entering)
         self.exits.append(_Exits())
@@ -348,7 +365,7 @@ class _Walk:
         common = [variable for variable in states[0] if all(variable in state for state in states)]
         return {variable: _node(*{id(s[variable]): s[variable] for s in states}.values()) for variable in common}
 
-    # ---- expressions -------------------------------------------------------------------------------------
+    # ---- expressions -----------------------------------------------------------------------------------
 
     def _value(self, cf: Node, expr: typed.Expr) -> Node:
         match expr:
@@ -369,7 +386,7 @@ class _Walk:
                 return _node(cf, *parts) if parts else cf
 
     def _loaded(self, cf: Node, view: _View, span: Span) -> Node:
-        """The value in memory: function-scope variables are followed, shared writable memory may hold anything."""
+        """Return the node of a value in memory: tracked in function scope, non-uniform in shared writable memory."""
         root = view.root
         if root in self.values:
             return _node(cf, view.node, self.values[root])
@@ -397,7 +414,7 @@ class _Walk:
             case _:
                 raise TypeError(f"{type(expr).__name__} is no memory view")
 
-    # ---- calls -------------------------------------------------------------------------------------------
+    # ---- calls -----------------------------------------------------------------------------------------
 
     def _need(self, need: Need, node: Node) -> None:
         self.needs.setdefault(need, _node()).edges.append(node)
@@ -444,7 +461,7 @@ class _Walk:
             self._need(need, _node(*(nodes[key] for key in keys)))
         for i, view in views.items():
             after = self._mapped(summary.contents[i], nodes, call)
-            # Through a pointer to a part, or a `let` of one, the rest of the variable stays as it was.
+            # Behind a pointer to a part, or a `let` of one, the rest of the variable is unchanged.
             after.edges.append(nodes["value", i])
             if not view.full:
                 after.edges.append(self.values[view.root])
@@ -452,11 +469,9 @@ class _Walk:
         return _node(cf, self._mapped(summary.result, nodes, call))
 
     def _mapped(self, reach: Reach, nodes: dict[Key, Node], call: typed.Call) -> Node:
-        """What a callee's result or contents depend on, in the terms of this function."""
+        """Translate the dependencies of a callee's result or contents into nodes of this function."""
         source = reach.source and Note(f"'{call.function.name}' may give a non-uniform value", call.span)
         return _node(*(nodes[key] for key in reach.keys), source=source)
 
 
-_SWITCH: list[Values] = []  # marks the exits of a switch, through which `continue` goes outwards
-
-_COMPOUND = {typed.If: _Walk._if, typed.Switch: _Walk._switch, typed.Loop: _Walk._loop}
+_SWITCH: list[Values] = []  # marks the exits of a switch, which a `continue` passes through

@@ -1,8 +1,8 @@
-"""The builtin table: one row, one builtin; one row, one operator. All that is known of it stands in that row.
+"""The table of builtin functions, operators and value constructors: one row each, with everything known about it.
 
-`BUILTINS[name]` are the functions, `OPERATORS[name]` the operators (`"+"`, `"unary -"`, …), `CONSTRUCTORS[name]` the
-value constructors of scalars, vectors and matrices (`"f32"`, `"vec3"`, `"mat4x2"`). See `row.Builtin` for the columns
-and `signature` for how signatures are written.
+`BUILTINS[name]` has the functions, `OPERATORS[name]` the operators (`"+"`, `"unary -"`, …), `CONSTRUCTORS[name]` the
+value constructors of scalars, vectors and matrices (`"f32"`, `"vec3"`, `"mat4x2"`). `row.Builtin` documents the
+columns, `signature` the language of signatures. Imports only `types` and `diagnostics`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How exact the spec wants floating point operations: data for error bounds. Spec: WGSL, "Floating Point Accuracy".
+"""The accuracy that the spec requires of floating-point operations, for error bounds.
 
-An `Accuracy` has for f32 and for f16 a tuple of bounds: the error may be as bad as the worst of those that hold at the
-arguments; where none holds, nothing is promised.
+An `Accuracy` has a tuple of bounds for f32 and one for f16. The error may reach the largest of the bounds that apply to
+the arguments; where none applies, it is unbounded. Spec: WGSL, "Floating Point Accuracy".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...fast_dataclass import frozen
 
 @frozen
 class Range:
-    """|argument `arg`| (or the argument itself, if `signed`) lies in [low, high], or `outside` of it."""
+    """The range [low, high] of |argument `arg`|, or of the argument itself if `signed`; or the numbers `outside` it."""
 
     arg: int
     low: float
@@ -22,18 +22,20 @@ class Range:
     outside: bool = False
 
     def holds(self, *args: float) -> bool:
+        """Whether the argument is in the range."""
         x = args[self.arg] if self.signed else abs(args[self.arg])
         return (self.low <= x <= self.high) != self.outside
 
 
 @frozen
 class Bound:
-    """`kind` is one of
-    correct    correctly rounded;
-    ulp        within `amount` + `slope` * |first argument| units in the last place;
-    abs        within `amount` + `slope` * |first argument|;
-    inherits   as exact as evaluating `formula`;
-    unbounded  nothing is promised.
+    """A bound, for arguments in the range `where`. `kind` is one of
+
+    - correct: correctly rounded;
+    - ulp: within `amount` + `slope` * |first argument| units in the last place;
+    - abs: within `amount` + `slope` * |first argument|;
+    - inherits: as exact as evaluating `formula`;
+    - unbounded.
     """
 
     kind: str
@@ -45,6 +47,8 @@ class Bound:
 
 @frozen
 class Accuracy:
+    """The bounds of an operation on f32 and on f16."""
+
     f32: tuple[Bound, ...]
     f16: tuple[Bound, ...]
 
@@ -54,16 +58,18 @@ def _same(*bounds: Bound) -> Accuracy:
 
 
 def inherits(formula: str) -> Accuracy:
+    """Inherit the accuracy of a formula."""
     return _same(Bound("inherits", formula=formula))
 
 
 def ulp(f32: float, f16: float | None = None, slope: float = 0.0) -> Accuracy:
+    """Bound the error in units in the last place; `f16` defaults to `f32`."""
     half = f32 if f16 is None else f16
     return Accuracy((Bound("ulp", f32, slope),), (Bound("ulp", half, slope),))
 
 
 def worse_of(f32: float, f16: float, formula: str) -> Accuracy:
-    """The worse of an absolute error and an inherited one."""
+    """Bound the error by the larger of an absolute error and an inherited one."""
     formula_bound = Bound("inherits", formula=formula)
     return Accuracy((Bound("abs", f32), formula_bound), (Bound("abs", f16), formula_bound))
 
@@ -78,8 +84,8 @@ ATAN2 = Accuracy(
     (Bound("ulp", 4096, where=Range(1, 2.0**-126, 2.0**126)),),
     (Bound("ulp", 5, where=Range(1, 2.0**-14, 2.0**14)),),
 )
-# Beyond pi the spec promises nothing, and what holds for anything checks nothing. Implementations take the argument
-# modulo 2 * pi there, in a few roundings of their own: taken is four times half a unit in its last place.
+# Beyond pi the spec has no bound, which would leave nothing to check. Implementations reduce the argument modulo 2 * pi
+# there, with a few roundings: assumed is four times half a unit in the last place of the argument.
 SINE = Accuracy(
     (
         Bound("abs", 2.0**-11, where=Range(0, 0.0, pi)),

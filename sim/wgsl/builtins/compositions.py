@@ -1,10 +1,10 @@
-"""What builtins do to the scalars inside their arguments, written once for const-evaluation and for lowering.
+"""Builtins in terms of scalar operations, defined once for const-evaluation and for lowering.
 
-`apply` is the meaning of every row of kind "op" and "compose". Whoever calls it brings `ops`: const-evaluation computes
-numbers, the lowerer emits instructions. Handles are whatever `ops` makes of a scalar; a vector is a list of them, a
-matrix a list column after column, a struct its members one after another.
+`apply` defines every row of kind "op" and "compose" by the `ops` of the caller: const-evaluation computes numbers, the
+lowerer emits instructions. A handle is what `ops` represents a scalar by. A vector is a list of handles, a matrix a
+list by column, a struct the handles of its members in order.
 
-Sums run from left to right, products before sums, as in the spec's "inherited from" formulas.
+Sums go from left to right, products before sums, as in the spec's "inherited from" formulas.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ Types = Sequence[t.Type]
 
 
 def apply(builtin: Builtin, ops: Ops, arg_types: Types, args: Args, result: t.Type) -> list[Handle]:
-    """The scalars of `builtin(args)`. `arg_types` are the parameters' types, `args` their flattened scalars."""
+    """Return the scalars of `builtin(args)`. `arg_types` are the parameters' types, `args` their flattened scalars."""
     if builtin.kind == "compose":
         return COMPOSE[builtin.name](ops, arg_types, args, result)
     return componentwise(ops, f"{builtin.op}_{_kind(arg_types[0])}", args)
 
 
 def componentwise(ops: Ops, op: str, args: Args) -> list[Handle]:
-    """One scalar operation on each component; a scalar argument stands for a vector of it."""
+    """Apply a scalar operation to each component; a scalar argument is broadcast."""
     width = max(map(len, args))
     return [ops(op, *(arg[i if len(arg) > 1 else 0] for arg in args)) for i in range(width)]
 
 
 def required_ops() -> set[str]:
-    """The name of every scalar operation that some overload of some builtin or operator needs."""
+    """Return the names of the scalar operations that the overloads of all builtins and operators need."""
     recorder = _Recorder()
     for row in (*BUILTINS.values(), *OPERATORS.values()):
         if row.kind == "effect":
@@ -66,7 +66,7 @@ def _converts(to: t.Scalar) -> bool:
 
 
 class _Recorder:
-    """`Ops` that only notes what is asked for."""
+    """`Ops` that record the names of operations."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -79,7 +79,7 @@ class _Recorder:
 
 
 def _kind(type_: t.Type) -> str:
-    """`f32` for f32, vec3<f32> and mat2x2<f32>."""
+    """Return the kind of the elements: `f32` for f32, vec3<f32> and mat2x2<f32>."""
     return t.KIND[t.element_of(type_)]
 
 
@@ -153,7 +153,7 @@ def _refract(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]
 
     d = _dot(ops, kind, e2, e1)
     k = op("sub", one, op("mul", op("mul", e3, e3), op("sub", one, op("mul", d, d))))
-    # The root of a negative k is not wanted, and an error in const-evaluation.
+    # The root of a negative k is unused, and would be an error in const-evaluation.
     root = op("sqrt", op("max", k, zero))
     along = op("add", op("mul", e3, d), root)
     bent = [op("sub", op("mul", e3, x), op("mul", along, n)) for x, n in zip(e1, e2, strict=True)]
@@ -195,7 +195,7 @@ def _any(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]:
 
 
 def _columns(type_: t.Type, handles: list[Handle]) -> list[list[Handle]]:
-    """A matrix by column; a vector is one column."""
+    """Split a matrix into columns; a vector is one column."""
     rows = type_.rows if isinstance(type_, t.Mat) else len(handles)
     return [handles[i : i + rows] for i in range(0, len(handles), rows)]
 
@@ -205,7 +205,7 @@ def _rows(type_: t.Type, handles: list[Handle]) -> list[list[Handle]]:
 
 
 def _multiply(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]:
-    """Componentwise, or a linear algebra product where a matrix meets a vector or a matrix."""
+    """Multiply componentwise, or as linear algebra where a matrix meets a vector or a matrix."""
     kind = _kind(result)
     left, right = types
     shapes = {type(left), type(right)}
@@ -223,7 +223,7 @@ def _determinant(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Han
     kind = _kind(result)
 
     def expand(columns: list[list[Handle]]) -> Handle:
-        """Laplace expansion along the first row: for 2x2, m[0][0] * m[1][1] - m[1][0] * m[0][1]."""
+        """Expand along the first row (Laplace): for 2x2, m[0][0] * m[1][1] - m[1][0] * m[0][1]."""
         if len(columns) == 1:
             return columns[0][0]
         minors = [expand([c[1:] for j, c in enumerate(columns) if j != i]) for i in range(len(columns))]
@@ -240,7 +240,7 @@ def _determinant(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Han
 
 
 def _split(*stems: str) -> Callable[..., list[Handle]]:
-    """A struct of vectors: each stem gives one member."""
+    """Compose a struct of vectors: each stem gives one member."""
 
     def compose(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]:
         kind = _kind(types[0])
@@ -250,7 +250,7 @@ def _split(*stems: str) -> Callable[..., list[Handle]]:
 
 
 def _pack(name: str) -> Callable[..., list[Handle]]:
-    """All components go into one u32."""
+    """Compose one u32 of all components."""
 
     def compose(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]:
         return [ops(f"{name}_{_kind(types[0])}", *args[0])]
@@ -259,7 +259,7 @@ def _pack(name: str) -> Callable[..., list[Handle]]:
 
 
 def _unpack(name: str) -> Callable[..., list[Handle]]:
-    """Component i is `{name}_u32(word, i)`."""
+    """Compose a vector whose component i is `{name}_u32(word, i)`."""
 
     def compose(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]:
         return [ops(f"{name}_u32", args[0][0], ops.const("u32", i)) for i in range(t.components(result))]
@@ -268,7 +268,7 @@ def _unpack(name: str) -> Callable[..., list[Handle]]:
 
 
 def _bitcast(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]:
-    """The same bits. f16 come and go in pairs, the first in the low half of the word."""
+    """Reinterpret the bits. f16 are packed in pairs, the first in the low half of the word."""
     src, dst = t.element_of(types[0]), t.element_of(result)
     if src == dst:
         return list(args[0])
@@ -285,12 +285,12 @@ def _bitcast(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]
 
 
 def _joined(ops: Ops, low: Handle, high: Handle) -> Handle:
-    """Two numbers of 16 bits as one word."""
+    """Join two 16-bit numbers into one word."""
     return ops("or_u32", low, ops("shl_u32", high, ops.const("u32", 16)))
 
 
 def _halves(ops: Ops, word: Handle) -> tuple[Handle, Handle]:
-    """The low and the high 16 bits of a word."""
+    """Return the low and the high 16 bits of a word."""
     return ops("and_u32", word, ops.const("u32", 0xFFFF)), ops("shr_u32", word, ops.const("u32", 16))
 
 

@@ -1,8 +1,8 @@
-"""The value constructors of scalars, vectors and matrices, in the same form as the other builtins.
+"""The value constructors of scalars, vectors and matrices, in the form of the other builtins.
 
-Kind "construct": the arguments are converted to the parameters, then put together (`typed.Construct`); a single
-argument of the result's shape is a value conversion (`typed.Convert`). Arrays and structs, whose constructors take any
-number of arguments, are in `overloads.py`. Spec: WGSL, "Value Constructor Built-in Functions".
+Their kind is "construct": the arguments are converted to the parameters, then combined (`typed.Construct`); a single
+argument of the result's shape is a value conversion (`typed.Convert`). `overloads.py` has the constructors of arrays
+and structs, which take any number of arguments. Spec: WGSL, "Value Constructor Built-in Functions".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _scalar(name: str) -> Builtin:
 
 
 def _splits(total: int) -> Iterator[tuple[int, ...]]:
-    """Ordered ways to fill `total` components with scalars and shorter vectors."""
+    """Iterate over the ordered ways to fill `total` components with scalars and vectors."""
     for first in range(1, total + 1):
         if first == total:
             yield (total,)
@@ -26,7 +26,7 @@ def _splits(total: int) -> Iterator[tuple[int, ...]]:
 
 
 def _vector(size: int) -> Builtin:
-    """`vec3(…)` infers its component type, `vec3<T>(…)` is told; both convert a whole vector, and both splat."""
+    """`vec3(…)` infers its component type, `vec3<T>(…)` names it; both convert a whole vector, and both splat."""
     parts = [split for split in _splits(size) if split != (size,)]
     lists = [", ".join("T" if n == 1 else f"vec{n}<T>" for n in split) for split in parts]
     vec = f"vec{size}"

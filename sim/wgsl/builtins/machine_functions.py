@@ -1,4 +1,4 @@
-"""Builtins that touch the machine: buffers, atomics, barriers, subgroups, quads and derivatives.
+"""Builtins with effects: buffers, atomics, barriers, subgroups, quads and derivatives.
 
 Spec: WGSL, "Array", "Atomic", "Synchronization", "Subgroup", "Quad" and "Derivative Built-in Functions".
 """

@@ -79,8 +79,8 @@ _COMPONENTWISE = (
     _op("inverseSqrt", 1, accuracy=ulp(2)),
     Builtin(
         "ldexp",
-        # The text of the spec lets abstract-float meet abstract-int only; implementations and their conformance suite
-        # let it meet i32 as well.
+        # In the spec, abstract-float goes with abstract-int only; implementations and the conformance suite accept i32,
+        # too.
         (
             "(T, i32) -> T; T: anyfloat",
             "(vecN<T>, vecN<i32>) -> vecN<T>; T: anyfloat",

@@ -1,5 +1,5 @@
-"""The operators, in the same form as the builtin functions. `&&` and `||` are no operators here: they do not evaluate
-both sides. Spec: WGSL, "Logical", "Arithmetic", "Comparison" and "Bit Expressions"."""
+"""The operators, in the form of the builtin functions. `&&` and `||` are not here, since they may not evaluate both
+sides. Spec: WGSL, "Logical", "Arithmetic", "Comparison" and "Bit Expressions"."""
 
 from __future__ import annotations
 

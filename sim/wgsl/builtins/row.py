@@ -1,4 +1,4 @@
-"""The row of the builtin table: everything the house knows about one builtin function or operator."""
+"""The row of the builtin table: everything that Bankshot knows about one builtin function or operator."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ ANY_STAGE = frozenset(("vertex", "fragment", "compute"))
 
 @frozen(eq=False)
 class Builtin:
-    """One builtin. `name` is unique in the table, and a row equal only to itself.
+    """One builtin. `name` is unique in the table; a row equals only itself.
 
-    - `signatures`: in the mini-language of `signature.py`.
-    - `anchor`: its place in the spec, `https://www.w3.org/TR/WGSL/#anchor`.
-    - `kind`: "op" applies the scalar operation `{op}_{kind}` to each component, where kind is that of the first
-      argument's elements and scalars stand for each component; "compose" is written in `compositions.py` from scalar
-      operations; "effect" touches the machine (memory, other invocations, textures) and is lowered by name.
-    - `const`: may appear in const- and override-expressions.
-    - `must_use`: a call may not stand as a statement.
-    - `stages`: pipeline stages it may be called from.
-    - `requires`: the `enable` extension or language feature that brings it.
+    - `signatures`: in the language of `signature.py`.
+    - `anchor`: the section of the spec, `https://www.w3.org/TR/WGSL/#anchor`. For readers; no code uses it.
+    - `kind`: "op" applies the scalar operation `{op}_{kind}` to each component, with the kind of the first argument's
+      elements, and broadcasts scalars; "compose" is defined in `compositions.py` by scalar operations; "effect" has
+      effects (memory, other invocations, textures) and is lowered by name; "construct" is a value constructor.
+    - `const`: may occur in const- and override-expressions.
+    - `must_use`: a call cannot be a statement.
+    - `stages`: pipeline stages that may call it.
+    - `requires`: the `enable` extension or language feature that provides it.
     - `uniform`: what a call in non-uniform control flow triggers: "error" (cannot be filtered), or the diagnostic
-      rule; `uniform_args`: arguments that must be uniform too.
-    - `nonuniform_result`: its result may differ between invocations whatever the arguments.
-    - `accuracy`: of an f32 or f16 result; None where there is nothing to round.
+      rule; `uniform_args`: arguments that must be uniform, too.
+    - `nonuniform_result`: the result may differ between invocations, whatever the arguments.
+    - `accuracy`: of an f32 or f16 result; None where nothing is rounded.
     """
 
     name: str
@@ -44,8 +44,10 @@ class Builtin:
 
     @property
     def overloads(self) -> tuple[Signature, ...]:
+        """The parsed signatures."""
         return tuple(parse(text) for text in self.signatures)
 
     @property
     def is_operator(self) -> bool:
+        """Whether the row is an operator, not a function."""
         return not self.name[0].isalpha() or self.name.startswith("unary")

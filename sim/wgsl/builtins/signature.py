@@ -1,27 +1,27 @@
-"""The mini-language in which the builtin table writes signatures, and what it stands for.
+"""The language of signatures in the builtin table.
 
     (T, T) -> T; T: anynum | vecN<anynum>
     <T>(vecN<S>) -> vecN<T>; T: float; S: scalar
     (ptr<S, atomic<T>, read_write>, T) -> T; S: storage | workgroup; T: int
     (texture_2d<f32>, sampler, vec2<f32>, const vec2<i32>) -> vec4<f32>
 
-- `<…>` before the parameters: explicit template parameters. No `->`: the builtin returns nothing.
-- After `;` the type variables and what they range over. A set (`anynum`, see `SETS`) written inside a parameter is a
-  variable of its own: `(vec2<f32>, int)` takes i32 or u32.
+- `<…>` before the parameters: explicit template parameters. Without `->`, the builtin returns nothing.
+- After `;`: the type variables and what they range over. A set (`anynum`, see `SETS`) inside a parameter is an
+  anonymous variable: `(vec2<f32>, int)` takes i32 or u32.
 - `N C R K` in `vecN`, `matCxR` range over 2, 3, 4; one letter is one number throughout a signature.
 - `const` before a parameter: the argument must be a const-expression.
 - `vecN`, `matCxR`, `array<E>` (runtime-sized), `atomic`, `ptr`, textures are spelled as in WGSL. `frexp<T>`, `modf<T>`
   and `exchange<T>` are the result structs; `texel<F>` is the channel type of a texel format.
-- Variables over an open set (see `OPEN`) take what the argument's type says.
+- Variables over an open set (see `OPEN`) are bound to the type in the argument.
 
-A closed signature stands for a finite list of candidates, exactly the overloads that the spec's parameterization means.
+A signature without such variables is a finite list of candidates: the overloads of the spec's parameterization.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -64,7 +64,7 @@ Env = dict[str, Any]  # variable -> Type, enumerant (str) or number
 
 @frozen
 class Term:
-    """A type as written: a name and its template arguments."""
+    """A type as written in a signature: a name and its template arguments."""
 
     name: str
     args: tuple[Term, ...] = ()
@@ -72,14 +72,14 @@ class Term:
 
 @frozen
 class Candidate:
-    """One overload with every variable fixed. `result` None: returns nothing."""
+    """One overload, with every variable bound. `result` is None where it returns nothing."""
 
     templates: tuple[t.Type, ...]
     params: tuple[t.Type, ...]
     result: t.Type | None
 
 
-_FOR_PEOPLE = {
+_IN_MESSAGES = {
     "ai": "abstract-int",
     "af": "abstract-float",
     "anynum": "number",
@@ -95,7 +95,7 @@ _FOR_PEOPLE = {
 
 @frozen
 class Signature:
-    """A parsed signature; `const_params` are the parameters that take const-expressions only."""
+    """A parsed signature; `const_params` are the parameters that take only const-expressions."""
 
     text: str
     templates: tuple[Term, ...]
@@ -105,16 +105,17 @@ class Signature:
     domains: tuple[tuple[str, tuple[Term, ...]], ...]
 
     def __str__(self) -> str:
-        """For messages: the table's short names spelled out."""
-        return re.sub(r"\w+", lambda word: _FOR_PEOPLE.get(word[0], word[0]), self.text)
+        """Spell out the table's short names, for messages."""
+        return re.sub(r"\w+", lambda word: _IN_MESSAGES.get(word[0], word[0]), self.text)
 
     @cached_property
     def open_variables(self) -> Mapping[str, Callable[[Any], bool]]:
+        """The variables over open sets, each with the test of membership."""
         return {name: OPEN[alts[0].name] for name, alts in self.domains if alts[0].name in OPEN}
 
     @cached_property
     def closed(self) -> tuple[Env, ...]:
-        """Every way to fix the variables that are not open."""
+        """Every way to bind the variables that are not open."""
         written = (*self.templates, *self.params, *((self.result,) if self.result else ()))
         numbers = sorted({n for term in written for n in _number_variables(term)})
         envs: list[Env] = [dict(zip(numbers, sizes, strict=True)) for sizes in product((2, 3, 4), repeat=len(numbers))]
@@ -128,7 +129,7 @@ class Signature:
         return tuple(self._fix(env) for env in self.closed)
 
     def candidates(self, args: tuple[t.Type, ...]) -> Iterator[Candidate]:
-        """Overloads that could take `args` (as many as there are parameters); types are not yet compared."""
+        """Iterate over overloads that may take `args` (one for each parameter); types are not yet compared."""
         if not self.open_variables:
             yield from self._candidates
             return
@@ -151,7 +152,7 @@ class Signature:
 
 
 def expand(term: Term, env: Env) -> Iterator[Any]:
-    """Every type (or enumerant) that `term` stands for under `env`."""
+    """Iterate over the types (or enumerants) that `term` denotes under `env`."""
     if term.name in env:
         yield env[term.name]
     elif term.name in SETS:
@@ -187,7 +188,7 @@ def _sizes(letter: str, env: Env) -> tuple[int, ...]:
 
 
 def _collect(term: Term, type_: Any, env: Env, open_variables: Mapping[str, Callable[[Any], bool]]) -> None:
-    """Bind open variables of `term` to what stands in their place in `type_`."""
+    """Bind open variables of `term` to the corresponding parts of `type_`."""
     if term.name in open_variables:
         if open_variables[term.name](type_):
             env.setdefault(term.name, type_)
@@ -215,9 +216,9 @@ def _parts(type_: Any) -> tuple[str, tuple[Any, ...]]:
 
 @cache
 def result_struct(family: str, of: t.Type) -> t.Struct:
-    """The struct that `frexp`, `modf` or `atomicCompareExchangeWeak` (`exchange`) returns for an argument of type `of`.
+    """Return the struct that `frexp`, `modf` or `atomicCompareExchangeWeak` (`exchange`) returns for an argument type.
 
-    The same struct for the same arguments, since structs are equal by identity.
+    It is the same object for the same arguments, since structs are equal by identity.
     """
     scalar = "abstract" if t.element_of(of) == t.ABSTRACT_FLOAT else str(t.element_of(of))
     suffix = f"vec{of.size}_{scalar}" if isinstance(of, t.Vec) else scalar
@@ -236,7 +237,7 @@ _FAMILIES: dict[t.Struct, tuple[str, t.Type]] = {}
 
 
 def family_of(struct: t.Struct) -> tuple[str, t.Type] | None:
-    """The arguments of `result_struct` that made `struct`, or None for a struct that the module declares."""
+    """Return the arguments of `result_struct` that made `struct`, or None for a struct of the module."""
     return _FAMILIES.get(struct)
 
 
@@ -244,16 +245,18 @@ def _pointer(space: str, store: t.Type, access: str = "read_write") -> t.Pointer
     return t.Pointer(space, store, access)
 
 
+def _array(elem: t.Type) -> t.Array:
+    return t.Array(elem, None)
+
+
 _MAKERS: Mapping[str, Callable[..., Any]] = {
     "ptr": _pointer,
     "atomic": t.Atomic,
-    "array": lambda elem: t.Array(elem, None),
+    "array": _array,
     "sampler": lambda: t.Sampler(),
     "sampler_comparison": lambda: t.Sampler(comparison=True),
-    "texel": lambda format_: t.TEXEL_FORMATS[format_],
-    "frexp": lambda of: result_struct("frexp", of),
-    "modf": lambda of: result_struct("modf", of),
-    "exchange": lambda of: result_struct("exchange", of),
+    "texel": t.TEXEL_FORMATS.__getitem__,
+    **{family: partial(result_struct, family) for family in ("frexp", "modf", "exchange")},
 }
 
 
@@ -262,13 +265,14 @@ _MAKERS: Mapping[str, Callable[..., Any]] = {
 
 def _number_variables(term: Term) -> set[str]:
     match = _VEC.match(term.name) or _MAT.match(term.name)
-    here = {letter for letter in match.groups() if letter in _NUMBERS} if match else set()
+    letters: tuple[str, ...] = match.groups() if match else ()
+    here = {letter for letter in letters if letter in _NUMBERS}
     return here.union(*(_number_variables(arg) for arg in term.args))
 
 
 @cache
 def parse(text: str) -> Signature:
-    """Parse one signature. A slip in the table is our fault: `Crash`."""
+    """Parse one signature. Raises `Crash` for a mistake in the table."""
     return _Parser(text).signature()
 
 

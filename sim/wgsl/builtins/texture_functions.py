@@ -1,5 +1,4 @@
-"""The texture builtins. The simulator runs those that a compute shader may call. Spec: WGSL, "Texture Built-in
-Functions"."""
+"""The texture builtins. The simulator supports those of compute shaders. Spec: WGSL, "Texture Built-in Functions"."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _COORDS = {
 }
 _OFFSETS = {"2d": "vec2<i32>", "2d_array": "vec2<i32>", "3d": "vec3<i32>"}
 _COLOR = ("2d", "2d_array", "3d", "cube", "cube_array")
-_FLAT = ("2d", "2d_array", "cube", "cube_array")  # what gathers, and what depth textures come in
+_FLAT = ("2d", "2d_array", "cube", "cube_array")  # the shapes of gathers, and of depth textures
 
 
 def _sampled(
@@ -32,10 +31,10 @@ def _sampled(
     result: str = "vec4<f32>",
     over: str = "",
 ) -> tuple[str, ...]:
-    """Signatures over several texture shapes, each without and (where there is one) with an offset.
+    """Return the signatures over several texture shapes, each without and (where the shape has one) with an offset.
 
-    Parameters in order: `first`, texture, sampler, coordinates, array index, `extra`, offset. In `extra`, `{}` stands
-    for the type of the coordinates.
+    The parameters are, in order: `first`, texture, sampler, coordinates, array index, `extra`, offset. In `extra`, `{}`
+    is the type of the coordinates.
     """
     signatures: list[str] = []
     for shape in shapes:
@@ -75,7 +74,7 @@ _DERIVATIVE = "derivative_uniformity"
 
 
 def _dimensions(result: str, sampled: Iterable[str], plain: Iterable[str], storage: Iterable[str]) -> tuple[str, ...]:
-    """`sampled` textures take a level too, `plain` and `storage` ones do not."""
+    """Return the signatures of textureDimensions; only `sampled` textures take a level."""
     whole = [f"({name}) -> {result}{over}" for name, over in map(_channeled, (*sampled, *plain))]
     level = [f"({name}, int) -> {result}{over}" for name, over in map(_channeled, sampled)]
     stored = [f"(texture_storage_{shape}<F, A>) -> {result}{_STORAGE_ANY}" for shape in storage]

@@ -1,4 +1,5 @@
-"""From a syntax tree to a typed module: names, types, overloads, const-evaluation, pipeline creation.
+"""Syntax tree to typed module (`check_module.check`), and typed module to pipeline (`pipeline.create_pipeline`).
 
-Raises `WgslError` for what the WGSL spec calls a shader-creation or pipeline-creation error.
+Raises `WgslError` for every shader-creation and pipeline-creation error of the WGSL spec.
+Imports every other folder of `wgsl` but `preprocess`; none imports it.
 """

@@ -1,6 +1,6 @@
-"""Attributes: where each may stand, how many arguments it takes, and the diagnostic filters.
+"""Attributes: where each is allowed, how many arguments it takes, and diagnostic filters.
 
-Spec: WGSL, "Attributes" and "Diagnostic Filtering". What an argument means is the business of whoever asked.
+The checks of what an attribute is on interpret its arguments. Spec: WGSL, "Attributes" and "Diagnostic Filtering".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..syntax import tree
 
 @frozen
 class Rule:
-    """Fewest and most arguments, the places where the attribute may stand, and the extension it needs."""
+    """The rule of an attribute: fewest and most arguments, the places where it is allowed, the extension it needs."""
 
     least: int
     most: int
@@ -60,7 +60,10 @@ NeedExtension = Callable[[str, str, Span], None]
 def check_attributes(
     attributes: list[tree.Attribute], place: str, need_extension: NeedExtension
 ) -> dict[str, tree.Attribute]:
-    """The attributes by name (`diagnostic` left out), each known, allowed at `place`, given once and with arguments."""
+    """Validate the attributes at a `place`, and return them by name, without `diagnostic`.
+
+    Raises `WgslError` for an attribute that is unknown, misplaced or repeated, or has a wrong number of arguments.
+    """
     found: dict[str, tree.Attribute] = {}
     for attribute in attributes:
         name = attribute.name
@@ -88,7 +91,7 @@ def check_attributes(
 
 
 def word(expr: tree.Expr, known: tuple[str, ...], what: str) -> str:
-    """A context-dependent name given to an attribute: `position`, `flat`, `off`."""
+    """Return a context-dependent name in an attribute: `position`, `flat`, `off`. Raises `WgslError` if unknown."""
     if isinstance(expr, tree.Ident) and expr.args is None:
         if expr.name in known:
             return expr.name
@@ -98,7 +101,7 @@ def word(expr: tree.Expr, known: tuple[str, ...], what: str) -> str:
 
 
 def filters(attributes: list[tree.Attribute], warn: Callable[[Diagnostic], None]) -> dict[str, str]:
-    """The range diagnostic filters among attributes: rule to severity. No rule may be named twice in one place."""
+    """Return the diagnostic filters among attributes, rule to severity. Raises `WgslError` for a repeated rule."""
     found: dict[str, tuple[str, Span]] = {}
     for attribute in attributes:
         if attribute.name != "diagnostic":
@@ -115,7 +118,7 @@ def filters(attributes: list[tree.Attribute], warn: Callable[[Diagnostic], None]
 
 
 def global_filters(directives: list[tree.Directive], warn: Callable[[Diagnostic], None]) -> dict[str, str]:
-    """The module's diagnostic filters: rule to severity. The same filter twice is fine, two severities are not."""
+    """Return the module's diagnostic filters, rule to severity. Raises `WgslError` for two severities of one rule."""
     found: dict[str, tuple[str, Span]] = {}
     for directive in directives:
         (severity, span), (rule, rule_span) = directive.names[0], directive.names[1]
@@ -132,7 +135,7 @@ def global_filters(directives: list[tree.Directive], warn: Callable[[Diagnostic]
 
 
 def check_rule(rule: str, span: Span, warn: Callable[[Diagnostic], None]) -> None:
-    """Warn of a rule that nobody knows; dotted names are other implementations' own."""
+    """Warn of an unknown rule; dotted names belong to other implementations."""
     if rule not in DIAGNOSTIC_RULES and "." not in rule:
         hint = did_you_mean(rule, DIAGNOSTIC_RULES)
         message = f"diagnostic rule '{rule}' is not known, so this filters nothing"

@@ -1,7 +1,7 @@
 """Calls: user functions, builtin functions, operators and value constructors.
 
-Spec: WGSL, "Function Calls" and "Value Constructor Built-in Functions". Which overload is meant is decided in
-`overloads`; here the arguments are read, converted and put together.
+`overloads` resolves the overload; the arguments are checked, converted and combined here. Spec: WGSL, "Function Calls"
+and "Value Constructor Built-in Functions".
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .scopes import Generator, TypeName, describe
 if TYPE_CHECKING:
     from .check_expressions import Expressions
 
-MAX_ARRAY_CONSTRUCTOR = 65535  # spec, "Limits", asks for 2047 at least; tables of 2048 entries are in use
+MAX_ARRAY_CONSTRUCTOR = 65535  # spec, "Limits", requires at least 2047; tables of 2048 entries are in use
 
 _UNARY_ROWS = {"-": "unary -", "!": "!", "~": "~"}
-_INFERRING = ("vec", "mat", "array")  # generators whose template arguments a constructor finds by itself
+_INFERRING = ("vec", "mat", "array")  # generators whose template arguments a constructor infers
 
 
 @frozen
 class Called:
-    """A call; without a value it can only be a statement, and where it must be used it cannot."""
+    """A checked call. Without a value it is only valid as a statement; if it must be used, only as an expression."""
 
     expr: typed.Expr
     has_value: bool
@@ -38,7 +38,7 @@ class Called:
 
 
 def call(e: Expressions, expr: tree.Call) -> Called:
-    """What `callee(args)` means here."""
+    """Check `callee(args)`. Raises `WgslError`."""
     callee = expr.callee
     entity = e.resolve(callee.name, callee.name_span)
     match entity:
@@ -55,7 +55,7 @@ def call(e: Expressions, expr: tree.Call) -> Called:
 
 
 def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op_span: Span) -> typed.Expr:
-    """A unary or binary operator applied to values."""
+    """Apply a unary or binary operator to values. Raises `WgslError`."""
     row = OPERATORS[_UNARY_ROWS[op] if len(operands) == 1 else op]
     return _apply(e, row, (), operands, span, op_span)
 
@@ -91,7 +91,7 @@ def _argument(e: Expressions, function: typed.Function, param: typed.Variable, a
 
 
 def _is_part(pointer: typed.Expr) -> bool:
-    """Does a pointer expression go into a part of its root?"""
+    """Whether a pointer expression points to a part of its root variable."""
     part = isinstance(pointer, typed.Index | typed.Member | typed.Swizzle)
     return part or any(_is_part(c) for c in typed.children(pointer))
 
@@ -148,7 +148,7 @@ def _construct(e: Expressions, entity: TypeName | Generator, expr: tree.Call) ->
 
 
 def _target(e: Expressions, entity: TypeName | Generator, expr: tree.Call) -> t.Type | str:
-    """The type to construct, or the name of the generator whose arguments are to be inferred."""
+    """Return the type to construct, or the name of the generator whose arguments the call infers."""
     callee = expr.callee
     if isinstance(entity, Generator) and callee.args is None:
         if entity.name.startswith(_INFERRING):

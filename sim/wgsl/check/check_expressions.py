@@ -1,27 +1,27 @@
-"""Expressions: from what is written to typed trees, with overloads chosen, loads and conversions written out.
+"""Expressions: syntax to typed trees, with overloads resolved, loads and conversions explicit.
 
-Spec: WGSL, "Expressions". One `Expressions` serves one place (a module-scope declaration, or a function) and keeps
-what that place mentions in `uses`. Calls are in `check_calls`, making and folding in `fold`.
+One `Expressions` checks one module-scope declaration or function, and collects what that mentions in `uses`. Calls are
+in `check_calls`, construction and folding in `fold`. Spec: WGSL, "Expressions".
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import typed
 from .. import types as t
 from ..analysis.static_uses import Uses
-from ..diagnostics import Note, WgslError, did_you_mean, fail
+from ..diagnostics import Crash, Note, WgslError, did_you_mean, fail
 from ..source import Span
 from ..syntax import tree
 from ..syntax.other_languages import HABITS
 from . import check_calls, fold
 from .check_types import TypeExpressions
-from .scopes import Bypassed, Constant, Entity, ModuleContext, Scope, TaskError, describe
+from .scopes import Bypassed, Constant, Entity, InvalidName, ModuleContext, Scope, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Generator
 
 _LITERALS: dict[str, t.Scalar] = {
     s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16, t.ABSTRACT_INT, t.ABSTRACT_FLOAT)
@@ -30,24 +30,24 @@ _SWIZZLES = ("xyzw", "rgba")
 
 
 class Expressions:
-    """Checks the expressions of one place. `scope` is None at module scope."""
+    """Checks the expressions of one declaration. `scope` is None at module scope."""
 
     def __init__(self, module: ModuleContext, scope: Scope | None = None) -> None:
         self.module = module
         self.scope = scope
         self.uses = Uses()
         self.types = TypeExpressions(self, self.length)
-        self.live = True  # False right of a decided && or ||: types are checked, nothing is evaluated
+        self.live = True  # False right of a decided && or ||: check types, evaluate nothing
 
-    # ---- names (what type expressions ask) -------------------------------------------------------------
+    # ---- names (the protocol `Names`) ------------------------------------------------------------------
 
     def resolve(self, name: str, span: Span) -> Entity:
-        """What a name denotes here. Raises `WgslError` where it denotes nothing."""
+        """Return the entity that a name denotes here. Raises `WgslError` where it is not declared."""
         local = self.scope.lookup(name) if self.scope else None
         if isinstance(local, Bypassed):
             jump = Note("the continue that may jump over it", local.jump)
             raise fail("bypassed-declaration", f"'{name}' is declared after a continue", span, jump)
-        if isinstance(local, TaskError):
+        if isinstance(local, InvalidName):
             raise local.error
         if local is not None:
             return local
@@ -59,6 +59,8 @@ class Expressions:
                 self.uses.globals.setdefault(entity, span)
             case typed.Override():
                 self.uses.overrides.setdefault(entity, span)
+            case _:
+                pass
         return entity
 
     def _unresolved(self, name: str, span: Span) -> WgslError:
@@ -71,17 +73,19 @@ class Expressions:
         return error
 
     def need_extension(self, name: str, what: str, span: Span) -> None:
+        """Raise `WgslError` where an extension is not enabled."""
         self.module.need_extension(name, what, span)
 
     def supports(self, feature: str) -> bool:
+        """Whether a language feature is allowed."""
         return self.module.supports(feature)
 
     def type_of(self, expr: tree.Expr) -> t.Type:
-        """The type that a type expression denotes."""
+        """Return the type that a type expression denotes. Raises `WgslError`."""
         return self.types.type_of(expr)
 
     def length(self, expr: tree.Expr) -> int | t.OverrideCount:
-        """An array's element count."""
+        """Check an array's element count. Raises `WgslError`."""
         with self.evaluating(True):
             count = fold.concrete(self.value(expr))
         if count.type not in (t.I32, t.U32):
@@ -92,7 +96,7 @@ class Expressions:
             return count.value
         if not fold.is_early(count):
             raise not_early(count, "an array length", "a const- or override-expression")
-        # Only a bare name makes two types the same; any other expression is equal to itself alone.
+        # Only the bare name of an override makes two types equal; any other expression equals itself alone.
         if isinstance(expr, tree.Ident) and isinstance(count, typed.OverrideRef):
             return t.OverrideCount(count.override, count)
         return t.OverrideCount(count, count)
@@ -100,11 +104,11 @@ class Expressions:
     # ---- entry points ----------------------------------------------------------------------------------
 
     def value(self, expr: tree.Expr) -> typed.Expr:
-        """The value of an expression: the load rule is applied, and a call must return something."""
+        """Check an expression and apply the load rule; a call must return a value. Raises `WgslError`."""
         return self.load(self.check(expr))
 
     def load(self, made: typed.Expr) -> typed.Expr:
-        """The load rule: a reference becomes the value in memory. Spec: "Reference and Pointer Types"."""
+        """Apply the load rule: a reference becomes the value in memory. Spec: "Reference and Pointer Types"."""
         if not isinstance(made.type, t.Reference):
             return made
         store = made.type.store
@@ -116,28 +120,29 @@ class Expressions:
         return typed.Load(store, made.span, made)
 
     def converted(self, expr: tree.Expr, to: t.Type, what: str) -> typed.Expr:
-        """The value of an expression, converted to a type that its place demands; `what` names the place."""
+        """Check an expression and convert it to a required type; `what` names it in the error."""
         return self.convert(self.value(expr), to, what)
 
     def convert(self, made: typed.Expr, to: t.Type, what: str) -> typed.Expr:
+        """Convert a value to a required type; `what` names it in the error. Raises `WgslError`."""
         if not fold.convertible(made.type, to):
             hint = fold.conversion_hint(made.type, to)
             raise fail("type-mismatch", f"{what} must be {to}, not {made.type}", made.span, hint=hint)
         return fold.convert(made, to)
 
     def condition(self, expr: tree.Expr, what: str) -> typed.Expr:
-        """A bool: the condition of an `if`, a loop or an assertion."""
+        """Check the condition of an `if`, a loop or an assertion: a bool."""
         return self.converted(expr, t.BOOL, what)
 
     def constant(self, expr: tree.Expr, what: str) -> typed.Const:
-        """A const-expression; `what` names the place that demands it."""
+        """Check a const-expression; `what` names it in the error. Raises `WgslError`."""
         made = self.value(expr)
         if not isinstance(made, typed.Const):
             raise not_early(made, what, "a const-expression", const=True)
         return made
 
     def const_integer(self, expr: tree.Expr, what: str) -> int:
-        """The value of a const-expression of integer type, in the range of i32 or u32."""
+        """Return the value of a const-expression of type i32 or u32. Raises `WgslError`."""
         made = fold.concrete(self.constant(expr, what))
         if made.type not in (t.I32, t.U32):
             raise fail("type-mismatch", f"{what} must be an i32 or u32, not {made.type}", expr.span)
@@ -145,32 +150,50 @@ class Expressions:
         return made.value
 
     @contextmanager
-    def evaluating(self, live: bool) -> Iterator[None]:
-        """Within, const-expressions are evaluated or not."""
+    def evaluating(self, live: bool) -> Generator[None]:
+        """Evaluate const-expressions, or not, within this context."""
         before, self.live = self.live, live
         try:
             yield
         finally:
             self.live = before
 
-    # ---- one kind of expression each -------------------------------------------------------------------
+    # ---- kinds of expressions --------------------------------------------------------------------------
 
     def check(self, expr: tree.Expr, *, target: bool = False) -> typed.Expr:
-        """The typed expression; its type is a `Reference` where it is a memory view. `target`: it is assigned to."""
+        """Check an expression; its type is a `Reference` where it is a memory view. `target`: it is assigned to."""
         if target and isinstance(expr, tree.Member):
             return self._member(expr, target=True)
         if target and isinstance(expr, tree.Paren):
             return self.check(expr.inner, target=True)
-        made = _CHECKS[type(expr)](self, expr)
+        made = self._checked(expr)
         return made if self.live or not isinstance(made, typed.Const) else typed.Const(made.type, made.span, None)
+
+    def _checked(self, expr: tree.Expr) -> typed.Expr:
+        match expr:
+            case tree.Ident():
+                return self._ident(expr)
+            case tree.Literal():
+                return self._literal(expr)
+            case tree.Binary():
+                return self._binary(expr)
+            case tree.Index():
+                return self._index(expr)
+            case tree.Member():
+                return self._member(expr)
+            case tree.Call():
+                return self._call(expr)
+            case tree.Unary():
+                return self._unary(expr)
+            case tree.Paren():
+                return self.check(expr.inner)
+            case _:
+                raise Crash(f"the checker does not know {type(expr).__name__}", expr.span)
 
     def _literal(self, expr: tree.Literal) -> typed.Expr:
         if expr.kind == "f16":
             self.need_extension("f16", "an f16 literal", expr.span)
         return typed.Const(_LITERALS[expr.kind], expr.span, expr.value)
-
-    def _paren(self, expr: tree.Paren) -> typed.Expr:
-        return self.check(expr.inner)
 
     def _ident(self, expr: tree.Ident) -> typed.Expr:
         entity = self.resolve(expr.name, expr.name_span)
@@ -188,7 +211,8 @@ class Expressions:
                 return typed.VarRef(entity.type, expr.span, entity)
             case typed.Variable(space=str(space), access=str(access)):
                 return typed.VarRef(t.Reference(space, entity.type, access), expr.span, entity)
-        raise fail("not-a-value", f"'{expr.name}' is {describe(entity)}, not a value", expr.name_span)
+            case _:
+                raise fail("not-a-value", f"'{expr.name}' is {describe(entity)}, not a value", expr.name_span)
 
     def _call(self, expr: tree.Call) -> typed.Expr:
         called = check_calls.call(self, expr)
@@ -238,7 +262,7 @@ class Expressions:
         return typed.Deref(t.Reference(p.space, p.store, p.access), span, pointer)
 
     def _base(self, expr: tree.Expr) -> tuple[typed.Expr, t.Type]:
-        """What stands before `.` or `[`, pointers followed, and the type that it holds."""
+        """Check what precedes `.` or `[`, dereferencing pointers. Return it with its store type or value type."""
         base = self.check(expr)
         if isinstance(base.type, t.Reference) and isinstance(base.type.store, t.Pointer):
             base = self.load(base)
@@ -274,20 +298,8 @@ class Expressions:
         return fold.swizzle(base, components, expr.span)
 
 
-_CHECKS: dict[type[tree.Expr], Callable[[Expressions, Any], typed.Expr]] = {
-    tree.Literal: Expressions._literal,
-    tree.Paren: Expressions._paren,
-    tree.Ident: Expressions._ident,
-    tree.Call: Expressions._call,
-    tree.Unary: Expressions._unary,
-    tree.Binary: Expressions._binary,
-    tree.Index: Expressions._index,
-    tree.Member: Expressions._member,
-}
-
-
 def _swizzle(expr: tree.Member, vector: t.Vec) -> tuple[int, ...]:
-    """Component numbers of a swizzle name; its letters are all of xyzw or all of rgba, and within the vector."""
+    """Return the component numbers of a swizzle. Raises `WgslError` for mixed letters or a missing component."""
     letters = next((s for s in _SWIZZLES if expr.name and all(c in s for c in expr.name)), None)
     if letters is None or len(expr.name) > 4:
         message = f"'{expr.name}' is not a swizzle of {vector}"
@@ -307,7 +319,7 @@ def _is_vector_component(ref: typed.Expr) -> bool:
 
 
 def not_early(made: typed.Expr, what: str, wanted: str, *, const: bool = False) -> WgslError:
-    """The error of an expression that is evaluated too late, with a note at the part that makes it so."""
+    """Return the error of an expression that is evaluated too late, with a note at the part that is."""
     late = _late_part(made, const)
     message, reason = f"{what} must be {wanted}", _lateness(late)
     if late.span == made.span:

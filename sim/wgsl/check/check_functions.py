@@ -1,11 +1,11 @@
-"""Function declarations: parameters, result and attributes, all but the body.
+"""Function declarations: parameters, result and attributes, without the body.
 
 Spec: WGSL, "Functions" and "Entry Points".
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import typed
 from .. import types as t
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 MAX_PARAMETERS = 255  # spec, "Limits"
 STAGES = ("compute", "vertex", "fragment")
-_POINTER_SPACES = ("function", "private")  # what a parameter could always point into
+_POINTER_SPACES = ("function", "private")  # without unrestricted_pointer_parameters
 
 
 def declare_function(e: Expressions, decl: tree.Function) -> typed.Function:
-    """The function, its body still to come. Raises `WgslError`."""
+    """Check the declaration of a function, without its body. Raises `WgslError`."""
     found = check_attributes(decl.attributes, "function", e.need_extension)
     stages = [stage for stage in STAGES if stage in found]
     if len(stages) > 1:
@@ -77,7 +77,7 @@ def _check_pointer(e: Expressions, param: tree.Param, pointer: t.Pointer) -> Non
         raise fail("unsupported-feature", message, param.type.span)
 
 
-def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | None, stage: str | None) -> dict[str, Any]:
+def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | None, stage: str | None) -> t.IoAttributes:
     found = check_attributes(decl.result_attributes, "return type", e.need_extension)
     if decl.result is None or result is None:
         return {}
@@ -119,7 +119,8 @@ def _workgroup_size(e: Expressions, attribute: tree.Attribute) -> tuple[typed.Ex
 
 
 def _sizes(e: Expressions, attribute: tree.Attribute) -> list[typed.Expr]:
-    """The arguments of @workgroup_size: early expressions, all i32 or all u32, at least 1 where known."""
+    """Check the arguments of @workgroup_size or @subgroup_size: const- or override-expressions, all i32 or all u32, at
+    least 1 where known."""
     what = f"@{attribute.name}"
     made = [e.value(arg) for arg in attribute.args]
     type_ = next((one.type for one in made if t.is_concrete(one.type)), t.I32)

@@ -1,11 +1,12 @@
-"""What enters and leaves an entry point: built-in values, locations, and the attributes that say so.
+"""The inputs and outputs of entry points: built-in values, locations, and their attributes.
 
-Spec: WGSL, "Inter-stage Input and Output Interface". One row of `BUILTIN_VALUES` is one built-in value.
+One row of `BUILTIN_VALUES` is one built-in value. Spec: WGSL, "Inter-stage Input and Output Interface".
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from ...fast_dataclass import entity, frozen
 from .. import typed
@@ -18,12 +19,15 @@ from .check_attributes import word
 if TYPE_CHECKING:
     from .check_expressions import Expressions
 
+K = TypeVar("K")
+
 _U32, _VEC3U, _VEC4F = t.U32, t.Vec(3, t.U32), t.Vec(4, t.F32)
 
 
 @frozen
 class BuiltinValue:
-    """Its type (None: see `_check_type`), where it may be read and written, and what brings it."""
+    """A built-in value: its type (None for clip_distances), the stages that may read and write it, and the extension or
+    language feature that provides it."""
 
     type: t.Type | None
     inputs: tuple[str, ...] = ()
@@ -58,7 +62,7 @@ BUILTIN_VALUES = {
     "num_subgroups": BuiltinValue(_U32, _COMPUTE, extension="subgroups", feature="subgroup_id"),
 }
 
-# Interpolation types, each with the samplings that it takes. Spec: "Interpolation".
+# Interpolation types, each with its valid samplings. Spec: "Interpolation".
 INTERPOLATION = {
     "perspective": ("center", "centroid", "sample"),
     "linear": ("center", "centroid", "sample"),
@@ -67,25 +71,26 @@ INTERPOLATION = {
 _SAMPLINGS = ("center", "centroid", "sample", "first", "either")
 
 
-# ---- the attributes of one parameter, member or result ----------------------------------------------------
+# ---- the attributes of one parameter, member or result -------------------------------------------------
 
 
-def io_attributes(e: Expressions, found: dict[str, tree.Attribute], type_: t.Type, what: str) -> dict[str, Any]:
-    """The io attributes of something of type `type_`, judged by themselves:
+def io_attributes(e: Expressions, found: dict[str, tree.Attribute], type_: t.Type, what: str) -> t.IoAttributes:
+    """Check the io attributes of a parameter, member or result of type `type_`, regardless of the stage:
     {"builtin": name, "location": n, "blend_src": n, "interpolate": (type, sampling), "invariant": True}."""
-    attrs: dict[str, Any] = {}
+    attrs = t.IoAttributes()
     if attribute := found.get("builtin"):
         attrs["builtin"] = _builtin_value(e, attribute, type_)
-    for name in ("location", "blend_src"):
-        if attribute := found.get(name):
-            attrs[name] = _slot(e, attribute, type_, what)
+    if attribute := found.get("location"):
+        attrs["location"] = _slot(e, attribute, type_, what)
+    if attribute := found.get("blend_src"):
+        attrs["blend_src"] = _slot(e, attribute, type_, what)
     if attribute := found.get("interpolate"):
         attrs["interpolate"] = _interpolation(attribute)
         _need(attrs, "location", attribute, "only for something with a @location")
     if attribute := found.get("blend_src"):
         _need(attrs, "location", attribute, "only for something with a @location")
-        if attrs["blend_src"] > 1:
-            raise fail("attribute-value", f"@blend_src must be 0 or 1, not {attrs['blend_src']}", attribute.span)
+        if attrs.get("blend_src", 0) > 1:
+            raise fail("attribute-value", f"@blend_src must be 0 or 1, not {attrs.get('blend_src')}", attribute.span)
     if attribute := found.get("invariant"):
         if attrs.get("builtin") != "position":
             raise fail("misplaced-attribute", "@invariant is only for @builtin(position)", attribute.span)
@@ -97,7 +102,7 @@ def io_attributes(e: Expressions, found: dict[str, tree.Attribute], type_: t.Typ
     return attrs
 
 
-def _need(attrs: dict[str, Any], other: str, attribute: tree.Attribute, why: str) -> None:
+def _need(attrs: t.IoAttributes, other: str, attribute: tree.Attribute, why: str) -> None:
     if other not in attrs:
         raise fail("misplaced-attribute", f"@{attribute.name} is {why}", attribute.span)
 
@@ -145,21 +150,21 @@ def _interpolation(attribute: tree.Attribute) -> tuple[str, str | None]:
     return kind, sampling
 
 
-# ---- the interface of one entry point ----------------------------------------------------------------------
+# ---- the interface of one entry point ------------------------------------------------------------------
 
 
 @entity
 class _Datum:
-    """One input or output: where it is declared, its type and its attributes."""
+    """One input or output: its type, its attributes, where it is declared, and its name for messages."""
 
     type: t.Type
-    attrs: dict[str, Any]
+    attrs: t.IoAttributes
     span: Span
     what: str
 
 
 def check_interface(function: typed.Function, result_span: Span | None) -> None:
-    """Inputs and outputs of an entry point fit its stage. Raises `WgslError`."""
+    """Check that the inputs and outputs of an entry point fit its stage. Raises `WgslError`."""
     stage = function.stage
     assert stage is not None
     inputs = [
@@ -180,11 +185,11 @@ def check_interface(function: typed.Function, result_span: Span | None) -> None:
         raise fail("missing-position", message, result_span or function.span)
 
 
-def _data(type_: t.Type, attrs: dict[str, Any], span: Span, what: str) -> list[_Datum]:
-    """One datum, or those of the members of a struct."""
+def _data(type_: t.Type, attrs: t.IoAttributes, span: Span, what: str) -> list[_Datum]:
+    """List an input or output, or the members of a struct that is one."""
     if attrs or not isinstance(type_, t.Struct):
         return [_Datum(type_, attrs, span, what)]
-    return [_Datum(m.type, dict(m.attrs), m.span or span, f"member '{m.name}' of {type_}") for m in type_.members]
+    return [_Datum(m.type, m.attrs, m.span or span, f"member '{m.name}' of {type_}") for m in type_.members]
 
 
 def _check_data(stage: str, direction: str, data: list[_Datum]) -> None:
@@ -192,8 +197,9 @@ def _check_data(stage: str, direction: str, data: list[_Datum]) -> None:
     locations: dict[tuple[int, int], Span] = {}
     for datum in data:
         if "builtin" in datum.attrs:
-            _check_builtin(stage, direction, datum)
-            _once(builtins, datum.attrs["builtin"], f"built-in value '{datum.attrs['builtin']}'", datum.span)
+            name = datum.attrs["builtin"]
+            _check_builtin(stage, direction, name, datum.span)
+            _once(builtins, name, f"built-in value '{name}'", datum.span)
         elif "location" in datum.attrs:
             _check_location(stage, direction, datum)
             slot = (datum.attrs["location"], datum.attrs.get("blend_src", 0))
@@ -205,17 +211,16 @@ def _check_data(stage: str, direction: str, data: list[_Datum]) -> None:
             )
 
 
-def _once(seen: dict[Any, Span], key: Any, what: str, span: Span) -> None:
+def _once(seen: dict[K, Span], key: K, what: str, span: Span) -> None:
     if key in seen:
         raise fail("duplicate-io", f"{what} is given twice", span, Note("first given here", seen[key]))
     seen[key] = span
 
 
-def _check_builtin(stage: str, direction: str, datum: _Datum) -> None:
-    row = BUILTIN_VALUES[datum.attrs["builtin"]]
+def _check_builtin(stage: str, direction: str, name: str, span: Span) -> None:
+    row = BUILTIN_VALUES[name]
     if stage not in (row.inputs if direction == "input" else row.outputs):
-        message = f"built-in value '{datum.attrs['builtin']}' is not an {direction} of a {stage} entry point"
-        raise fail("builtin-stage", message, datum.span)
+        raise fail("builtin-stage", f"built-in value '{name}' is not an {direction} of a {stage} entry point", span)
 
 
 def _check_location(stage: str, direction: str, datum: _Datum) -> None:
@@ -229,11 +234,11 @@ def _check_location(stage: str, direction: str, datum: _Datum) -> None:
         raise fail("interpolation", f"{datum.what} is of integers, so it needs @interpolate(flat)", datum.span)
 
 
-def check_blending(members: list[tuple[str, t.Type, dict[str, Any], Span]]) -> None:
-    """Locations of a struct's members differ, or make up dual source blending."""
+def check_blending(members: Sequence[tuple[str, t.Type, t.IoAttributes, Span]]) -> None:
+    """Check that the locations of a struct's members differ, or form dual source blending. Raises `WgslError`."""
     located = [(type_, attrs, span) for _, type_, attrs, span in members if "location" in attrs]
     if not any("blend_src" in attrs for _, attrs, _ in located):
-        seen: dict[Any, Span] = {}
+        seen: dict[int, Span] = {}
         for _, attrs, span in located:
             _once(seen, attrs["location"], f"location {attrs['location']}", span)
         return

@@ -1,13 +1,13 @@
-"""Checking a module: `check(source)` gives the typed module, or raises `WgslError`.
+"""Checking a module: `check(source)` returns the typed module, or raises `WgslError`.
 
-Module-scope declarations may stand in any order: each is resolved when it is first asked for, and a declaration that
-needs itself is an error. Functions' bodies come last, then the analyses that need all of them.
+Module-scope declarations may be in any order: each is resolved when it is first mentioned, and one that needs itself is
+an error. Function bodies come last, then the analyses of all of them.
 Spec: WGSL, "Declaration and Scope", "Variable and Value Declarations", "Directives".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
 from .. import typed
@@ -30,7 +30,7 @@ from .fold import is_early
 from .pipeline import create_pipeline
 from .scopes import Entity, Scope, TypeName, redeclared
 
-# Spec: "Enable Extensions". Each with the extensions that it brings along.
+# Spec: "Enable Extensions". Each with the extensions that it implies.
 EXTENSIONS: dict[str, tuple[str, ...]] = {
     "f16": (),
     "clip_distances": (),
@@ -40,7 +40,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "subgroup_size_control": ("subgroups",),
 }
 
-# Spec: "Language Extensions" (and swizzle_assignment, which is on its way into it): what the checker understands.
+# The supported language features. Spec: "Language Extensions", and swizzle_assignment, a proposed one.
 LANGUAGE_FEATURES = frozenset(
     (
         "readonly_and_readwrite_storage_textures",
@@ -62,11 +62,11 @@ LANGUAGE_FEATURES = frozenset(
 def check(
     source: Source | tree.Module, *, features: frozenset[str] = LANGUAGE_FEATURES, uniformity: str = "error"
 ) -> typed.Module:
-    """Check a module, from text or already parsed.
+    """Check a module, from its text or its syntax tree.
 
-    `features`: the language features to allow, to learn whether a shader gets by without some of them. `uniformity`:
-    how bad a barrier in divergent control flow is (error, as in the spec; or warning, info, off: some implementations
-    do not look). Raises `WgslError` with what is wrong, at most one complaint a statement or module-scope declaration.
+    `features`: the language features to allow. `uniformity`: the severity of a barrier in divergent control flow, error
+    as in the spec, or warning, info or off, since some implementations do not check. Raises `WgslError` with at most
+    one error for each statement or module-scope declaration.
     """
     try:
         module = parse(source) if isinstance(source, Source) else source
@@ -83,14 +83,14 @@ class ModuleScope:
         self._features = features
         self._decls = _by_name(module.decls)
         self._entities: dict[str, Entity] = {}
-        self._pending: list[tuple[str, Span]] = []  # declarations being resolved, each with where it was asked for
+        self._pending: list[tuple[str, Span]] = []  # declarations being resolved, each with the span that mentions it
         self._errors: dict[WgslError, None] = {}
-        self._failed: dict[str, WgslError] = {}  # declarations that are wrong, so that each is complained of once
+        self._failed: dict[str, WgslError] = {}  # invalid declarations, so that each is reported once
         self.uses: dict[typed.Variable | typed.Override | typed.Function, Uses] = {}
         self.made = typed.Module(module.span.source, {}, [], [], {}, create_pipeline)
 
     def check(self, uniformity: str) -> typed.Module:
-        """Everything, in the order that lets each part rely on the ones before."""
+        """Check everything, in an order in which each part relies on those before."""
         self._directives()
         for decl in self._module.decls:
             with self.collecting():
@@ -111,17 +111,17 @@ class ModuleScope:
         return self.made
 
     @contextmanager
-    def collecting(self) -> Iterator[None]:
-        """Keep an error for the end, and go on with the next declaration or statement."""
+    def collecting(self) -> Generator[None]:
+        """Collect an error, and continue after this context with the next declaration or statement."""
         try:
             yield
         except WgslError as error:
             self._errors[error] = None
 
-    # ---- what expressions and types ask --------------------------------------------------------------------
+    # ---- the protocol `ModuleContext` ------------------------------------------------------------------
 
     def lookup(self, name: str, span: Span) -> Entity | None:
-        """What a name denotes at module scope, declared or predeclared; None where it denotes nothing."""
+        """Return the entity that a name denotes at module scope, declared or predeclared, or None."""
         if name in self._failed:
             raise self._failed[name]
         if name not in self._entities:
@@ -133,30 +133,31 @@ class ModuleScope:
         return self._entities[name]
 
     def names(self) -> Iterable[str]:
-        """Every module-scope and predeclared name, for hints."""
+        """List the module-scope and predeclared names, for hints."""
         return [*self._decls, *PREDECLARED_TYPES, *GENERATORS, *BUILTINS]
 
     def supports(self, feature: str) -> bool:
-        """Is a language feature allowed?"""
+        """Whether a language feature is allowed."""
         return feature in self._features
 
     def need_extension(self, name: str, what: str, span: Span) -> None:
-        """Raises `WgslError` where an extension is not enabled."""
+        """Raise `WgslError` where an extension is not enabled."""
         if name not in self.made.enables:
             hint = f"add 'enable {name};' at the top of the module"
             raise fail("extension-not-enabled", f"{what} needs the extension '{name}'", span, hint=hint)
 
     def need_feature(self, name: str, what: str, span: Span) -> None:
-        """The same for whichever of extension or language feature `name` is."""
+        """Raise `WgslError` where `name`, an extension or a language feature, is not enabled or allowed."""
         if name in EXTENSIONS:
             self.need_extension(name, what, span)
         elif not self.supports(name):
             raise fail("unsupported-feature", f"{what} needs the language feature '{name}'", span)
 
     def warn(self, diagnostic: Diagnostic) -> None:
+        """Add a warning to the module."""
         self.made.warnings.append(diagnostic)
 
-    # ---- directives ------------------------------------------------------------------------------------------
+    # ---- directives ------------------------------------------------------------------------------------
 
     def _directives(self) -> None:
         by_kind: dict[str, list[tree.Directive]] = {"enable": [], "requires": [], "diagnostic": []}
@@ -175,7 +176,7 @@ class ModuleScope:
                 self.made.requires.add(name)
         self.made.diagnostics = global_filters(by_kind["diagnostic"], self.warn)
 
-    # ---- declarations ------------------------------------------------------------------------------------------
+    # ---- declarations ----------------------------------------------------------------------------------
 
     def _resolve(self, decl: _Named, span: Span) -> Entity:
         if any(name == decl.name for name, _ in self._pending):
@@ -262,7 +263,7 @@ class ModuleScope:
                 raise fail("duplicate-id", f"@id({value}) is given twice", attribute.span, first)
         return value
 
-    # ---- module-scope variables ----------------------------------------------------------------------------------
+    # ---- module-scope variables ------------------------------------------------------------------------
 
     def _variable(self, e: Expressions, decl: tree.GlobalDecl) -> typed.Variable:
         found = check_attributes(decl.attributes, "module-scope variable", self.need_extension)
@@ -333,7 +334,7 @@ class ModuleScope:
         for name in ("group", "binding"):
             if name not in found:
                 raise fail("missing-binding", f"resource '{decl.name}' needs a @{name}", decl.name_span)
-        numbers = []
+        numbers: list[int] = []
         for name in ("group", "binding"):
             span = found[name].args[0].span
             value = e.const_integer(found[name].args[0], f"@{name}")
@@ -347,7 +348,7 @@ _Named = tree.Function | tree.GlobalDecl | tree.Alias | tree.Struct
 
 
 def _all_of(errors: Iterable[WgslError]) -> WgslError:
-    """One error with the complaints of all, in the order of the source."""
+    """Combine errors into one, with their diagnostics in the order of the source."""
     diagnostics = [diagnostic for error in errors for diagnostic in error.diagnostics]
     return WgslError(*sorted(diagnostics, key=lambda d: d.span.start if d.span else -1))
 
@@ -364,7 +365,7 @@ def _by_name(decls: Sequence[tree.Decl]) -> dict[str, _Named]:
 
 
 def _in_source_order(module: typed.Module) -> None:
-    """Declarations were resolved as they were asked for; people count them as they are written."""
+    """Sort declarations, which were resolved on demand, into the order of the source."""
     module.globals.sort(key=lambda v: v.span.start)
     module.overrides.sort(key=lambda o: o.span.start)
     module.functions = dict(sorted(module.functions.items(), key=lambda item: item[1].span.start))

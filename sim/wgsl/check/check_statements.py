@@ -1,28 +1,28 @@
 """Statements: scopes, declarations, assignments and control flow of one function body.
 
-Spec: WGSL, "Statements". `for` and `while` come out as `Loop`. Where control can go is judged by `analysis_behavior`.
+`for` and `while` become `Loop`. `analysis/behavior.py` checks how control leaves statements. Spec: WGSL, "Statements".
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ...fast_dataclass import entity, frozen
 from .. import typed
 from .. import types as t
-from ..diagnostics import Note, WgslError, fail
+from ..diagnostics import Crash, Note, WgslError, fail
 from ..source import Span
 from ..syntax import tree
 from . import check_calls, fold
 from .check_attributes import check_attributes, filters
 from .check_expressions import Expressions
 from .check_types import check_store_type
-from .scopes import Bypassed, Constant, ModuleContext, Scope
+from .scopes import Bypassed, Constant, Entity, ModuleContext, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Generator
 
 MAX_BRACE_DEPTH = 127  # spec, "Limits"
 MAX_CASE_SELECTORS = 1023
@@ -30,7 +30,7 @@ MAX_CASE_SELECTORS = 1023
 
 @entity
 class _Loop:
-    """The loop around a statement: its body's scope, and where it was left early by a `continue`."""
+    """The loop around a statement: the scope of its body, and its first `continue` with the names declared before."""
 
     scope: Scope = field(default_factory=Scope)
     first_continue: Span | None = None
@@ -39,16 +39,25 @@ class _Loop:
 
 @frozen
 class _Place:
-    """What stands around a statement: whether `break` and `continue` may be here, and the nearest loop."""
+    """The context of a statement: whether `break` and `continue` are valid, and the nearest loop."""
 
     breakable: bool = False
     loop: _Loop | None = None
-    continuing: bool = False  # in a continuing block: no return, no discard of its loop
+    continuing: bool = False  # in a continuing block, where a return is invalid
     depth: int = 0
 
 
+class _Changes(TypedDict, total=False):
+    """Fields of `_Place`."""
+
+    breakable: bool
+    loop: _Loop | None
+    continuing: bool
+    depth: int
+
+
 class Statements:
-    """Checks the body of one function whose parameters are already in `scope`."""
+    """Checks the body of one function; `scope` has its parameters."""
 
     def __init__(self, module: ModuleContext, function: typed.Function, scope: Scope) -> None:
         self.module = module
@@ -62,26 +71,67 @@ class Statements:
         return self.expressions.scope
 
     def body(self, block: tree.Block) -> typed.Block:
-        """The function body; it shares the scope of the parameters."""
+        """Check the function body, which shares the scope of the parameters."""
         return typed.Block(block.span, self._list(block.body), self._filters(block.attributes, "block"))
 
     # ---- blocks and scopes -----------------------------------------------------------------------------
 
     def _list(self, body: list[tree.Stmt]) -> list[typed.Stmt]:
-        """Check statement by statement: one that is wrong is complained of, and left out."""
+        """Check statement by statement; an invalid one is reported and left out."""
         made: list[typed.Stmt | None] = []
         for stmt in body:
             with self.module.collecting():
-                made.append(_CHECKS[type(stmt)](self, stmt))
+                made.append(self._statement(stmt))
         return [stmt for stmt in made if stmt is not None]
+
+    def _statement(self, stmt: tree.Stmt) -> typed.Stmt | None:
+        """Check one statement; None for a declaration without code."""
+        match stmt:
+            case tree.LocalDecl():
+                return self._declaration(stmt)
+            case tree.Assign():
+                return self._assign(stmt)
+            case tree.CallStmt():
+                return self._call(stmt)
+            case tree.Increment():
+                return self._increment(stmt)
+            case tree.Discard():
+                return self._discard(stmt)
+            case tree.ConstAssert():
+                return check_assertion(self.expressions, stmt)
+            case _:
+                return self._control_flow(stmt)
+
+    def _control_flow(self, stmt: tree.Stmt) -> typed.Stmt:
+        match stmt:
+            case tree.If():
+                return self._if(stmt)
+            case tree.For():
+                return self._for(stmt)
+            case tree.Return():
+                return self._return(stmt)
+            case tree.Block():
+                return self.block(stmt)
+            case tree.Switch():
+                return self._switch(stmt)
+            case tree.Loop():
+                return self._loop(stmt)
+            case tree.While():
+                return self._while(stmt)
+            case tree.Break():
+                return self._break(stmt)
+            case tree.Continue():
+                return self._continue(stmt)
+            case _:
+                raise Crash(f"the checker does not know {type(stmt).__name__}", stmt.span)
 
     def _filters(self, attributes: list[tree.Attribute], place: str) -> dict[str, str]:
         check_attributes(attributes, place, self.module.need_extension)
         return filters(attributes, self.module.warn)
 
     @contextmanager
-    def _within(self, **changes: Any) -> Iterator[None]:
-        """Within, a scope inside the present one, with these changes to what stands around."""
+    def _within(self, **changes: Unpack[_Changes]) -> Generator[None]:
+        """Open a nested scope, with these changes to the context of statements."""
         before = self.expressions.scope, self.place
         self.expressions.scope, self.place = Scope(self.scope), replace(self.place, **changes)
         try:
@@ -89,27 +139,34 @@ class Statements:
         finally:
             self.expressions.scope, self.place = before
 
-    def block(self, block: tree.Block, **changes: Any) -> typed.Block:
-        """A block with a scope of its own; `changes` to what stands around it."""
+    def block(self, block: tree.Block, **changes: Unpack[_Changes]) -> typed.Block:
+        """Check a block in its own scope, with these changes to the context of its statements."""
         depth = self.place.depth + 1
         if depth > MAX_BRACE_DEPTH:
             raise fail("limit", f"statements are nested more than {MAX_BRACE_DEPTH} deep", block.span)
-        with self._within(depth=depth, **changes):
+        changes["depth"] = depth
+        with self._within(**changes):
             return typed.Block(block.span, self._list(block.body), self._filters(block.attributes, "block"))
 
     # ---- declarations ----------------------------------------------------------------------------------
 
     def _declaration(self, stmt: tree.LocalDecl) -> typed.Stmt | None:
         try:
-            made, entity = _DECLARATIONS[stmt.keyword](self, stmt)
+            made, entity = self._declared(stmt)
             self.scope.declare(stmt.name, entity, stmt.name_span)
         except WgslError as error:
             self.scope.fail(stmt.name, error, stmt.name_span)
             raise
         return made
 
-    def _const(self, stmt: tree.LocalDecl) -> tuple[None, Constant]:
-        return None, declare_constant(self.expressions, stmt)
+    def _declared(self, stmt: tree.LocalDecl) -> tuple[typed.Stmt | None, Entity]:
+        match stmt.keyword:
+            case "const":
+                return None, declare_constant(self.expressions, stmt)
+            case "let":
+                return self._let(stmt)
+            case _:
+                return self._var(stmt)
 
     def _let(self, stmt: tree.LocalDecl) -> tuple[typed.Stmt, typed.Variable]:
         assert stmt.init is not None
@@ -159,7 +216,7 @@ class Statements:
 
     def _phony(self, stmt: tree.Assign) -> typed.Stmt:
         value = self.expressions.value(stmt.value)
-        if not isinstance(value, typed.Const):  # a constant may stay abstract, whatever its size: nothing is made of it
+        if not isinstance(value, typed.Const):  # a constant may stay abstract: no value is made of it
             value = fold.concrete(value) if t.is_constructible(value.type) else value
         if not (t.is_constructible(value.type) or isinstance(value.type, t.Pointer | t.Texture | t.Sampler)):
             raise fail("not-constructible", f"a value of type {value.type} cannot be evaluated here", stmt.value.span)
@@ -188,7 +245,7 @@ class Statements:
             raise fail("not-assignable", "a component is assigned twice", expr.span)
 
     def _update(self, target: typed.Expr, op: str, value: typed.Expr, span: Span, op_span: Span) -> typed.Stmt:
-        """`target op= value`: the operator as if applied to the loaded target, and its result fit to be stored."""
+        """Check `target op= value`: the operator applied to the loaded target gives the target's type."""
         assert isinstance(target.type, t.Reference)
         store = target.type.store
         loaded = typed.Load(store, target.span, target)
@@ -208,7 +265,7 @@ class Statements:
         one = typed.Const(store, stmt.span, 1)
         return self._update(target, stmt.op[0], one, stmt.span, stmt.span)
 
-    # ---- calls and assertions --------------------------------------------------------------------------
+    # ---- calls -----------------------------------------------------------------------------------------
 
     def _call(self, stmt: tree.CallStmt) -> typed.Stmt:
         called = check_calls.call(self.expressions, stmt.call)
@@ -217,13 +274,7 @@ class Statements:
             raise fail("unused-value", message, stmt.span, hint="to drop it on purpose, assign it: '_ = …'")
         return typed.Eval(stmt.span, called.expr)
 
-    def _const_assert(self, stmt: tree.ConstAssert) -> None:
-        check_assertion(self.expressions, stmt)
-
     # ---- control flow ----------------------------------------------------------------------------------
-
-    def _block(self, stmt: tree.Block) -> typed.Stmt:
-        return self.block(stmt)
 
     def _if(self, stmt: tree.If) -> typed.If:
         diagnostics = self._filters(stmt.attributes, "if")
@@ -231,7 +282,7 @@ class Statements:
         then = self.block(stmt.then)
         orelse = stmt.orelse
         if isinstance(orelse, tree.If):
-            # An `else if` counts as one level more, as the block that it stands for.
+            # An `else if` counts as one more level, like the block that it abbreviates.
             other = typed.Block(orelse.span, [self._if(orelse)])
         else:
             other = self.block(orelse) if orelse else None
@@ -267,7 +318,7 @@ class Statements:
         with self._within(breakable=True, loop=loop, depth=self.place.depth + 1):
             loop.scope = self.scope
             body = typed.Block(stmt.body.span, self._list(stmt.body.body), self._filters(stmt.body.attributes, "block"))
-            # The continuing block sees what the body declares.
+            # The declarations of the body are in scope in the continuing block.
             continuing, break_if = None, None
             if stmt.continuing is not None:
                 with self._bypassing(loop), self._within(breakable=False, loop=None, continuing=True):
@@ -279,8 +330,8 @@ class Statements:
         return typed.Loop(stmt.span, None, body, continuing, break_if, diagnostics)
 
     @contextmanager
-    def _bypassing(self, loop: _Loop) -> Iterator[None]:
-        """Within, names that a `continue` of the loop may have jumped over are known but cannot be used."""
+    def _bypassing(self, loop: _Loop) -> Generator[None]:
+        """Within this context, names that a `continue` of the loop may have jumped over are errors."""
         with self._within():
             if loop.first_continue is not None:
                 for name, (_, span) in loop.scope.entities.items():
@@ -297,7 +348,7 @@ class Statements:
             if stmt.update is not None:
                 with self._within(breakable=False, loop=None, continuing=True):
                     update = typed.Block(stmt.update.span, self._list([stmt.update]))
-            # The body has a scope of its own: the conformance suite shadows the names of the header there.
+            # The body has its own scope: the conformance suite shadows the names of the header in it.
             body = self.block(stmt.body, breakable=True, loop=_Loop())
         loop = typed.Loop(stmt.span, condition, body, update, None, diagnostics)
         return typed.Block(stmt.span, [*init, loop], diagnostics) if init else loop
@@ -342,32 +393,11 @@ class Statements:
         return typed.Return(stmt.span, value)
 
 
-_DECLARATIONS = {"const": Statements._const, "let": Statements._let, "var": Statements._var}
-
-_CHECKS: dict[type[tree.Stmt], Callable[[Statements, Any], typed.Stmt | None]] = {
-    tree.Block: Statements._block,
-    tree.LocalDecl: Statements._declaration,
-    tree.Assign: Statements._assign,
-    tree.Increment: Statements._increment,
-    tree.CallStmt: Statements._call,
-    tree.If: Statements._if,
-    tree.Switch: Statements._switch,
-    tree.Loop: Statements._loop,
-    tree.For: Statements._for,
-    tree.While: Statements._while,
-    tree.Break: Statements._break,
-    tree.Continue: Statements._continue,
-    tree.Discard: Statements._discard,
-    tree.Return: Statements._return,
-    tree.ConstAssert: Statements._const_assert,
-}
-
-
 # ---- shared with module scope --------------------------------------------------------------------------
 
 
 def initializer(expressions: Expressions, decl: tree.LocalDecl | tree.GlobalDecl, type_: t.Type | None) -> typed.Expr:
-    """The initializer's value: converted to the declared type, or else concretized."""
+    """Check an initializer: convert it to the declared type, or else make it concrete."""
     assert decl.init is not None
     value = expressions.value(decl.init)
     if type_ is None:
@@ -376,7 +406,7 @@ def initializer(expressions: Expressions, decl: tree.LocalDecl | tree.GlobalDecl
 
 
 def declare_constant(expressions: Expressions, decl: tree.LocalDecl | tree.GlobalDecl) -> Constant:
-    """A `const`, at module scope or in a function; the type stays abstract unless it is written."""
+    """Check a `const`, at module scope or in a function; without a written type it may stay abstract."""
     type_ = expressions.type_of(decl.type) if decl.type else None
     assert decl.init is not None
     made = expressions.constant(decl.init, f"the initializer of '{decl.name}'")
@@ -389,7 +419,7 @@ def declare_constant(expressions: Expressions, decl: tree.LocalDecl | tree.Globa
 
 
 def check_assertion(expressions: Expressions, stmt: tree.ConstAssert) -> None:
-    """A const_assert holds, or the module is wrong. Spec: "Const Assertion Statement"."""
+    """Check that a const_assert is true. Raises `WgslError`. Spec: "Const Assertion Statement"."""
     made = expressions.convert(expressions.constant(stmt.condition, "a const_assert"), t.BOOL, "a const_assert")
     assert isinstance(made, typed.Const)
     if not made.value:
@@ -400,7 +430,7 @@ def check_assertion(expressions: Expressions, stmt: tree.ConstAssert) -> None:
 
 
 def _selector_type(selector: typed.Expr, choices: list[typed.Const]) -> t.Type:
-    """The one concrete integer type of a switch's selector and all its cases."""
+    """Return the concrete integer type that a switch's selector and all its cases share. Raises `WgslError`."""
     parts = [selector, *choices]
     type_ = next((part.type for part in parts if t.is_concrete(part.type)), t.I32)
     for part in parts:
@@ -412,7 +442,7 @@ def _selector_type(selector: typed.Expr, choices: list[typed.Const]) -> t.Type:
 
 
 def _check_selector(value: typed.Expr | None, case: tree.Case, seen: dict[int | None, Span]) -> None:
-    """Each value, and `default`, stands once in a switch."""
+    """Check that a value, or `default`, occurs once in a switch. Raises `WgslError`."""
     key = value.value if isinstance(value, typed.Const) else None
     span = case.span if value is None else value.span
     if key in seen:
@@ -422,7 +452,7 @@ def _check_selector(value: typed.Expr | None, case: tree.Case, seen: dict[int | 
 
 
 def _read_only(target: typed.Expr, span: Span) -> WgslError:
-    """The error of an assignment to memory that can only be read, with the name of the variable where it is known."""
+    """Return the error of an assignment to read-only memory, with the name of the variable where it is known."""
     root = target
     while not isinstance(root, typed.VarRef | typed.Deref):
         root = typed.children(root)[0]

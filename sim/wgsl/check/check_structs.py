@@ -5,7 +5,7 @@ Spec: WGSL, "Structure Types" and "Structure Member Layout".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import types as t
 from ..diagnostics import fail
@@ -23,14 +23,14 @@ MAX_MEMBERS = 1023  # spec, "Limits"
 
 
 def struct_type(e: Expressions, decl: tree.Struct) -> t.Struct:
-    """The type that a struct declaration makes, laid out in memory. Raises `WgslError`."""
+    """Check a struct declaration, and lay it out in memory. Raises `WgslError`."""
     if not decl.members:
         raise fail("empty-struct", f"struct '{decl.name}' needs at least one member", decl.name_span)
     if len(decl.members) > MAX_MEMBERS:
         message = f"struct '{decl.name}' has {len(decl.members)} members, more than {MAX_MEMBERS}"
         raise fail("limit", message, decl.name_span)
     seen: dict[str, Span] = {}
-    members: list[tuple[str, t.Type, dict[str, Any], Span]] = []
+    members: list[tuple[str, t.Type, t.MemberAttributes, Span]] = []
     for i, member in enumerate(decl.members):
         if member.name in seen:
             raise redeclared(member.name, member.name_span, seen[member.name])
@@ -54,13 +54,15 @@ def _check_type(member: tree.StructMember, type_: t.Type, *, last: bool) -> None
         raise fail("member-type", f"member '{member.name}' cannot have type {type_}", member.type.span)
 
 
-def _attributes(e: Expressions, member: tree.StructMember, type_: t.Type) -> dict[str, Any]:
+def _attributes(e: Expressions, member: tree.StructMember, type_: t.Type) -> t.MemberAttributes:
     found = check_attributes(member.attributes, "struct member", e.need_extension)
-    attrs = io_attributes(e, found, type_, f"member '{member.name}'")
-    for name, check in (("align", _check_align), ("size", _check_size)):
-        if attribute := found.get(name):
-            attrs[name] = e.const_integer(attribute.args[0], f"@{name}")
-            check(attrs[name], type_, attribute)
+    attrs = t.MemberAttributes(**io_attributes(e, found, type_, f"member '{member.name}'"))
+    if attribute := found.get("align"):
+        attrs["align"] = e.const_integer(attribute.args[0], "@align")
+        _check_align(attrs["align"], type_, attribute)
+    if attribute := found.get("size"):
+        attrs["size"] = e.const_integer(attribute.args[0], "@size")
+        _check_size(attrs["size"], type_, attribute)
     return attrs
 
 

@@ -1,7 +1,7 @@
 """Type expressions: `vec3<f32>`, `array<T, N>`, `ptr<storage, S, read_write>`, struct names and aliases.
 
-Spec: WGSL, "Types". `TypeExpressions` reads a syntax tree and gives a `types.Type`, or raises `WgslError` at the place
-that is wrong. What a name means is asked of `Names`, what an array length is of `lengths`.
+`TypeExpressions` turns syntax into a `types.Type`, or raises `WgslError`. It asks `Names` what a name denotes, and
+`length` for the element count of an array. Spec: WGSL, "Types".
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..syntax import tree
 from .scopes import Entity, Enumerant, Generator, TypeName, describe
 
 MAX_NESTING_DEPTH = 15  # spec, "Limits"
-# Our own: they end what would take minutes, or all memory.
+# Limits of Bankshot, against programs that would take minutes or all memory.
 MAX_FIELDS = 1 << 14  # members of a struct and of the structs inside
-MAX_COMPONENTS = 1 << 16  # scalars of a value that is written out, or is zero
+MAX_COMPONENTS = 1 << 16  # scalars of a value that is constructed or zero
 
 
 class Names(Protocol):
-    """What a type expression needs to know of the place where it stands."""
+    """What a type expression asks of its context."""
 
     def resolve(self, name: str, span: Span) -> Entity: ...
 
@@ -61,14 +61,14 @@ _STORAGE = ("1d", "2d", "2d_array", "3d")
 
 
 class TypeExpressions:
-    """Reads type expressions. `length` checks an array's element count: an int, or an `OverrideCount`."""
+    """Checks type expressions. `length` checks an array's element count: an int, or an `OverrideCount`."""
 
     def __init__(self, names: Names, length: Callable[[tree.Expr], int | t.OverrideCount]) -> None:
         self._names = names
         self._length = length
 
     def type_of(self, expr: tree.Expr) -> t.Type:
-        """The type that an expression denotes; an error where it denotes something else."""
+        """Return the type that an expression denotes. Raises `WgslError` where it denotes something else."""
         if not isinstance(expr, tree.Ident):
             raise fail("not-a-type", "a type is expected here", expr.span)
         entity = self._names.resolve(expr.name, expr.name_span)
@@ -81,7 +81,7 @@ class TypeExpressions:
                 raise fail("not-a-type", f"'{expr.name}' is {describe(entity)}, not a type", expr.name_span)
 
     def named(self, entity: TypeName, ident: tree.Ident) -> t.Type:
-        """The type of a name that takes no template arguments."""
+        """Return the type of a name that takes no template arguments."""
         if ident.args is not None:
             raise fail("unexpected-template", f"type '{ident.name}' takes no template arguments", ident.span)
         if entity.span is None and _mentions_f16(entity.type):
@@ -89,7 +89,7 @@ class TypeExpressions:
         return entity.type
 
     def generated(self, generator: Generator, ident: tree.Ident) -> t.Type:
-        """The type that a generator makes of its template arguments."""
+        """Return the type that a generator makes of its template arguments."""
         least, most, make = _GENERATORS[generator.name]
         count = len(ident.args or ())
         if not least <= count <= most:
@@ -98,7 +98,7 @@ class TypeExpressions:
         return make(self, ident.name, ident.args or [], ident.span)
 
     def enumerant(self, expr: tree.Expr, kind: str) -> str:
-        """The name of an enumerant of the given kind: `storage`, `read_write`, `rgba8unorm`."""
+        """Return the name of an enumerant of the given kind: `storage`, `read_write`, `rgba8unorm`."""
         article = "an" if kind[0] in "aeiou" else "a"
         if not isinstance(expr, tree.Ident):
             raise fail("not-an-enumerant", f"{article} {kind} is expected here", expr.span)
@@ -110,7 +110,7 @@ class TypeExpressions:
             raise fail("unexpected-template", f"'{expr.name}' takes no template arguments", expr.span)
         return expr.name
 
-    # ---- generators ----------------------------------------------------------------------------------
+    # ---- generators: their name and template arguments to a type ---------------------------------------
 
     def _scalar(self, expr: tree.Expr, allowed: tuple[t.Scalar, ...], what: str) -> t.Scalar:
         type_ = self.type_of(expr)
@@ -119,16 +119,16 @@ class TypeExpressions:
         names = ", ".join(str(a) for a in allowed[:-1]) + f" or {allowed[-1]}"
         raise fail("template-arguments", f"{what} must be {names}, not {type_}", expr.span)
 
-    def _vector(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def vector(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Vec(int(name[3]), self._scalar(args[0], tuple(_SCALARS.values()), "the component type of a vector"))
 
-    def _matrix(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def matrix(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Mat(int(name[3]), int(name[5]), self._scalar(args[0], (t.F32, t.F16), "the type of a matrix"))
 
-    def _atomic(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def atomic(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Atomic(self._scalar(args[0], (t.I32, t.U32), "the type of an atomic"))
 
-    def _array(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def array(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         elem = self.type_of(args[0])
         if not (t.is_plain(elem) and t.has_creation_fixed_footprint(elem)):
             raise fail("array-element-type", f"an array cannot have elements of type {elem}", args[0].span)
@@ -136,7 +136,7 @@ class TypeExpressions:
         check_nesting(made, span)
         return made
 
-    def _pointer(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def pointer(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         space = self.enumerant(args[0], "address space")
         store = self.type_of(args[1])
         if len(args) == 3 and space != "storage":
@@ -147,10 +147,10 @@ class TypeExpressions:
         check_store_type(space, access, store, args[1].span)
         return t.Pointer(space, store, access)
 
-    def _sampled_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def sampled_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Texture(name, self._scalar(args[0], (t.F32, t.I32, t.U32), "the sampled type of a texture"))
 
-    def _storage_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+    def storage_texture(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         texel, access = self.enumerant(args[0], "texel format"), self.enumerant(args[1], "access mode")
         if texel in t.TIER1_FORMATS and not self._names.supports("texture_formats_tier1"):
             raise fail("unsupported-feature", f"texel format '{texel}' is not supported", args[0].span)
@@ -159,20 +159,20 @@ class TypeExpressions:
         return t.Texture(name, format=texel, access=access)
 
 
-# Each generator: fewest and most template arguments, and what makes the type.
+# Each generator: fewest and most template arguments, and the method that makes the type.
 _GENERATORS = {
-    **{f"vec{n}": (1, 1, TypeExpressions._vector) for n in _SIZES},
-    **{f"mat{c}x{r}": (1, 1, TypeExpressions._matrix) for c in _SIZES for r in _SIZES},
-    "array": (1, 2, TypeExpressions._array),
-    "atomic": (1, 1, TypeExpressions._atomic),
-    "ptr": (2, 3, TypeExpressions._pointer),
-    **{f"texture_{k}": (1, 1, TypeExpressions._sampled_texture) for k in _SAMPLED},
-    **{f"texture_storage_{k}": (2, 2, TypeExpressions._storage_texture) for k in _STORAGE},
+    **{f"vec{n}": (1, 1, TypeExpressions.vector) for n in _SIZES},
+    **{f"mat{c}x{r}": (1, 1, TypeExpressions.matrix) for c in _SIZES for r in _SIZES},
+    "array": (1, 2, TypeExpressions.array),
+    "atomic": (1, 1, TypeExpressions.atomic),
+    "ptr": (2, 3, TypeExpressions.pointer),
+    **{f"texture_{k}": (1, 1, TypeExpressions.sampled_texture) for k in _SAMPLED},
+    **{f"texture_storage_{k}": (2, 2, TypeExpressions.storage_texture) for k in _STORAGE},
 }
 GENERATORS = frozenset(_GENERATORS)
 
 
-# ---- address spaces ----------------------------------------------------------------------------------
+# ---- address spaces ------------------------------------------------------------------------------------
 
 # Spec: "Address Spaces".
 DEFAULT_ACCESS = {
@@ -187,13 +187,13 @@ DEFAULT_ACCESS = {
 
 
 def check_access(space: str, access: str, span: Span) -> None:
-    """`write` alone is for storage textures."""
+    """Check the access mode of the storage address space: `write` alone is for storage textures."""
     if space == "storage" and access not in ("read", "read_write"):
         raise fail("access-mode", f"the storage address space takes read or read_write, not {access}", span)
 
 
 def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None:
-    """A variable in an address space can hold only certain types. Spec: "Variable and Value Declarations"."""
+    """Check that an address space can hold a store type, else raise. Spec: "Variable and Value Declarations"."""
     rule, wanted = _STORE_RULES[space]
     if not rule(store):
         message = f"a variable in the {space} address space cannot have type {store}: it must be {wanted}"
@@ -204,7 +204,7 @@ def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None
 
 
 def is_shared(store: t.Type) -> bool:
-    """Fit for a uniform buffer: host-shareable and constructible."""
+    """Whether a store type fits a uniform buffer: host-shareable and constructible."""
     return t.is_host_shareable(store) and t.is_constructible(store)
 
 
@@ -226,7 +226,7 @@ _STORE_RULES: dict[str, tuple[Callable[[t.Type], bool], str]] = {
 
 
 def nesting_depth(type_: t.Type) -> int:
-    """NestDepth of the spec's "Composite Types"; 0 of what is not composite."""
+    """Return the NestDepth of a type, 0 where it is not composite. Spec: "Composite Types"."""
     match type_:
         case t.Vec():
             return 1
@@ -241,12 +241,14 @@ def nesting_depth(type_: t.Type) -> int:
 
 
 def check_nesting(type_: t.Type, span: Span) -> None:
+    """Raise `WgslError` for a type that nests too deeply."""
     depth = nesting_depth(type_)
     if depth > MAX_NESTING_DEPTH:
         raise fail("limit", f"{type_} nests {depth} deep, more than {MAX_NESTING_DEPTH}", span)
 
 
 def check_fields(struct: t.Struct, span: Span) -> None:
+    """Raise `WgslError` for a struct with too many members, including those of the structs inside."""
     if next(islice(_fields(struct), MAX_FIELDS, None), None):
         raise fail("limit", f"{struct} has more than {MAX_FIELDS} members, with those of the structs inside", span)
 
@@ -259,10 +261,12 @@ def _fields(type_: t.Type) -> Iterator[t.Member]:
             for member in type_.members:
                 yield member
                 yield from _fields(member.type)
+        case _:
+            pass
 
 
 def check_held(type_: t.Type, span: Span) -> None:
-    """Raises `WgslError` for a constructible type of which a value is too large to be written."""
+    """Raise `WgslError` for a constructible type whose values have too many scalars."""
     count = t.components(type_)
     if count > MAX_COMPONENTS:
         raise fail("limit", f"{type_} holds {count} scalars, more than the {MAX_COMPONENTS} of a value", span)
@@ -273,7 +277,7 @@ def _mentions_f16(type_: t.Type) -> bool:
 
 
 def predeclared(name: str) -> Entity | None:
-    """The type, type generator or enumerant of that name that WGSL has before any declaration."""
+    """Return the predeclared type, type generator or enumerant of this name, or None."""
     if name in PREDECLARED_TYPES:
         return TypeName(name, PREDECLARED_TYPES[name])
     if name in GENERATORS:

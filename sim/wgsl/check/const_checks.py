@@ -1,14 +1,13 @@
-"""Errors that the spec raises for particular arguments, as soon as those arguments are known.
+"""Errors that the spec requires for particular arguments of builtins, as soon as those arguments are known.
 
-One row, one condition: which arguments it needs, and what is wrong with their scalars. A row is tried on every
-component once its arguments are constants, whether the other arguments are or not. Spec: the description of each
+One row is one condition: the arguments that it needs, and what is wrong with their scalars. It applies to every
+component once those arguments are constants, whether the others are or not. Spec: the description of each
 builtin and operator ("it is a shader-creation error if …").
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from ...fast_dataclass import frozen
 from .. import types as t
@@ -21,10 +20,10 @@ _HALF_MAX = 65504.0
 
 @frozen
 class Check:
-    """`problem(kind, *scalars)` says what is wrong with the scalars of the arguments `needs`, or None.
+    """A condition: `problem(kind, *scalars)` says what is wrong with the scalars of the arguments `needs`, or None.
 
     `kind` is the scalar kind of the builtin's first argument ("" where it has none). `needs` may count from the end;
-    `applies` tells from the arguments' types whether the overload has such arguments at all.
+    `applies` decides by the arguments' types whether the overload has such arguments.
     """
 
     code: str
@@ -33,11 +32,11 @@ class Check:
     applies: Callable[[Sequence[t.Type]], bool] = lambda types: True
 
 
-def _zero_divisor(kind: str, divisor: Any) -> str | None:
+def _zero_divisor(kind: str, divisor: float) -> str | None:
     return "division by zero" if kind in ("i32", "u32", "ai") and divisor == 0 else None
 
 
-def _quotient(kind: str, dividend: Any, divisor: Any) -> str | None:
+def _quotient(kind: str, dividend: float, divisor: float) -> str | None:
     if divisor == -1 and _SIGNED_MIN.get(kind) == dividend:
         return f"{dividend} divided by -1 overflows"
     return None
@@ -51,13 +50,13 @@ def _shift_amount(kind: str, amount: int) -> str | None:
 
 def _shift_left(kind: str, value: int, amount: int) -> str | None:
     low, high = {"i32": (-(2**31), 2**31), "u32": (0, 2**32), "ai": (-(2**63), 2**63)}[kind]
-    # Guarded by `amount`, so that no enormous number is made.
+    # Bounding `amount` first avoids huge numbers.
     if value == 0 or (amount < 64 and low <= value << amount < high):
         return None
     return f"{value} << {amount} loses significant bits"
 
 
-def _clamp(kind: str, low: Any, high: Any) -> str | None:
+def _clamp(kind: str, low: float, high: float) -> str | None:
     return f"the low bound {low} is greater than the high bound {high}" if low > high else None
 
 
@@ -85,7 +84,7 @@ def _power(kind: str, base: float, exponent: float) -> str | None:
 
 
 def _within(what: str, low: int, high: int) -> Callable[..., str | None]:
-    """An argument that must lie in [low, high]."""
+    """Return the problem of an argument outside [low, high]."""
 
     def problem(kind: str, value: int) -> str | None:
         return None if low <= value <= high else f"{what} {value} is not from {low} to {high}"

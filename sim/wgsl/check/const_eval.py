@@ -1,6 +1,6 @@
-"""Const-expressions: values of constants, computed with the same scalar operations that the machine runs.
+"""Const-evaluation, with the same scalar operations that the machine runs.
 
-A constant is plain Python, as `typed` has it: bool, int, float, and tuples of them (a matrix is a tuple of columns).
+A constant is plain Python, as in `typed`: bool, int, float, and tuples of them (a matrix is a tuple of columns).
 Floats are exactly representable in their type: f32 is rounded by the operation, abstract-float is a double.
 Spec: WGSL, "`const` Expressions", "Floating Point Conversion", and the error conditions of each builtin.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ Value = Any
 INT_RANGE = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1), "ai": (-(2**63), 2**63 - 1)}
 LARGEST = {"f16": 65504.0, "f32": float(np.finfo(np.float32).max), "af": float(np.finfo(np.float64).max)}
 
-# How a scalar operation wants its arguments: f16 is an f32 that was rounded to f16.
+# The arguments of a scalar operation, by kind: f16 is an f32 that was rounded to f16.
 _BOX: dict[str, Any] = {
     "f32": np.float32,
     "f16": np.float32,
@@ -43,7 +43,7 @@ _PLAIN: dict[str, Any] = {"f32": float, "f16": float, "i32": int, "u32": int, "b
 
 
 def zero(type_: t.Type) -> Value:
-    """The zero value of a constructible type."""
+    """Return the zero value of a constructible type."""
     if isinstance(type_, t.Scalar):
         return _PLAIN[t.KIND[type_]](0)
     if isinstance(type_, t.Array) and isinstance(type_.count, int):
@@ -52,12 +52,14 @@ def zero(type_: t.Type) -> Value:
 
 
 def flatten(value: Value) -> list[bool | int | float]:
-    """The scalars of a value, in the order of `types.flatten`."""
-    return [scalar for part in value for scalar in flatten(part)] if isinstance(value, tuple) else [value]
+    """List the scalars of a value, in the order of `types.flatten`."""
+    if not isinstance(value, tuple):
+        return [value]
+    return [scalar for part in cast("tuple[Value, ...]", value) for scalar in flatten(part)]
 
 
 def unflatten(scalars: Sequence[bool | int | float], type_: t.Type) -> Value:
-    """The value of `type_` that has these scalars."""
+    """Return the value of `type_` with these scalars."""
     return _take(iter(scalars), type_)
 
 
@@ -68,9 +70,9 @@ def _take(scalars: Iterator[bool | int | float], type_: t.Type) -> Value:
 
 
 def construct(type_: t.Type, arg_types: Sequence[t.Type], values: Sequence[Value]) -> Value:
-    """The value of `type_` made of `values`, which are already of the types that its constructor takes.
+    """Construct a value of `type_` from `values`, already converted to the parameters of its constructor.
 
-    Nothing makes a zero value; one scalar fills a vector; vectors and matrices are filled in order.
+    No values give the zero value; one scalar fills a vector; vectors and matrices are filled in order.
     """
     if not values:
         return zero(type_)
@@ -86,10 +88,10 @@ def construct(type_: t.Type, arg_types: Sequence[t.Type], values: Sequence[Value
 
 
 def convert(value: Value, src: t.Type, dst: t.Type, span: Span | None, *, explicit: bool = False) -> Value:
-    """`value` as a `dst`, component by component; `explicit` says that it was asked for, in words like `u32(x)`.
+    """Convert `value` to `dst`, component by component; `explicit`: the source spells the conversion, like `u32(x)`.
 
-    Raises `WgslError` where the value does not fit: an abstract-int outside of the range of an integer type, any number
-    outside of the finite range of a floating point type. Floating point to integer clamps.
+    Raises `WgslError` where the value does not fit: an abstract-int outside the range of an integer type, any number
+    outside the finite range of a floating-point type. Floating point to integer clamps.
     """
     if src == dst:
         return value
@@ -121,10 +123,10 @@ def _check_fits(value: Value, src: t.Scalar, dst: t.Scalar, span: Span | None, e
 def evaluate(
     builtin: Builtin, arg_types: Sequence[t.Type], values: Sequence[Value], result: t.Type, span: Span | None
 ) -> Value:
-    """The value of a builtin function or operator applied to constants, already converted to `arg_types`.
+    """Apply a builtin function or operator to constants, already converted to `arg_types`.
 
-    Raises `WgslError` where the spec wants an error: see `CHECKS`; overflow of abstract-int; a result, or a step on the
-    way to it, that is infinite or NaN.
+    Raises `WgslError` where the spec requires an error: see `CHECKS`; overflow of abstract-int; a result, or an
+    intermediate result, that is infinite or NaN.
     """
     partial_check(builtin, arg_types, values, span)
     name = f"'{builtin.name.removeprefix('unary ')}'"
@@ -135,7 +137,7 @@ def evaluate(
 def partial_check(
     builtin: Builtin, arg_types: Sequence[t.Type], values: Sequence[Value | None], span: Span | None
 ) -> None:
-    """Raise `WgslError` where the arguments that are known (not None) are wrong whatever the others may be."""
+    """Raise `WgslError` where the known arguments (not None) are an error whatever the others are."""
     for check in CHECKS.get(builtin.name, ()):
         if any(values[i] is None for i in check.needs) or not check.applies(arg_types):
             continue
@@ -148,7 +150,7 @@ def partial_check(
 
 
 class _Numbers:
-    """`Ops` on numbers: plain Python in, plain Python out, and no infinity, NaN or overflow on the way."""
+    """`Ops` on plain Python numbers; raises `WgslError` for an infinity, NaN or overflow."""
 
     def __init__(self, what: str, span: Span | None) -> None:
         self.what = what
@@ -166,7 +168,7 @@ class _Numbers:
             with np.errstate(all="ignore"):
                 result = _PLAIN[row.result](row.fn(*boxed))
         except (OverflowError, ZeroDivisionError, ValueError):
-            # Python's own arithmetic raises where IEEE-754 has an infinity or a NaN.
+            # Python's arithmetic raises where IEEE-754 has an infinity or a NaN.
             raise self._error(row.result, args) from None
         if row.result in LARGEST and not math.isfinite(result):
             raise self._error(row.result, args)

@@ -1,10 +1,11 @@
-"""Typed expressions that fold themselves: every expression is made here, and a const-expression comes out as `Const`.
+"""Constructors of typed expressions that fold: a const-expression becomes a `Const`.
 
-Spec: WGSL, "Early Evaluation Expressions". The checker builds with these makers, and pipeline creation builds the same
-expressions again with every override replaced by its value (`Substitution`), so the errors are found by the same code.
+The checker builds every expression with them. Pipeline creation builds the same expressions again, with every override
+replaced by its value (`Substitution`), so that the same code finds the errors. Spec: WGSL, "Early Evaluation
+Expressions".
 
 A `Const` whose value is None is a const-expression that is *not evaluated* (right of a decided `&&` or `||`): its type
-is known, and whatever is made of it is not evaluated either.
+is known, and an expression made of it is not evaluated either.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from . import const_eval, overloads
 
 
 def is_early(expr: typed.Expr) -> bool:
-    """Is it an override-expression (const-expressions are)? Known at pipeline creation at the latest."""
+    """Whether an expression is an override-expression (const-expressions are): known by pipeline creation."""
     match expr:
         case typed.Const() | typed.OverrideRef():
             return True
@@ -40,16 +41,16 @@ def is_early(expr: typed.Expr) -> bool:
             return False
 
 
-# ---- conversions -------------------------------------------------------------------------------------
+# ---- conversions ---------------------------------------------------------------------------------------
 
 
 def convertible(from_: t.Type, to: t.Type) -> bool:
-    """Is there a feasible automatic conversion? Spec: "Conversion Rank"."""
+    """Whether there is a feasible automatic conversion. Spec: "Conversion Rank"."""
     return overloads.conversion_rank(from_, to) is not None
 
 
 def convert(expr: typed.Expr, to: t.Type) -> typed.Expr:
-    """Apply an automatic conversion that is known to be feasible."""
+    """Apply an automatic conversion that is feasible."""
     if expr.type == to:
         return expr
     if isinstance(expr, typed.Const):
@@ -59,12 +60,12 @@ def convert(expr: typed.Expr, to: t.Type) -> typed.Expr:
 
 
 def concrete(expr: typed.Expr) -> typed.Expr:
-    """The expression, of concrete type: abstract-int becomes i32, abstract-float f32."""
+    """Make an expression concrete: abstract-int becomes i32, abstract-float f32."""
     return convert(expr, overloads.concretize(expr.type))
 
 
 def conversion(type_: t.Type, arg: typed.Expr, span: Span) -> typed.Expr:
-    """An explicit value conversion, `f32(i)`."""
+    """Build an explicit value conversion, `f32(i)`."""
     if isinstance(arg, typed.Const):
         value = None if arg.value is None else const_eval.convert(arg.value, arg.type, type_, span, explicit=True)
         return typed.Const(type_, span, value)
@@ -72,7 +73,7 @@ def conversion(type_: t.Type, arg: typed.Expr, span: Span) -> typed.Expr:
 
 
 def same_shape(one: t.Type, other: t.Type) -> bool:
-    """Scalar and scalar, equally long vectors, matrices of equal shape: then a constructor converts."""
+    """Whether two types have one shape, so that a constructor converts: scalars, or vectors or matrices of one size."""
     match one, other:
         case t.Scalar(), t.Scalar():
             return True
@@ -85,17 +86,17 @@ def same_shape(one: t.Type, other: t.Type) -> bool:
 
 
 def conversion_hint(from_: t.Type, to: t.Type) -> str | None:
-    """Advice where a value has the right shape and only the wrong kind of number."""
+    """Return a hint where a value has the right shape and the wrong kind of number."""
     return f"convert it: {to}(…)" if same_shape(from_, to) else None
 
 
-# ---- makers ------------------------------------------------------------------------------------------
+# ---- constructors--------------------------------------------------------------------------------------
 
 
 def builtin_call(builtin: Builtin, args: list[typed.Expr], result: t.Type, span: Span) -> typed.Expr:
-    """A call of a builtin function or operator, its arguments already converted.
+    """Build a call of a builtin function or operator, with its arguments already converted.
 
-    Where only some arguments are known, those alone may be wrong (`x / 0`): raises `WgslError` then, too.
+    Raises `WgslError`, also where the known arguments alone are an error (`x / 0`).
     """
     values = [a.value if isinstance(a, typed.Const) else None for a in args]
     if builtin.const and all(isinstance(a, typed.Const) for a in args):
@@ -107,7 +108,7 @@ def builtin_call(builtin: Builtin, args: list[typed.Expr], result: t.Type, span:
 
 
 def construct(type_: t.Type, args: list[typed.Expr], span: Span) -> typed.Expr:
-    """A composite of its parts, or a zero value where there are none."""
+    """Build a composite of its parts, or a zero value where there are none."""
     if not all(isinstance(a, typed.Const) for a in args):
         return typed.Construct(type_, span, args)
     if not args:
@@ -118,7 +119,7 @@ def construct(type_: t.Type, args: list[typed.Expr], span: Span) -> typed.Expr:
 
 
 def short_circuit(op: str, left: typed.Expr, right: typed.Expr, span: Span) -> typed.Expr:
-    """`&&` or `||` of two bools; `right` was built as not evaluated where `left` decides."""
+    """Build `&&` or `||` of two bools; `right` is not evaluated where `left` decides."""
     if decides(op, left):
         return typed.Const(t.BOOL, span, op == "||")
     if isinstance(left, typed.Const) and isinstance(right, typed.Const):
@@ -127,12 +128,12 @@ def short_circuit(op: str, left: typed.Expr, right: typed.Expr, span: Span) -> t
 
 
 def decides(op: str, left: typed.Expr) -> bool:
-    """Is the result of `&&` or `||` known from its left operand?"""
+    """Whether the left operand of `&&` or `||` decides the result."""
     return isinstance(left, typed.Const) and left.value is (op == "||")
 
 
 def index(base: typed.Expr, at: typed.Expr, span: Span) -> typed.Expr:
-    """`base[at]` of a vector, matrix or array, or of a reference to one; `at` is i32 or u32."""
+    """Build `base[at]` of a vector, matrix or array, or of a reference to one; `at` is i32 or u32."""
     whole = base.type.store if isinstance(base.type, t.Reference) else base.type
     _check_bounds(whole, at)
     if isinstance(base, typed.Const) and isinstance(at, typed.Const):
@@ -145,7 +146,7 @@ def index(base: typed.Expr, at: typed.Expr, span: Span) -> typed.Expr:
 
 
 def member(base: typed.Expr, position: int, span: Span) -> typed.Expr:
-    """A member of a struct, or of a reference to one."""
+    """Build the member of a struct, or of a reference to one."""
     whole = base.type.store if isinstance(base.type, t.Reference) else base.type
     assert isinstance(whole, t.Struct)
     type_ = whole.members[position].type
@@ -157,7 +158,7 @@ def member(base: typed.Expr, position: int, span: Span) -> typed.Expr:
 
 
 def swizzle(base: typed.Expr, components: tuple[int, ...], span: Span) -> typed.Expr:
-    """`v.x`, `v.xyz`. Of a reference: a reference to one component, or to several (an assignment's target)."""
+    """Build `v.x` or `v.xyz`; of a reference, a reference to one component, or to several (an assignment's target)."""
     whole = base.type.store if isinstance(base.type, t.Reference) else base.type
     assert isinstance(whole, t.Vec)
     type_ = whole.elem if len(components) == 1 else t.Vec(len(components), whole.elem)
@@ -174,7 +175,7 @@ def _part(whole: t.Reference, type_: t.Type) -> t.Reference:
 
 
 def element_type(type_: t.Type) -> t.Type:
-    """What indexing a vector, matrix or array gives."""
+    """Return the type of an element of a vector or array, or of a column of a matrix."""
     match type_:
         case t.Mat():
             return t.Vec(type_.rows, type_.elem)
@@ -201,20 +202,20 @@ def _check_bounds(whole: t.Type, at: typed.Expr) -> None:
         raise fail("index-out-of-bounds", f"index {at.value} is out of bounds{limit}", at.span)
 
 
-# ---- pipeline creation -------------------------------------------------------------------------------
+# ---- pipeline creation ---------------------------------------------------------------------------------
 
 
 class Substitution:
-    """Overrides replaced by their values: expressions fold as far as they go, types become concrete.
+    """Replaces overrides by their values: expressions fold as far as possible, array sizes become known.
 
-    Raises `WgslError` where that shows an error, as pipeline creation does.
+    Raises `WgslError` for the errors that this uncovers, as pipeline creation must.
     """
 
     def __init__(self, values: Mapping[typed.Override, typed.Value]) -> None:
         self._values = values
 
     def type(self, type_: t.Type) -> t.Type:
-        """The type with its override-sized array counted."""
+        """Resolve the override-sized array in a type."""
         match type_:
             case t.Array(count=t.OverrideCount() as count):
                 return t.Array(type_.elem, self._count(count))
@@ -231,7 +232,7 @@ class Substitution:
         return made.value
 
     def expr(self, expr: typed.Expr, live: bool = True) -> typed.Expr:
-        """The same expression without overrides; `live` False: nothing is evaluated."""
+        """Rebuild an expression without overrides; `live` False: without evaluating."""
         if isinstance(expr, typed.ShortCircuit):
             left = self.expr(expr.left, live)
             right = self.expr(expr.right, live and not decides(expr.op, left))
@@ -271,10 +272,10 @@ class Substitution:
                 return expr
 
     def check(self, stmt: typed.Stmt) -> None:
-        """Judge the expressions of a statement, not those of the blocks within it."""
+        """Check the expressions of a statement, without those of its nested blocks."""
         parts = [self.expr(part) for part in typed.operands(stmt)]
         if isinstance(stmt, typed.CompoundAssign):
-            # The operator's left operand is known to nobody, but `x /= 0` is wrong all the same.
+            # The left operand is unknown, but `x /= 0` is an error.
             target, value = parts
             assert isinstance(target.type, t.Reference)
             loaded = typed.Load(target.type.store, target.span, target)

@@ -1,7 +1,7 @@
-"""Which overload a call means, and which types convert by themselves.
+"""Overload resolution and automatic conversions.
 
-`resolve` is the spec's procedure word for word: every overload that could take the arguments is a candidate, its
-conversion ranks are compared argument by argument, and one candidate must be preferred over all the others.
+`resolve` is the spec's procedure: every overload that could take the arguments is a candidate, conversion ranks are
+compared argument by argument, and one candidate must be preferable to all others.
 Spec: WGSL, "Conversion Rank" and "Overload Resolution".
 """
 
@@ -20,9 +20,9 @@ from ..source import Span
 
 @frozen
 class Resolution:
-    """The overload that was chosen. Each argument is to be converted to its parameter's type (rank 0: it is already).
+    """The chosen overload: the caller converts each argument to its parameter's type.
 
-    `result` None: the call has no value. `const_params`: the arguments that must be const-expressions.
+    `result` is None where the call has no value. `const_params` are the arguments that must be const-expressions.
     """
 
     params: tuple[t.Type, ...]
@@ -44,7 +44,7 @@ _RANKS = {
 
 
 def conversion_rank(src: t.Type, dst: t.Type) -> int | None:
-    """How willingly `src` turns into `dst` by itself: 0 is the same type, None is never."""
+    """Return the rank of the automatic conversion from `src` to `dst`: 0 for the same type, None for none."""
     if src == dst:
         return 0
     match src, dst:
@@ -66,7 +66,7 @@ def conversion_rank(src: t.Type, dst: t.Type) -> int | None:
 
 
 def concretize(type_: t.Type) -> t.Type:
-    """The concrete type that an abstract one becomes where nothing asks for another: abstract-int i32, -float f32."""
+    """Return the concrete type that an abstract one defaults to: i32 for abstract-int, f32 for abstract-float."""
     match type_:
         case t.Scalar():
             return {t.ABSTRACT_INT: t.I32, t.ABSTRACT_FLOAT: t.F32}.get(type_, type_)
@@ -97,10 +97,10 @@ def resolve(
     *,
     all_const: bool = True,
 ) -> Resolution:
-    """Choose the overload of a builtin, an operator or a named constructor.
+    """Choose the overload of a builtin, an operator or a named constructor. Raises `WgslError`.
 
-    `all_const`: every argument is a const-expression; otherwise overloads with an abstract parameter are out. Where one
-    argument alone is to blame, the error points at it (`arg_spans`). Raises `WgslError`.
+    `all_const`: every argument is a const-expression; otherwise overloads with an abstract parameter do not apply. An
+    error that one argument alone causes points at it (`arg_spans`).
     """
     args = tuple(arg_types)
     found = _search(builtin, tuple(template_args), args, all_const)
@@ -116,7 +116,7 @@ def resolve(
 def _search(
     builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...], all_const: bool
 ) -> tuple[Resolution, ...]:
-    """The preferred candidate alone; or none, or several that no candidate beats."""
+    """Return the preferred candidate alone, or none, or several without a preferred one."""
     viable: dict[tuple[t.Type, ...], tuple[tuple[int, ...], Resolution]] = {}
     for signature, candidate in _of_arity(builtin, len(args), args):
         if candidate.templates != templates or not (all_const or all(map(t.is_concrete, candidate.params))):
@@ -151,10 +151,10 @@ def resolve_constructor(
     *,
     all_const: bool = True,
 ) -> Resolution:
-    """What `target(args)` makes. `target` is a type, or the name of a generator (`vec3`, `mat2x2`, `array`) to infer.
+    """Resolve `target(args)`. `target` is a type, or the name of a generator (`vec3`, `mat2x2`, `array`) to infer.
 
-    `params` are what the arguments convert to by themselves; where the one parameter has the shape of the result but
-    another element type, the call is an explicit conversion. Raises `WgslError`.
+    `params` are the types that the arguments convert to automatically. Where the only parameter has the shape of the
+    result and another element type, the call is an explicit conversion. Raises `WgslError`.
     """
     args = tuple(arg_types)
     if target == "array":
@@ -176,7 +176,7 @@ def resolve_constructor(
 
 
 def _composite(target: t.Type, args: tuple[t.Type, ...], span: Span | None, arg_spans: Sequence[Span]) -> Resolution:
-    """Arrays and structs: nothing, or one argument for each element or member."""
+    """Resolve the constructor of an array or struct: no arguments, or one for each element or member."""
     if not args:
         return Resolution((), target)
     parts = t.children(target)
@@ -206,12 +206,12 @@ def _infer_array(args: tuple[t.Type, ...], span: Span | None, all_const: bool) -
 
 
 def common_type(types: Sequence[t.Type]) -> t.Type | None:
-    """The one of `types` that all of them convert to, or None."""
+    """Return the one of `types` that all of them convert to, or None."""
     distinct = tuple(dict.fromkeys(types))
     return next((one for one in distinct if all(conversion_rank(other, one) is not None for other in distinct)), None)
 
 
-# ---- what to say when nothing fits ---------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------------
 
 _SHOWN = 6  # candidates listed in a message
 
@@ -247,7 +247,7 @@ def _no_match(
 
 
 def _culprit(builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...]) -> int | None:
-    """The only argument that no candidate accepts, if there is just one."""
+    """Return the only argument that no candidate accepts, or None where there are none or several."""
     candidates = [c for _, c in _of_arity(builtin, len(args), args) if c.templates == templates]
     bad = [i for i, arg in enumerate(args) if all(conversion_rank(arg, c.params[i]) is None for c in candidates)]
     return bad[0] if len(bad) == 1 and not builtin.is_operator else None
@@ -258,7 +258,7 @@ def _call(builtin: Builtin, args: tuple[t.Type, ...]) -> str:
 
 
 def _numbers(counts: list[int]) -> str:
-    """`[1, 2]` -> "1 or 2 arguments"."""
+    """Format counts of arguments: `[1, 2]` -> "1 or 2 arguments"."""
     if len(counts) > 3:
         return f"{counts[0]} to {counts[-1]} arguments"
     listed = " or ".join(filter(None, (", ".join(map(str, counts[:-1])), str(counts[-1]))))

@@ -1,7 +1,7 @@
-"""Pipeline creation: one entry point, every override fixed, and what can be judged only then.
+"""Pipeline creation: one entry point, a value for every override, and the checks that need those.
 
-Spec: WGSL, "`override` Declarations" and "`override` Expressions"; WebGPU, "Limits" (the defaults of `LIMITS`, which
-every implementation grants).
+Spec: WGSL, "`override` Declarations" and "`override` Expressions"; WebGPU, "Limits" (`LIMITS` has the defaults, which
+every implementation supports).
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from .. import typed
 from .. import types as t
 from ..diagnostics import Diagnostic, Note, did_you_mean, fail
 from .fold import Substitution
 
-# WebGPU's names, and the values that it grants without being asked.
+# WebGPU's limits, with the values that need no request.
 LIMITS: Mapping[str, int] = {
     "maxComputeInvocationsPerWorkgroup": 256,
     "maxComputeWorkgroupSizeX": 256,
@@ -25,7 +24,7 @@ LIMITS: Mapping[str, int] = {
     "maxComputeWorkgroupStorageSize": 16384,
 }
 
-# And the sizes of workgroups that nearly all GPUs grant a host that asks.
+# The sizes of workgroups that nearly all GPUs grant on request.
 GRANTED: Mapping[str, int] = {
     "maxComputeInvocationsPerWorkgroup": 1024,
     "maxComputeWorkgroupSizeX": 1024,
@@ -38,14 +37,14 @@ WORKGROUP_ALIGNMENT = 16  # WebGPU: each workgroup variable counts rounded up to
 def create_pipeline(
     module: typed.Module,
     entry: str | None = None,
-    overrides: Mapping[str | int, Any] | None = None,
+    overrides: Mapping[str | int, typed.OverrideValue] | None = None,
     limits: Mapping[str, int] | None = None,
 ) -> typed.Pipeline:
-    """The pipeline of a compute entry point.
+    """Create the pipeline of a compute entry point. Raises `WgslError`.
 
-    `entry` may be left out where the module has one. `overrides` by name, or by @id (as an int or its digits); values
-    are bools or numbers. `limits` raises or lowers some of `LIMITS`: too large a workgroup is an error, too much
-    workgroup memory a warning. Raises `WgslError`.
+    `entry` is optional where the module has one compute entry point. `overrides` are bools or numbers, by name or by
+    @id (an int or its digits). `limits` replaces some of `LIMITS`: a workgroup that is too large is an error, too much
+    workgroup memory a warning.
     """
     function = _entry(module, entry)
     values = _override_values(function, _given(module, overrides or {}))
@@ -110,8 +109,10 @@ def _entry(module: typed.Module, name: str | None) -> typed.Function:
 # ---- overrides -----------------------------------------------------------------------------------------
 
 
-def _given(module: typed.Module, overrides: Mapping[str | int, Any]) -> dict[typed.Override, typed.Value]:
-    """The values that were given, by override, each in the type of its override."""
+def _given(
+    module: typed.Module, overrides: Mapping[str | int, typed.OverrideValue]
+) -> dict[typed.Override, typed.Value]:
+    """Return the given values by override, each in the type of its override."""
     by_key = {override.name: override for override in module.overrides}
     by_key |= {str(override.id): override for override in module.overrides if override.id is not None}
     found: dict[typed.Override, typed.Value] = {}
@@ -128,10 +129,10 @@ def _given(module: typed.Module, overrides: Mapping[str | int, Any]) -> dict[typ
     return found
 
 
-def _as_type(value: Any, override: typed.Override) -> typed.Value:
-    """A given value in the type of its override; never a silent change of value, save rounding to f32 and f16."""
+def _as_type(given: typed.OverrideValue, override: typed.Override) -> typed.Value:
+    """Convert a given value to the type of its override. Only rounding to f32 and f16 changes it silently."""
     name, type_ = override.name, override.type
-    value = value.item() if hasattr(value, "item") else value
+    value: object = given if isinstance(given, bool | int | float) else given.item()
     if not isinstance(value, bool | int | float):
         shown = type(value).__name__
         raise fail("override-value", f"override '{name}' is {type_}, but a {shown} is given", override.span)
@@ -155,7 +156,7 @@ def _as_type(value: Any, override: typed.Override) -> typed.Value:
 def _override_values(
     function: typed.Function, given: dict[typed.Override, typed.Value]
 ) -> dict[typed.Override, typed.Value]:
-    """The value of every override that the entry point uses."""
+    """Return the value of every override that the entry point uses."""
     values: dict[typed.Override, typed.Value] = dict(given)
 
     def fix(override: typed.Override) -> None:
@@ -176,7 +177,7 @@ def _override_values(
     return values
 
 
-# ---- what is judged with every value known ---------------------------------------------------------------
+# ---- checks that need the values -----------------------------------------------------------------------
 
 
 def _workgroup_size(function: typed.Function, fixed: Substitution, limits: Mapping[str, int]) -> tuple[int, int, int]:
@@ -212,7 +213,7 @@ def _subgroup_size(function: typed.Function, fixed: Substitution, size: tuple[in
 
 
 def _check_expressions(entry: typed.Function, fixed: Substitution) -> None:
-    """Every override-expression of the shader: index bounds, divisions by zero and the like."""
+    """Evaluate every override-expression of the shader, for errors such as an index out of bounds."""
     for variable in entry.globals:
         if variable.init is not None:
             fixed.expr(variable.init)

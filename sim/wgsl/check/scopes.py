@@ -1,7 +1,7 @@
 """Names and what they denote: the entities of a module, and the nested scopes of a function.
 
-Spec: WGSL, "Declaration and Scope". A name is looked up in the scopes of the function, then in the module, then among
-the predeclared names; the last two are the business of `check`.
+A name is looked up in the scopes of the function, then in the module, then among the predeclared names; `check_module`
+does the last two. Spec: WGSL, "Declaration and Scope".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..source import Span
 
 @entity
 class Constant:
-    """A `const`: its type may be abstract, its value is known (None only while nothing is evaluated)."""
+    """A `const`: its type may be abstract; its value is None where it is not evaluated."""
 
     name: str
     type: t.Type
@@ -55,15 +55,15 @@ class Enumerant:
 
 @entity
 class Bypassed:
-    """A name of a loop body that the `continue` may have jumped over: the continuing block cannot use it."""
+    """A name of a loop body that a `continue` (`jump`) may have skipped: invalid in the continuing block."""
 
     name: str
     jump: Span
 
 
 @entity
-class TaskError:
-    """A name that an error is about: whoever uses it fails of that same error, so that people hear of it once."""
+class InvalidName:
+    """A name whose declaration is an error: every use raises that same error, so that it is reported once."""
 
     name: str
     error: WgslError
@@ -71,7 +71,7 @@ class TaskError:
 
 Entity = (
     Bypassed
-    | TaskError
+    | InvalidName
     | Constant
     | TypeName
     | Generator
@@ -84,9 +84,9 @@ Entity = (
 
 
 def describe(entity: Entity) -> str:
-    """What an entity is, with its article: "a type", "a function"."""
+    """Return the category of an entity with its article: "a type", "a function"."""
     match entity:
-        case Bypassed() | TaskError():
+        case Bypassed() | InvalidName():
             return "a name that cannot be used"
         case Constant():
             return "a constant"
@@ -108,27 +108,28 @@ def describe(entity: Entity) -> str:
 
 @entity
 class Scope:
-    """The declarations between two braces; `parent` is what lies around them."""
+    """The declarations of a block; `parent` is the enclosing scope."""
 
     parent: Scope | None = None
-    entities: dict[str, tuple[Entity, Span]] = field(default_factory=dict)
+    entities: dict[str, tuple[Entity, Span]] = field(default_factory=dict[str, tuple[Entity, Span]])
 
     def declare(self, name: str, entity: Entity, span: Span) -> None:
-        """Give a name a meaning from here on. Raises `WgslError` where this scope has the name already."""
+        """Declare a name. Raises `WgslError` where this scope has declared it before."""
         first = self.entities.get(name)
-        if first and not isinstance(first[0], TaskError):
+        if first and not isinstance(first[0], InvalidName):
             raise redeclared(name, span, first[1])
         self.entities[name] = (entity, span)
 
     def fail(self, name: str, error: WgslError, span: Span) -> None:
-        """From here on, whoever uses the name fails of this error."""
-        self.entities[name] = (TaskError(name, error), span)
+        """Make later uses of a name raise this error."""
+        self.entities[name] = (InvalidName(name, error), span)
 
     def root(self) -> Scope:
-        """The outermost scope: that of the function's parameters."""
+        """Return the outermost scope: that of the function's parameters."""
         return self.parent.root() if self.parent else self
 
     def lookup(self, name: str) -> Entity | None:
+        """Return the innermost entity of this name, or None."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.entities:
@@ -137,10 +138,10 @@ class Scope:
         return None
 
     def names(self) -> Iterable[str]:
-        """Every name in sight that can be used, innermost first."""
+        """Iterate over the usable names in scope, innermost first."""
         scope: Scope | None = self
         while scope is not None:
-            yield from (name for name, (entity, _) in scope.entities.items() if not isinstance(entity, TaskError))
+            yield from (name for name, (entity, _) in scope.entities.items() if not isinstance(entity, InvalidName))
             scope = scope.parent
 
 
@@ -163,4 +164,5 @@ class ModuleContext(Protocol):
 
 
 def redeclared(name: str, span: Span, first: Span) -> WgslError:
+    """Return the error of a second declaration of a name in one scope."""
     return fail("redeclaration", f"'{name}' is declared twice", span, Note(f"'{name}' first declared here", first))

@@ -1,4 +1,5 @@
-"""From text with `#include`, `#define` and `#if` lines to plain WGSL, with a map of lines.
+"""Text with `#` lines to plain WGSL: `preprocessor.preprocess`, and `external_preprocessor.filtered` for a command.
 
-Other macro languages go through an external command.
+The `Source` that comes out maps every line to its original file and line.
+Imports `syntax`, for the pattern of an identifier.
 """

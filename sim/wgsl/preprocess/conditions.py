@@ -1,8 +1,8 @@
 """The integer expressions of `#if` and `#elif`: C's operators and precedence, on integers of 128 bits.
 
-Macros are expanded before, `defined X` is asked of the caller. A name that is no macro is 0, as in C, where it is asked
-whether it holds, as a switch is: `#elif INPLACE`, `A || !B`. As a number it is an error rather than a silent 0, unless
-it stands where the outcome is settled already: `defined(N) && N > 4` is safe.
+The caller has expanded macros and replaced `defined X`. A name that is no macro is 0, as in C, where it is tested for
+truth: `#elif INPLACE`, `A || !B`. Used as a number it is an error rather than a silent 0, except in an operand that is
+not evaluated: `defined(N) && N > 4` is valid.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEVEL = {symbol: level for level, symbols in enumerate(_PRECEDENCE) for symbol 
 
 
 def _quotient(left: int, right: int) -> int:
-    """Toward zero, as in C."""
+    """Divide, rounding toward zero as in C."""
     magnitude = abs(left) // abs(right)
     return magnitude if (left < 0) == (right < 0) else -magnitude
 
@@ -35,17 +35,17 @@ def _quotient(left: int, right: int) -> int:
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "||": lambda left, right: int(bool(left or right)),
     "&&": lambda left, right: int(bool(left and right)),
-    "|": operator.or_,
-    "^": operator.xor,
-    "&": operator.and_,
+    "|": lambda left, right: left | right,
+    "^": lambda left, right: left ^ right,
+    "&": lambda left, right: left & right,
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
+    "<<": lambda left, right: left << right,
+    ">>": lambda left, right: left >> right,
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -61,13 +61,13 @@ _UNARY: dict[str, Callable[[int], int]] = {
 
 
 class _Unset(int):
-    """The 0 that a name is which is no macro."""
+    """The value of a name that is no macro: 0."""
 
     name = ""
 
 
 def evaluate(text: str, span: Span) -> int:
-    """The value of a condition whose macros have been expanded. Every error is `bad-condition`, shown at `span`."""
+    """Evaluate a condition whose macros are expanded. Raises `WgslError` (`bad-condition`) at `span`."""
     condition = _Condition(text, span)
     value = condition.binary(0, live=True)
     if condition.token:
@@ -78,7 +78,7 @@ def evaluate(text: str, span: Span) -> int:
 class _Condition:
     def __init__(self, text: str, span: Span) -> None:
         self.span = span
-        self.tokens = _TOKEN.findall(text)[::-1]  # the next one last
+        self.tokens: list[str] = _TOKEN.findall(text)[::-1]  # in reverse: the next one is last
         self.depth = 0
 
     @property
@@ -90,7 +90,7 @@ class _Condition:
         return fail("bad-condition", message, self.span)
 
     def binary(self, least: int, live: bool) -> int:
-        """Operators of level `least` and tighter; where not `live`, only the form counts."""
+        """Parse operators of level `least` and tighter; where not `live`, only the syntax is checked."""
         left = self.unary(live)
         while _LEVEL.get(self.token, -1) >= least:
             symbol = self.tokens.pop()

@@ -1,7 +1,7 @@
-"""Outside preprocessors: any command that reads a shader on stdin and writes on stdout what it makes of it.
+"""External preprocessors: any command that reads a shader on stdin and writes the preprocessed text to stdout.
 
-Our own preprocessor comes after it, so what it leaves of `#` lines is obeyed. Messages name original files and lines
-where the command says them, by line markers (`#line 7 "file"` or `# 7 "file"`) or by leaving every line in its place.
+Bankshot's preprocessor runs after it and processes the `#` lines that it leaves. Messages name original files and lines
+if the command writes line markers (`#line 7 "file"` or `# 7 "file"`) or preserves the line structure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..diagnostics import Note, WgslError, fail, first_words
 from .preprocessor import MARKER, macro_text
 
 _SECONDS = 60.0
-_MOST_STDERR = 4000  # characters that are shown
+_MOST_STDERR = 4000  # characters in a message
 
 
 def filtered(
@@ -28,11 +28,11 @@ def filtered(
     folder: Path,
     seconds: float = _SECONDS,
 ) -> tuple[str, str]:
-    """What `command` writes, and what to call it: `name`, where its lines are known to be those of the original.
+    """Run `command` on a text. Return its output, and a name for that: `name` if its lines are known to correspond.
 
-    The command is split as a shell would, but none runs it; it runs in the current directory. Its words `{defines}` and
-    `{includes}` stand for `-DNAME=VALUE` and `-IDIR` of all that is given (the shader's own folder comes first), and
-    `{folder}` for that folder. Raises `WgslError`, with what the command said on stderr.
+    The command is split like a shell command, but runs without a shell, in the current directory. Its words `{defines}`
+    and `{includes}` expand to `-DNAME=VALUE` and `-IDIR` for each definition and folder (the shader's own first), and
+    `{folder}` to the shader's folder. Raises `WgslError`, with the stderr of the command.
     """
     words = _words(command, defines, [folder, *include_dirs], folder)
     try:

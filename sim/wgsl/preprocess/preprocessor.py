@@ -1,11 +1,11 @@
-"""The C-style preprocessor that many kernels are written for: text with `#` lines -> plain WGSL.
+"""The C-style preprocessor that many kernels are written for: text with `#` lines to plain WGSL.
 
-`#include "file"`, object-like `#define` and `#undef`, `#if` `#ifdef` `#ifndef` `#elif` `#else` `#endif` with
-`defined(…)`, `#error`, and `#line 7 "file"`, also as C preprocessors write it, `# 7 "file"`. A directive is a line
-whose first character, blanks aside, is `#`, outside comments; a `\\` at its end goes on with the next line. Macros
-replace whole identifiers outside comments; what the caller defines stays as it is, so that a `#define` in the text is a
-default value. A directive leaves an empty line behind, so that line numbers stay those of the file until something is
-included; `Source.origin` tells file and line of every line in any case.
+It supports `#include "file"`, object-like `#define` and `#undef`, `#if` `#ifdef` `#ifndef` `#elif` `#else` `#endif`
+with `defined(…)`, `#error`, and `#line 7 "file"`, also in the form that C preprocessors write, `# 7 "file"`. A
+directive is a line outside comments whose first character after blanks is `#`; a `\\` at its end continues it on the
+next line. Macros replace whole identifiers outside comments. The caller's definitions take precedence, so that a
+`#define` in the text is a default. A directive leaves an empty line, so that line numbers are those of the file up to
+the first include; `Source.origin` always has the file and line of every line.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..source import LINE_BREAKS, Source, Span
 from ..syntax.lexer import WORD
 from .conditions import evaluate
 
-# More text than this, from includes or macros that multiply, is taken for a mistake.
+# More text than this, from includes or macros that multiply, must be a mistake.
 _MOST_CHARACTERS = 1 << 24
-_MOST_EXPANSION = 1 << 22  # of macro text that is put in, all replacements together, each with its own share
-_REPLACEMENT = 16  # characters of macro text that one replacement takes as long as
+_MOST_EXPANSION = 1 << 22  # characters of macro text inserted, plus `_REPLACEMENT` for each replacement
+_REPLACEMENT = 16  # the cost of one replacement, in characters
 _MOST_NESTED_MACROS = 64
 _MOST_OPEN_FILES = 64
 
@@ -40,7 +40,7 @@ _MARK_IN_CODE = re.compile(r"//|/\*")
 _MARK_IN_COMMENT = re.compile(r"/\*|\*/")
 _CONTINUED = re.compile(rf"\\[ \t]*(\r\n|[{LINE_BREAKS}])\Z")
 MARKER = re.compile(r'\s*#\s*(?:line\s+)?(\d{1,9})(?:\s+"((?:[^"\\]|\\.)*)"[\s\d]*)?\s*')
-_STDIN = ("", "-", "<stdin>")  # what C preprocessors call the text that they were given
+_STDIN = ("", "-", "<stdin>")  # names that C preprocessors give to their standard input
 
 
 def preprocess(
@@ -51,9 +51,11 @@ def preprocess(
     include_dirs: Sequence[str | Path] = (),
     base_dir: str | Path | None = None,
 ) -> Source:
-    """Plain WGSL with a line map. Includes are looked for beside the including file (for `text` that is `base_dir`),
-    then in `include_dirs`. Raises `WgslError`, shown in the original file. Text without `#` lines, given no
-    `defines`, is returned as it is.
+    """Preprocess a text to plain WGSL with a line map.
+
+    Includes are searched for in the folder of the including file (`base_dir` for `text`), then in `include_dirs`. Text
+    without `#` lines is returned unchanged if there are no `defines`. Raises `WgslError` with spans in the original
+    file.
     """
     if not defines and not any(line.lstrip().startswith("#") for line in Source(text).lines()):
         return Source(text, name)
@@ -63,7 +65,7 @@ def preprocess(
 
 
 def macro_text(name: str, value: str | int | float | bool) -> str:
-    """A Python value as it is written in WGSL."""
+    """Format a Python value as WGSL. Raises `WgslError` where it has no such form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):
@@ -76,10 +78,10 @@ def macro_text(name: str, value: str | int | float | bool) -> str:
 
 @entity
 class _Conditional:
-    """One `#if` … `#endif` under way."""
+    """An open `#if` … `#endif`."""
 
     opened: Span
-    reachable: bool  # the text around it is kept
+    reachable: bool  # the enclosing text is kept
     kept: bool  # the current branch is kept
     settled: bool  # a branch has been kept
     in_else: bool = False
@@ -97,23 +99,23 @@ class _Preprocessor:
         self.include_dirs = include_dirs
         self.output: list[str] = []
         self.origin: list[tuple[str, int]] = []
-        self.next_line = (name, 1)  # the original file and line of what comes next
+        self.next_line = (name, 1)  # the original file and line of the next line
         self.characters = 0
         self.expansion = 0
         self.conditionals: list[_Conditional] = []
         self.open_files: list[tuple[Path | None, Path | None]] = []  # (resolved path, directory)
         self.comment_depth = 0
 
-    # ---- lines -------------------------------------------------------------------------------------
+    # ---- lines -----------------------------------------------------------------------------------------
 
     def file(self, text: str, name: str, directory: Path | None, path: Path | None = None) -> None:
-        """Put out the lines of one file. Conditionals and comments must end where they began: in this file."""
+        """Preprocess one file. Conditionals and comments must end in the file in which they began."""
         self.open_files.append((path, directory))
         outer, self.conditionals, self.next_line = (self.conditionals, self.next_line), [], (name, 1)
         source = Source(text, name, origin=[])
         lines = source.lines()
         if path is not None and not lines[-1]:
-            lines.pop()  # what follows the last line break is in the including file
+            lines.pop()  # the text after the last line break belongs to the including file
         start = 0
         for group in self.groups(lines):
             self.group(group, source, start)
@@ -127,7 +129,7 @@ class _Preprocessor:
         self.open_files.pop()
 
     def groups(self, lines: list[str]) -> Iterator[list[str]]:
-        """The lines in order; a directive together with those that it goes on in."""
+        """Iterate over the lines, a directive together with its continuation lines."""
         rest = iter(lines)
         for line in rest:
             group = [line]
@@ -137,7 +139,7 @@ class _Preprocessor:
             yield group
 
     def group(self, lines: list[str], source: Source, start: int) -> None:
-        """Lines that are read as one, from character `start` on; they leave as many lines behind."""
+        """Preprocess lines that form one, from character `start` on, into as many lines."""
         assert source.origin is not None
         file, number = self.next_line
         source.origin += [(file, number + i) for i in range(len(lines))]
@@ -150,6 +152,7 @@ class _Preprocessor:
         self.line(one, Span(source, start, start + len(one)))
 
     def line(self, line: str, span: Span) -> None:
+        """Preprocess one line."""
         in_comment = self.comment_depth > 0
         kept = not self.conditionals or self.conditionals[-1].kept
         ending = line[len(line.rstrip(LINE_BREAKS)) :]
@@ -164,9 +167,9 @@ class _Preprocessor:
             code = "".join(piece if is_code else " " for is_code, piece in pieces)
             self.directive(directive.group(1), code[directive.end(1) :].strip(), inside, kept)
             if kept and directive.group(1) == "include" and ending:
-                return  # the lines of the file stand in its place
+                return  # the lines of the file replace it
         if directive or not kept:
-            # A comment that goes on from or to another line stays, for that line may be kept.
+            # A comment that spans lines stays, since the other lines may be kept.
             lasting = in_comment or self.comment_depth > 0
             comments = "".join(piece for is_code, piece in pieces if lasting and not is_code)
             self.put(comments if comments.endswith(ending) else comments + ending, span)
@@ -174,12 +177,13 @@ class _Preprocessor:
             self.put("".join(self.expand(piece, span) if is_code else piece for is_code, piece in pieces), span)
 
     def marked_file(self, written: str | None) -> str:
-        """The file that a line marker names; without a name it is the present one."""
+        """Return the file that a line marker names, or the current file where it has no name."""
         if written is None:
             return self.next_line[0]
         return self.name if written in _STDIN else re.sub(r"\\(.)", r"\1", written)
 
     def put(self, text: str, span: Span) -> None:
+        """Output a line, with the origin of `span`."""
         self.characters += len(text)
         if self.characters > _MOST_CHARACTERS:
             raise fail("too-large", f"the preprocessed text has more than {_MOST_CHARACTERS} characters", span)
@@ -187,7 +191,7 @@ class _Preprocessor:
         self.origin.append(span.place[:2])
 
     def pieces(self, line: str) -> Iterator[tuple[bool, str]]:
-        """The line in pieces of code (True) and comment (False); block comments go on from line to line."""
+        """Split the line into code (True) and comments (False); block comments continue from line to line."""
         begin = position = 0
         while mark := (_MARK_IN_COMMENT if self.comment_depth else _MARK_IN_CODE).search(line, position):
             if self.comment_depth == 0:
@@ -203,10 +207,10 @@ class _Preprocessor:
                 begin = position
         yield self.comment_depth == 0, line[begin:]
 
-    # ---- macros ------------------------------------------------------------------------------------
+    # ---- macros ----------------------------------------------------------------------------------------
 
     def expand(self, text: str, span: Span, hidden: frozenset[str] = frozenset()) -> str:
-        """`text` with its macros replaced, again and again, but never a macro within itself."""
+        """Replace the macros in `text`, recursively, but no macro within itself."""
         if not self.macros:
             return text
 
@@ -222,9 +226,10 @@ class _Preprocessor:
 
         return _WORD_OR_NUMBER.sub(replaced, text)
 
-    # ---- directives --------------------------------------------------------------------------------
+    # ---- directives ------------------------------------------------------------------------------------
 
     def directive(self, word: str, rest: str, span: Span, kept: bool) -> None:
+        """Execute a directive; only conditionals count where the text is not `kept`."""
         if word in _CONDITIONALS:
             _CONDITIONALS[word](self, rest, span, kept)
         elif kept:
@@ -282,7 +287,7 @@ class _Preprocessor:
         # The next line of the including file must begin on a line of its own.
         self.file(text if text.endswith("\n") else text + "\n", str(path), path.parent, resolved)
 
-    # ---- conditionals ------------------------------------------------------------------------------
+    # ---- conditionals ----------------------------------------------------------------------------------
 
     def if_(self, rest: str, span: Span, kept: bool) -> None:
         holds = kept and self.holds("if", rest, span)
@@ -321,7 +326,7 @@ class _Preprocessor:
         return current
 
     def holds(self, word: str, rest: str, span: Span) -> bool:
-        """Whether the condition of an `#if` or `#elif` is true."""
+        """Evaluate the condition of an `#if` or `#elif`."""
         if not rest:
             raise fail("bad-directive", f"'#{word}' takes a condition", span)
 
@@ -334,7 +339,7 @@ class _Preprocessor:
         return evaluate(self.expand(_DEFINED.sub(answer, rest), span), span) != 0
 
     def leading_name(self, word: str, rest: str, span: Span, *, alone: bool = False) -> tuple[str, str]:
-        """The name a directive starts with, and what follows it."""
+        """Split the arguments of a directive into the leading name and the rest."""
         found = _WORD_OR_NUMBER.match(rest)
         if found is None or found.lastgroup != "word" or (alone and found.end() != len(rest)):
             raise fail("bad-directive", f"'#{word}' takes a name", span)
@@ -346,7 +351,7 @@ _DIRECTIVES: dict[str, Callable[[_Preprocessor, str, Span], None]] = {
     "define": _Preprocessor.define,
     "undef": _Preprocessor.undef,
     "error": _Preprocessor.error,
-    "line": _Preprocessor.bad_marker,  # a good one is a marker
+    "line": _Preprocessor.bad_marker,  # `line` has handled the valid ones
 }
 _CONDITIONALS: dict[str, Callable[[_Preprocessor, str, Span, bool], None]] = {
     "if": _Preprocessor.if_,

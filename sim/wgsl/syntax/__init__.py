@@ -1,4 +1,5 @@
-"""From text to a syntax tree and back: lexer, recursive-descent parser, printer.
+"""Text to syntax tree and back: `parser.parse(source)` and `printer.to_wgsl(tree)`.
 
-Decides nothing about names or types. Errors are `WgslError`s with a span.
+The tree says what was written and decides nothing. A text outside the grammar is a `WgslError`.
+Imports no other folder of `wgsl`.
 """

@@ -1,7 +1,7 @@
-"""Text -> tokens: one compiled regular expression, and template lists found on the way.
+"""Text to tokens: one compiled regular expression, and template list discovery in the same pass.
 
-`lex` gives every token of the source in order, ending with one `END` token. Between two tokens stand only blankspace
-and comments, so that texts and gaps together are the input again. Tokens carry offsets; spans are made on demand.
+`lex` returns every token of the source in order, ending with one `END` token. Only blankspace and comments separate
+tokens, so that texts and gaps concatenate to the input. Tokens carry offsets; spans are made on demand.
 Spec: WGSL, "Textual Structure" (blankspace, comments, tokens, literals, identifiers, template lists).
 """
 
@@ -15,7 +15,7 @@ from ..diagnostics import WgslError, fail
 from ..source import LINE_BREAKS, Source, Span
 from .other_languages import HABITS, TERNARY
 
-# Kinds of tokens; a keyword or a syntactic token has its own text as its kind.
+# Kinds of tokens; the kind of a keyword or syntactic token is its text.
 IDENTIFIER = "identifier"
 NUMBER = "number"
 END = "end of file"
@@ -53,8 +53,8 @@ RESERVED_WORDS = _words(
 
 _BLANKS = " \t\u200e\u200f" + LINE_BREAKS
 
-# Any character beyond ASCII that is no blank may be tried as part of a name; `_word_kind` looks closely. To say what a
-# name has not makes a pattern that is compiled ten times as fast.
+# The pattern accepts every non-ASCII character but blanks in a name; `_word_kind` validates it. A pattern of the
+# characters that a name does not have compiles ten times faster.
 _NO_LETTER = r"\x00-/:-@\[-^`{-\x7f\x85\u200e\u200f\u2028\u2029"
 WORD = rf"[^0-9{_NO_LETTER}][^{_NO_LETTER}]*+"
 
@@ -87,7 +87,7 @@ _GLUED = re.compile(r"[\w.]+")
 
 
 class Token(NamedTuple):
-    """`kind` is one of the names above, or the text itself of a keyword or symbol; offsets count characters."""
+    """A token. `kind` is a name above, or the text of a keyword or symbol; offsets count characters."""
 
     kind: str
     text: str
@@ -96,17 +96,17 @@ class Token(NamedTuple):
 
 
 def lex(source: Source) -> list[Token]:
-    """All tokens of `source`, the last of kind `END`. Raises `WgslError` for text that cannot be a WGSL token."""
+    """Split `source` into tokens, the last of kind `END`. Raises `WgslError` for text that is no WGSL token."""
     text = source.text
     _refuse_null(source)
     tokens: list[Token] = []
     lists = _TemplateLists(tokens)
-    kinds: dict[str, str] = {}  # of the words met so far
+    kinds: dict[str, str] = {}  # of the words seen so far
     match = _TOKEN.match
-    position = 1 if text.startswith("\ufeff") else 0  # a byte order mark is no part of the program
+    position = 1 if text.startswith("\ufeff") else 0  # skip a byte order mark
     while True:
         found = cast(re.Match[str], match(text, position))
-        group = cast(str, found.lastgroup)  # the pattern has an alternative for everything
+        group = cast(str, found.lastgroup)  # the pattern matches any character
         start, position = found.span(group)
         word = text[start:position]
         if group == "word":
@@ -134,10 +134,10 @@ def lex(source: Source) -> list[Token]:
 
 
 class _TemplateLists:
-    """Tells `<` and `>` that delimit template lists from operators: the spec's template list discovery.
+    """The spec's template list discovery: finds the `<` and `>` that delimit template lists.
 
-    `pending` holds the unclosed candidates, as (index of the `<` token, nesting depth there).
-    The spec reads code points, this reads whole tokens, so that the `=` of a `<=` is never taken for an assignment.
+    `pending` has the unclosed candidates, as (index of the `<` token, nesting depth there). The spec reads code points;
+    reading whole tokens instead keeps the `=` of a `<=` from counting as an assignment.
     """
 
     def __init__(self, tokens: list[Token]) -> None:
@@ -146,7 +146,7 @@ class _TemplateLists:
         self.depth = 0
 
     def ends_at(self, symbol: str) -> bool:
-        """Take note of the next symbol; true where it starts with a `>` that ends a list (whose start is marked)."""
+        """Process the next symbol; return whether its `>` ends a template list, after marking the start of that."""
         if symbol == "<":
             if self.tokens and self._can_be_parameterized(self.tokens[-1]):
                 self.pending.append((len(self.tokens), self.depth))
@@ -180,12 +180,12 @@ _LIST_SYMBOLS = _NEVER_IN_EXPRESSIONS | frozenset([*"<>()[]", ">=", ">>", "&&", 
 
 
 def _word_kind(word: str, span: Span) -> str:
-    """Kind of a word, or an error where it can be neither a name nor a keyword."""
+    """Return the kind of a word. Raises `WgslError` where it is neither a name nor a keyword."""
     if word in KEYWORDS or word == "_":
         return word
     if word in RESERVED_WORDS:
         raise fail("reserved-word", f"'{word}' is a reserved word", span, hint=HABITS.get(word, "give it another name"))
-    if not word.isidentifier():  # Python's identifiers are XID_Start or '_', then XID_Continue: just as WGSL's
+    if not word.isidentifier():  # Python's identifiers are WGSL's: XID_Start or '_', then XID_Continue
         end = next(i for i in range(1, len(word) + 1) if not word[:i].isidentifier())
         raise _illegal(span.source, span.start + end - 1)
     if word.startswith("__"):
@@ -194,7 +194,7 @@ def _word_kind(word: str, span: Span) -> str:
 
 
 def _comment_end(source: Source, start: int) -> int:
-    """Offset just after the block comment at `start`; comments nest."""
+    """Return the offset after the block comment at `start`; comments nest."""
     depth = 0
     for mark in _COMMENT_MARK.finditer(source.text, start):
         depth += 1 if mark.group() == "/*" else -1

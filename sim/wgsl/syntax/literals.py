@@ -1,7 +1,7 @@
-"""What a numeric literal means: its kind and its exact or correctly rounded value.
+"""Numeric literals: their kind, and their exact or correctly rounded value.
 
-Spec: WGSL, "Numeric Literals". The lexer has already made sure of the form; here only the range is in question.
-The value of an `f` or `h` literal is rounded once, from the exact number, to the nearest (ties to even).
+The lexer has validated the form; only the range is checked here. An `f` or `h` literal is rounded once, from the exact
+number to the nearest, ties to even. Spec: WGSL, "Numeric Literals".
 """
 
 from __future__ import annotations
@@ -9,21 +9,23 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
 
+from ...fast_dataclass import frozen
 from ..diagnostics import WgslError, fail
 from ..source import Span
 
 
-class _IntKind(NamedTuple):
+@frozen
+class _IntKind:
     kind: str
     largest: int
 
 
-class _FloatKind(NamedTuple):
+@frozen
+class _FloatKind:
     kind: str
     largest: float
-    precision: int  # bits of the significand, the implicit one included
+    precision: int  # bits of the significand, including the implicit one
     least_exponent: int  # of the smallest subnormal
 
 
@@ -37,14 +39,15 @@ _FLOAT_KINDS = {
     "f": _FloatKind("f32", math.ldexp(2 - 2**-23, 127), 24, -149),
     "h": _FloatKind("f16", 65504.0, 11, -24),
 }
-# No integer literal in range has more digits than this, leading zeros aside (a hexadecimal one has fewer).
+# The most digits of an integer literal in range, without leading zeros (a hexadecimal one has fewer).
 _MOST_DIGITS = 20
 
 
 def read_number(text: str, span: Span) -> tuple[str, int | float]:
-    """Kind (`abstract-int`, `i32`, `u32`, `abstract-float`, `f32`, `f16`) and value of a numeric literal.
+    """Return kind (`abstract-int`, `i32`, `u32`, `abstract-float`, `f32`, `f16`) and value of a numeric literal.
 
-    Raises `literal-out-of-range`, or `literal-not-exact` for a suffixed hexadecimal float that would be rounded.
+    Raises `WgslError`: `literal-out-of-range`, or `literal-not-exact` for a suffixed hexadecimal float that needs
+    rounding.
     """
     is_hex = text[:2] in ("0x", "0X")
     if is_hex:
@@ -61,7 +64,7 @@ def read_number(text: str, span: Span) -> tuple[str, int | float]:
 
 
 def _may_end_in_suffix(text: str) -> bool:
-    """In hexadecimal a final `f` is a digit unless an exponent stands before it; `i`, `u` and `h` are never digits."""
+    """Whether the last letter of a hexadecimal literal may be a suffix: an `f` without an exponent is a digit."""
     return text[-1] != "f" or "p" in text or "P" in text
 
 
@@ -80,7 +83,7 @@ def _read_decimal_float(digits: str, kind: _FloatKind, span: Span) -> float:
     value = float(digits)
     if math.isinf(value):
         raise _overflow(kind, span)
-    # A zero here is a number far below the least subnormal; its exponent may be too long for exact arithmetic.
+    # A zero is a number far below the least subnormal; its exponent may be too long for exact arithmetic.
     if kind.kind == "abstract-float" or value == 0:
         return value
     exact = Fraction(Decimal(digits))
@@ -100,7 +103,7 @@ def _read_hex_float(digits: str, kind: _FloatKind, span: Span) -> float:
     significand, _, exponent = digits[2:].lower().partition("p")
     whole, _, fraction = significand.partition(".")
     scaled = int(whole + fraction, 16)
-    # Where fromhex gives zero the exponent may be astronomical: the literal is zero, or not exact.
+    # Where fromhex returns zero, the exponent may be huge: the literal is zero, or not exact.
     exact = Fraction(scaled) * Fraction(2) ** (int(exponent or "0") - 4 * len(fraction)) if value else Fraction(0)
     if exact > kind.largest:
         raise _overflow(kind, span)
@@ -110,7 +113,7 @@ def _read_hex_float(digits: str, kind: _FloatKind, span: Span) -> float:
 
 
 def _nearest(exact: Fraction, kind: _FloatKind) -> float:
-    """`exact` rounded to the format, ties to even. The result always fits a float64 without further rounding."""
+    """Round `exact` to the format, ties to even. The result always fits a float64 without further rounding."""
     exponent = max(math.frexp(float(exact))[1] - kind.precision, kind.least_exponent)
     return math.ldexp(float(round(exact / Fraction(2) ** exponent)), exponent)
 

@@ -1,16 +1,19 @@
-"""Habits from GLSL, HLSL, CUDA, Metal and C, one row each: what is written there, and what WGSL has for it."""
+"""Names from GLSL, HLSL, CUDA, Metal and C, one row each, and what to write in WGSL instead: hints for errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-_SCALARS = {"float": "f32", "double": "f32", "half": "f16", "int": "i32", "uint": "u32", "unsigned": "u32"}
-_SCALARS |= {"char": "i32", "short": "i32", "long": "i32", "size_t": "u32", "int32_t": "i32", "uint32_t": "u32"}
-_VECTORS = {f"{name}{n}": f"vec{n}<{_SCALARS[name]}>" for name in ("float", "half", "int", "uint") for n in (2, 3, 4)}
-_VECTORS |= {f"{c}vec{n}": f"vec{n}<{of}>" for c, of in (("i", "i32"), ("u", "u32"), ("b", "bool")) for n in (2, 3, 4)}
-_MATRICES = {f"float{n}x{n}": f"mat{n}x{n}<f32>" for n in (2, 3, 4)} | {
-    f"mat{n}": f"mat{n}x{n}<f32>" for n in (2, 3, 4)
+_SCALARS = {
+    "float": "f32", "double": "f32", "half": "f16", "int": "i32", "uint": "u32", "unsigned": "u32", "char": "i32",
+    "short": "i32", "long": "i32", "size_t": "u32", "int32_t": "i32", "uint32_t": "u32",
+}  # fmt: skip
+_SIZES = (2, 3, 4)
+_VECTORS = {
+    **{f"{name}{n}": f"vec{n}<{_SCALARS[name]}>" for name in ("float", "half", "int", "uint") for n in _SIZES},
+    **{f"{c}vec{n}": f"vec{n}<{of}>" for c, of in (("i", "i32"), ("u", "u32"), ("b", "bool")) for n in _SIZES},
 }
+_MATRICES = {name: f"mat{n}x{n}<f32>" for n in _SIZES for name in (f"float{n}x{n}", f"mat{n}")}
 
 TYPES: Mapping[str, str] = {**_SCALARS, **_VECTORS, **_MATRICES}
 
@@ -48,19 +51,19 @@ _WORDS = {
     "mul": "write a * b",
     "mod": "write a % b, which has the sign of a; or a - b * floor(a / b)",
     "fmod": "write a % b",
-    "blockDim": "the size stands in @workgroup_size; give it a name, const or override",
+    "blockDim": "it is the size in @workgroup_size; declare it as a const or override",
     "shared": "write var<workgroup> name: array<f32, 64>; outside of functions",
     "groupshared": "write var<workgroup> name: array<f32, 64>; outside of functions",
     "__shared__": "write var<workgroup> name: array<f32, 64>; outside of functions",
     "threadgroup": "write var<workgroup> name: array<f32, 64>; outside of functions",
     "do": "write loop { …; break if !condition; } with the break in `continuing`",
-    "goto": "WGSL has none; loops have break and continue",
-    "isnan": "an implementation may take it that there are no NaNs; look at the bits, bitcast<u32>(x)",
-    "isinf": "an implementation may take it that there are no infinities; look at the bits, bitcast<u32>(x)",
-    "INFINITY": "WGSL has no infinite constants; take the least there is, -3.4028234e38",
+    "goto": "WGSL has no goto; loops have break and continue",
+    "isnan": "implementations may assume that there are no NaNs; test the bits, bitcast<u32>(x)",
+    "isinf": "implementations may assume that there are no infinities; test the bits, bitcast<u32>(x)",
+    "INFINITY": "WGSL has no infinite constants; use the lowest f32, -3.4028234e38",
     "FLT_MAX": "write 3.4028234e38",
     "printf": "`bankshot run --trace NAME` prints the values of a variable",
-    "sizeof": "of a buffer there is arrayLength(&name)",
+    "sizeof": "for the elements of a buffer, write arrayLength(&name)",
     "static": "write const, or var<private> outside of functions",
     "uniform": "write var<uniform> name: Type;",
     "inline": "leave it out: fn name(…)",
@@ -74,13 +77,13 @@ HABITS: Mapping[str, str] = {
     **{name: f"take it as a parameter of the entry point: @builtin({builtin})" for name, builtin in _BUILTINS.items()},
     **_WORDS,
 }
-"""By name, the hint."""
+"""Name -> hint."""
 
 TERNARY = "write select(if_false, if_true, condition), which computes both"
 STEP = "'++' and '--' are statements of their own: i++;"
 
 
 def declaration(type_: str, name: str) -> str | None:
-    """Of `float x`: the hint, where the first is a type elsewhere."""
+    """Return the hint for a C-style declaration, `float x`, or None where the first word is no type."""
     known = TYPES.get(type_)
     return f"write var {name}: {known} = …, or let {name} = … where it does not change" if known else None

@@ -1,6 +1,6 @@
-"""Attributes: `@name` and `@name(…)`, each with the parameters that its grammar rule gives it.
+"""The part of the parser for attributes: `@name` and `@name(…)`, with as many parameters as the grammar allows.
 
-Which attribute may stand where, and what its values mean, is for the checker. Spec: WGSL, "Attributes".
+The checker decides where an attribute may be and what its values mean. Spec: WGSL, "Attributes".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from . import tree
 from .lexer import IDENTIFIER, Token
 from .parse_expressions import ExpressionParser
 
-# Least and most number of parameters. `const` is known, but only the spec may write it.
+# Fewest and most parameters. `const` is in the grammar, but the checker rejects it: only the spec uses it.
 _PARAMETERS = {
     "align": (1, 1),
     "binding": (1, 1),
@@ -38,7 +38,7 @@ _SEVERITIES = ("error", "warning", "info", "off")
 
 
 class AttributeParser(ExpressionParser):
-    """Reads attributes at the cursor."""
+    """Parses attributes at the cursor."""
 
     def attributes(self) -> list[tree.Attribute]:
         """attribute *"""
@@ -52,9 +52,10 @@ class AttributeParser(ExpressionParser):
         diagnostic_attr : '@' 'diagnostic' diagnostic_control
         """
         start = self.advance().start
-        if self.token.kind not in (IDENTIFIER, "const", "diagnostic"):
+        name = self.token
+        if name.kind not in (IDENTIFIER, "const", "diagnostic"):
             raise self.expected("the name of an attribute", "after '@'")
-        name = self.advance()
+        self.advance()
         if name.text not in _PARAMETERS:
             message = f"there is no attribute '{name.text}'"
             similar = get_close_matches(name.text, _PARAMETERS, n=1)
@@ -99,11 +100,11 @@ class AttributeParser(ExpressionParser):
         return [(severity.text, self.span_of(severity)), (text, rule_span)]
 
     def start_of(self, attributes: list[tree.Attribute]) -> int:
-        """Where a construct begins whose attributes have just been read."""
+        """Return the offset at which the construct begins whose attributes were just parsed."""
         return attributes[0].span.start if attributes else self.token.start
 
     def close_brace(self, opened: Token, what: str, hint: str | None) -> None:
-        """The `}` that ends `what`; without it the error shows where the block was opened."""
+        """Step over the `}` that ends `what`. The error of a missing one shows where the block was opened."""
         if not self.accept("}"):
             opening = Note("opened here", self.span_of(opened))
             raise self.expected("'}'", f"at the end of {what}", opening, hint=hint)

@@ -1,8 +1,8 @@
-"""Expressions: the part of the parser that reads operators, operands and template lists.
+"""The part of the parser for expressions: operators, operands and template lists.
 
-The grammar of the spec stands above each function. WGSL's operators are no ladder of precedence: bitwise and
-short-circuit operators take only themselves, shifts take unary operands, comparisons do not chain. Whatever operator
-is left over where an expression ends is thus one that needs parentheses. Spec: WGSL, "Expression Grammar Summary".
+Each docstring has the spec's grammar rule. WGSL's operators have no linear precedence: bitwise and short-circuit
+operators combine only with themselves, shifts take unary operands, comparisons do not chain. So an operator left over
+at the end of an expression needs parentheses. Spec: WGSL, "Expression Grammar Summary".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PREFIX = frozenset(["-", "!", "~", "*", "&", "--", "&&"])
 
 
 class ExpressionParser(Cursor):
-    """Reads expressions at the cursor."""
+    """Parses expressions at the cursor."""
 
     in_expression = False
 
@@ -56,13 +56,13 @@ class ExpressionParser(Cursor):
         self.leave()
         if outermost:
             self.in_expression = False
-            # A tree is no deeper than its tokens are many: only a long one must be measured.
+            # A tree is no deeper than it has tokens: only a long one needs measuring.
             if self.index - begin > MAX_NESTING and _height(node) + self.depth > MAX_NESTING:
                 raise self.too_deep(node.span)
         return node
 
     def chain(self, left: tree.Expr, operand: Callable[[], tree.Expr]) -> tree.Expr:
-        """A run of one operator, grouped from the left."""
+        """Parse a chain of one operator, grouped from the left."""
         operator = self.token.kind
         while self.token.kind == operator:
             left = self.binary(left, operand)
@@ -186,7 +186,7 @@ class ExpressionParser(Cursor):
 
 
 def _parts(node: tree.Expr) -> Sequence[tree.Expr]:
-    """The expressions directly below this one."""
+    """List the direct operands of an expression."""
     match node:
         case tree.Binary(left=left, right=right):
             return left, right
@@ -203,7 +203,7 @@ def _parts(node: tree.Expr) -> Sequence[tree.Expr]:
 
 
 def _height(node: tree.Expr) -> int:
-    """Levels of the tree, counted without recursion."""
+    """Count the levels of a tree, without recursion."""
     height, level = 0, [node]
     while level:
         height += 1

@@ -1,13 +1,14 @@
-"""Statements: the part of the parser that reads what stands between the braces of a function.
+"""The part of the parser for statements: the body of a function.
 
-The grammar of the spec stands above each function. Spec: WGSL, "Statements Grammar Summary".
+Each docstring has the spec's grammar rule. Spec: WGSL, "Statements Grammar Summary".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+from ...fast_dataclass import frozen
 from ..diagnostics import fail
 from . import tree
 from .lexer import END, IDENTIFIER
@@ -21,10 +22,10 @@ _STEPS = frozenset(["++", "--"])
 
 
 class StatementParser(AttributeParser):
-    """Reads statements at the cursor."""
+    """Parses statements at the cursor."""
 
     def statement(self) -> tree.Stmt | None:
-        """statement : a row of `_COMPOUND` or `_SIMPLE`, or ';', which is no statement at all (None)."""
+        """statement : a row of `_COMPOUND` or `_SIMPLE`; None for the empty statement, ';'."""
         if self.accept(";"):
             return None
         attributes = self.attributes()
@@ -39,7 +40,7 @@ class StatementParser(AttributeParser):
         self.expect(";", f"after {row.what}")
         return node
 
-    # ---- compound statements -----------------------------------------------------------------------
+    # ---- compound statements ---------------------------------------------------------------------------
 
     def block(self, what: str) -> tree.Block:
         """compound_statement : attribute * '{' statement * '}'"""
@@ -51,7 +52,7 @@ class StatementParser(AttributeParser):
         return tree.Block(self.span_from(start), attributes, body)
 
     def braced(self, what: str, tail: Callable[[], T | None]) -> tuple[list[tree.Stmt], T | None]:
-        """'{' statement * tail ? '}', where `tail` reads what can only come last, or gives None where it does not."""
+        """'{' statement * tail ? '}', where `tail` parses what can only come last, or returns None."""
         opened = self.expect("{", f"before {what}")
         self.enter()
         body: list[tree.Stmt] = []
@@ -173,7 +174,7 @@ class StatementParser(AttributeParser):
         body = self.block("the body of the loop")
         return tree.While(self.span_from(start), attributes, condition, body)
 
-    # ---- statements that end in a semicolon --------------------------------------------------------
+    # ---- statements that end in a semicolon ------------------------------------------------------------
 
     def local_declaration(self) -> tree.LocalDecl:
         """variable_or_value_statement : 'var' template_list ? optionally_typed_ident ( '=' expression ) ?
@@ -264,8 +265,9 @@ class StatementParser(AttributeParser):
         raise fail("misplaced-continuing", "'continuing' can only end a 'loop'", self.span_of(self.token))
 
 
-class _Row(NamedTuple):
-    """A statement that ends in a semicolon: what messages call it, and how it is read."""
+@frozen
+class _Row:
+    """A statement that ends in a semicolon: its name in messages, and the method that parses it."""
 
     what: str
     parse: Callable[[StatementParser], tree.Stmt]
@@ -273,7 +275,7 @@ class _Row(NamedTuple):
 
 _UPDATE = _Row("the statement", StatementParser.updating_or_call)
 
-# By the token that a statement starts with. These take attributes and no semicolon …
+# By the first token of a statement. These take attributes and no semicolon.
 _COMPOUND: dict[str, Callable[[StatementParser, list[tree.Attribute]], tree.Stmt]] = {
     "{": StatementParser.compound,
     "if": StatementParser.if_statement,
@@ -283,7 +285,7 @@ _COMPOUND: dict[str, Callable[[StatementParser, list[tree.Attribute]], tree.Stmt
     "while": StatementParser.while_statement,
 }
 
-# … and these a semicolon and no attributes.
+# These end in a semicolon and take no attributes.
 _SIMPLE: dict[str, _Row] = {
     "var": _Row("the variable declaration", StatementParser.local_declaration),
     "let": _Row("the 'let' declaration", StatementParser.local_declaration),

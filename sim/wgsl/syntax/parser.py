@@ -1,8 +1,8 @@
-"""WGSL text -> syntax tree, by recursive descent over the grammar of the spec.
+"""WGSL text to syntax tree, by recursive descent over the spec's grammar.
 
-`parse` is the whole contract: a `syntax.Module`, or a `WgslError` that names file, line and column. The parser is
-one object in layers, each of which reads one chapter of the grammar: `Cursor` (tokens), expressions, attributes,
-statements, and here declarations. It decides nothing about names or types. Spec: WGSL, "Parsing".
+`parse(source)` returns a `tree.Module`, or raises a `WgslError` with file, line and column. The parser is one object in
+layers of classes, one for each chapter of the grammar: `Cursor` (tokens), expressions, attributes, statements, and here
+declarations. It resolves no names and no types. Spec: WGSL, "Parsing".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DIRECTIVES = ("enable", "requires", "diagnostic")
 
 
 def parse(source: Source) -> tree.Module:
-    """The syntax tree of `source`. Raises `WgslError` at the first place where the text leaves the grammar."""
+    """Parse a module. Raises `WgslError` at the first place where the text violates the grammar."""
     make_room_to_recurse()
     return _Parser(source).module()
 

@@ -1,7 +1,7 @@
-"""Syntax tree -> WGSL text that parses to the same tree.
+"""Syntax tree to WGSL text that parses to the same tree: `to_wgsl`.
 
-The layout is one of its own (four spaces, one statement a line); comments and empty statements are not in the tree
-and do not come back. Parentheses are printed where the tree has `Paren`, and nowhere else.
+The layout is normalized (four spaces, one statement a line). Comments and empty statements are not in the tree, so the
+text has none. Parentheses appear exactly where the tree has `Paren`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _INDENT = "    "
 
 
 def to_wgsl(node: tree.Node) -> str:
-    """WGSL for a module, a declaration, a statement (both with their semicolon), an expression or an attribute."""
+    """Print a module, a declaration or statement (with its semicolon), an expression or an attribute as WGSL."""
     make_room_to_recurse()
     match node:
         case tree.Module(directives=directives, decls=decls):
@@ -35,7 +35,7 @@ def to_wgsl(node: tree.Node) -> str:
             return _declaration(node)
 
 
-# ---- expressions ---------------------------------------------------------------------------------
+# ---- expressions ---------------------------------------------------------------------------------------
 
 
 def _expression(node: tree.Expr) -> str:
@@ -49,16 +49,17 @@ def _expression(node: tree.Expr) -> str:
         case tree.Index(base=base, index=index):
             return f"{_expression(base)}[{_expression(index)}]"
         case tree.Member(base=base, name=name):
-            gap = " " if isinstance(base, tree.Literal) else ""  # `1.x` would be no number
+            gap = " " if isinstance(base, tree.Literal) else ""  # `1.x` would not parse
             return f"{_expression(base)}{gap}.{name}"
         case tree.Unary(op=op, operand=operand):
             inner = _expression(operand)
-            return f"{op} {inner}" if inner.startswith(op) else op + inner  # never make `--` of two minus signs
+            return f"{op} {inner}" if inner.startswith(op) else op + inner  # two minus signs must not become `--`
         case tree.Binary(op=op, left=left, right=right):
             return f"{_expression(left)} {op} {_expression(right)}"
         case tree.Paren(inner=inner):
             return f"({_expression(inner)})"
-    raise Crash(f"the printer does not know {type(node).__name__}", node.span)
+        case _:
+            raise Crash(f"the printer does not know {type(node).__name__}", node.span)
 
 
 def _list(nodes: Iterable[tree.Expr]) -> str:
@@ -69,7 +70,7 @@ def _template(args: list[tree.Expr] | None) -> str:
     return "" if args is None else f"<{_list(args)}>"
 
 
-# ---- attributes and directives ---------------------------------------------------------------------
+# ---- attributes and directives -------------------------------------------------------------------------
 
 
 def _attribute(node: tree.Attribute) -> str:
@@ -77,7 +78,7 @@ def _attribute(node: tree.Attribute) -> str:
 
 
 def _attributes(nodes: list[tree.Attribute]) -> str:
-    """The attributes, each followed by a space."""
+    """Print attributes, each followed by a space."""
     return "".join(_attribute(node) + " " for node in nodes)
 
 
@@ -86,7 +87,7 @@ def _directive(node: tree.Directive) -> str:
     return f"diagnostic({names});" if node.kind == "diagnostic" else f"{node.kind} {names};"
 
 
-# ---- statements ------------------------------------------------------------------------------------
+# ---- statements ----------------------------------------------------------------------------------------
 
 
 def _indented(text: str) -> str:
@@ -99,7 +100,7 @@ def _braces(parts: Iterable[str]) -> str:
 
 
 def _block(node: tree.Block, *last: str) -> str:
-    """The block, with more text at the end of its body."""
+    """Print a block, with `last` at the end of its body."""
     return _attributes(node.attributes) + _braces([*map(_statement, node.body), *last])
 
 
@@ -146,7 +147,7 @@ def _loop(node: tree.Loop) -> str:
 
 
 def _simple(node: tree.Stmt) -> str:
-    """A statement that ends in a semicolon, without it."""
+    """Print a statement that ends in a semicolon, without that."""
     match node:
         case tree.LocalDecl():
             return _named_value(node)
@@ -162,10 +163,11 @@ def _simple(node: tree.Stmt) -> str:
             return f"const_assert {_expression(condition)}"
         case tree.Break() | tree.Continue() | tree.Discard():
             return type(node).__name__.lower()
-    raise Crash(f"the printer does not know {type(node).__name__}", node.span)
+        case _:
+            raise Crash(f"the printer does not know {type(node).__name__}", node.span)
 
 
-# ---- declarations ----------------------------------------------------------------------------------
+# ---- declarations --------------------------------------------------------------------------------------
 
 
 def _named_value(node: tree.LocalDecl | tree.GlobalDecl) -> str:
@@ -196,4 +198,5 @@ def _declaration(node: tree.Node) -> str:
             return _typed(node)
         case tree.Case():
             return _case(node)
-    raise Crash(f"the printer does not know {type(node).__name__}", node.span)
+        case _:
+            raise Crash(f"the printer does not know {type(node).__name__}", node.span)

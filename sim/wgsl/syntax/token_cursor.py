@@ -1,7 +1,7 @@
-"""A place in the token list: what every part of the parser looks through.
+"""The parser's position in the token list.
 
-The cursor knows the current token, makes spans, and says what is missing and where. A missing piece of punctuation
-is pointed at just after the token before it, where the author would type it; anything else at the token found.
+The cursor has the current token, makes spans, and reports what is missing. An error for missing punctuation points just
+after the previous token, where the author would type it; any other error points at the token found.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .other_languages import STEP
 
 T = TypeVar("T")
 
-# How deep a tree gets: levels of braces and `else if`, plus levels of an expression. Deeper is `nesting-too-deep`.
-# The spec asks for 127 levels of braces. Passes may recurse: `make_room_to_recurse` gives them the frames.
+# The deepest tree: levels of braces and `else if`, plus levels of an expression. Deeper is `nesting-too-deep`. The spec
+# requires 127 levels of braces. Passes may recurse after `make_room_to_recurse`.
 MAX_NESTING = 512
 _FRAMES_PER_LEVEL = 24
 
@@ -27,20 +27,20 @@ _CLOSING = frozenset([";", ",", ")", "]", "}", TEMPLATE_END])
 
 
 def make_room_to_recurse() -> None:
-    """Let Python recurse as deep as a tree of `MAX_NESTING` needs: for every pass that walks trees by recursion.
+    """Raise Python's recursion limit to what a recursive pass over a tree of `MAX_NESTING` levels needs.
 
-    The limit is only ever raised, never put back: another thread may be deep in a tree.
+    The limit is never lowered again: another thread may be deep in a tree.
     """
     sys.setrecursionlimit(max(sys.getrecursionlimit(), MAX_NESTING * _FRAMES_PER_LEVEL))
 
 
 def shown(kind: str) -> str:
-    """A kind of token as messages call it."""
+    """Return the name of a kind of token for messages."""
     return _SHOWN.get(kind, f"'{kind}'")
 
 
 class Cursor:
-    """The tokens of one source, and the one being looked at (`token`)."""
+    """The tokens of one source, and the current one (`token`)."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -49,10 +49,10 @@ class Cursor:
         self.token = self.tokens[0]
         self.depth = 0
 
-    # ---- moving ------------------------------------------------------------------------------------
+    # ---- moving ----------------------------------------------------------------------------------------
 
     def advance(self) -> Token:
-        """Step over the current token and return it. The end of the file is never stepped over."""
+        """Step over the current token and return it; stay at the end of the file."""
         token = self.token
         if token.kind != END:
             self.index += 1
@@ -67,13 +67,13 @@ class Cursor:
         return True
 
     def expect(self, kind: str, context: str) -> Token:
-        """Step over a token of this kind; `context` tells where it belongs: `after the condition`."""
+        """Step over a token of this kind, or raise; `context` says where it belongs: `after the condition`."""
         if self.token.kind == kind:
             return self.advance()
         raise self.expected(shown(kind), context, after_previous=kind in _CLOSING)
 
     def name(self, what: str) -> Token:
-        """ident: a declared name, never a keyword and never `_`."""
+        """ident: step over a declared name, which is no keyword and not `_`."""
         if self.token.kind == IDENTIFIER:
             return self.advance()
         if self.token.kind == "_":
@@ -81,7 +81,7 @@ class Cursor:
         raise self.expected(f"the name of {what}")
 
     def split(self) -> None:
-        """Take a two-character symbol for two: the spec's longest token *that is valid here* (`a--b` is `a - -b`)."""
+        """Split a two-character symbol: the spec's longest token *that is valid here* (`a--b` is `a - -b`)."""
         kind, _, start, end = self.token
         halves = [Token(kind[0], kind[0], start, start + 1), Token(kind[1], kind[1], start + 1, end)]
         self.tokens[self.index : self.index + 1] = halves
@@ -98,10 +98,10 @@ class Cursor:
         self.advance()
         return items
 
-    # ---- nesting -----------------------------------------------------------------------------------
+    # ---- nesting ---------------------------------------------------------------------------------------
 
     def enter(self) -> None:
-        """One level down; errors past `MAX_NESTING`. Every `enter` has its `leave`."""
+        """Go one level down; raise past `MAX_NESTING`. Every `enter` needs a `leave`."""
         self.depth += 1
         if self.depth > MAX_NESTING:
             raise self.too_deep(self.span_of(self.token))
@@ -112,23 +112,23 @@ class Cursor:
     def too_deep(self, span: Span) -> WgslError:
         return fail("nesting-too-deep", f"nested deeper than {MAX_NESTING} levels", span, hint="name a part of it")
 
-    # ---- places and complaints ---------------------------------------------------------------------
+    # ---- spans and errors ------------------------------------------------------------------------------
 
     def span_of(self, token: Token) -> Span:
         return Span(self.source, token.start, token.end)
 
     def span_from(self, start: int) -> Span:
-        """From character `start` to the end of the token before the current one."""
+        """Return the span from character `start` to the end of the previous token."""
         return Span(self.source, start, self.tokens[self.index - 1].end if self.index else start)
 
     def found(self) -> str:
-        """The current token as messages call it."""
+        """Return the name of the current token for messages."""
         return shown(END) if self.token.kind == END else f"'{self.token.text}'"
 
     def expected(
         self, what: str, context: str = "", *notes: Note, after_previous: bool = False, hint: str | None = None
     ) -> WgslError:
-        """The error that `what` is missing here, or just after the previous token."""
+        """Return the error that `what` is missing here, or just after the previous token."""
         message = f"expected {what}" + (f" {context}" if context else "")
         if not after_previous:
             message += f", found {self.found()}"

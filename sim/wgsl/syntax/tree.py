@@ -1,15 +1,11 @@
-"""The syntax tree of a WGSL module: what was written, nothing decided yet.
+"""The syntax tree of a WGSL module: one class for each production that carries meaning.
 
-One class per production that carries meaning; every node keeps the `Span` of the text it came from.
-The parser makes these, the printer turns them back into text, and the checker reads them. Parentheses are kept
-(`Paren`), so that printing gives back the author's grouping. Spec: WGSL, "Appendix: the grammar".
-
-Names: `Ident` is a template-elaborated identifier (`vec4<f32>`, `array<u32, N>`, `foo`); types are `Ident`s too.
+Every node has the `Span` of its text. The parser makes nodes, the printer turns them back into text, and the checker
+reads them. Parentheses are nodes (`Paren`), so that printing preserves the author's grouping. Names and types are
+`Ident`s: template-elaborated identifiers (`vec4<f32>`, `array<u32, N>`, `foo`). Spec: WGSL, "Appendix: the grammar".
 """
 
 from __future__ import annotations
-
-from dataclasses import field
 
 from ...fast_dataclass import entity
 from ..source import Span
@@ -20,7 +16,7 @@ class Node:
     span: Span
 
 
-# ---- expressions ---------------------------------------------------------------------------------
+# ---- expressions ---------------------------------------------------------------------------------------
 
 
 @entity
@@ -30,7 +26,7 @@ class Expr(Node):
 
 @entity
 class Literal(Expr):
-    """`text` as written; `kind` is one of bool, abstract-int, i32, u32, abstract-float, f32, f16."""
+    """A literal. `kind` is one of bool, abstract-int, i32, u32, abstract-float, f32, f16."""
 
     kind: str
     text: str
@@ -39,7 +35,7 @@ class Literal(Expr):
 
 @entity
 class Ident(Expr):
-    """`name` or `name<args>`; `args` is None without a template list. `name_span` covers the bare name."""
+    """`name` or `name<args>`. `args` is None without a template list; `name_span` covers the name alone."""
 
     name: str
     args: list[Expr] | None
@@ -48,7 +44,7 @@ class Ident(Expr):
 
 @entity
 class Call(Expr):
-    """`callee(args)`: a function, a builtin or a value constructor; told apart by the checker."""
+    """`callee(args)`: a call of a function, a builtin or a value constructor, which the checker tells apart."""
 
     callee: Ident
     args: list[Expr]
@@ -71,7 +67,7 @@ class Member(Expr):
 
 @entity
 class Unary(Expr):
-    """op is one of - ! ~ * &"""
+    """A prefix operator: - ! ~ * &"""
 
     op: str
     operand: Expr
@@ -79,7 +75,7 @@ class Unary(Expr):
 
 @entity
 class Binary(Expr):
-    """op is one of + - * / % & | ^ << >> && || == != < <= > >="""
+    """An infix operator: + - * / % & | ^ << >> && || == != < <= > >="""
 
     op: str
     left: Expr
@@ -92,12 +88,12 @@ class Paren(Expr):
     inner: Expr
 
 
-# ---- attributes and directives ---------------------------------------------------------------------
+# ---- attributes and directives -------------------------------------------------------------------------
 
 
 @entity
 class Attribute(Node):
-    """`@name` or `@name(args)`; `@diagnostic(off, a.b)` keeps its names as `Ident`s (`a.b` as one dotted name)."""
+    """`@name` or `@name(args)`. The args of `@diagnostic(off, a.b)` are `Ident`s, `a.b` with one dotted name."""
 
     name: str
     args: list[Expr]
@@ -105,13 +101,13 @@ class Attribute(Node):
 
 @entity
 class Directive(Node):
-    """kind is enable, requires or diagnostic; names as written (diagnostic: severity, then rule)."""
+    """A directive. `kind` is enable, requires or diagnostic, whose names are the severity and the rule."""
 
     kind: str
     names: list[tuple[str, Span]]
 
 
-# ---- statements ------------------------------------------------------------------------------------
+# ---- statements ----------------------------------------------------------------------------------------
 
 
 @entity
@@ -127,7 +123,7 @@ class Block(Stmt):
 
 @entity
 class LocalDecl(Stmt):
-    """`var<template> name: type = init`, `let`, `const` inside a function. `keyword` says which."""
+    """`var<template> name: type = init`, `let` or `const` (`keyword`) inside a function."""
 
     keyword: str
     template: list[Expr] | None
@@ -139,7 +135,7 @@ class LocalDecl(Stmt):
 
 @entity
 class Assign(Stmt):
-    """`target op value`, op one of = += -= *= /= %= &= |= ^= <<= >>=; `_ = value` has target None."""
+    """`target op value`, with one of = += -= *= /= %= &= |= ^= <<= >>=. The target of `_ = value` is None."""
 
     target: Expr | None
     op: str
@@ -172,7 +168,7 @@ class If(Stmt):
 
 @entity
 class Case(Node):
-    """`selectors` holds expressions, and None for the word `default`; `default: {}` alone is [None]."""
+    """A clause of a switch. A selector is an expression, or None for `default`."""
 
     selectors: list[Expr | None]
     body: Block
@@ -188,7 +184,7 @@ class Switch(Stmt):
 
 @entity
 class Loop(Stmt):
-    """`loop { body continuing { … break if break_if; } }`; `continuing` None where there is none."""
+    """`loop { body continuing { … break if break_if; } }`; `continuing` and `break_if` are optional."""
 
     attributes: list[Attribute]
     body: Block
@@ -239,7 +235,7 @@ class ConstAssert(Stmt):
     condition: Expr
 
 
-# ---- declarations ----------------------------------------------------------------------------------
+# ---- declarations --------------------------------------------------------------------------------------
 
 
 @entity
@@ -263,7 +259,7 @@ class Function(Node):
 
 @entity
 class GlobalDecl(Node):
-    """Module-scope `var<template>`, `const` or `override`; `keyword` says which."""
+    """`var<template>`, `const` or `override` (`keyword`) at module scope."""
 
     keyword: str
     attributes: list[Attribute]
@@ -301,5 +297,5 @@ Decl = Function | GlobalDecl | Alias | Struct | ConstAssert
 
 @entity
 class Module(Node):
-    directives: list[Directive] = field(default_factory=list)
-    decls: list[Decl] = field(default_factory=list)
+    directives: list[Directive]
+    decls: list[Decl]

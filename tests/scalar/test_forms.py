@@ -10,7 +10,18 @@ from bankshot.sim.machine.compile.scalar_ir import FASTER
 from bankshot.sim.scalar import OPS
 from bankshot.sim.scalar.registry import ScalarOp, define
 from numba import njit
-from scalar_values import CONCRETE, DTYPE, anything, assert_same, beside_midpoints, inputs, loop, over_arrays, plainly
+
+from tests.scalar.scalar_values import (
+    CONCRETE,
+    DTYPE,
+    anything,
+    assert_same,
+    beside_midpoints,
+    inputs,
+    loop,
+    over_arrays,
+    plainly,
+)
 
 
 @pytest.mark.parametrize("name", CONCRETE)

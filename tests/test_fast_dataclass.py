@@ -1,5 +1,6 @@
-"""`frozen` and `entity`: what dataclasses do, at less than half of their price."""
+"""`entity`, `frozen` and `sealed`: they behave as dataclasses do, and cost less than half to define."""
 
+import ast
 import dataclasses
 import functools
 import pickle
@@ -8,6 +9,8 @@ import time
 import pytest
 from bankshot.sim import fast_dataclass
 from bankshot.sim.fast_dataclass import entity, frozen, sealed
+
+from tools.import_graph import FILES, module_of
 
 
 @frozen
@@ -164,7 +167,7 @@ def test_what_they_are_not_made_of_is_refused(given, named, said):
 
 def test_what_makes_instances_is_written_with_the_first(monkeypatch):
     written = []
-    monkeypatch.setattr(fast_dataclass, "_written", lambda made: written.append(made) or (lambda self: None))
+    monkeypatch.setattr(fast_dataclass, "_generated_init", lambda made: written.append(made) or (lambda self: None))
     made = frozen(type("Made", (), {"__annotations__": {}, "__module__": __name__}))
     assert written == []
     made()
@@ -205,3 +208,21 @@ def _seconds(function):
     start = time.thread_time()
     function()
     return time.thread_time() - start
+
+
+# Records that other work under way replaces. Remove a name with the last `dataclass` of its file.
+PENDING = {"sim.run.counters", "sim.machine.vector_math.functions", "sim.machine.compile.image"}
+
+
+def test_sim_makes_its_records_with_this_module_alone():
+    users = {
+        module_of(path)
+        for path in FILES
+        if any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "dataclasses"
+            and "dataclass" in {alias.name for alias in node.names}
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        )
+    }
+    assert {user for user in users if user.startswith("sim.")} <= PENDING | {"sim.fast_dataclass"}

@@ -1,10 +1,10 @@
-"""The reader neither crashes nor depends on changed shaders: some here, many by `python -m tests.fuzz_reader`."""
+"""The reader neither crashes nor depends on changed shaders: some here, many by `python -m tests.wgsl.fuzz_reader`."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests import fuzz_reader
+from tests.wgsl import fuzz_reader
 
 
 def test_changed_shaders_get_a_plain_answer() -> None:

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz_reader N` changes valid shaders at random, reads each of the N texts, and wants a plain answer.
+"""`python -m tests.wgsl.fuzz_reader N` changes valid shaders at random, reads each of the N texts, and wants a plain answer.
 
 Read is what the simulator does before it runs: preprocess, check, and where a compute entry point is left, create its
 pipeline and lower it. The answer is yes, or a `WgslError`; any other exception, more than two seconds of processor time
@@ -38,7 +38,7 @@ SECONDS = 2.0  # of processor time, for one text
 _BYTES = 1 << 30  # of memory, for one process
 _LONGEST = 10_000  # characters of a shader that is taken: longer ones only take longer
 _CHUNK = 250
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 
 _INCLUDE = re.compile(r'^#include "(.*\.wgsl)".*', re.MULTILINE)
 _TOKEN = re.compile(r"[\w.]+|\s+|[-+*/%&|^!=<>]+|.", re.DOTALL)
@@ -255,7 +255,7 @@ def answers(count: int, seed: int, jobs: int) -> Iterator[tuple[int, Answer]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz_reader", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.wgsl.fuzz_reader", description=__doc__)
     parser.add_argument("count", nargs="?", type=int, default=20_000, help="texts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="print text number so many and read it, with the traceback")

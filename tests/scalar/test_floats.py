@@ -7,7 +7,8 @@ import pytest
 from bankshot.sim.scalar import OPS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scalar_values import (
+
+from tests.scalar.scalar_values import (
     CONCRETE,
     DTYPE,
     as_half,

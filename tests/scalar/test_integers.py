@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from bankshot.sim.scalar import OPS
-from scalar_values import CONCRETE, DTYPE, assert_same, inputs, over_arrays
+
+from tests.scalar.scalar_values import CONCRETE, DTYPE, assert_same, inputs, over_arrays
 
 # ---- i32 and u32 -------------------------------------------------------------------------------------------
 
