@@ -138,7 +138,7 @@ def _names(files: list[Path]) -> str:
 def _warm_up() -> None:
     """Import, load and make what every audit needs, and nothing that has threads or knows a file."""
     from ... import sim
-    from ..judge.audit import EVERYTHING
+    from ..judge.case_run import EVERYTHING
     from ..reports import audited, text  # noqa: F401
     from ..workers import scheduler  # noqa: F401
 

@@ -12,8 +12,9 @@ from ...sim.fast_dataclass import frozen
 from ..errors import Lacking, TooLarge, UsageError
 from ..manifests.manifest import Case
 from ..wgpu_client import FALLBACK, AdapterInfo, require_adapter
-from .audit import OutputCheck, Say, endless, expected_outputs, gpu_checks, run_on_gpu, simulate, timed
+from .case_run import Say, endless, expected_outputs, run_on_gpu, silent, simulate, timed
 from .counter_diff import CounterDiff, diff_counters
+from .output_checks import OutputCheck, gpu_checks
 
 
 @frozen
@@ -57,7 +58,7 @@ class Diff:
         return not self.differs and self.refused is None
 
 
-def diff(case: Case, adapter: str | None, options: Options, say: Say = lambda stage: None) -> Diff:
+def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -> Diff:
     """Run `case` both ways. Raises `NoAdapter`, and `GpuError` where wgpu refuses the shader."""
     info = require_adapter(adapter)
     profile = options.device or info.profile or FALLBACK

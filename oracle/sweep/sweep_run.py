@@ -18,8 +18,10 @@ from contextlib import contextmanager
 from ...sim.launch.threads import THREADS, processors
 from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
-from ..judge.audit import Options, audit, judged_as
+from ..judge.audit import audit
 from ..judge.device_comparison import judged
+from ..judge.options import Options
+from ..judge.verdict import judged_as
 from .columns import Judged, Row, failed, row
 from .journal import Journal
 from .work import SweepCase, key_now, workgroups_per_batch

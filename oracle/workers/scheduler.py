@@ -16,7 +16,8 @@ from ...sim.fast_dataclass import entity, frozen
 from ...sim.launch.threads import processors
 from ...sim.wgsl.diagnostics import WgslError
 from ..errors import Died, GpuError, NoAdapter, UsageError
-from ..judge.audit import Options, audit
+from ..judge.audit import audit
+from ..judge.options import Options
 from ..manifests.cases import Broken, Plan
 from ..manifests.manifest import Shape
 from ..reports.audited import Audited, Wanted, audited, failed

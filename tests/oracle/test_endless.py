@@ -2,7 +2,7 @@
 
 import pytest
 from bankshot.oracle.cli.commands import main
-from bankshot.oracle.judge import audit
+from bankshot.oracle.judge import case_run
 from click.testing import CliRunner
 
 from tests.scaling import PARAMS, SHADER, manifest
@@ -16,7 +16,7 @@ def no_gpu(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("this was to be kept away from the GPU")
 
-    monkeypatch.setattr(audit, "begin_on_gpu", refuse)
+    monkeypatch.setattr(case_run, "begin_on_gpu", refuse)
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def sized(write):
 
 
 def test_overrides_hang_on_dims(sized):
-    from bankshot.oracle.judge.audit import simulate
+    from bankshot.oracle.judge.case_run import simulate
 
     assert [sized.case(shape).overrides for shape in sized.shapes] == [
         {"COLUMNS": 6, "HALF": True},
@@ -102,7 +102,7 @@ def test_overrides_hang_on_dims(sized):
 
 
 def test_members_without_a_value_are_zero_and_an_audit_says_so(sized):
-    from bankshot.oracle.judge.audit import Options, audit
+    from bankshot.oracle.audit import Options, audit
 
     case = sized.case(sized.shapes[0])
     assert case.unset == ["sizes.offset", "sizes.scale"]
@@ -131,7 +131,7 @@ def with_struct(write, text):
 
 
 def test_members_of_several_numbers_take_lists(write):
-    from bankshot.oracle.judge.audit import simulate
+    from bankshot.oracle.judge.case_run import simulate
 
     case = with_struct(write, '{ place = ["N", 0.5, -2], taps = [1, 2, 3, 4, 5, "2 * N", 7, 8] }')
     assert simulate(case, "nvidia", "none").outputs["y"].reshape(-1)[:4].tolist() == [3.0, 0.5, -2.0, 6.0]

@@ -14,8 +14,8 @@ import bankshot.oracle.pytest_plugin.fixture
 import bankshot.oracle.pytest_plugin.hooks
 import pytest
 from bankshot.oracle import wgpu_client
+from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.errors import NoAdapter
-from bankshot.oracle.judge.audit import Options, audit
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.reports.json_report import audit_entry
 from bankshot.oracle.reports.text import console, show_audit
