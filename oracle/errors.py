@@ -30,7 +30,15 @@ class DriverDied(GpuError):
 
 
 class Died(UsageError):
-    """The process that did a task is no more."""
+    """The process that did a task has died. `last_words`: what it wrote to stderr, where that was kept."""
+
+    def __init__(self, message: str, last_words: str = "") -> None:
+        super().__init__(message)
+        self.last_words = last_words
+
+
+class TookTooLong(UsageError):
+    """A task reported nothing for longer than its limit, and its process was ended."""
 
 
 def portable(error: Exception, instead: type[Exception]) -> Exception:

@@ -327,8 +327,8 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
     from ..judge.options import Options
     from ..reports.audited import Reports, Wanted
     from ..reports.text import console
-    from ..workers.scheduler import Audits, in_turn
     from . import watch as watching
+    from .audit_cases import Audits, in_turn
 
     first, *also = parse_devices(device)
     if update_golden:
