@@ -52,4 +52,4 @@ def test_a_manifest_says_how_many_turns_there_are(judged):
     result = judged("run", TURNS, "budget = 999")
     assert result.exit_code == 1
     assert "gone round loops 999 times" in result.output
-    assert "`budget` is to be a whole number above 0, not -1" in judged("run", TURNS, "budget = -1").output
+    assert "`budget` must be a positive integer, not -1" in judged("run", TURNS, "budget = -1").output

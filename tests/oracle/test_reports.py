@@ -396,7 +396,7 @@ def test_run_summarizes_and_saves(world):
         (["audit", "FOLDER/empty"], "holds no manifest"),
         (["audit", "FOLDER", "--set", "Q=1"], "no dimension is named Q; there are N"),
         (["audit", "FOLDER", "--set", "N"], "--set N: write NAME=VALUE"),
-        (["audit", "FOLDER", "--set", "N=x"], "`x` is not a list of whole numbers"),
+        (["audit", "FOLDER", "--set", "N=x"], "`x` is not a list of integers"),
         (["audit", "FOLDER", "--bind", "z=ones:f32:4"], "no binding is named z; there are x, y"),
         (["audit", "FOLDER", "--bind", "x=ones:f32:4"], "float32[4] does not fit the manifest's float32[32]"),
         (["audit", "FOLDER", "--override", "WG=big"], "`big` is neither a number nor true or false"),
