@@ -21,7 +21,7 @@ import numpy as np
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.commands import Guarded
 from bankshot.oracle.errors import TooLarge
-from bankshot.oracle.judge.audit import run_on_gpu
+from bankshot.oracle.judge.case_run import run_on_gpu
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.manifest import Case
 from bankshot.sim.launch.threads import processors

@@ -15,7 +15,7 @@ from typing import Any
 import click
 import numpy as np
 from bankshot.oracle import wgpu_client
-from bankshot.oracle.judge.audit import run_on_gpu
+from bankshot.oracle.judge.case_run import run_on_gpu
 from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.manifests.reflection import check_module
 

@@ -1,5 +1,7 @@
-"""Audits as a library: run a case of a manifest in every way there is, and judge it."""
+"""Audits as a library: run a case of a manifest and judge it."""
 
-from .judge.audit import Audit, Options, audit
+from .judge.audit import audit
+from .judge.options import Options
+from .judge.verdict import Audit
 
 __all__ = ["Audit", "Options", "audit"]

@@ -1,4 +1,4 @@
-"""What goes wrong by the user's hand: the command line prints it and leaves with exit code 2, without a traceback."""
+"""Errors that the user can mend: the command line prints them without a traceback and exits with code 2."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pickle
 
 
 class UsageError(Exception):
-    """Wrong use: a file that is not there, a manifest that makes no sense, data that does not fit. One sentence."""
+    """Wrong use: a missing file, an invalid manifest, data that does not fit. The message is one sentence."""
 
 
 class NoAdapter(UsageError):
-    """There is nothing on this machine that wgpu can run a shader on; the message says what to install."""
+    """This machine has no adapter that wgpu can run a shader on; the message says what to install."""
 
 
 class GpuError(UsageError):
@@ -22,19 +22,27 @@ class TooLarge(GpuError):
 
 
 class Lacking(GpuError):
-    """The adapter has not what a shader enables."""
+    """The adapter lacks a feature that the shader enables."""
 
 
 class DriverDied(GpuError):
-    """The process that runs wgpu is no more: a driver has taken it along."""
+    """The process that runs wgpu has died, usually of its driver."""
 
 
 class Died(UsageError):
-    """The process that did a task is no more."""
+    """The process that did a task has died. `last_words`: what it wrote to stderr, where that was kept."""
+
+    def __init__(self, message: str, last_words: str = "") -> None:
+        super().__init__(message)
+        self.last_words = last_words
+
+
+class TookTooLong(UsageError):
+    """A task reported nothing for longer than its limit, and its process was ended."""
 
 
 def portable(error: Exception, instead: type[Exception]) -> Exception:
-    """The error, or its words in another one where it does not get from one process to another."""
+    """Return the error, or its words in another one where it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.errors import NoAdapter
 
 from tests.conformance import data
 
@@ -54,3 +56,46 @@ def conformance() -> Callable[[str], Iterator[dict[str, Any]]]:
         return data.records(kind)
 
     return records
+
+
+# ---- adapters, which are never missing silently ----
+
+
+@pytest.fixture(scope="session")
+def adapter() -> wgpu_client.AdapterInfo:
+    """The default adapter. Without one, fails where BANKSHOT_REQUIRE_GPU=1, and else skips, with what to install."""
+    try:
+        return wgpu_client.require_adapter()
+    except NoAdapter as error:
+        if os.environ.get("BANKSHOT_REQUIRE_GPU") == "1":
+            pytest.fail(f"BANKSHOT_REQUIRE_GPU=1, but {error}")
+        pytest.skip(str(error))
+
+
+def named(name: str) -> wgpu_client.AdapterInfo:
+    """An adapter that not every machine has; skips without it, with what to install."""
+    try:
+        return wgpu_client.require_adapter(name)
+    except NoAdapter as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def lavapipe() -> wgpu_client.AdapterInfo:
+    return named("lavapipe")
+
+
+@pytest.fixture(scope="session")
+def swiftshader() -> wgpu_client.AdapterInfo:
+    return named("swiftshader")
+
+
+@pytest.fixture(scope="session", params=["default", "swiftshader"])
+def any_adapter(request: pytest.FixtureRequest, adapter: wgpu_client.AdapterInfo) -> wgpu_client.AdapterInfo:
+    """The default adapter, and SwiftShader beside it."""
+    if request.param == "default":
+        return adapter
+    other = named(request.param)
+    if other == adapter:
+        pytest.skip(f"{other.name} is the default adapter here")
+    return other

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import NoAdapter
-from bankshot.oracle.judge.audit import expected_outputs
+from bankshot.oracle.judge.case_run import expected_outputs
 from bankshot.oracle.manifests.manifest import Case
 
 from ..ways import Simulator, Way, on_wgpu

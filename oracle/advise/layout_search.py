@@ -15,7 +15,7 @@ from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
-from ..judge.audit import Say
+from ..judge.case_run import Say
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from .array_layouts import Change, Layouts, Pitch

@@ -324,11 +324,11 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
           sample: int | None, check_classes: bool, watch: bool, as_json: bool, **given: Any) -> None:  # fmt: skip
     """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
     from ..goldens import golden_files
-    from ..judge import audit as room
+    from ..judge.options import Options
     from ..reports.audited import Reports, Wanted
     from ..reports.text import console
-    from ..workers.scheduler import Audits, in_turn
     from . import watch as watching
+    from .audit_cases import Audits, in_turn
 
     first, *also = parse_devices(device)
     if update_golden:
@@ -337,9 +337,7 @@ def audit(paths: tuple[Path, ...], device: str, adapter: str | None, gpu: bool, 
     if watch:
         watching.rounds(paths, request, gpu)
     golden, chosen = request.as_in_manifest, _which(sample, check_classes)
-    options = room.Options(
-        first, gpu, adapter, also=tuple(also), workgroups=chosen, golden=golden, update=update_golden
-    )
+    options = Options(first, gpu, adapter, also=tuple(also), workgroups=chosen, golden=golden, update=update_golden)
     as_json = as_json or form == "json"
     out = console()
     wanted = Wanted("json" if as_json else form, listing, html, sarif, out.width, out.is_terminal)

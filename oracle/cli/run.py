@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..gpu_counters.timeline import record_timeline
-from ..judge.audit import Say, side_by_side, simulate
+from ..judge.case_run import Say, side_by_side, simulate
 from ..judge.run_result import RunResult
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module, entry_point

@@ -7,12 +7,8 @@ a new one is started.
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +20,7 @@ from ..errors import UsageError
 from ..exit_codes import CLEAN
 from ..manifests.cases import Broken, Plan, Request, plans
 from ..manifests.reflection import source_of
-from ..wgpu_worker import worker_process
+from ..workers.fork import in_fork
 
 OPTION = "--watch"
 PERIOD = 0.03  # seconds between two looks at the files
@@ -57,7 +53,7 @@ def rounds(paths: Sequence[Path], request: Request, gpu: bool) -> None:
     code = CLEAN
     try:
         while True:
-            ended = _elsewhere(gpu)
+            ended = in_fork(gpu, [argument for argument in sys.argv[1:] if argument != OPTION])
             if ended is None:
                 return
             code = ended
@@ -138,35 +134,8 @@ def _names(files: list[Path]) -> str:
 def _warm_up() -> None:
     """Import, load and make what every audit needs, and nothing that has threads or knows a file."""
     from ... import sim
-    from ..judge.audit import EVERYTHING
+    from ..judge.case_run import EVERYTHING
     from ..reports import audited, text  # noqa: F401
-    from ..workers import scheduler  # noqa: F401
+    from . import audit_cases  # noqa: F401
 
     sim.simulate(_SHADER, grid=1, bindings={"y": bytes(128)}, probes=EVERYTHING, workgroups="classes")
-
-
-def _elsewhere(gpu: bool) -> int | None:
-    """Have another process do an audit, and give its exit code; None in that process itself. It finds wgpu's process
-    ready, and the next one is begun when it has ended: nobody has two audits in one."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if not hasattr(os, "fork"):
-        return subprocess.run([sys.executable, "-m", "bankshot", *(w for w in sys.argv[1:] if w != OPTION)]).returncode
-    if gpu:
-        worker_process.begin()
-    with warnings.catch_warnings():  # NumPy's BLAS has threads, which it ends before a fork and begins again after it
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        worker_process.take_over()
-        return None
-    worker_process.hand_over()
-    try:
-        _, status = os.waitpid(child, 0)
-    except KeyboardInterrupt:  # it has been interrupted too, unless this process alone was meant
-        os.kill(child, signal.SIGINT)
-        os.waitpid(child, 0)
-        raise
-    if gpu:
-        worker_process.begin()
-    return os.waitstatus_to_exitcode(status)

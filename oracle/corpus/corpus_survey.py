@@ -6,27 +6,19 @@ point that it was at gets the verdict. Nothing stops the run.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import re
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
+from dataclasses import field
 from pathlib import Path
-from typing import IO, Any
 
 from ... import sim
-from ...sim.fast_dataclass import frozen
+from ...sim.fast_dataclass import entity, frozen
 from .. import wgpu_client
-from ..errors import UsageError
+from ..errors import Died, TookTooLong, UsageError
+from ..workers.pool import Report, TaskError, TaskProgress, TaskResult, Work, WorkerPool
 from .embedded import Shader, files, filled, shaders
 from .trial import VERDICTS, Trial, trials
-
-STARTING = 900.0  # seconds until a worker is ready: the first one ever compiles the machine
 
 
 @frozen
@@ -72,18 +64,19 @@ def corpus(
     found: Sequence[Collection],
     options: Options,
     done: Callable[[Shader], None] = lambda shader: None,
-    serve: Serve | None = None,
+    work: Work | None = None,
 ) -> None:
-    """Try every shader of `found` and put what comes of it into its `trials`, in their order.
+    """Try every shader of `found`, and add the results to its `trials`, in their order.
 
-    `done` is told of each shader; `serve` is what worker processes run. Raises `NoAdapter`.
+    `done` is called with each shader that is finished; `work` is what worker processes do with an `Attempt`, see
+    `attempt`. Raises `NoAdapter`.
     """
     wgpu_client.require_adapter(options.adapter)
     tasks = [(collection, shader) for collection in found for shader in collection.shaders]
     results: dict[int, list[Trial]] = {}
-    for number, made in _Pool([shader for _, shader in tasks], options, serve or _serve).run():
-        results[number] = made
-        done(tasks[number][1])
+    for state in _try_all([shader for _, shader in tasks], options, work or attempt):
+        results[state.number] = state.trials
+        done(state.shader)
     for number, (collection, _) in enumerate(tasks):
         collection.trials.extend(results[number])
 
@@ -95,129 +88,30 @@ def good(trial: Trial) -> bool:
 # ---- processes -------------------------------------------------------------------------------------------
 
 
-@dataclass
-class _Worker:
-    """A process and what it is at. `task`: the number of a shader; None: idle, or (before `ready`) starting."""
+@frozen
+class Attempt:
+    """A task: the entry points of a shader from number `skip` on. `number` counts attempts."""
 
-    process: Any
-    pipe: Connection
-    words: IO[bytes]  # what the process says on stderr
-    ready: bool = False
-    task: int | None = None
-    at: tuple[str | None, str] = (None, "start")
-    since: float = field(default_factory=time.monotonic)
-    made: list[Trial] = field(default_factory=list)
-
-    def lost(self, limit: float) -> bool:
-        """Whether it died, or has not been heard of for too long."""
-        busy = self.task is not None or not self.ready
-        late = busy and time.monotonic() - self.since > (limit if self.ready else STARTING)
-        return late or not self.process.is_alive()
-
-    def end(self) -> None:
-        self.pipe.close()
-        self.process.kill()
-        self.process.join()
-        self.words.close()
+    number: int
+    shader: Shader
+    skip: int
+    adapter: str | None
 
 
-Serve = Callable[[Connection, str, str | None], None]
+@entity
+class _State:
+    """How far a shader is. `at`: the entry point (None: the module) and the stage that a worker has reported last."""
+
+    number: int
+    shader: Shader
+    trials: list[Trial] = field(default_factory=list[Trial])
+    at: tuple[str | None, str] = (None, "check")
 
 
-class _Pool:
-    """Workers, and the numbers of the shaders that they have yet to try, with the trials made of them so far."""
-
-    def __init__(self, work: Sequence[Shader], options: Options, serve: Serve) -> None:
-        self.work = work
-        self.options = options
-        self.serve = serve
-        self.waiting = [(number, list[Trial]()) for number in reversed(range(len(work)))]
-        self.workers = [self._start()]  # the others when it is ready, so that it alone compiles the machine
-
-    def run(self) -> Iterator[tuple[int, list[Trial]]]:
-        """The number of each shader with its trials, as they are finished."""
-        try:
-            while self.waiting or any(worker.task is not None for worker in self.workers):
-                if self.workers[0].ready and len(self.workers) < min(self.options.jobs, len(self.work)):
-                    self.workers.append(self._start())
-                for worker in list(self.workers):
-                    if worker.lost(self.options.limit):
-                        yield from self._replace(worker)
-                    elif worker.ready and worker.task is None and self.waiting:
-                        self._assign(worker)
-                for pipe in wait([worker.pipe for worker in self.workers], timeout=0.2):
-                    yield from _hear(next(worker for worker in self.workers if worker.pipe is pipe))
-        finally:
-            for worker in self.workers:
-                worker.end()
-
-    def _start(self) -> _Worker:
-        context = multiprocessing.get_context("spawn")
-        here, there = context.Pipe()
-        words = tempfile.NamedTemporaryFile(prefix="bankshot-")  # noqa: SIM115
-        process = context.Process(target=self.serve, args=(there, words.name, self.options.adapter), daemon=True)
-        process.start()
-        there.close()
-        return _Worker(process, here, words)
-
-    def _assign(self, worker: _Worker) -> None:
-        worker.task, worker.made = self.waiting.pop()
-        worker.at, worker.since = (None, "check"), time.monotonic()
-        with suppress(OSError):  # a worker that is no more is found out in the next round
-            worker.pipe.send((self.work[worker.task], len(worker.made)))
-
-    def _replace(self, worker: _Worker) -> Iterator[tuple[int, list[Trial]]]:
-        """End a worker, and put what it was at down as lost; of the entry points after that a new one takes care."""
-        if not worker.ready:
-            raise UsageError(f"a worker process could not be started: {_last_words(worker)}")
-        if worker.task is not None:
-            worker.made.append(_lost(self.work[worker.task], worker))
-            if worker.at[0] is None:  # the module itself: nothing is after that
-                yield worker.task, worker.made
-            else:
-                self.waiting.append((worker.task, worker.made))
-        worker.end()
-        self.workers[self.workers.index(worker)] = self._start()
-
-
-def _hear(worker: _Worker) -> Iterator[tuple[int, list[Trial]]]:
-    """Take in one message; gives the finished task, if it was that."""
-    try:
-        message = worker.pipe.recv()
-    except (EOFError, OSError):
-        worker.process.join(1.0)  # the next round finds it dead
-        return
-    worker.since = time.monotonic()
-    match message:
-        case "ready":
-            worker.ready = True
-        case ("stage", entry, stage):
-            worker.at = (entry, stage)
-        case Trial():
-            worker.made.append(message)
-        case "done" if worker.task is not None:
-            yield worker.task, worker.made
-            worker.task = None
-
-
-def _lost(shader: Shader, worker: _Worker) -> Trial:
-    """The verdict on what a worker was at when it died or has to be ended."""
-    entry, stage = worker.at
-    died = not worker.process.is_alive()
-    how = f"the process died: {_last_words(worker)}" if died else "did not come back"
-    verdict = "wgpu-died" if stage == "wgpu" else "crash" if died else "too-slow"
-    return Trial(shader.name, shader.text.count("\n") + 1, entry, verdict, f"{stage}: {how}")
-
-
-_PANIC = re.compile(r"panicked at (?:[^\n]*/)?([^/\n]*):\n([^\n]*)")
-
-
-def _last_words(worker: _Worker) -> str:
-    """What a process said when it died: the message of a panic, else its last line."""
-    text = worker.words.read().decode("utf-8", errors="replace")
-    if panic := _PANIC.search(text):
-        return f"panic, {panic[2]} ({panic[1]})"
-    return (text.strip().splitlines() or [f"exit code {worker.process.exitcode}"])[-1]
+def attempt(task: Attempt, report: Report) -> None:
+    """Try a shader, and report each entry point and stage that begins, and each trial."""
+    for trial in trials(task.shader, task.adapter, task.skip, lambda entry, stage: report((entry, stage))):
+        report(trial)
 
 
 _WARM_UP = """
@@ -226,17 +120,69 @@ _WARM_UP = """
 """
 
 
-def _serve(pipe: Connection, words: str, adapter: str | None) -> None:
-    """A worker: tries the shaders that it is sent, and tells what it is at. `words`: the file that takes its stderr."""
-    os.dup2(os.open(words, os.O_WRONLY), 2)
-    list(trials(Shader(Path("warm-up.wgsl"), 1, _WARM_UP), adapter))
-    sim.simulate(_WARM_UP, grid=1, bindings={"a": b"1234"}, probes=("races",))
-    pipe.send("ready")
-    while True:
-        try:
-            shader, skip = pipe.recv()
-        except EOFError:
-            return
-        for trial in trials(shader, adapter, skip, lambda entry, stage: pipe.send(("stage", entry, stage))):
-            pipe.send(trial)
-        pipe.send("done")
+@frozen
+class _WarmUp:
+    """Loads what every trial needs, before the first one counts."""
+
+    adapter: str | None
+
+    def __call__(self) -> None:
+        list(trials(Shader(Path("warm-up.wgsl"), 1, _WARM_UP), self.adapter))
+        sim.simulate(_WARM_UP, grid=1, bindings={"a": b"1234"}, probes=("races",))
+
+
+def _try_all(shaders: Sequence[Shader], options: Options, work: Work) -> Iterator[_State]:
+    """Each shader, when all of its entry points are tried."""
+    waiting = [_State(number, shader) for number, shader in reversed(list(enumerate(shaders)))]
+    running: dict[int, _State] = {}  # by the number of the attempt
+    attempts = 0
+    count = max(1, min(options.jobs, len(shaders)))
+    with WorkerPool(count, work, prepare=_WarmUp(options.adapter), limit=options.limit, keep_stderr=True) as pool:
+        while waiting or running:
+            for worker in pool.idle[: len(waiting)]:
+                state = waiting.pop()
+                state.at, attempts = (None, "check"), attempts + 1
+                running[attempts] = state
+                worker.give(Attempt(attempts, state.shader, len(state.trials), options.adapter))
+            for task, heard in pool.hear():
+                state = running[task.number]
+                match heard:
+                    case TaskProgress(words=Trial() as trial):
+                        state.trials.append(trial)
+                        continue
+                    case TaskProgress():
+                        state.at = heard.words
+                        continue
+                    case TaskError():
+                        state.trials.append(_lost(state, heard.error))
+                        if state.at[0] is not None:  # the entry points after it are still to try
+                            waiting.append(state)
+                    case TaskResult():
+                        pass
+                del running[task.number]
+                if state not in waiting:
+                    yield state
+
+
+def _lost(state: _State, error: Exception) -> Trial:
+    """The verdict on what a worker was doing when it died, took too long or failed."""
+    entry, stage = state.at
+    match error:
+        case TookTooLong():
+            how, verdict = str(error), "too-slow"
+        case Died():
+            how, verdict = f"the process died: {_reason(error)}", "crash"
+        case _:
+            how, verdict = f"the process died: {type(error).__name__}: {error}", "crash"
+    verdict = "wgpu-died" if stage == "wgpu" else verdict
+    return Trial(state.shader.name, state.shader.text.count("\n") + 1, entry, verdict, f"{stage}: {how}")
+
+
+_PANIC = re.compile(r"panicked at (?:[^\n]*/)?([^/\n]*):\n([^\n]*)")
+
+
+def _reason(error: Died) -> str:
+    """The message of a panic, else the last line that the process wrote."""
+    if panic := _PANIC.search(error.last_words):
+        return f"panic, {panic[2]} ({panic[1]})"
+    return (error.last_words.splitlines() or [str(error)])[-1]

@@ -1,1 +1,1 @@
-"""Why an output is not what it is to be: the likely class of a mismatch, decided by running again. See `classes`."""
+"""Why an output differs from what is expected: the likely class of a mismatch, decided by rerunning. See `causes`."""

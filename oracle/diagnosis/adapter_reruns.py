@@ -1,8 +1,6 @@
-"""Reasons that another run on the GPU shows, where that is what the simulator is held against."""
+"""Causes that another run on the GPU reveals, for outputs that are compared with a GPU's."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -40,8 +38,8 @@ def not_zeroed(m: Mismatch) -> str | None:
 
 
 def zeroing(text: str, pipeline: typed.Pipeline) -> str | None:
-    """A text whose entry point zeroes its workgroup memory itself, as WGSL says an implementation does; None where
-    there is none to zero."""
+    """Write a text whose entry point zeroes its workgroup memory itself, as WGSL requires of implementations; None
+    where there is no such memory."""
     shared = {v: type_ for v, type_ in pipeline.store_types.items() if v.space == "workgroup"}
     body = pipeline.entry.body
     if not shared or body is None:
@@ -51,8 +49,8 @@ def zeroing(text: str, pipeline: typed.Pipeline) -> str | None:
     return f"{text[:at]} {statements} workgroupBarrier(); {text[at:]}"
 
 
-def _zero(path: str, type_: t.Type, depth: int = 0) -> Any:
-    """A statement that zeroes a variable."""
+def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
+    """Write a statement that zeroes a variable."""
     match type_:
         case t.Atomic():
             return f"atomicStore(&{path}, 0);"

@@ -70,7 +70,7 @@ CLASSES = (
     Class("number out of range", "nothing, it is a finding", simulator_reruns.out_of_range, DIGEST),
 )
 
-# The class of a finding that is held against a kernel, by its code; others are a class of their own.
+# The class of a finding that fails a kernel, by its code; other codes are a class by themselves.
 OF_FINDINGS = {
     "atomic-order": "order of atomics",
     "uninit": "uninitialised memory",
@@ -82,7 +82,7 @@ OF_FINDINGS = {
 
 
 def diagnose(m: Mismatch) -> Diagnosis:
-    """The likely class of a mismatch."""
+    """Find the likely class of a mismatch."""
     rows = [row for row in CLASSES if row.needs <= _given(m)]
     found, late = explain(m, rows)
     if found is None:
@@ -126,7 +126,7 @@ COSTS: tuple[tuple[str, str, Callable[[Mapping[str, float]], float]], ...] = (
 
 
 def cost(before: Mapping[str, float], after: Mapping[str, float]) -> Diagnosis | None:
-    """The class of a change that did the outputs no harm; None where nothing that people pay for is another."""
+    """Classify a change that left the outputs right; None where no cost changed."""
     for name, words, figure in COSTS:
         was, is_ = int(figure(before)), int(figure(after))
         if was != is_:

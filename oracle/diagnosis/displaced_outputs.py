@@ -1,4 +1,4 @@
-"""Reasons that the output itself shows: it is what was expected, at other places, or times a number."""
+"""Causes that the output itself reveals: it has the expected elements in other places, or times a factor."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def wrong_factor(m: Mismatch) -> str | None:
 
 
 def _factors(ours: np.ndarray, expected: np.ndarray) -> np.ndarray | None:
-    """Of each row, what it is to be multiplied with; None where there is no such number, or none but 1."""
+    """The factor of each row; None where some row has none, or all are 1."""
     if ours.shape[1] <= FEW:
         return None
     largest = np.abs(expected).argmax(axis=1)[:, None]

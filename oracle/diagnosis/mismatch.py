@@ -1,8 +1,8 @@
-"""An output that is not what it is to be, and what it takes to look for the reason: the case can be run once more, here
-or on a GPU, and the reference asked once more, with one thing changed.
+"""A mismatched output, and the means to find its cause: rerun the case here or on a GPU, or call the reference again,
+with one thing changed.
 
-Two questions are asked of what comes out. `agrees`: is this what was expected, all of it? Then what was changed is the
-reason. `explained`: is this what the kernel left in the elements that are wrong? Then it did what was tried.
+Each rerun answers one of two questions. `agrees`: are all elements as expected? Then the change is the cause.
+`explained`: are these the wrong elements that the kernel left? Then the kernel did what was tried.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ..manifests.manifest import Case
 from ..references import Expected, Reference
 from .time_limit import TimeLimit
 
-MOST = 0.9  # share of the wrong elements that an explanation is to cover: others may be wrong for what comes of it
+MOST = 0.9  # share of the wrong elements that an explanation must cover: the rest may be wrong as a consequence
 WATCHED = ("races", "uninit", "bounds", "nan")
 
 
 @frozen
 class Diagnosis:
-    """The class of a mismatch and what shows it, in words; `UNKNOWN` where nothing that was tried explains it."""
+    """The class of a mismatch, and the evidence in words; `UNKNOWN` where nothing that was tried explains it."""
 
     name: str
     evidence: str
@@ -38,7 +38,7 @@ class Diagnosis:
         return self.evidence if self.name == UNKNOWN else f"likely {self.name}: {self.evidence}"
 
     def but(self, late: Collection[str], seconds: float) -> Diagnosis:
-        """The same, with a word of the classes that there was no time for."""
+        """Name the classes that time ran out for."""
         words = f"{self.evidence}; not tried within {seconds:g} s: {', '.join(late)}"
         return Diagnosis(self.name, words) if late else self
 
@@ -48,13 +48,13 @@ UNKNOWN = "unknown"
 
 @frozen(eq=False)
 class Mismatch:
-    """Output `output` (the manifest's name) of `run`, and what it is held against.
+    """Output `output` (the manifest's name) of `run`, and what it is compared with.
 
     `expected` has the shape of the output; `bound` goes with `rule`. `truth`: it is what the reference gives; `golden`:
     another text made it. `same`: where only a digest is left of it, whether an output has that; `expected` is then the
     output itself. `on_gpu`: where it is a GPU's, the output of a text of WGSL there, or of the case's own.
 
-    All that runs or asks again raises `OutOfTime` when `patience` is at its end.
+    Every rerun raises `OutOfTime` once `time_limit` is over.
     """
 
     case: Case
@@ -72,7 +72,7 @@ class Mismatch:
 
     @property
     def var(self) -> str:
-        """What the WGSL calls it; without a manifest that is its name."""
+        """The WGSL variable; without a manifest it has the output's name."""
         return next((b.var for b in self.case.kernel.bindings if b.name == self.output), self.output)
 
     @cached_property
@@ -81,7 +81,7 @@ class Mismatch:
 
     @cached_property
     def wrong(self) -> np.ndarray:
-        """True for the elements that the rule rejects; nobody knows which have another digest."""
+        """True for the elements that the rule rejects; for all, where only a digest differs."""
         if self.same is not None:
             return np.ones(self.ours.shape, bool)
         return rejected(self.ours, self.expected, self.rule, self.bound)
@@ -94,7 +94,7 @@ class Mismatch:
 
     @cached_property
     def findings(self) -> list[Any]:
-        """Those of the run; of one that was not watched, those of another."""
+        """The findings of the run, or of another with probes, where this one has none."""
         return self.run.findings or self.again(probes=WATCHED, replay=True).findings
 
     def found(self, code: str) -> Any | None:
@@ -152,7 +152,7 @@ class Mismatch:
     # ---- asking again ----
 
     def asked(self, arrays: Mapping[str, Any], case: Case | None = None) -> Expected | None:
-        """What the reference gives for some other arrays; None where it has nothing to say, or not of that size."""
+        """Call the reference with some other arrays; None where it has no such output, or one of another size."""
         if self.reference is None:
             return None
         self.time_limit.check()

@@ -1,5 +1,5 @@
-"""Reasons that other shapes show, or the place of the wrong elements: what goes wrong at the tail only, or where two
-dims differ."""
+"""Causes that other shapes reveal, or the position of the wrong elements: errors at a tail only, or where two dims
+differ."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reasons that the reference shows: asked about other arrays, it gives what the kernel left.
+"""Causes that the reference reveals: called with other arrays, it returns what the kernel left.
 
-Each reason is a series of changes to the arrays, in words and as arrays; the first that explains the wrong elements is
-the reason.
+Each cause is a series of changes to the arrays, in words and as arrays; the first one that explains the wrong
+elements wins.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def wrong_kernel(m: Mismatch) -> str | None:
 
 
 def _tried(reference: Any, arrays: Mapping[str, Any], dims: Mapping[str, int]) -> Mapping[str, Any]:
-    """What a reference gives for arrays that are perhaps not its own."""
+    """Call a reference with arrays that may not suit it."""
     try:
         return reference(arrays, dims)
     except Exception:  # whatever it stumbles over, it is not the one

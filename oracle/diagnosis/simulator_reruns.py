@@ -1,4 +1,4 @@
-"""Reasons that another run of the simulator shows: with what WGSL, or the device, leaves open decided otherwise."""
+"""Causes that another run of the simulator reveals: what WGSL or the device leaves open, decided otherwise."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def decides(code: str, least: float, unless: str = "") -> Callable[[Mismatch], s
 
 
 def unwritten_memory(m: Mismatch) -> str | None:
-    """Workgroup memory is loaded that nobody wrote, and NaNs there change an output."""
+    """Workgroup memory is loaded that was never written, and NaNs there change an output."""
     return _harmful(m.found("uninit"))
 
 
@@ -130,7 +130,7 @@ def _is_half(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype == np.float16
 
 
-# What says f16 in a text, and what says f32 in its place.
+# f16 in a text, and the same with f32.
 _WIDENED = (
     (re.compile(r"\benable\s+f16\s*;"), ""),
     (re.compile(r"(\benable\b[^;]*?)\bf16\s*,\s*"), r"\1"),

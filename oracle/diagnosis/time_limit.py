@@ -1,4 +1,4 @@
-"""How long a reason is looked for: of a large case each run takes long, and there may be hundreds."""
+"""The time limit of a diagnosis: each run of a large case takes long, and there may be hundreds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECONDS = 60.0  # for one output
 
 
 class OutOfTime(Exception):
-    """What was tried took longer than there is patience for."""
+    """The diagnosis took longer than its limit."""
 
 
 @frozen
@@ -27,6 +27,6 @@ class TimeLimit:
         object.__setattr__(self, "start", self.clock())
 
     def check(self, *_: int) -> None:
-        """Raises `OutOfTime` at the end. Runs report their progress here, so a long one is left in the middle."""
+        """Raise `OutOfTime` after the end. Runs report their progress here, so a long one is abandoned midway."""
         if self.clock() - self.start > self.seconds:
             raise OutOfTime

@@ -1,1 +1,1 @@
-"""What runs left and cost when somebody accepted it, kept beside the manifest."""
+"""Goldens: outputs and costs of a run that was accepted, stored beside the manifest."""

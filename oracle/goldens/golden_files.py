@@ -1,7 +1,7 @@
-"""Where goldens lie, whose they are, and when they may be written.
+"""Where goldens are stored, who owns them, and when they may be written.
 
-A golden lies in the folder `golden` beside its owner, a manifest or a test file. It says itself whose it is, so that
-those that nobody wants any more can be found. Other JSON in such a folder is none of our business.
+A golden is stored in the folder `golden` beside its owner, a manifest or a test file. It names its owner, so that
+goldens that are no longer used can be found. Other JSON files in such a folder are ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Owner(NamedTuple):
 
 
 def place(folder: Path, *parts: str) -> Path:
-    """The golden called by `parts` beside what lies in `folder`.
+    """The path of a golden whose name is made of `parts`, for an owner in `folder`.
 
     >>> place(Path("shaders"), "matmul", "M=1 K=4 N=4").as_posix()
     'shaders/golden/matmul-M1-K4-N4.json'
@@ -39,7 +39,7 @@ def place(folder: Path, *parts: str) -> Path:
 
 
 def owner(path: Path) -> Owner | None:
-    """Whose golden a file is; None where it is no golden."""
+    """Read the owner of a golden; None where the file is no golden."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         return Owner(data["owner"], data["title"]) if "simulator" in data else None
@@ -48,7 +48,7 @@ def owner(path: Path) -> Owner | None:
 
 
 def goldens_beside(file: Path) -> dict[Path, Owner]:
-    """Every golden in the folder beside `file`, whosever it is."""
+    """Every golden in the folder beside `file`, with its owner."""
     found = ((path, owner(path)) for path in sorted((file.parent / FOLDER).glob("*.json")))
     return {path: whose for path, whose in found if whose is not None}
 
@@ -64,13 +64,13 @@ def unused(manifest: Path, claimed: Iterable[Path]) -> list[Path]:
 
 
 def remove(paths: Iterable[Path]) -> None:
-    """Goldens, and the outputs that are kept with them."""
+    """Delete goldens, and the outputs that are stored with them."""
     for path in paths:
         path.unlink(missing_ok=True)
         path.with_suffix(".npz").unlink(missing_ok=True)
 
 
 def may_write(how: str) -> None:
-    """Raises `UsageError` where CI is set: there nobody looks at what is written, and it is lost."""
+    """Raise `UsageError` where CI is set: goldens written there would be lost unseen."""
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
         raise UsageError(f"{how}: CI is set, and goldens are never written there; write them at home and commit them")

@@ -111,7 +111,7 @@ def changes(
     counters_after: Mapping[str, float],
     after: Sequence[Line],
 ) -> tuple[Change, ...]:
-    """Everything that is counted otherwise, worst first. A counter that was not known before is not held against it."""
+    """Every counter that changed, worst first. A counter that is new to the golden does not count as a change."""
     known = [name for name in BY_LINE if name in counters_before]
     barriers = int(counters_after.get("barriers", 0) - counters_before.get("barriers", 0))
     found = [change for old, new in pairs(before, after) if (change := _change(old, new, known, barriers))]

@@ -1,4 +1,4 @@
-"""Verdicts: one case run in every way there is, its outputs and counters compared.
+"""Verdicts: a case run by the simulator, a reference and GPUs, and all results compared.
 
-Reports read the results; nothing here prints.
+Returns records for reports and prints nothing.
 """

@@ -36,7 +36,7 @@ from ..gpu_counters.wgsl_probes import (
 )
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
-from .audit import Say
+from .case_run import Say, silent, simulate
 from .grid_cap import halved
 
 ROWS_PER_PASS = (1 << 23) - 1  # with their header, what WebGPU lets a storage buffer bind by default: 128 MiB
@@ -87,7 +87,7 @@ class CounterDiff:
         return not self.differences and self.outputs_equal
 
 
-def diff_counters(case: Case, device: str, adapter: str | None, say: Say = lambda stage: None) -> CounterDiff:
+def diff_counters(case: Case, device: str, adapter: str | None, say: Say = silent) -> CounterDiff:
     """Count `case` in the simulator as `device` and on an adapter. Raises `UsageError`, `GpuError`, `NoAdapter`."""
     info = wgpu_client.require_adapter(adapter)
     case, run, cut = _fitting(case, device, say)
@@ -116,8 +116,6 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
     The longest axis is halved until that is so, taking all workgroups for alike; one is counted however long it takes.
     Of what is compared every workgroup has run here; to see how long a log is, one of each class is enough.
     """
-    from .audit import simulate
-
     cut = False
     while True:
         run = simulate(case, device, PROBES, say, workgroups="classes")

@@ -25,7 +25,7 @@ Simulate = Callable[[str, tuple[str, ...]], Any]  # (device, probes) -> bankshot
 
 @frozen
 class Charged:
-    """What one device is asked for. `counters`: totals by name. `anew`: what was counted for it: `all`, `lanes and
+    """The cost of a run on one device. `counters`: totals by name. `anew`: what was counted for it: `all`, `lanes and
     memory` or `memory`; the rest is the first device's."""
 
     device: Device
@@ -54,19 +54,19 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def same_lanes(a: Device, b: Device) -> bool:
-    """Whether the same lanes do the same things on both, so that one run tells of both but for what memory costs."""
+    """Whether the same lanes do the same things on both, so that one run serves both but for the cost of memory."""
     return all(getattr(a, fact) == getattr(b, fact) for fact in LANES)
 
 
 def charge(run: Any, others: tuple[str, ...], simulate: Simulate) -> tuple[Charged, ...]:
-    """What a run with all probes was charged, then what `others` would be; nothing where there are no others."""
+    """Charge a run with all probes for its own device, then for `others`; empty where there are no others."""
     if not others:
         return ()
     return (judged(run), *(_on(run, name, simulate) for name in others))
 
 
 def judged(run: Any) -> Charged:
-    """What a run with all probes was charged."""
+    """The cost of a run with all probes on its own device."""
     return _charged(run, run.device, run.counters, "all")
 
 
@@ -81,5 +81,5 @@ def _on(run: Any, name: str, simulate: Simulate) -> Charged:
 
 
 def _charged(run: Any, device: Device, counters: Any, anew: str) -> Charged:
-    held = occupancy(device, run.pipeline.workgroup_size, run.pipeline.workgroup_bytes)
-    return Charged(device, dict(counters), held, anew)
+    resident = occupancy(device, run.pipeline.workgroup_size, run.pipeline.workgroup_bytes)
+    return Charged(device, dict(counters), resident, anew)

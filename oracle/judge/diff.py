@@ -1,7 +1,7 @@
-"""The same WGSL text through the simulator and through wgpu, and every bit in which the outputs differ.
+"""Run one WGSL text in the simulator and through wgpu, and find every bit in which the outputs differ.
 
-Outputs whose bits the manifest calls free have no bits to compare: wgpu's are held against the reference. What an
-adapter cannot run, or nobody can count, is said with its reason, and is neither clean nor a difference.
+Outputs whose bits the manifest calls free have no bits to compare: wgpu's are compared with the reference. A case that
+an adapter cannot run, or whose counters cannot be compared, has a reason, and is neither clean nor a difference.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from ...sim.fast_dataclass import frozen
 from ..errors import Lacking, TooLarge, UsageError
 from ..manifests.manifest import Case
 from ..wgpu_client import FALLBACK, AdapterInfo, require_adapter
-from .audit import OutputCheck, Say, endless, expected_outputs, gpu_checks, run_on_gpu, simulate, timed
+from .case_run import Say, endless, expected_outputs, run_on_gpu, silent, simulate, timed
 from .counter_diff import CounterDiff, diff_counters
+from .output_checks import OutputCheck, gpu_checks
 
 
 @frozen
 class Options:
-    """`device` None: the profile that rounds as the adapter does. `worst`: how many differing elements are told of.
+    """`device` None: the profile that rounds as the adapter does. `worst`: how many differing elements are listed.
     `counters`: compare them too."""
 
     device: str | None = None
@@ -47,17 +48,17 @@ class Diff:
 
     @property
     def refused(self) -> str | None:
-        """Why this is not a clean case, although nothing differs."""
+        """Why the case is not clean, although nothing differs."""
         vacuous = ", ".join(check.output for check in self.outputs if check.comparison.vacuous)
-        not_held = f"no element of {vacuous} has a bound" if vacuous else None
-        return None if self.differs else self.not_run or not_held or self.not_counted
+        unchecked = f"no element of {vacuous} has a bound" if vacuous else None
+        return None if self.differs else self.not_run or unchecked or self.not_counted
 
     @property
     def ok(self) -> bool:
         return not self.differs and self.refused is None
 
 
-def diff(case: Case, adapter: str | None, options: Options, say: Say = lambda stage: None) -> Diff:
+def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -> Diff:
     """Run `case` both ways. Raises `NoAdapter`, and `GpuError` where wgpu refuses the shader."""
     info = require_adapter(adapter)
     profile = options.device or info.profile or FALLBACK

@@ -32,7 +32,7 @@ def words(case: Case, part: Case, adapter: AdapterInfo) -> str:
     """How a case was cut, for reports."""
     ran, of = (f"{prod(each.grid):,}" for each in (part, case))
     return (
-        f"{adapter.name} ran {ran} of {of} workgroups, held against the same ones here: "
+        f"{adapter.name} ran {ran} of {of} workgroups, compared with the same ones here: "
         f"a software adapter is given at most {MOST_INSTRUCTIONS:,} instructions"
     )
 

@@ -1,1 +1,1 @@
-"""What is to be run: manifests, cases, the contents of bindings, and what a shader's text tells of them."""
+"""Manifests: what to run, on which data and shapes, and what to expect; and what a shader says of its bindings."""

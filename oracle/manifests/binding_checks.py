@@ -1,4 +1,4 @@
-"""Whether the bindings of a manifest are those of its shader, in the words of who wrote the manifest."""
+"""Check that the bindings of a manifest are those of its shader, with errors in the manifest's terms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIGN, _LEAST_NORMAL = 0x80000000, 0x00800000  # bits of an f32
 
 
 def fit(case: Case, module: Any) -> None:
-    """Raises `UsageError` where the manifest binds what the shader lacks, lacks what it needs, or in another type."""
+    """Raise `UsageError` where the manifest binds what the shader lacks, lacks what it needs, or gives another type."""
     kernel = case.kernel
     if not kernel.bindings:  # no manifest; what the command line gives is checked by name
         return
@@ -38,7 +38,7 @@ def fit(case: Case, module: Any) -> None:
 
 
 def _stray(binding: Binding, declared: list[str]) -> str:
-    """Of a binding that the shader lacks."""
+    """The error for a binding that the shader lacks."""
     close = near_miss(binding.var, declared)
     hint = close or f"; it has {', '.join(declared) or 'none'}"
     renamed = ", and `var` says what it calls a binding" if binding.var == binding.name and not close else ""
@@ -46,7 +46,7 @@ def _stray(binding: Binding, declared: list[str]) -> str:
 
 
 def _fit_type(case: Case, binding: Binding, variable: Any, entry: Any) -> None:
-    """Of what consists of one scalar type; a struct may hold any, and of a texture the format decides."""
+    """Check the dtype of a variable of one scalar type; structs may hold any, and formats decide for textures."""
     type_ = variable.type
     if binding.dtype not in SCALARS or isinstance(type_, t.Texture):
         return
@@ -68,12 +68,12 @@ def _fit_type(case: Case, binding: Binding, variable: Any, entry: Any) -> None:
         if binding.dtype == "f32":
             takes += ": floats kept as bits are for kernels that call bitcast, and this one does not"
         elif binding.dtype == "f16":
-            takes += ', or `dtype = "f32"` for floats of 32 bits that are kept as their bits'
+            takes += ', or `dtype = "f32"` for 32-bit floats that are kept as their bits'
     raise UsageError(f"{what}; {takes}")
 
 
 def _fit_words(case: Case, binding: Binding, type_: t.Type) -> None:
-    """Of whole numbers that are listed for a struct: where a member is a float, a small one is next to nothing."""
+    """Refuse integers listed for a struct where a member is a float: the bits of a small one are next to 0."""
     if binding.values is None or not isinstance(type_, t.Struct) or binding.dtype not in ("u32", "i32"):
         return
     words = case.arrays[binding.name].view(np.uint32)

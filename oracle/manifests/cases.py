@@ -1,7 +1,7 @@
-"""From what people name on the command line to cases that can be run: manifests, folders of them, bare WGSL files.
+"""Turn the paths of a command line into cases: manifests, folders of them, bare WGSL files.
 
-A manifest says all that is needed. For a bare shader (one that has no manifest of the same name beside it) everything
-that the text tells is taken from the text, and what it cannot tell is asked for by name.
+A manifest has everything that a run needs. For a bare shader, one without a manifest of the same name beside it, the
+rest is inferred from its text, and anything unspecified must be passed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .strict_toml import is_manifest
 
 @frozen
 class Request:
-    """What the command line adds to files. `kernel` picks one of a family; `quick` leaves heavy shapes out."""
+    """What the command line adds to files. `kernel` picks one of a family; `quick` leaves out heavy shapes."""
 
     dims: Mapping[str, int] = field(default_factory=dict)
     arrays: Mapping[str, Any] = field(default_factory=dict)
@@ -41,13 +41,13 @@ class Request:
 
     @property
     def as_in_manifest(self) -> bool:
-        """Whether a kernel runs as its manifest has it, so that its goldens hold."""
+        """Whether kernels run as their manifests say, so that their goldens apply."""
         return not (self.arrays or self.grid or self.entry or self.overrides)
 
 
 @frozen
 class Plan:
-    """One kernel and the shapes it is to run in. Arrays are made only when a case is asked for."""
+    """One kernel and the shapes to run it in. Arrays are made only when a case is asked for."""
 
     kernel: Kernel
     shapes: tuple[Shape, ...]
@@ -60,7 +60,7 @@ class Plan:
             yield self.case(shape)
 
     def numbers(self, shape: Shape) -> tuple[int, int]:
-        """How many a case reads, and may write, as far as its manifest tells; nothing is made. Raises `UsageError`."""
+        """Estimate how many numbers a case reads, and may write, by its manifest alone. Raises `UsageError`."""
         given = self.request.arrays
         bound = [b for b in self.kernel.bindings if not given.keys() & {b.name, b.var}]
         all_ = sum(b.numbers(shape.dims) for b in bound) + sum(getattr(array, "size", 0) for array in given.values())
@@ -76,14 +76,14 @@ class Plan:
 
 @frozen
 class Broken:
-    """A manifest or shader of which no plan can be made, and why."""
+    """A manifest or shader that cannot be planned, and why."""
 
     path: Path
     error: Exception
 
 
 def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
-    """`array` in the shape of the manifest's; as it is where that has no array."""
+    """Reshape `array` to the manifest's; return it unchanged where that has no array."""
     if not isinstance(like, np.ndarray):
         return array
     array = inputs.as_numbers(array, like.dtype)
@@ -96,8 +96,8 @@ def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
 def plans(paths: Sequence[Path], request: Request, broken: list[Broken] | None = None) -> list[Plan]:
     """A plan for every kernel that `paths` name, in order. Raises `UsageError`.
 
-    What is wrong with a manifest or shader, rather than with the request, is put into `broken`, where that is given,
-    and the others are planned; of a request for one kernel, only where that is not found elsewhere.
+    Errors of a manifest or shader, rather than of the request, go to `broken`, where that is given, and the other files
+    are planned; where one kernel is requested, only if it is not found elsewhere.
     """
     files = [file for path in paths for file in _files(path)]
     found, names = [], []
@@ -217,7 +217,7 @@ def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, Any], li
             assumed.append(f"{kind} contents for {variable.name} ({_described(variable)})")
     if needed:
         lines = [
-            f"{path}: there is no manifest {path.stem}.toml, and the shader does not tell what these hold; give",
+            f"{path}: there is no manifest {path.stem}.toml, and the shader does not say what these hold; give",
             *needed,
             "as NAME=FILE.npy, NAME=u32:1,2,3 or NAME=normal:f32:512,768",
         ]

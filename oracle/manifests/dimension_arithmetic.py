@@ -1,6 +1,6 @@
-"""Arithmetic on dimensions, as manifests write it: `ceil(N / 64)`, `2 * M * K`.
+"""Arithmetic on dimensions, as in manifests: `ceil(N / 64)`, `2 * M * K`.
 
-Exact: values are whole numbers or fractions, never floats, so `ceil(N / 64)` is right for every N.
+Exact: values are integers or fractions, never floats, so `ceil(N / 64)` is right for every N.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {"ceil": math.ceil, "floor": math.flo
 
 
 def evaluate(expression: str | int, names: Mapping[str, int]) -> int:
-    """The whole number that `expression` stands for. Raises `UsageError` on anything but whole-number arithmetic.
+    """Evaluate an expression to an integer. Raises `UsageError` on anything but integer arithmetic.
 
     >>> evaluate("ceil(N / 64) + 1", {"N": 836})
     15
     """
     value = fraction(expression, names)
     if value != int(value):
-        raise UsageError(f"`{expression}` is {value}, not a whole number; use ceil() or floor()")
+        raise UsageError(f"`{expression}` is {value}, not an integer; use ceil() or floor()")
     return int(value)
 
 
 def fraction(expression: str | int, names: Mapping[str, int]) -> int | Fraction:
-    """The same, of what need not be whole.
+    """Evaluate an expression that may have a fractional value. Raises `UsageError`.
 
     >>> fraction("ceil(K / 256) / 256", {"K": 1152})
     Fraction(5, 256)
@@ -64,7 +64,7 @@ def fraction(expression: str | int, names: Mapping[str, int]) -> int | Fraction:
 
 
 def names_in(expression: str | int) -> set[str]:
-    """The dimensions that `expression` mentions."""
+    """The dimensions that `expression` names."""
     try:
         tree = ast.parse(str(expression), mode="eval")
     except _UNREADABLE:
@@ -86,4 +86,4 @@ def _value(node: ast.AST, names: Mapping[str, int]) -> Any:
             return OPERATORS[type(op)](_value(operand, names))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             return FUNCTIONS[name](*(_value(arg, names) for arg in args))
-    raise UsageError("only whole numbers, dimensions, + - * / // %, ceil, floor, min, max and abs are allowed")
+    raise UsageError("only integers, dimensions, + - * / // %, ceil, floor, min, max and abs are allowed")

@@ -1,7 +1,7 @@
-"""Contents of bindings: seeded generators, and what people type on the command line.
+"""Contents of bindings: seeded generators, and values from the command line.
 
-An array is a function of its binding's name, its shape, its dtype and a seed, and of nothing else: the same on every
-machine and in every run. Of packed weights the shape is that of the matrix that is packed.
+An array depends on its binding's name, shape, dtype and seed alone: it is the same on every machine and in every run.
+The shape of packed weights is that of the matrix before packing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DTYPES = {
     **{"i16": np.int16, "u16": np.uint16, "i8": np.int8, "u8": np.uint8},  # of texels
 }
 
-# The next numbers of an array: what draws them, how many are before them, how many they are, and their type.
+# Makes some numbers of an array: the random generator, how many come before them, how many to make, and their type.
 Generator = Callable[[np.random.Generator, int, int, np.dtype[Any]], np.ndarray]
 _PIECE = 1 << 16  # numbers that are made together
 
@@ -46,11 +46,11 @@ GENERATORS: dict[str, Generator] = {
     "zeros": lambda rng, start, count, dtype: np.zeros(count, dtype),
     "ones": lambda rng, start, count, dtype: np.ones(count, dtype),
     "arange": lambda rng, start, count, dtype: np.arange(start, start + count),
-    # All bits set (NaN in floats): an element that nobody writes shows.
+    # All bits set (NaN in floats), so that an element that is never written shows.
     "unwritten": lambda rng, start, count, dtype: np.full(count * dtype.itemsize, 0xFF, np.uint8).view(dtype),
 }
 
-BLANK = ("zeros", "unwritten")  # what is to be written, as a rule
+BLANK = ("zeros", "unwritten")  # usually the contents of outputs
 
 # Normal weights, packed: `q4_k`, `nf4` and so on, and `nf4.absmax` for what else is bound beside them.
 PACKED = {
@@ -61,17 +61,17 @@ KINDS = (*GENERATORS, *PACKED)
 
 
 def dtypes_of(kind: str) -> tuple[str, ...]:
-    """The types that an array of this kind can have."""
+    """The dtypes that an array of this kind can have."""
     name, part = PACKED.get(kind, ("", ""))
     return (quantization.FORMATS[name].parts[part],) if name else tuple(DTYPES)
 
 
 def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> np.ndarray:
-    """An array of `kind` for the binding called `name`. Raises `UsageError` where the kind does not come so, and on one
-    that no binding could hold."""
+    """Make an array of `kind` for the binding called `name`. Raises `UsageError` where the kind has no such shape or
+    dtype, and where no binding could hold it."""
     if min(shape, default=1) < 1:
         sizes = ", ".join(map(str, shape))
-        raise UsageError(f"binding {name} would have the shape [{sizes}], and each size is to be at least 1")
+        raise UsageError(f"binding {name} would have the shape [{sizes}], and each size must be at least 1")
     if len(shape) > MOST_AXES:
         raise UsageError(f"binding {name} has {len(shape)} sizes, and an array at most {MOST_AXES}")
     if (size := math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize) > MOST_BYTES:
@@ -97,7 +97,7 @@ def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: st
 
 
 def load(path: Path) -> np.ndarray:
-    """The array in an .npy file, or the raw bytes of a .bin file. Raises `UsageError`."""
+    """Load the array in an .npy file, or the raw bytes of a .bin file. Raises `UsageError`."""
     import zipfile
 
     try:
@@ -116,7 +116,7 @@ def load(path: Path) -> np.ndarray:
 
 
 def as_numbers(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Raw bytes as numbers of this type, where they are whole ones; any other array as it is."""
+    """View raw bytes as numbers of this type, where they divide evenly; return any other array unchanged."""
     whole = array.dtype == np.uint8 and array.nbytes % dtype.itemsize == 0
     return array.view(dtype) if whole else array
 
@@ -126,7 +126,7 @@ def _first_sentence(error: Exception) -> str:
 
 
 def parse_bind(text: str) -> tuple[str, np.ndarray]:
-    """`X=file.npy`, `dims=u32:512,768,768,0` or `X=normal:f32:512,768` (a generator, a dtype and a shape)."""
+    """Parse `X=file.npy`, `dims=u32:512,768,768,0` or `X=normal:f32:512,768` (a generator, a dtype and a shape)."""
     name, equals, what = text.partition("=")
     head, colon, rest = what.partition(":")
     if not name or not equals or not what:
@@ -142,26 +142,26 @@ def parse_bind(text: str) -> tuple[str, np.ndarray]:
 
 
 def parse_int(what: str, text: str) -> int:
-    """One whole number from 0."""
+    """Parse one non-negative integer."""
     first, *others = parse_ints(what, text, least=0)
     if others:
-        raise UsageError(f"{what}: `{text}` is to be one whole number")
+        raise UsageError(f"{what}: `{text}` must be one integer")
     return first
 
 
 def parse_ints(what: str, text: str, least: int = 1) -> tuple[int, ...]:
-    """`12,8,1` as whole numbers, each at least so large; `what` names the option in the error."""
+    """Parse `12,8,1` as integers of at least `least`; `what` names the option in errors."""
     try:
         numbers = tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"{what}: `{text}` is not a list of whole numbers like 12,8,1") from None
+        raise UsageError(f"{what}: `{text}` is not a list of integers like 12,8,1") from None
     if min(numbers) < least:
         raise UsageError(f"{what}: `{text}` holds a number below {least}")
     return numbers
 
 
 def parse_lanes(text: str) -> tuple[int, ...]:
-    """`0-3,7` as (0, 1, 2, 3, 7)."""
+    """Parse `0-3,7` as (0, 1, 2, 3, 7)."""
     lanes: list[int] = []
     for part in text.split(","):
         found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip(), re.ASCII)

@@ -1,9 +1,9 @@
-"""Which kernel a shape is given to, with which grid: the first rule of a table that fits and that WebGPU can dispatch.
+"""Choose a kernel and a grid for a shape: the first rule of a table that fits and that WebGPU can dispatch.
 
     [[rule]]
     kernel = "gemv_subgroup_multicol"              # a name in some manifest, whose dispatch gives the grid
     because = "one token, and a wide layer"
-    traits = { weights = "f16", subgroups = true } # what is known of the problem beside its sizes; all are to be equal
+    traits = { weights = "f16", subgroups = true } # known of the problem beside its sizes; all must be equal
     sizes = { M = 1, N = { above = 8192 }, K = { multiple_of = 4 } }
 
 The rules are data (`shaders/selection.toml`); this module knows no kernel by name.
@@ -43,7 +43,7 @@ class Rule:
     sizes: Mapping[str, tuple[tuple[str, int], ...]]
 
     def fits(self, dims: Mapping[str, int], traits: Mapping[str, Trait]) -> bool:
-        """A size or a trait that the rule asks about and nobody told does not fit."""
+        """Whether the rule applies. A size or a trait that it asks about and that is not given does not fit."""
         return all(traits.get(name) == value for name, value in self.traits.items()) and all(
             name in dims and CONDITIONS[condition](dims[name], number)
             for name, conditions in self.sizes.items()
@@ -62,7 +62,7 @@ class Choice:
 
 
 def load(path: Path) -> tuple[Rule, ...]:
-    """Read a table of rules. Raises `UsageError` with file, line and what to change."""
+    """Read a table of rules. Raises `UsageError` with file, line and remedy."""
     top = Table.load(path)
     rules = tuple(_rule(table) for table in top.tables("rule"))
     top.done(("rule",))
@@ -94,7 +94,7 @@ def _conditions(sizes: Table, dim: str) -> tuple[tuple[str, int], ...]:
 def choose(
     rules: Iterable[Rule], kernels: Iterable[Kernel], dims: Mapping[str, int], traits: Mapping[str, Trait]
 ) -> Choice:
-    """The first rule that fits and can be dispatched. Raises `UsageError` where there is none."""
+    """Choose the first rule that fits and can be dispatched. Raises `UsageError` where there is none."""
     named = {kernel.name: kernel for kernel in kernels}
     passed_over: list[tuple[Rule, Exceeded]] = []
     for rule in rules:
@@ -116,7 +116,7 @@ def grid_of(kernel: Kernel, dims: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def too_many_workgroups(grid: tuple[int, ...]) -> list[Exceeded]:
-    """The dimensions of a grid that go beyond WebGPU's 65,535."""
+    """The dimensions of a grid that exceed WebGPU's 65,535."""
     return check_dispatch(grid, (1,))
 
 

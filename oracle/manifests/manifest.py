@@ -1,4 +1,4 @@
-"""A kernel's manifest: which WGSL, on which data, in which shapes, and what is to come out.
+"""A kernel's manifest: which WGSL, on which data, in which shapes, and the expected results.
 
     [kernel]            source, entry, dims (default sizes), dispatch (workgroups in x, y, z), and optionally name,
                         reference (a name in `bankshot.oracle.references`, or `file.py:function`), overrides, defines,
@@ -13,11 +13,11 @@
                         `golden`, where these sizes differ from [expect]
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
                         `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
-                        leaves open, as where exp() is used: a GPU's are held against the reference, not against ours;
+                        leaves open, as where exp() is used: a GPU's are compared with the reference, not with ours;
                         in `gpu`, per output the rule for ours against a GPU's, where that is not `exact` (of filtered
-                        samples it cannot be). Rules are those of `comparison.compare`; `{ rule = "derived" }` holds an
+                        samples it cannot be). Rules are those of `comparison.rules`; `{ rule = "derived" }` holds an
                         output against the error bounds that the simulator derives, and is what counts where the
-                        reference derives none; `golden = true`, whether counters and digests of outputs are to be as
+                        reference derives none; `golden = true`, whether counters and digests of outputs must stay as
                         they were (`goldens.golden_store`; of `free` outputs there is no digest), or "outputs", which
                         keeps the outputs themselves as well
     [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
@@ -61,7 +61,7 @@ SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's cont
 
 @frozen
 class Binding:
-    """How the contents of one binding are made. Exactly one of `SOURCES` is set; `struct` and `sampler` go without a
+    """The recipe for the contents of one binding. Exactly one of `SOURCES` is set; `struct` and `sampler` go without a
     dtype."""
 
     name: str  # what the reference calls it
@@ -78,7 +78,7 @@ class Binding:
     levels: int = 1
 
     def make(self, dims: Mapping[str, int], kernel: Kernel) -> Any:
-        """An array; of a texture with several levels, a list of them; of a sampler, its fields."""
+        """Make an array; a list of arrays for a texture with several levels; the fields of a sampler."""
         if self.struct is not None:
             return self._make_struct(dims, binding_dtype(kernel, self.var))
         if self.sampler is not None:
@@ -103,11 +103,11 @@ class Binding:
         return array.reshape(shape)
 
     def numbers(self, dims: Mapping[str, int]) -> int:
-        """How many its shape says it holds; of packed ones, before they are packed."""
+        """Count the numbers of its shape, before they are packed."""
         return prod(evaluate(size, dims) for size in self.shape or ())
 
     def _make_struct(self, dims: Mapping[str, int], dtype: np.dtype[Any]) -> np.ndarray:
-        """One element of `dtype`; members that are not given are zero."""
+        """Make one element of `dtype`; members without a value are zero."""
         array = np.zeros(1, dtype)
         for member, value in (self.struct or {}).items():
             if member not in (dtype.names or ()):
@@ -154,7 +154,7 @@ class Kernel:
     defines: dict[str, Any] = field(default_factory=dict)
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
-    budget: int | None = None  # turns of loops, as `bankshot.simulate` takes it
+    budget: int | None = None  # loop iterations, as `bankshot.simulate` takes it
     rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against the reference
     gpu_rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against a GPU, where it is not `exact`
     counters: dict[str, Expression] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class Kernel:
     free: frozenset[str] = frozenset()
 
     def shape(self, given: Mapping[str, int]) -> Shape:
-        """The default sizes with those of `given` put in. Raises `UsageError` on a dim that the manifest lacks."""
+        """Replace some of the default sizes. Raises `UsageError` on a dim that the manifest lacks."""
         for name in given:
             if name not in self.dims:
                 raise UsageError(
@@ -171,12 +171,12 @@ class Kernel:
         return Shape({**self.dims, **given})
 
     def case(self, shape: Shape) -> Case:
-        """Everything that one run needs; arrays are made here."""
+        """Make everything that one run needs, arrays included. Raises `UsageError`."""
         try:
             grid = tuple(evaluate(e, shape.dims) for e in self.dispatch)
             if min(grid) < 1:
                 sizes = " x ".join(map(str, grid))
-                raise UsageError(f"the dispatch is {sizes} workgroups, and each size is to be at least 1")
+                raise UsageError(f"the dispatch is {sizes} workgroups, and each size must be at least 1")
             arrays = {binding.name: binding.make(shape.dims, self) for binding in self.bindings}
             case = Case(self, shape, (*grid, 1, 1)[:3], arrays)
             _ = case.overrides
@@ -199,7 +199,7 @@ class Case:
         variables = {binding.name: binding.var for binding in self.kernel.bindings}
         floats = {binding.name for binding in self.kernel.bindings if binding.dtype == "f32"}
         return {
-            # Of which the shader may keep the bits; `fit` says where it does not.
+            # The shader may keep their bits as integers; `fit` raises where it does not.
             variables.get(name, name): array.view(Bits) if name in floats and isinstance(array, np.ndarray) else array
             for name, array in self.arrays.items()
         }
@@ -223,22 +223,22 @@ class Case:
 
     @property
     def launch(self) -> dict[str, Any]:
-        """What `bankshot.simulate` is to be told of the case, beside the shader."""
+        """The arguments of `bankshot.simulate` for this case, beside the shader."""
         kernel = self.kernel
         launch = {"entry": kernel.entry, "grid": self.grid, "bindings": self.bindings, "overrides": self.overrides}
         return launch if kernel.budget is None else {**launch, "budget": kernel.budget}
 
     def with_arrays(self, arrays: Mapping[str, Any]) -> Case:
-        """The case with some arrays replaced, by the manifest's names."""
+        """Return a copy with some arrays replaced, by the manifest's names."""
         return replace(self, arrays={**self.arrays, **arrays})
 
     def name_of(self, var: str) -> str:
-        """What the manifest calls the WGSL variable `var`."""
+        """The manifest's name for the WGSL variable `var`."""
         return next((b.name for b in self.kernel.bindings if b.var == var), var)
 
 
 def load(path: Path, name: str | None = None) -> Kernel:
-    """The kernel called `name` in a manifest; left out, the only one, or the one that is called as the file is."""
+    """Load the kernel called `name` from a manifest; left out, the only one, or the one called as the file."""
     kernels = load_all(path)
     wanted = [kernel for kernel in kernels if kernel.name == (name or path.stem)]
     if name is None and len(kernels) == 1:
@@ -270,7 +270,7 @@ def load_all(path: Path) -> tuple[Kernel, ...]:
 
 
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """A copy of `below` with `above` put in: tables are joined key by key, anything else is replaced."""
+    """Lay `above` over a copy of `below`: tables are merged key by key, anything else is replaced."""
     joined = copy.deepcopy(below)
     for key, value in copy.deepcopy(above).items():
         both = isinstance(value, dict) and isinstance(joined.get(key), dict)
@@ -324,7 +324,7 @@ def _kernel(top: Table) -> Kernel:
         free=free,
     )
     if free and kernel.reference is None:
-        expect.fail("outputs that are `free` need a reference to be held against", "free")
+        expect.fail("outputs that are `free` need a reference to be compared with", "free")
     table.done(KERNEL_KEYS)
     top.done(("kernel", "bind", "sweep", "expect", "variant"))
     return kernel
@@ -340,13 +340,13 @@ def _source(table: Table) -> Path:
 def _dispatch(table: Table, dims: Mapping[str, int]) -> tuple[Expression, ...]:
     dispatch = tuple(table.take("dispatch", list, of=(int, str)))
     if not 1 <= len(dispatch) <= 3:
-        table.fail(f"`dispatch` is to be one to three numbers or expressions, not {len(dispatch)}", "dispatch")
+        table.fail(f"`dispatch` must be one to three numbers or expressions, not {len(dispatch)}", "dispatch")
     _check_names(table, dispatch, dims, "dispatch")
     return dispatch
 
 
 def _outputs(expect: Table, key: str, bindings: tuple[Binding, ...]) -> frozenset[str]:
-    """A list of names of bindings."""
+    """Take a list of names of bindings."""
     names = frozenset(expect.take(key, list, of=(str,), default=[]))
     for name in sorted(names - {binding.name for binding in bindings}):
         expect.fail(f"`{key}` names {name}, which is no binding", key)
@@ -367,7 +367,7 @@ def _dim(table: Table, name: str, value: Any) -> int:
 
 def _whole(table: Table, key: str, name: str, value: Any, least: int = 1) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        table.fail(f"`{name}` is to be a whole number {'above 0' if least else 'from 0'}, not {value!r}", key)
+        table.fail(f"`{name}` must be a {'positive' if least else 'non-negative'} integer, not {value!r}", key)
     return value
 
 
@@ -400,10 +400,10 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
     init, file = table.take("init", str, default=None), table.take("file", str, default=None)
     dtype = None if struct is not None or sampler is not None else table.take("dtype", str)
     if dtype is not None and dtype not in inputs.DTYPES:
-        table.fail(f"`dtype` is to be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
+        table.fail(f"`dtype` must be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
     shape = None if init is None and file is None else table.take("shape", list, of=(int, str))
     if init is not None and init not in inputs.KINDS:
-        table.fail(f"`init` is to be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
+        table.fail(f"`init` must be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
     if init is not None and dtype is not None and dtype not in inputs.dtypes_of(init):
         table.fail(f"`{init}` makes {' or '.join(inputs.dtypes_of(init))}, not {dtype}", "dtype")
     if levels != 1 and init is None:
@@ -430,7 +430,7 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         of=table.take("of", str, default=None),
     )
     if binding.seed < 0:
-        table.fail(f"`seed` is to be 0 or more, not {binding.seed}")
+        table.fail(f"`seed` must be 0 or more, not {binding.seed}")
     table.done(BIND_KEYS)
     return binding
 
@@ -438,17 +438,17 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
 def _golden(table: Table, default: bool | str) -> bool | str:
     golden = table.take("golden", bool, str, default=default)
     if golden not in GOLDEN:
-        table.fail(f"`golden` is to be true, false or 'outputs', not {golden!r}", "golden")
+        table.fail(f"`golden` must be true, false or 'outputs', not {golden!r}", "golden")
     return golden
 
 
 def _shapes(tables: list[Table], dims: Mapping[str, int], golden: bool | str) -> tuple[Shape, ...]:
-    """Every combination that each sweep spells; without a sweep, the default sizes."""
+    """Every combination of each sweep's sizes; without a sweep, the default sizes."""
     shapes = []
     for table in tables:
         cost = table.take("cost", str, default="quick")
         if cost not in COSTS:
-            table.fail(f"`cost` is to be {' or '.join(COSTS)}, not {cost!r}", "cost")
+            table.fail(f"`cost` must be {' or '.join(COSTS)}, not {cost!r}", "cost")
         kept = _golden(table, golden)
         given = {name: table.take(name, int, list) for name in dims if name in table.data}
         table.done((*dims, "cost", "golden"))

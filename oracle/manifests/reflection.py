@@ -1,4 +1,4 @@
-"""What a shader's text tells of its bindings: the checked module of a kernel, and memory layouts as NumPy dtypes."""
+"""What a shader declares: the checked module of a kernel, memory layouts as NumPy dtypes, the builtins in use."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SCALARS = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint
 
 
 def source_of(kernel: Kernel) -> Any:
-    """The kernel's text, preprocessed. Raises `WgslError`."""
+    """Preprocess the kernel's text. Raises `WgslError`."""
     return read(kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess)
 
 
 def check_module(kernel: Kernel) -> Any:
-    """The kernel's WGSL, checked. Raises `WgslError`.
+    """Check the kernel's WGSL. Raises `WgslError`.
 
-    Its files are read each time. As long as they come to the same text, it is the same module, whose programs the
-    simulator keeps: nobody is to change it.
+    Reads its files each time. While they preprocess to the same text it returns the same module, whose programs the
+    simulator keeps: do not change it.
     """
     source = source_of(kernel)
     return _checked(source.text, source.name, None if source.origin is None else tuple(source.origin))
@@ -46,7 +46,7 @@ def _checked(text: str, name: str, origin: tuple[tuple[str, int], ...] | None) -
 
 
 def entry_point(module: Any, name: str | None) -> Any:
-    """The compute entry point called `name`, or the only one. Raises `UsageError`, with the names there are."""
+    """Find the compute entry point called `name`, or the only one. Raises `UsageError`, which lists the names."""
     points = [f for f in module.entry_points if f.stage == "compute"]
     chosen = [f for f in points if name in (None, f.name)]
     if len(chosen) == 1:
@@ -141,7 +141,7 @@ def builtin_names(entry: typed.Function) -> set[str]:
 
 
 def floats_as_bits(type_: t.Type, dtype: np.dtype[Any]) -> bool:
-    """Whether f32 numbers can only be there as the bits of whole numbers: u32 or i32, atomic or not, in no struct."""
+    """Whether f32 numbers can only be stored as the bits of integers: u32 or i32, atomic or not, in no struct."""
     try:
         return dtype == np.float32 and t.element_of(type_) in (t.U32, t.I32)
     except Crash:  # a struct, a texture

@@ -1,4 +1,4 @@
-"""A TOML file read with care: every key is asked for, and what nobody asked for is a mistake with a hint.
+"""TOML files whose every key must be known: a key that no code takes is an error with a hint.
 
     table = Table.load(path)
     kernel = table.table("kernel")
@@ -24,7 +24,7 @@ REQUIRED = object()
 
 NAMES = {
     str: "a string",
-    int: "a whole number",
+    int: "an integer",
     list: "a list",
     dict: "a table",
     float: "a number",
@@ -33,8 +33,8 @@ NAMES = {
 
 
 def is_manifest(file: Path) -> bool:
-    """Whether a file has a [kernel] table, which makes it a kernel's manifest; or seems to have one, and is no TOML,
-    for somebody is to be told."""
+    """Whether a file is a kernel's manifest: it has a [kernel] table, or seems to have one and is no valid TOML, which
+    must be reported."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -49,7 +49,7 @@ def is_manifest(file: Path) -> bool:
 
 @entity
 class Table:
-    """One table of the file. `header` is how its line begins (`[bind.X]`), '' for the whole file."""
+    """One table of the file. `header`: how its line begins (`[bind.X]`), '' for the whole file."""
 
     path: Path
     text: str
@@ -73,9 +73,9 @@ class Table:
             raise UsageError(f"{at}: {message[0].lower()}{message[1:]}") from None
 
     def take(self, key: str, *types: type, default: Any = REQUIRED, of: tuple[type, ...] = ()) -> Any:
-        """The value of `key`, which is removed: what is left at `done` is unknown. A bool is no whole number here.
+        """Remove `key` and return its value: what is left at `done` is unknown. A bool does not count as an integer.
 
-        `of`: what the items of a list, or the values of a table, may be.
+        `of`: the types that items of a list, or values of a table, may have.
         """
         if key not in self.data:
             if default is REQUIRED:
@@ -83,7 +83,7 @@ class Table:
             return default
         value = self.data[key]
         if not _is_one_of(value, types):
-            self.fail(f"`{key}` is to be {_any_of(types)}, not {value!r}", key)
+            self.fail(f"`{key}` must be {_any_of(types)}, not {value!r}", key)
         for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
             if of and not _is_one_of(item, of):
                 self.fail(f"`{key}` holds {item!r}, which is not {_any_of(of)}", key)
@@ -91,20 +91,20 @@ class Table:
         return value
 
     def table(self, key: str, required: bool = False) -> Table:
-        """The sub-table at `key`; an empty one where there is none."""
+        """Take the sub-table at `key`; empty where there is none."""
         data = self.take(key, dict, default=REQUIRED if required else {})
         inner = f"{self.header[1:-1]}.{key}" if self.header else key
         return Table(self.path, self.text, data, f"[{inner}]", self)
 
     def tables(self, key: str) -> list[Table]:
-        """The tables of an array of tables."""
+        """Take the tables of an array of tables."""
         found = self.take(key, list, default=[])
         if not all(isinstance(item, dict) for item in found):
-            self.fail(f"`{key}` is to be written as [[{key}]] tables", key)
+            self.fail(f"`{key}` must be written as [[{key}]] tables", key)
         return [Table(self.path, self.text, item, f"[[{key}]]") for item in found]
 
     def done(self, known: Iterable[str] = ()) -> None:
-        """Complain about every key that nobody took; `known` are the names to guess from."""
+        """Raise `UsageError` for a key that was not taken; `known`: the names to guess from."""
         for key in self.data:
             close = difflib.get_close_matches(key, list(known), n=1)
             hint = f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}" if known else ""

@@ -22,7 +22,7 @@ from ... import sim
 from ..errors import UsageError
 from ..goldens import golden_files
 from ..goldens import golden_store as goldens
-from ..judge.audit import with_derived
+from ..judge.counter_checks import with_derived
 from ..reports.remarks import ERROR, Entry, Remark, figures_of, golden_remarks, of_finding
 
 

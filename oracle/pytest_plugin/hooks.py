@@ -63,8 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def audit_options(config: pytest.Config) -> Any:
-    """`bankshot.oracle.judge.audit.Options` as the command line has them."""
-    from ..judge.audit import Options
+    """`bankshot.oracle.audit.Options` as the command line has them."""
+    from ..judge.options import Options
 
     adapter = config.getoption("--bankshot-adapter")
     must = os.environ.get("BANKSHOT_REQUIRE_GPU") == "1"
@@ -94,7 +94,7 @@ class Manifest(pytest.File):
     """A manifest: a test for each kernel and shape, and one more where there are goldens beside it."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        from ..judge.audit import golden_place
+        from ..judge.golden_check import golden_place
         from ..manifests import manifest
 
         try:

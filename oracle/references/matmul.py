@@ -1,4 +1,4 @@
-"""What the matrix products in shaders/ are to compute, forward and backward."""
+"""References of the matrix products in shaders/, forward and backward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernels of quantized weights, and those around them in a language model, are to compute.
+"""References of the kernels with quantized weights, and of those around them in a language model.
 
 Weights are exact as their bits say; a kernel rounds when it makes f32 of them, and when it sums.
 """

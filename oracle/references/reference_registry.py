@@ -1,7 +1,7 @@
-"""References by name: those that are registered here, and functions in a Python file beside a manifest.
+"""References by name: those that come with Bankshot, and functions in a Python file beside a manifest.
 
-A reference takes the arrays of a manifest by name, and the dims, and gives per output what is to come out: an
-`Expected`, or an array alone, where it derives no bound. One that comes with Bankshot is registered; one of your own is
+A reference takes the arrays of a manifest by name, and the dims, and returns the expected result for each output: an
+`Expected`, or an array alone, where it derives no bound. Bankshot's own are registered here; one of yours is
 named `file.py:function` in the manifest, the file relative to it.
 
     def softmax(arrays, dims):
@@ -30,7 +30,7 @@ class Expected:
     bound: np.ndarray | None = None
 
     def shaped(self, shape: Sequence[int]) -> Expected | None:
-        """The same elements in another shape; None where it has more or fewer."""
+        """Reshape value and bound; None where `shape` has another number of elements."""
         if self.value.size != math.prod(shape):
             return None
         return Expected(self.value.reshape(shape), None if self.bound is None else self.bound.reshape(shape))
@@ -53,13 +53,13 @@ def reference(name: str) -> Callable[[Reference], Reference]:
 
 
 def registered() -> Mapping[str, Reference]:
-    """All that come with Bankshot, by name."""
+    """The references that come with Bankshot, by name."""
     return _references
 
 
 def find(name: str, folder: Path | None = None) -> Reference:
-    """The reference of this name, or the one that `file.py:function` names, in `folder`. Raises `UsageError` where
-    there is none, with the names there are."""
+    """Find the reference of this name, or the one that `file.py:function` names, relative to `folder`. Raises
+    `UsageError`, with the known names, where there is none."""
     file, colon, function = name.rpartition(":")
     if colon:
         from .user_reference import of_file

@@ -1,4 +1,4 @@
-"""References of one's own, functions in a Python file: whatever they do wrong is said in a sentence, with its line."""
+"""User-defined references: functions in a Python file. Any error in them is a `UsageError` with its line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .reference_registry import Arrays, Expected, Reference
 
 
 def of_file(path: Path, name: str) -> Reference:
-    """A function of a Python file, as a reference. Raises `UsageError`, and so does what it gives."""
+    """Load a function of a Python file as a reference. Raises `UsageError`, and so does the reference."""
     functions = vars(_loaded(path))
     function = functions.get(name)
     if not callable(function):
@@ -28,16 +28,16 @@ def of_file(path: Path, name: str) -> Reference:
     def expected(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
         outputs = _called(function, path, name, arrays, dims)
         if not isinstance(outputs, Mapping):
-            raise UsageError(f"{named} is to return a dict of arrays by output, not {type(outputs).__name__}")
+            raise UsageError(f"{named} must return a dict of arrays by output, not {type(outputs).__name__}")
         if not outputs:
-            raise UsageError(f"{named} gives no output, so that nothing is held against it")
+            raise UsageError(f"{named} returns no output, so that nothing can be compared")
         return {output: _as_expected(f"{named} gives {output}", value) for output, value in outputs.items()}
 
     return expected
 
 
 def _called(function: Callable[..., Any], path: Path, name: str, arrays: Arrays, dims: Mapping[str, int]) -> Any:
-    """What it returns; it may change what it is given, which others are to see as it was."""
+    """Call the function on copies, which it may change."""
     given = copy.deepcopy(dict(arrays))
     try:
         return function(given, dict(dims))
@@ -49,7 +49,7 @@ def _called(function: Callable[..., Any], path: Path, name: str, arrays: Arrays,
 
 
 def _line(error: BaseException, path: Path) -> str:
-    """`:12`, the innermost line of the file that an exception came through."""
+    """`:12`, the innermost line of the file in the traceback."""
     found, trace, file = "", error.__traceback__, os.path.abspath(path)  # as modules know theirs
     while trace is not None:
         if os.path.abspath(trace.tb_frame.f_code.co_filename) == file:
@@ -64,14 +64,14 @@ def _first_line(function: Callable[..., Any]) -> str:
 
 
 class _Afresh(SourceFileLoader):
-    """Neither takes nor keeps bytecode: a file that was saved again within a second, Python takes for unchanged."""
+    """Loads without bytecode caches: Python takes a file that was saved again within a second for unchanged."""
 
     def path_stats(self, path: str) -> Any:
         raise OSError("not asked")
 
 
 def _loaded(path: Path) -> Any:
-    """The module that a Python file makes, run once for each use: the file may have changed."""
+    """Run a Python file as a module, afresh for each use, as the file may have changed."""
     spec = importlib.util.spec_from_file_location(f"bankshot_reference_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: a reference of your own lies in a Python file, `file.py:function`")
@@ -106,4 +106,4 @@ def _numbers(what: str, value: Any) -> np.ndarray:
         kind = f"of {array.dtype}"
     except (TypeError, ValueError, OverflowError):
         kind = f"as {type(value).__name__}, with rows of several lengths or what is no number"
-    raise UsageError(f"{what} {kind}, where an array of real numbers is meant")
+    raise UsageError(f"{what} {kind}, instead of an array of real numbers")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..judge.audit import Audit, OutputCheck
+    from ..judge.output_checks import OutputCheck
+    from ..judge.verdict import Audit
     from ..manifests.cases import Plan
 
 NOTHING = "-"  # was compared

@@ -18,7 +18,7 @@ from .audit_rows import Rows, cells_of
 from .remarks import Entry, entry_of, entry_of_error
 
 if TYPE_CHECKING:
-    from ..judge.audit import Audit
+    from ..judge.verdict import Audit
     from ..manifests.cases import Broken, Plan
     from ..manifests.manifest import Shape
     from .html import Section

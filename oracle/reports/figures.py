@@ -27,7 +27,7 @@ from ..advise.layout_search import Advice, Options, advise
 from ..gpu_counters.access_trace import Request, Trace, trace
 from ..gpu_counters.timeline import Timeline, sizes_of
 from ..gpu_counters.timeline import timeline as build_timeline
-from ..judge.audit import simulate
+from ..judge.case_run import simulate
 from ..manifests import manifest
 from .source_listing import compact
 

@@ -24,7 +24,8 @@ from ..errors import UsageError
 from ..goldens.golden_store import STATES
 from ..gpu_counters.bank_conflicts import Access, worst_accesses
 from ..gpu_counters.timeline import Timeline, record_timeline
-from ..judge.audit import Audit, with_derived
+from ..judge.counter_checks import with_derived
+from ..judge.verdict import Audit
 from .json_report import SITE
 from .source_listing import Line, against_ideal, compact, listings
 from .tables import idle_words, tables, useful

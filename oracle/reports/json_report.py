@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...sim.run.executed_instructions import by_class
-from ..judge.audit import with_derived
+from ..judge.counter_checks import with_derived
 from .source_listing import ADDED
 
 if TYPE_CHECKING:
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from ..comparison.compare import Comparison
     from ..diagnosis.mismatch import Diagnosis
     from ..goldens.golden_store import Verdict
-    from ..judge.audit import Audit, CounterCheck, LimitCheck, OutputCheck
+    from ..judge.counter_checks import CounterCheck, LimitCheck
     from ..judge.counter_diff import CounterDiff
     from ..judge.device_comparison import Charged
     from ..judge.diff import Diff
+    from ..judge.output_checks import OutputCheck
     from ..judge.run_result import RunResult
+    from ..judge.verdict import Audit
     from ..manifests.manifest import Case
     from ..wgpu_client import AdapterInfo
     from .remarks import Entry

@@ -16,7 +16,7 @@ from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import derived
 
 if TYPE_CHECKING:
-    from ..judge.audit import Audit
+    from ..judge.verdict import Audit
 
 ERROR, NOTE = "error", "note"
 

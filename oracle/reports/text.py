@@ -16,18 +16,20 @@ from rich.text import Text
 from ...sim.run import counters
 from ...sim.run.counters import COUNTERS, SUMMARY
 from ...sim.wgsl.syntax.lexer import KEYWORDS
-from ..judge.audit import with_derived
+from ..judge.counter_checks import with_derived
 from .source_listing import Line, against_ideal, compact, listings
 from .tables import IDLE, Table, idle_letters, idle_words, tables, useful
 
 if TYPE_CHECKING:
     from ..comparison.compare import Comparison, Difference
     from ..goldens.golden_store import Verdict
-    from ..judge.audit import Audit, CounterCheck, OutputCheck
+    from ..judge.counter_checks import CounterCheck
     from ..judge.counter_diff import CounterDiff
     from ..judge.device_comparison import Charged
     from ..judge.diff import Diff
+    from ..judge.output_checks import OutputCheck
     from ..judge.run_result import RunResult
+    from ..judge.verdict import Audit
     from ..manifests.manifest import Case
 
 MOST_DIFFERENCES = 20  # of counters that are shown

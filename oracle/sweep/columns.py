@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import NAMES
-from ..judge.audit import Audit, with_derived
+from ..judge.counter_checks import with_derived
 from ..judge.device_comparison import Charged
+from ..judge.verdict import Audit
 from ..reports.remarks import ERROR, entry_of, figures_of
 from .work import SweepCase, version
 

@@ -1,25 +1,23 @@
 """Running a sweep: cases go to an executor in groups that share a run, and come back as rows, in whatever order.
 
-Whatever is wrong with a case is in its row. A worker process that dies takes no other case along: those that were under
-way are run again, one by one, and the one that kills its process gets the blame.
+Whatever is wrong with a case is in its row. A worker process that dies costs no other case: its own group runs once
+more, alone, and if that kills its process too, its rows say so.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 
-from ...sim.launch.threads import THREADS, processors
+from ...sim.launch.threads import processors
 from ...sim.wgsl.diagnostics import WgslError
-from ..errors import UsageError
-from ..judge.audit import Options, audit, judged_as
+from ..errors import Died, UsageError
+from ..judge.audit import audit
 from ..judge.device_comparison import judged
+from ..judge.options import Options
+from ..judge.verdict import judged_as
 from .columns import Judged, Row, failed, row
 from .journal import Journal
 from .work import SweepCase, key_now, workgroups_per_batch
@@ -94,22 +92,39 @@ def _run(group: Group) -> list[Row]:
 # ---- executors ---------------------------------------------------------------------------------------
 
 
+def processes(count: int) -> Executor:
+    """An executor of that many processes of the worker pool, which share the processors."""
+    from ..workers.executor import PoolExecutor
+
+    return PoolExecutor(count)
+
+
+def _on_processes(groups: deque[Group], jobs: int | None) -> Iterator[list[Row]]:
+    """Rows by group, from processes of this sweep's own."""
+    if groups:
+        most = min(jobs or processors(), len(groups))
+        with processes(most) as executor:
+            yield from _on(executor, groups, 2 * most)
+
+
 def _on(executor: Executor, groups: deque[Group], most: int | None = None) -> Iterator[list[Row]]:
-    """Rows by group, `most` groups at a time. An exception that is not the case's own is in its rows, too, unless the
-    whole executor is broken: then it is raised, and `groups` holds what is left."""
+    """Rows by group, with `most` groups submitted at a time. A group whose process died runs once more, alone. Whatever
+    else goes wrong is in the group's rows, unless the whole executor is broken: then that is raised."""
     running: dict[Future[list[Row]], Group] = {}
+    lost: list[Group] = []
     try:
         while groups or running:
             while groups and len(running) < (most or len(groups) + len(running)):
                 future = executor.submit(run, groups[0])
                 running[future] = groups.popleft()
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                made = _result(future, running[future])
-                del running[future]
-                yield made
-    except BrokenExecutor:
-        groups.extendleft(running.values())
-        raise
+                group = running.pop(future)
+                if not future.cancelled() and isinstance(future.exception(), Died):
+                    lost.append(group)
+                else:
+                    yield _result(future, group)
+        for group in lost:  # with all the memory there is
+            yield _result(executor.submit(run, group), group)
     finally:
         for future in running:
             future.cancel()
@@ -120,47 +135,7 @@ def _result(future: Future[list[Row]], group: Group) -> list[Row]:
         return future.result()
     except BrokenExecutor:
         raise
+    except Died:
+        return [failed(case, DIED) for case in group]
     except Exception as error:
         return [failed(case, f"the executor failed: {type(error).__name__}: {error}") for case in group]
-
-
-def _on_processes(groups: deque[Group], jobs: int | None) -> Iterator[list[Row]]:
-    """Rows by group. As many groups are under way as there are processes, so that one that dies leaves few to ask."""
-    most = min(jobs or processors(), max(1, len(groups)))
-    while groups:
-        try:
-            with processes(most) as executor:
-                yield from _on(executor, groups, most)
-        except BrokenExecutor:
-            for group in [groups.popleft() for _ in range(min(most, len(groups)))]:
-                yield _alone(group)
-
-
-def _alone(group: Group) -> list[Row]:
-    try:
-        with processes(1) as executor:
-            return executor.submit(run, group).result()
-    except BrokenExecutor:
-        return [failed(case, DIED) for case in group]
-
-
-@contextmanager
-def processes(count: int) -> Iterator[Executor]:
-    """A pool of processes, which share the processors. Who leaves it early does not wait for what they are at."""
-    before = set(multiprocessing.active_children())
-    threads = max(1, processors() // count)
-    executor = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_start, initargs=(threads,))
-    try:
-        yield executor
-    except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - before:
-            process.terminate()
-        raise
-    executor.shutdown()
-
-
-def _start(threads: int) -> None:
-    """In a worker: as many threads as are its share; an interrupt is for who started it."""
-    os.environ[THREADS] = str(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -46,7 +46,7 @@ class Driver:
         self.owner = os.getpid()
         self._waiting: WeakValueDictionary[int, Asked] = WeakValueDictionary()
         self._asked = 0
-        # An interrupt is for who asks.
+        # An interrupt is for the parent.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _MASKS else set()
         try:
             self._process = subprocess.Popen(
@@ -57,7 +57,7 @@ class Driver:
                 signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def put(self, question: str, given: tuple[Any, ...], *, silent: bool = False) -> Asked:
-        """Ask. `silent`: nobody wants the answer."""
+        """Ask a question. `silent`: without an answer."""
         asked = Asked(self)
         number = None
         if not silent:
@@ -105,7 +105,7 @@ _driver: Driver | None = None
 
 
 def begin() -> Driver:
-    """The process that is to be asked."""
+    """The process to ask, started if need be."""
     global _driver
     with _TURN:
         if _driver is None or _driver.owner != os.getpid():
@@ -119,7 +119,7 @@ def ask(question: str, *given: Any) -> Any:
 
 
 def put(question: str, *given: Any) -> Asked:
-    """The same, for who does other things before he waits."""
+    """Ask a question, and wait for its answer later."""
     with _TURN:
         return begin().put(question, given)
 

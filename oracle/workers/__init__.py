@@ -1,4 +1,4 @@
-"""One pool of worker processes, the scheduler of an audit's cases, and progress on stderr.
+"""One pool of worker processes for audit, corpus and sweep, a fork per round for watch, and progress on stderr.
 
-A worker that dies is an error of its task.
+A worker that dies, or takes too long, is an error of its task alone.
 """

@@ -1,50 +1,55 @@
-"""Processes that do tasks, one at a time each, and share the processors: what they say meanwhile, what comes of a task,
-and whether its process died of it.
+"""A pool of processes that do one task at a time each and share the processors.
+
+The parent hears what a task reports on its way, its result, and whether it took its process down. A script that makes a
+pool must guard itself with `if __name__ == "__main__":`, as processes are spawned.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import tempfile
+import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import field
+from typing import IO, TYPE_CHECKING, Any
 
 from ...sim.fast_dataclass import entity, frozen
 from ...sim.launch.threads import THREADS, processors
 from ...sim.wgsl.diagnostics import Crash
-from ..errors import Died, portable
+from ..errors import Died, TookTooLong, UsageError, portable
 from ..wgpu_worker.worker_process import ending
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection  # which most commands do without, and takes long to import
+    from multiprocessing.connection import Connection  # takes long to import, and most commands do without
+    from multiprocessing.process import BaseProcess
 
-Say = Callable[[str], None]
-Work = Callable[[Any, Say], Any]  # what comes of a task; it may say how far it is
+Report = Callable[[Any], None]  # sends something to the parent while a task is under way
+Work = Callable[[Any, Report], Any]  # does a task and returns its result
 
-# How many threads others than the simulator begin: NumPy's BLAS, and Mesa's software adapter.
+# The environment variables that limit the threads of others than the simulator: NumPy's BLAS, Mesa's software adapter.
 OTHER_THREADS = ("OPENBLAS_NUM_THREADS", "LP_NUM_THREADS")
+STARTING = 900.0  # seconds until a process is prepared: the first one ever compiles the machine
 _MASKS = hasattr(signal, "pthread_sigmask")
 
 
 @frozen
 class TaskProgress:
-    """What a task says of how far it is."""
+    """Something that a task has reported: words, or any value that can be pickled."""
 
-    words: str
+    words: Any
 
 
 @frozen
 class TaskResult:
-    """What came of a task."""
-
     result: Any
 
 
 @frozen
 class TaskError:
-    """The exception that ended a task; `Died` where it ended the process too."""
+    """The exception that ended a task; `Died` or `TookTooLong` where it ended the process too."""
 
     error: Exception
 
@@ -54,30 +59,60 @@ Heard = TaskProgress | TaskResult | TaskError
 
 @entity
 class Worker:
-    """One of the processes. `task`: what it is at, `last`: what it was at before; None: nothing."""
+    """One process. `task`: what it is doing, `last`: what it did before; None: nothing. `since`: when it was last heard
+    of. `stderr`: where its errors are kept, if they are."""
 
-    process: Any
+    process: BaseProcess
     pipe: Connection
+    ready: bool
+    stderr: IO[bytes] | None = None
     task: Any = None
     last: Any = None
+    since: float = field(default_factory=time.monotonic)
 
     def give(self, task: Any) -> None:
-        """Have it begin, if it is idle."""
-        self.task = task
-        with suppress(OSError):  # that it has died meanwhile is heard
+        """Start a task on an idle worker. Raises where the task cannot be pickled."""
+        self.since = time.monotonic()
+        with suppress(OSError):  # a process that has died is noticed by `hear`
             self.pipe.send(task)
+        self.task = task
+
+    @property
+    def busy(self) -> bool:
+        return self.task is not None or not self.ready
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        if self.stderr is not None:
+            self.stderr.close()
 
 
 class WorkerPool:
-    """`count` processes that do `work`, which is sent to each once. Leaving the context ends them, whatever they do.
+    """`count` processes that do `work`, which is sent to each once. Leaving the context kills them.
 
-    An interrupt is for who made them. A script that makes some is guarded by `if __name__ == "__main__":`.
+    `prepare` is called first in each process; the others start when the first is prepared, so that it alone compiles
+    what they share. `limit`: seconds after which a task that reports nothing has taken too long. `keep_stderr`: add the
+    last words of a process to the error that it died.
     """
 
-    def __init__(self, count: int, work: Work) -> None:
+    def __init__(
+        self,
+        count: int,
+        work: Work,
+        *,
+        prepare: Callable[[], None] | None = None,
+        limit: float | None = None,
+        keep_stderr: bool = False,
+    ) -> None:
+        self._count = count
         self._work = work
+        self._prepare = prepare
+        self._limit = limit
+        self._keep_stderr = keep_stderr
         self._threads = max(1, processors() // count)
-        self._workers = [self._hired() for _ in range(count)]
+        self._workers = [self._start() for _ in range(count if prepare is None else 1)]
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -86,61 +121,100 @@ class WorkerPool:
         for worker in self._workers:
             worker.process.kill()
         for worker in self._workers:
-            worker.process.join()
+            worker.end()
 
     @property
     def idle(self) -> list[Worker]:
-        """Those that have no task."""
-        return [worker for worker in self._workers if worker.task is None]
+        """The workers that can be given a task."""
+        return [worker for worker in self._workers if not worker.busy]
 
     @property
     def tasks(self) -> list[Any]:
-        """Those that are being done."""
+        """The tasks that are being done."""
         return [worker.task for worker in self._workers if worker.task is not None]
 
-    def hear(self) -> Iterator[tuple[Any, Heard]]:
-        """Wait for news, and give them with the tasks that they are of. Who died is replaced."""
+    def hear(self, wake: Sequence[Connection] = ()) -> Iterator[tuple[Any, Heard]]:
+        """Wait for news of any worker, and yield it with the task that it is about.
+
+        A process that died or took too long is replaced. Returns as well when one of `wake` can be read. Raises
+        `UsageError` where a process cannot be prepared.
+        """
         from multiprocessing.connection import wait
 
-        busy: dict[Any, Worker] = {worker.pipe: worker for worker in self._workers if worker.task is not None}
-        for pipe in wait(list(busy)):
-            worker = busy[pipe]
-            task, heard = worker.task, _heard(worker)
-            if not isinstance(heard, TaskProgress):
-                worker.task, worker.last = None, task
-            if isinstance(heard, TaskError) and isinstance(heard.error, Died):
-                self._workers[self._workers.index(worker)] = self._hired()
-            yield task, heard
+        busy = {worker.pipe: worker for worker in self._workers if worker.busy}
+        news = wait([*busy, *wake], self._until_late(list(busy.values())))
+        for pipe, worker in busy.items():
+            if pipe in news:
+                yield from self._hear(worker)
+        for worker in busy.values():
+            if worker in self._workers and worker.busy and self._left(worker) <= 0:
+                yield from self._replace(worker, TookTooLong("did not come back"))
 
-    def _hired(self) -> Worker:
+    def _hear(self, worker: Worker) -> Iterator[tuple[Any, Heard]]:
+        try:
+            heard = worker.pipe.recv()
+        except (EOFError, OSError):
+            worker.process.join()
+            yield from self._replace(worker, self._death(worker))
+            return
+        worker.since = time.monotonic()
+        if not worker.ready:
+            worker.ready = True
+            self._workers += [self._start() for _ in range(self._count - len(self._workers))]
+            return
+        task = worker.task
+        if not isinstance(heard, TaskProgress):
+            worker.task, worker.last = None, task
+        yield task, heard
+
+    def _replace(self, worker: Worker, error: Died | TookTooLong) -> Iterator[tuple[Any, Heard]]:
+        """End a worker with its task, and start another."""
+        worker.end()
+        if not worker.ready:
+            raise UsageError(f"a worker process could not be started: {getattr(error, 'last_words', '') or error}")
+        self._workers[self._workers.index(worker)] = self._start()
+        yield worker.task, TaskError(error)
+
+    def _death(self, worker: Worker) -> Died:
+        code = worker.process.exitcode or 0
+        last_words = ""
+        if worker.stderr is not None:
+            lines = worker.stderr.read().decode("utf-8", errors="replace").strip()
+            last_words = lines or f"exit code {code}"
+        return Died(f"the process that ran it {ending(code)}", last_words)
+
+    def _left(self, worker: Worker) -> float:
+        """Seconds until a busy worker has taken too long."""
+        limit = STARTING if not worker.ready else self._limit
+        return float("inf") if limit is None else worker.since + limit - time.monotonic()
+
+    def _until_late(self, workers: Sequence[Worker]) -> float | None:
+        left = min(map(self._left, workers), default=float("inf"))
+        return None if left == float("inf") else max(0.0, left)
+
+    def _start(self) -> Worker:
         import multiprocessing
 
         context = multiprocessing.get_context("spawn")
         here, there = context.Pipe()
-        process = context.Process(target=_serve, args=(there, self._work), daemon=True)
+        stderr = tempfile.NamedTemporaryFile(prefix="bankshot-") if self._keep_stderr else None  # noqa: SIM115
+        arguments = (there, self._work, self._prepare, None if stderr is None else stderr.name)
+        process = context.Process(target=_serve, args=arguments, daemon=True)
         with _inherited(self._threads):
             process.start()
         there.close()
-        return Worker(process, here)
-
-
-def _heard(worker: Worker) -> Heard:
-    try:
-        return worker.pipe.recv()
-    except (EOFError, OSError):
-        worker.process.join()
-        return TaskError(Died(f"the process that ran it {ending(worker.process.exitcode)}"))
+        return Worker(process, here, ready=self._prepare is None, stderr=stderr)
 
 
 @contextmanager
 def _inherited(threads: int) -> Iterator[None]:
-    """What processes that are to begin find: how many threads they are to have (of others than the simulator's, what
-    the user says counts), and interrupts put off, from their first moment on."""
+    """What a process inherits that starts meanwhile: its number of threads (for others than the simulator's, the user's
+    setting wins), and blocked interrupts, which belong to the parent."""
     before = dict(os.environ)
     os.environ[THREADS] = str(threads)
     for name in OTHER_THREADS:
         os.environ.setdefault(name, str(threads))
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _MASKS else set()
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _MASKS else set[Any]()
     try:
         yield
     finally:
@@ -156,16 +230,31 @@ def _inherited(threads: int) -> Iterator[None]:
 # ---- in the process ----------------------------------------------------------------------------------
 
 
-def _serve(pipe: Connection, work: Work) -> None:
+def _serve(pipe: Connection, work: Work, prepare: Callable[[], None] | None, stderr: str | None) -> None:
+    """Do the tasks that come through the pipe, until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(EOFError, ConnectionError):  # who made it is no more
+    if stderr is not None:
+        os.dup2(os.open(stderr, os.O_WRONLY), 2)
+    with suppress(EOFError, ConnectionError):
+        if prepare is not None:
+            prepare()
+            pipe.send(None)
         while True:
-            pipe.send(_done(work, pipe.recv(), lambda words: pipe.send(TaskProgress(words))))
+            _answer(pipe, _done(work, pipe.recv(), lambda words: pipe.send(TaskProgress(words))))
 
 
-def _done(work: Work, task: Any, say: Say) -> Heard:
+def _answer(pipe: Connection, heard: Heard) -> None:
     try:
-        return TaskResult(work(task, say))
+        pipe.send(heard)
+    except (ConnectionError, EOFError):
+        raise
+    except Exception as error:  # a result that cannot be pickled
+        pipe.send(TaskError(portable(error, Crash)))
+
+
+def _done(work: Work, task: Any, report: Report) -> Heard:
+    try:
+        return TaskResult(work(task, report))
     except ConnectionError:
         raise
     except Exception as error:

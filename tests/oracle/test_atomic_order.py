@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bankshot.oracle.judge import audit as room
-from bankshot.oracle.judge.audit import Audit, Options, audit
+from bankshot.oracle.audit import Audit, Options, audit
+from bankshot.oracle.judge import case_run
 from bankshot.oracle.manifests.manifest import Case, load
 
 SHADER = """\
@@ -55,7 +55,7 @@ def case(tmp_path):
 @pytest.fixture
 def another_order(monkeypatch):
     """A GPU on which the odd numbers come backwards."""
-    begin = room.begin_on_gpu
+    begin = case_run.begin_on_gpu
 
     def backwards(*arguments, **options):
         done = begin(*arguments, **options).done()
@@ -63,7 +63,7 @@ def another_order(monkeypatch):
         outputs["odd"] = np.append(np.sort(done.outputs["odd"][:128])[::-1], done.outputs["odd"][128:])
         return SimpleNamespace(done=lambda: replace(done, outputs=outputs))
 
-    monkeypatch.setattr(room, "begin_on_gpu", backwards)
+    monkeypatch.setattr(case_run, "begin_on_gpu", backwards)
 
 
 def told(result: Audit) -> list[str]:
@@ -76,7 +76,7 @@ def test_another_order_is_no_mismatch(case, allowed):
     result = audit(case(allowed), Options())
     assert told(result) == ["atomic-order"]
     assert [(check.output, check.ok) for check in result.outputs] == [("count", True)]
-    assert any(note.startswith("odd is not held against wgpu") for note in result.notes)
+    assert any(note.startswith("odd is not compared with wgpu") for note in result.notes)
     assert result.ok == bool(allowed)
 
 

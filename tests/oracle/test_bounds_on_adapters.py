@@ -9,7 +9,7 @@ import pytest
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import DERIVED
 from bankshot.oracle.errors import Lacking
-from bankshot.oracle.judge.audit import run_on_gpu, simulate
+from bankshot.oracle.judge.case_run import run_on_gpu, simulate
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.wgpu_client import FALLBACK
 

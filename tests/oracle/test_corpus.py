@@ -257,29 +257,24 @@ def test_verdicts(text, verdict, why):
 # ---- the run -----------------------------------------------------------------------------------------
 
 
-def stumbling(pipe, words, adapter):
-    """A worker that dies or hangs where a shader says so."""
-    os.dup2(os.open(words, os.O_WRONLY), 2)
-    pipe.send("ready")
-    while True:
-        shader, skip = pipe.recv()
-        for entry in shader.text.split()[skip:]:
-            stage = "wgpu" if entry.startswith("wgpu") else "simulate"
-            pipe.send(("stage", None if entry == "unread" else entry, stage))
-            if entry.endswith("dies"):
-                os.write(2, b"thread panicked at /a/b.rs:1:2:\nno luck\n")
-                os._exit(3)
-            if entry.endswith("hangs"):
-                time.sleep(60)
-            pipe.send(Trial(shader.name, 1, entry, "equal"))
-        pipe.send("done")
+def stumbling(task, report):
+    """Dies or hangs where a shader says so."""
+    for entry in task.shader.text.split()[task.skip :]:
+        stage = "wgpu" if entry.startswith("wgpu") else "simulate"
+        report((None if entry == "unread" else entry, stage))
+        if entry.endswith("dies"):
+            os.write(2, b"thread panicked at /a/b.rs:1:2:\nno luck\n")
+            os._exit(3)
+        if entry.endswith("hangs"):
+            time.sleep(60)
+        report(Trial(task.shader.name, 1, entry, "equal"))
 
 
 @pytest.mark.usefixtures("adapter")
 def test_a_worker_that_is_lost_costs_one_entry_point():
     texts = ["good wgpu-dies good", "dies", "wgpu-hangs good", "good"]
     found = [corpus.Collection(Path("all"), tuple(Shader(Path(f"{i}.wgsl"), 1, text) for i, text in enumerate(texts)))]
-    corpus.corpus(found, corpus.Options(jobs=2, limit=5), serve=stumbling)
+    corpus.corpus(found, corpus.Options(jobs=2, limit=5), work=stumbling)
     made = [(t.shader, t.entry, t.verdict) for t in found[0].trials]
     assert made == [
         ("0.wgsl", "good", "equal"),

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.cli.commands import main
-from bankshot.oracle.judge.audit import Options, audit, golden_place
+from bankshot.oracle.judge.golden_check import golden_place
 from bankshot.oracle.manifests.cases import Request, plans
 from click.testing import CliRunner
 
@@ -79,10 +80,9 @@ def test_a_shader_without_a_manifest_is_told_what_it_lacks(folder):
 @pytest.mark.usefixtures("adapter")
 def test_a_wrong_simulator_would_be_noticed(folder, monkeypatch):
     """One bit of the simulator's output turned over is a difference with place, bits and ULP."""
-    from bankshot.oracle.judge import audit as room
+    from bankshot.oracle.judge.case_run import simulate
 
     (folder / "scale.toml").write_text(MANIFEST)
-    simulate = room.simulate
 
     def tampered(*arguments):
         run = simulate(*arguments)

@@ -2,7 +2,7 @@
 
 import pytest
 from bankshot.oracle.cli.commands import main
-from bankshot.oracle.judge import audit
+from bankshot.oracle.judge import case_run
 from click.testing import CliRunner
 
 from tests.scaling import PARAMS, SHADER, manifest
@@ -16,7 +16,7 @@ def no_gpu(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("this was to be kept away from the GPU")
 
-    monkeypatch.setattr(audit, "begin_on_gpu", refuse)
+    monkeypatch.setattr(case_run, "begin_on_gpu", refuse)
 
 
 @pytest.fixture
@@ -52,4 +52,4 @@ def test_a_manifest_says_how_many_turns_there_are(judged):
     result = judged("run", TURNS, "budget = 999")
     assert result.exit_code == 1
     assert "exceeded 999 loop iterations" in result.output
-    assert "`budget` is to be a whole number above 0, not -1" in judged("run", TURNS, "budget = -1").output
+    assert "`budget` must be a positive integer, not -1" in judged("run", TURNS, "budget = -1").output

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.cli.commands import main
-from bankshot.oracle.judge.audit import Options, audit
 from bankshot.oracle.manifests.manifest import load
 from click.testing import CliRunner
 
@@ -147,7 +147,7 @@ def test_where_bounds_would_be_derived_it_is_said_what_to_write(path, expect):
     done = called("audit", path(expect=expect), "--no-gpu")
     assert done.exit_code == 1
     assert "NOT HELD y against reference refs.py:product" in done.stdout
-    advice = f"of floats kept as bits nothing is derived; give a tolerance in [expect]: {GIVE}, or let the reference"
+    advice = f"no bound is derived for floats kept as bits; give a tolerance in [expect]: {GIVE}, or let the reference"
     assert advice in " ".join(done.stdout.split())
 
 
@@ -166,7 +166,7 @@ def test_of_a_gpu_too(adapter, path):
     (output,) = json.loads(done.stdout)["cases"][0]["outputs"]
     assert (done.exit_code, output["held"]) == (1, False)
     text = " ".join(called("audit", path("", **ONCE)).stdout.split())
-    assert f"of floats kept as bits nothing is derived; give a tolerance in [expect]: gpu = {{ {GIVE} }}" in text
+    assert f"no bound is derived for floats kept as bits; give a tolerance in [expect]: gpu = {{ {GIVE} }}" in text
     assert called("audit", path("", f"gpu = {{ {CLOSE} }}", **ONCE)).exit_code == 0
 
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
-from bankshot.oracle.judge import audit as room
+from bankshot.oracle.judge import audit, case_run
+from bankshot.oracle.judge.options import Options
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.wgpu_client import Slot, adapter_choice
 from bankshot.oracle.wgpu_client.directives import without_directives
@@ -250,9 +251,9 @@ def test_nothing_that_an_audit_prepares_outlives_it(monkeypatch):
 
     monkeypatch.setattr(wgpu_client, "prepare", slow)
     for fails in (False, True):
-        monkeypatch.setattr(room, "_audited", lambda *_, fails=fails: 1 / 0 if fails else None)
+        monkeypatch.setattr(audit, "find_adapters", lambda *_, fails=fails: 1 / 0 if fails else {})
         with pytest.raises(ZeroDivisionError) if fails else nullcontext():
-            room.audit(plan.case(plan.shapes[0]), room.Options())
+            audit.audit(plan.case(plan.shapes[0]), Options())
         assert not started[-1].is_alive()
     assert len(started) == 2
 
@@ -265,5 +266,5 @@ def test_what_is_prepared_has_the_overrides_of_the_case(monkeypatch, tmp_path):
     (plan,) = plans([tmp_path / "scale.toml"], Request())
     given = []
     monkeypatch.setattr(wgpu_client, "prepare", lambda module, entry, **how: given.append(how["overrides"]))
-    room.prepare_on_gpu(plan.case(plan.shapes[0]), None)
+    case_run.prepare_on_gpu(plan.case(plan.shapes[0]), None)
     assert given == [{"LANES": 32}]

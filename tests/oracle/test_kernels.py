@@ -11,7 +11,7 @@ import pytest
 from bankshot.oracle import references
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import DERIVED, Rule
-from bankshot.oracle.judge.audit import run_on_gpu, simulate
+from bankshot.oracle.judge.case_run import run_on_gpu, simulate
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bankshot.oracle.judge.audit import Options, audit
+from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.manifests.manifest import load
 from bankshot.oracle.wgpu_client import adapter_choice, gpu_run
 

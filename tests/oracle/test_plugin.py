@@ -14,8 +14,8 @@ import bankshot.oracle.pytest_plugin.fixture
 import bankshot.oracle.pytest_plugin.hooks
 import pytest
 from bankshot.oracle import wgpu_client
+from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.errors import NoAdapter
-from bankshot.oracle.judge.audit import Options, audit
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.reports.json_report import audit_entry
 from bankshot.oracle.reports.text import console, show_audit
@@ -156,7 +156,7 @@ def test_a_failure_is_the_report(project):
         ("k.toml", ("dispatch", "dispatsch"), "*k.toml*[[]kernel] lacks `dispatch`*"),
         ("k.wgsl", ("f32(i)", "f32(j)"), "*k.wgsl:5:22: error: *j*"),
         ("k.toml", ('"zeros"', '"zeros"\n[bind.z]\ndtype = "u32"\nvalues = [1]'), "*no *z*"),
-        ("k.toml", ("golden = true", 'golden = "outpts"'), "*k.toml:15: `golden` is to be true, false or 'outputs'*"),
+        ("k.toml", ("golden = true", 'golden = "outpts"'), "*k.toml:15: `golden` must be true, false or 'outputs'*"),
     ],
     ids=["manifest", "shader", "binding", "golden"],
 )

@@ -12,8 +12,13 @@ from bankshot.oracle import wgpu_client  # all before one is patched, which othe
 from bankshot.oracle.cli.commands import main
 from bankshot.oracle.diagnosis.mismatch import Diagnosis
 from bankshot.oracle.errors import NoAdapter, TooLarge
-from bankshot.oracle.judge import audit, diff  # all before one is patched, which others import from
-from bankshot.oracle.judge.audit import EVERYTHING
+from bankshot.oracle.judge import (  # all before one is patched, which others import from
+    audit,
+    case_run,
+    diff,
+    output_checks,
+)
+from bankshot.oracle.judge.case_run import EVERYTHING
 from bankshot.oracle.references import Expected, reference_registry
 from bankshot.oracle.reports.source_listing import ADDED, against_ideal, compact, listing
 from bankshot.oracle.reports.text import console
@@ -97,7 +102,9 @@ def world(monkeypatch, tmp_path):
     knobs = SimpleNamespace(folder=tmp_path, findings=[], gpu_error=0.0, sim_error=0.0, devices=[], no_adapter=False)
     knobs.workgroup_bytes = 0
     # A run that is made up cannot be made once more.
-    monkeypatch.setattr(audit, "diagnose", lambda mismatch: Diagnosis("fma contraction", "with fma fused, all agree"))
+    monkeypatch.setattr(
+        output_checks, "diagnose", lambda mismatch: Diagnosis("fma contraction", "with fma fused, all agree")
+    )
     (tmp_path / "twice.wgsl").write_text(WGSL)
     (function,) = bankshot.check(tmp_path / "twice.wgsl").entry_points
     (tmp_path / "twice.toml").write_text(MANIFEST)
@@ -140,10 +147,10 @@ def world(monkeypatch, tmp_path):
         return {"y": Expected(value, np.zeros_like(value))}
 
     monkeypatch.setattr(bankshot.sim, "simulate", simulate)
-    monkeypatch.setattr(audit, "check_module", lambda kernel: None)
-    monkeypatch.setattr(audit, "fit", lambda case, module: None)
+    monkeypatch.setattr(case_run, "check_module", lambda kernel: None)
+    monkeypatch.setattr(case_run, "fit", lambda case, module: None)
     monkeypatch.setattr(audit, "prepare_on_gpu", lambda case, adapter: None)
-    monkeypatch.setattr(audit, "begin_on_gpu", begin_on_gpu)
+    monkeypatch.setattr(case_run, "begin_on_gpu", begin_on_gpu)
     monkeypatch.setattr(wgpu_client, "require_adapter", require_adapter)
     monkeypatch.setattr(diff, "require_adapter", require_adapter)
     monkeypatch.setitem(reference_registry._references, "twice", twice)
@@ -324,7 +331,7 @@ def test_what_the_adapter_cannot_bind_is_noted(world, monkeypatch):
     def too_large(case, adapter, repeats=1):
         raise TooLarge("binding x holds 5 bytes, and llvmpipe binds 4 at most")
 
-    monkeypatch.setattr("bankshot.oracle.judge.audit.begin_on_gpu", too_large)
+    monkeypatch.setattr("bankshot.oracle.judge.case_run.begin_on_gpu", too_large)
     result = command("audit", world.folder)
     assert result.exit_code == 0
     assert "note: not compared with wgpu: binding x holds 5 bytes, and llvmpipe binds 4 at most" in result.stdout
@@ -389,7 +396,7 @@ def test_run_summarizes_and_saves(world):
         (["audit", "FOLDER/empty"], "holds no manifest"),
         (["audit", "FOLDER", "--set", "Q=1"], "no dimension is named Q; there are N"),
         (["audit", "FOLDER", "--set", "N"], "--set N: write NAME=VALUE"),
-        (["audit", "FOLDER", "--set", "N=x"], "`x` is not a list of whole numbers"),
+        (["audit", "FOLDER", "--set", "N=x"], "`x` is not a list of integers"),
         (["audit", "FOLDER", "--bind", "z=ones:f32:4"], "no binding is named z; there are x, y"),
         (["audit", "FOLDER", "--bind", "x=ones:f32:4"], "float32[4] does not fit the manifest's float32[32]"),
         (["audit", "FOLDER", "--override", "WG=big"], "`big` is neither a number nor true or false"),

@@ -10,7 +10,7 @@ from bankshot.oracle.cli.commands import main
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.gpu_counters import timeline as room
 from bankshot.oracle.gpu_counters.timeline import Barrier, Slice, record_timeline
-from bankshot.oracle.judge.audit import simulate
+from bankshot.oracle.judge.case_run import simulate
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.reports import chrome_trace
 from click.testing import CliRunner

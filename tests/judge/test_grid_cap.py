@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bankshot.oracle.judge import audit as room
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.audit import Options, audit
+from bankshot.oracle.judge import case_run
 from bankshot.oracle.judge.grid_cap import MOST_INSTRUCTIONS, cut, halved, words
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.wgpu_client import AdapterInfo
@@ -46,7 +48,7 @@ def test_a_long_case_is_cut_for_a_software_adapter(case):
     assert case.grid == (12, 8, 1)
     part = cut(case, run(case, 3 * MOST_INSTRUCTIONS), SLOW)
     assert part.grid == (6, 4, 1)
-    assert words(case, part, SLOW).startswith("llvmpipe ran 24 of 96 workgroups, held against the same ones here")
+    assert words(case, part, SLOW).startswith("llvmpipe ran 24 of 96 workgroups, compared with the same ones here")
 
 
 def test_short_cases_and_gpus_are_not_cut(case):
@@ -58,21 +60,21 @@ def test_what_is_free_is_held_within_derived_bounds_where_a_part_has_run(monkeyp
     """A GPU that is far off in one element of the part is told."""
     case = case_of("matmul_residual_swiglu_a", M=128, K=32, N=64)
     monkeypatch.setattr("bankshot.oracle.judge.grid_cap.MOST_INSTRUCTIONS", 1 << 14)
-    monkeypatch.setattr(room.gpu, "require_adapter", lambda name: SLOW)
-    monkeypatch.setattr(room.gpu, "prepare", lambda *_, **__: None)
+    monkeypatch.setattr(wgpu_client, "require_adapter", lambda name: SLOW)
+    monkeypatch.setattr(wgpu_client, "prepare", lambda *_, **__: None)
     for wrong in (0.0, 1e-3):
 
         def as_gpu(part, adapter, repeats=1, text=None, wrong=wrong):
-            done = room.simulate(part, "lavapipe", "none")
+            done = case_run.simulate(part, "lavapipe", "none")
             assert np.prod(part.grid) < np.prod(case.grid)
             outputs = {key: array.copy() for key, array in done.outputs.items()}
             outputs["Y"].reshape(-1)[0] *= 1 + wrong
             done = SimpleNamespace(adapter=SLOW, outputs=outputs, clocked={}, took=0.0)
             return SimpleNamespace(done=lambda: done)
 
-        monkeypatch.setattr(room, "begin_on_gpu", as_gpu)
-        result = room.audit(case, room.Options())
-        assert any("held against the same ones here" in note for note in result.notes)
+        monkeypatch.setattr(case_run, "begin_on_gpu", as_gpu)
+        result = audit(case, Options())
+        assert any("compared with the same ones here" in note for note in result.notes)
         (check,) = [check for check in result.outputs if check.against.startswith("wgpu")]
         assert (check.output, check.comparison.rule.name, check.ok) == ("Y", "derived", wrong == 0.0)
         assert check.comparison.unbounded == 0

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bankshot.oracle.judge.audit import Audit, Options, audit
+from bankshot.oracle.audit import Audit, Options, audit
 from bankshot.oracle.manifests.cases import Request, plans
 
 SHADERS = Path(__file__).parents[2] / "shaders"

@@ -89,7 +89,7 @@ def test_a_grid_beyond_the_limit_is_passed_over(world):
         ("above = 8192", "abov = 8192", "unknown key `abov`; did you mean `above`?"),
         ('because = "few columns"', "", "selection.toml:1: [[rule]] lacks `because`"),
         ("sizes = { M = 1, N", "size = { M = 1, N", "unknown key `size`; did you mean `sizes`?"),
-        ("M = 1, N", 'M = "1", N', "`M` is to be a whole number or a table, not '1'"),
+        ("M = 1, N", 'M = "1", N', "`M` must be an integer or a table, not '1'"),
     ],
 )
 def test_a_mistake_in_the_rules_is_named(tmp_path, old, new, message):

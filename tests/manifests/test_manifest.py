@@ -90,7 +90,7 @@ def sized(write):
 
 
 def test_overrides_hang_on_dims(sized):
-    from bankshot.oracle.judge.audit import simulate
+    from bankshot.oracle.judge.case_run import simulate
 
     assert [sized.case(shape).overrides for shape in sized.shapes] == [
         {"COLUMNS": 6, "HALF": True},
@@ -102,7 +102,7 @@ def test_overrides_hang_on_dims(sized):
 
 
 def test_members_without_a_value_are_zero_and_an_audit_says_so(sized):
-    from bankshot.oracle.judge.audit import Options, audit
+    from bankshot.oracle.audit import Options, audit
 
     case = sized.case(sized.shapes[0])
     assert case.unset == ["sizes.offset", "sizes.scale"]
@@ -131,7 +131,7 @@ def with_struct(write, text):
 
 
 def test_members_of_several_numbers_take_lists(write):
-    from bankshot.oracle.judge.audit import simulate
+    from bankshot.oracle.judge.case_run import simulate
 
     case = with_struct(write, '{ place = ["N", 0.5, -2], taps = [1, 2, 3, 4, 5, "2 * N", 7, 8] }')
     assert simulate(case, "nvidia", "none").outputs["y"].reshape(-1)[:4].tolist() == [3.0, 0.5, -2.0, 6.0]
@@ -215,31 +215,31 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('entry = "main"', "entry = 3", "k.toml:3: `entry` is to be a string, not 3"),
+        ('entry = "main"', "entry = 3", "k.toml:3: `entry` must be a string, not 3"),
         ('entry = "main"', 'entri = "main"', "k.toml:3: [kernel] has an unknown key `entri`; did you mean `entry`?"),
         ("source =", "sauce =", "k.toml:1: [kernel] lacks `source`; is `sauce` meant to be it?"),
         ('"k.wgsl"', '"x.wgsl"', "x.wgsl does not exist"),
-        ("M = 6", "M = -6", "k.toml:4: `M` is to be a whole number from 0, not -6"),
+        ("M = 6", "M = -6", "k.toml:4: `M` must be a non-negative integer, not -6"),
         ('"M"]\noverrides', '"Q"]\noverrides', "k.toml:5: `Q` is no dimension; [kernel] dims has M"),
         ("{ WG = 8 }", '{ WG = "2 * Q" }', "k.toml:6: `2 * Q` uses Q, which is no dimension; [kernel] dims has M"),
         ('"ceil(N / 3)"', '"ceil(N /"', "k.toml:5: `ceil(N /` is not arithmetic"),
         (
             'dtype = "f32"',
             'dtype = "f33"',
-            "k.toml:10: `dtype` is to be one of f32, f16, i32, u32, i16, u16, i8, u8, not 'f33'",
+            "k.toml:10: `dtype` must be one of f32, f16, i32, u32, i16, u16, i8, u8, not 'f33'",
         ),
-        ('init = "normal"', 'init = "gauss"', "k.toml:12: `init` is to be one of normal,"),
+        ('init = "normal"', 'init = "gauss"', "k.toml:12: `init` must be one of normal,"),
         ('init = "normal"', "", "k.toml:8: a binding is made by exactly one of init, file, values, struct"),
         ('shape = ["M", "2 * N"]', "", "k.toml:8: [bind.A] lacks `shape`"),
         ('var = "src"', 'vra = "src"', "k.toml:9: [bind.A] has an unknown key `vra`; did you mean `var`?"),
         ("M = 100", "K = 100", "k.toml:23: [[sweep]] has an unknown key `K`"),
-        ('cost = "heavy"', 'cost = "huge"', "k.toml:24: `cost` is to be quick or heavy, not 'huge'"),
+        ('cost = "heavy"', 'cost = "huge"', "k.toml:24: `cost` must be quick or heavy, not 'huge'"),
         ('rule = "ulp"', 'rule = "ulps"', "`A`: rule must be one of exact, ulp,"),
         ("max = 2", "mx = 2", "[expect.A] has an unknown key `mx`; did you mean `max`?"),
         ('"2 * M"', '"2 * K"', "k.toml:28: `2 * K` uses K, which"),
         ("[expect]", "[expext]", "the file has an unknown key `expext`; did you mean `expect`?"),
         ("[kernel]", "[kernel", "k.toml:1: expected"),
-        ("[[sweep]]\nM = [1, 2]\nN = [3, 4]\n\n[[sweep]]", "[sweep]", "`sweep` is to be a list"),
+        ("[[sweep]]\nM = [1, 2]\nN = [3, 4]\n\n[[sweep]]", "[sweep]", "`sweep` must be a list"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(write, old, new, message):
@@ -295,7 +295,7 @@ def test_one_kernel_of_a_family(write):
     ("old", "new", "message"),
     [
         ('kernel.name = "k"', 'kernel.name = "plain"', "two variants are named plain; give each its own `kernel.name`"),
-        ('entry = "other"', "entry = 3", "`entry` is to be a string, not 3 (in variant k)"),
+        ('entry = "other"', "entry = 3", "`entry` must be a string, not 3 (in variant k)"),
         ("bind.A.dtype", "bind.A.dtpe", "[bind.A] has an unknown key `dtpe`; did you mean `dtype`? (in variant k)"),
         ("bind.B", "bnd.B", "the file has an unknown key `bnd`; did you mean `bind`? (in variant k)"),
     ],
@@ -312,7 +312,7 @@ def test_free_outputs(write):
     assert manifest.load(write(text)).free == {"A"}
     with pytest.raises(UsageError, match=r"k.toml:31: `free` names B, which is no binding"):
         manifest.load(write(text.replace('["A"]', '["B"]')))
-    with pytest.raises(UsageError, match="outputs that are `free` need a reference to be held against"):
+    with pytest.raises(UsageError, match="outputs that are `free` need a reference to be compared with"):
         manifest.load(write(text.replace('reference = "r"', "")))
 
 
@@ -365,7 +365,7 @@ def test_textures_and_samplers(images):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("levels = 3", "levels = 0", "k.toml:10: `levels` is to be a whole number above 0, not 0"),
+        ("levels = 3", "levels = 0", "k.toml:10: `levels` must be a positive integer, not 0"),
         (
             "[bind.image]",
             '[bind.image]\nvar = "buffer"',
@@ -389,7 +389,7 @@ def test_mistakes_with_textures(images, old, new, message):
 
 def test_an_expression_that_fails_at_one_shape_names_it(write):
     kernel = manifest.load(write(GOOD.replace('"ceil(N / 3)"', '"N / 3"')))
-    with pytest.raises(UsageError, match=r"k.toml: at M=6 N=4: `N / 3` is 4/3, not a whole number"):
+    with pytest.raises(UsageError, match=r"k.toml: at M=6 N=4: `N / 3` is 4/3, not an integer"):
         kernel.case(kernel.shape({}))
 
 
@@ -507,7 +507,7 @@ def test_binds_of_the_command_line(tmp_path):
         ("X=u32:1,x", "not a list of u32 numbers"),
         ("X=normal:f64:3", "f64 is no type"),
         ("X=normal:f32:0", "a number below 1"),
-        ("X=normal:f32", "not a list of whole numbers"),
+        ("X=normal:f32", "not a list of integers"),
     ],
 )
 def test_bad_binds_are_explained(text, message):
@@ -526,5 +526,5 @@ def test_each_sweep_may_want_a_golden_or_not(write):
     assert wanted(GOOD + "golden = true\n") == [True] * 5
     assert wanted(GOOD.replace("M = 100", 'M = 100\ngolden = "outputs"')) == [False] * 4 + ["outputs"]
     assert wanted(GOOD.replace("M = 100", "M = 100\ngolden = false") + "golden = true\n") == [True] * 4 + [False]
-    with pytest.raises(UsageError, match=r"k\.toml:\d+: `golden` is to be true, false or 'outputs', not 'yes'"):
+    with pytest.raises(UsageError, match=r"k\.toml:\d+: `golden` must be true, false or 'outputs', not 'yes'"):
         wanted(GOOD + 'golden = "yes"\n')

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bankshot.oracle.audit import Audit, Options, audit
 from bankshot.oracle.diagnosis.adapter_reruns import zeroing
 from bankshot.oracle.diagnosis.causes import CLASSES, OF_FINDINGS, cost, diagnose
 from bankshot.oracle.diagnosis.displaced_outputs import wrong_factor
 from bankshot.oracle.diagnosis.mismatch import UNKNOWN, Diagnosis, Mismatch
 from bankshot.oracle.diagnosis.time_limit import OutOfTime, TimeLimit
-from bankshot.oracle.judge.audit import Audit, Options, audit, simulate
+from bankshot.oracle.judge.case_run import simulate
 from bankshot.oracle.manifests.manifest import Case, load
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.oracle.references import find
@@ -336,9 +337,7 @@ def test_a_golden_says_what_there_was_no_time_for(case, monkeypatch) -> None:
     audit(case("y[id.x] = 2.0 * x[id.x];", manifest=manifest), replace(options, update=True))
     changed = case("w[i] = x[id.x]; y[id.x] = 2.0 * w[i];", manifest=manifest)
     for seconds, late in ((60, ""), (-1, "; not tried within -1 s: missing term")):
-        monkeypatch.setattr(
-            "bankshot.oracle.judge.golden_changes.TimeLimit", lambda seconds=seconds: TimeLimit(seconds)
-        )
+        monkeypatch.setattr("bankshot.oracle.judge.golden_check.TimeLimit", lambda seconds=seconds: TimeLimit(seconds))
         golden = audit(changed, options).golden
         assert golden is not None
         assert golden.likely is not None

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from bankshot.oracle.cli import audit_cases
 from bankshot.oracle.cli.commands import main
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.workers import scheduler
 from bankshot.oracle.workers.pool import TaskError, TaskProgress, TaskResult, WorkerPool
-from bankshot.oracle.workers.scheduler import Scheduler, Size
+from bankshot.oracle.workers.scheduler import BYTES_EACH, Scheduler, Size
 from bankshot.sim.launch.threads import processors
 from bankshot.sim.wgsl.diagnostics import Crash
 from click.testing import CliRunner
@@ -142,14 +142,14 @@ def test_what_is_asked_for_wrongly_ends_an_audit_at_once(folder):
 
 
 def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
-    honest = scheduler.audit
+    honest = audit_cases.audit
 
     def audited(case, *rest):
         if case.kernel.name == "counted":
             raise KeyError("oh")
         return honest(case, *rest)
 
-    monkeypatch.setattr(scheduler, "audit", audited)
+    monkeypatch.setattr(audit_cases, "audit", audited)
     result = audit("--no-gpu", "--jobs", "1")
     assert (result.exit_code, result.stderr.count("internal error: KeyError: 'oh'\nthis is a fault")) == (70, 1)
     assert "audit: 3 of 9 cases clean; 3 could not be run" in result.stdout
@@ -162,17 +162,17 @@ def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
 
 def test_a_short_audit_stays_in_one_process(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "2")
-    monkeypatch.setattr(scheduler, "WorkerPool", None)
+    monkeypatch.setattr(audit_cases, "WorkerPool", None)
     assert audit("--no-gpu").exit_code == 1
 
 
 def test_a_long_audit_is_shared_once_that_is_known(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "2")
     _, one, _ = at_once(1, "--no-gpu")
-    monkeypatch.setattr(scheduler, "BEGUN", 0.0)
-    monkeypatch.setattr(scheduler, "LEFT", 0.0)
+    monkeypatch.setattr(audit_cases, "ALONE", 0.0)
+    monkeypatch.setattr(audit_cases, "LEFT", 0.0)
     begun = []
-    monkeypatch.setattr(scheduler, "WorkerPool", lambda count, work: begun.append(count) or WorkerPool(count, work))
+    monkeypatch.setattr(audit_cases, "WorkerPool", lambda count, work: begun.append(count) or WorkerPool(count, work))
     result = audit("--no-gpu")
     assert (result.exit_code, begun) == (1, [2])
     assert untimed(result.stdout) == one
@@ -180,15 +180,15 @@ def test_a_long_audit_is_shared_once_that_is_known(folder, monkeypatch):
 
 def test_many_processors_have_eight_processes(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "64")
-    monkeypatch.setattr(scheduler, "BEGUN", 0.0)
-    monkeypatch.setattr(scheduler, "LEFT", 0.0)
+    monkeypatch.setattr(audit_cases, "ALONE", 0.0)
+    monkeypatch.setattr(audit_cases, "LEFT", 0.0)
     begun = []
 
     def crew(count, work):
         begun.append(count)
         raise UsageError("enough")
 
-    monkeypatch.setattr(scheduler, "WorkerPool", crew)
+    monkeypatch.setattr(audit_cases, "WorkerPool", crew)
     (folder / "long.toml").write_text(manifest(PARAMS, SWEEP.replace("[32, 40, 64]", str(list(range(32, 64))))))
     assert audit("--no-gpu").exit_code == 2
     assert begun == [8]
@@ -196,9 +196,9 @@ def test_many_processors_have_eight_processes(folder, monkeypatch):
 
 def test_one_processor_has_one_process(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "1")
-    monkeypatch.setattr(scheduler, "BEGUN", 0.0)
-    monkeypatch.setattr(scheduler, "LEFT", 0.0)
-    monkeypatch.setattr(scheduler, "WorkerPool", None)
+    monkeypatch.setattr(audit_cases, "ALONE", 0.0)
+    monkeypatch.setattr(audit_cases, "LEFT", 0.0)
+    monkeypatch.setattr(audit_cases, "WorkerPool", None)
     assert audit("--no-gpu").exit_code == 1
 
 
@@ -301,7 +301,7 @@ def test_a_process_goes_on_with_the_kernel_that_it_has_built():
 
 
 def test_cases_that_would_hold_too_much_together_are_not_run_together():
-    half = scheduler.BYTES_EACH
+    half = BYTES_EACH
     deal = Scheduler([Size(1, 2 * half), Size(1, half), Size(1, half), Size(1, 1), Size(1, 9 * half)], 2)
     assert deal.take([]) == 0
     assert deal.take([0]) is None

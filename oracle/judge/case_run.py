@@ -1,0 +1,153 @@
+"""Run a case: by the simulator, through wgpu, and by its reference."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
+
+from ...sim.wgsl.check.pipeline import GRANTED
+from ...sim.wgsl.diagnostics import WgslError
+from .. import references
+from .. import wgpu_client as gpu
+from ..errors import UsageError
+from ..manifests.binding_checks import fit
+from ..manifests.manifest import Case
+from ..manifests.reflection import check_module
+from .device_comparison import Charged, charge
+
+if TYPE_CHECKING:
+    from ...sim import Run, Trace
+
+T = TypeVar("T")
+Say = Callable[[str], None]  # takes the step that begins, in words
+Truth = dict[str, references.Expected]  # by the manifest's names
+
+EVERYTHING = ("all", "touched", "redundant")  # probes
+PROGRESS_AFTER = 1.0  # seconds from which a simulation reports its progress
+
+
+def silent(stage: str) -> None:
+    """Report no step."""
+
+
+def simulate(
+    case: Case,
+    device: str,
+    probes: str | Sequence[str],
+    say: Say = silent,
+    trace: Trace | None = None,
+    workgroups: str | int = "all",
+) -> Run:
+    """Call `bankshot.simulate` on a case, with progress in words such as `simulating as nvidia, 40%`."""
+    from ... import sim
+
+    what = f"simulating as {device}{' with all counters' if 'all' in probes else ''}"
+    say(what)
+    module = check_module(case.kernel)
+    fit(case, module)
+    return sim.simulate(
+        module,
+        **case.launch,
+        device=device,
+        probes=probes,
+        trace=trace,
+        workgroups=workgroups,
+        progress=_tenths(lambda percent: say(f"{what}, {percent}%")),
+    )
+
+
+def _tenths(report: Callable[[int], None]) -> Callable[[int, int], None]:
+    """Report progress in percent, each tenth once, from `PROGRESS_AFTER` on."""
+    start, reported = time.perf_counter(), 0
+
+    def progress(done: int, of: int) -> None:
+        nonlocal reported
+        tenth = 10 * done // of
+        if reported < tenth < 10 and time.perf_counter() - start > PROGRESS_AFTER:
+            reported = tenth
+            report(10 * tenth)
+
+    return progress
+
+
+def endless(run: Run) -> bool:
+    """Whether a loop used up its budget."""
+    return any(finding.code == "endless-loop" for finding in (*run.findings, *run.silenced))
+
+
+def side_by_side(
+    case: Case, run: Run, others: tuple[str, ...], say: Say, workgroups: str | int = "all"
+) -> tuple[Charged, ...]:
+    """Charge a run with all probes for its own device and for `others`."""
+    return charge(run, others, lambda device, probes: simulate(case, device, probes, say, workgroups=workgroups))
+
+
+def find_reference(case: Case) -> references.Reference:
+    """Look up the kernel's reference. Raises `UsageError` with the manifest's name."""
+    try:
+        return references.find(case.kernel.reference or "", case.kernel.path.parent)
+    except UsageError as error:
+        raise UsageError(f"{case.kernel.path}: {error}") from None
+
+
+def expected_outputs(case: Case) -> Truth:
+    """Compute what the kernel's reference expects."""
+    expected = find_reference(case)(case.arrays, case.shape.dims)
+    for name in case.kernel.rules.keys() - expected.keys():
+        known = f"reference {case.kernel.reference} gives {', '.join(expected)}"
+        raise UsageError(f"{case.kernel.path}: [expect] has a rule for {name}, and {known}")
+    return expected
+
+
+def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:
+    """Have drivers compile the shader in the background, for `run_on_gpu`."""
+    with suppress(WgslError):  # the simulator reports it, too
+        module = check_module(case.kernel)
+        entry = module.pipeline(case.kernel.entry, case.overrides, GRANTED).entry
+        return gpu.prepare(module, entry.name, overrides=case.overrides, adapter=adapter)
+    return None
+
+
+def begin_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.Begun:
+    """Start the case's preprocessed text through wgpu, or another `text` with the same bindings."""
+    module = check_module(case.kernel)
+    kernel = case.kernel
+    pipeline = module.pipeline(kernel.entry, case.overrides, GRANTED)
+    return gpu.begin(
+        text or module.source.text,
+        pipeline.entry.name,
+        case.grid,
+        case.bindings,
+        slots=gpu.slots_of(pipeline.entry),
+        overrides=case.overrides,
+        adapter=adapter,
+        repeats=repeats,
+        module=None if text else module,
+    )
+
+
+def run_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.GpuRun:
+    """Run the case's text through wgpu and wait for it; see `begin_on_gpu`."""
+    return begin_on_gpu(case, adapter, repeats=repeats, text=text).done()
+
+
+def run_on_both(case: Case, adapter: str | None, simulated: Callable[[], Run]) -> tuple[gpu.GpuRun, Run]:
+    """Run a case on an adapter while `simulated` runs here."""
+    begun = begin_on_gpu(case, adapter)
+    try:
+        run = simulated()
+    except WgslError:
+        begun.done()  # an error of wgpu comes first
+        raise
+    return begun.done(), run
+
+
+def timed(seconds: dict[str, float], step: str, function: Callable[[], T]) -> T:
+    """Call `function` and enter its seconds under the name of the step."""
+    start = time.perf_counter()
+    result = function()
+    seconds[step] = time.perf_counter() - start
+    return result

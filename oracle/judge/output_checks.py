@@ -1,0 +1,194 @@
+"""Check the outputs of a case: against its reference, and against a run through wgpu.
+
+Bits are compared with a GPU under the device profile that rounds as that adapter does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...sim.fast_dataclass import frozen
+from .. import wgpu_client as gpu
+from ..comparison.compare import Comparison, compare, rejected
+from ..comparison.rules import BOUND, DERIVED, EXACT, Rule
+from ..diagnosis.causes import diagnose
+from ..diagnosis.mismatch import Diagnosis, Mismatch
+from ..errors import UsageError
+from ..manifests.manifest import Case
+from ..manifests.reflection import floats_as_bits, recomposed
+from ..references import Expected
+from .case_run import Truth, find_reference, run_on_gpu
+
+if TYPE_CHECKING:
+    from ...sim import Finding, Run
+
+ON_GPU = "wgpu on "  # an adapter's name, in what an output is checked against
+
+
+@frozen
+class OutputCheck:
+    """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
+    where bounds were derived. `likely`: why it differs, where it does. `held_elsewhere`: another check could fail for
+    it. `bits`: it is floats that the shader keeps as bits of integers, for which no bounds are derived."""
+
+    output: str
+    against: str
+    comparison: Comparison
+    doubts: tuple[Finding, ...] = ()
+    likely: Diagnosis | None = None
+    held_elsewhere: bool = False
+    bits: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether it passed. A check that cannot fail proves nothing, so it passes only beside another that can."""
+        return self.comparison.ok and not (self.comparison.vacuous and not self.held_elsewhere)
+
+    @property
+    def advice(self) -> str:
+        """What to do about a check that does not count because it could not fail; else empty."""
+        if self.ok or not self.comparison.vacuous:
+            return ""
+        rule = f'{self.output} = {{ rule = "close", rtol = 1e-3, atol = 1e-3 }}'
+        alone = self.against.startswith(ON_GPU)
+        key = f"gpu = {{ {rule} }}" if alone else rule
+        if self.bits:
+            instead = "" if alone else ", or let the reference give a bound"
+            return f"no bound is derived for floats kept as bits; give a tolerance in [expect]: {key}{instead}"
+        return f"where no finding says why, give a tolerance in [expect]: {key}"
+
+    @property
+    def by_gpu(self) -> bool:
+        """Whether a GPU computed the output, or is compared with the simulator's."""
+        return ON_GPU in self.against
+
+
+# ---- against the reference -----------------------------------------------------------------------------
+
+
+def reference_check(case: Case, truth: Truth, name: str, done: Run | gpu.GpuRun, run: Run, by: str) -> OutputCheck:
+    """Check output `name` of `done`, the simulated `run` or one on a GPU, by the manifest's rule; by default, by the
+    bound of the reference, or of the simulated run. `by` names who computed it."""
+    var = _checked_variable(case, truth, name, run)
+    ours = done.outputs[var]
+    expected = truth[name].shaped(ours.shape)
+    if expected is None:
+        sizes = f"an array of {truth[name].value.shape} for {name}, which is {ours.shape}"
+        raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {sizes}")
+    rule = case.kernel.rules.get(name, DERIVED if expected.bound is None else BOUND)
+    bound, doubts = _derived(run, var) if rule == DERIVED else (expected.bound, ())
+    bound = None if bound is None else bound.reshape(ours.shape)
+    comparison = compare(ours, expected.value, rule, bound=bound, owner=_owner(done, var))
+    likely = None if comparison.ok or done is not run else _why_not_expected(case, run, name, expected, rule, bound)
+    against = f"reference {case.kernel.reference}{by}"
+    return OutputCheck(name, against, comparison, doubts, likely, bits=_keeps_bits(run, var))
+
+
+def _checked_variable(case: Case, truth: Truth, name: str, run: Run) -> str:
+    """The WGSL variable of an output. Raises `UsageError` where manifest, shader and reference do not fit together."""
+    path, reference = case.kernel.path, case.kernel.reference
+    variables = {binding.name: binding.var for binding in case.kernel.bindings}
+    if name not in variables:
+        raise UsageError(f"{path}: reference {reference} gives {name}, which is no binding of the manifest")
+    if variables[name] not in run.outputs:
+        raise UsageError(f"{path}: reference {reference} gives {name}, which the kernel does not write")
+    if name not in truth:
+        raise UsageError(f"{path}: `free` names {name}, which reference {reference} lacks")
+    return variables[name]
+
+
+def _why_not_expected(
+    case: Case, run: Run, name: str, expected: Expected, rule: Rule, bound: NDArray[np.float64] | None
+) -> Diagnosis:
+    return diagnose(Mismatch(case, run, name, expected.value, rule, bound, find_reference(case), truth=True))
+
+
+# ---- against wgpu --------------------------------------------------------------------------------------
+
+
+def gpu_checks(
+    case: Case,
+    run: Run,
+    on_gpu: gpu.GpuRun,
+    truth: Truth | None,
+    worst: int = 5,
+    adapter: str | None = None,
+    unordered: Container[str] = (),
+) -> list[OutputCheck]:
+    """Check every output of a run through wgpu.
+
+    An output is compared with the simulator's bit for bit, or by the manifest's rule. Derived bounds apply where the
+    kernel uses operations whose results WGSL leaves open, or where bits differ and some implementations compute such a
+    builtin by another expression. Outputs whose bits the manifest calls free are compared with the reference instead,
+    as the simulator's are, unless `truth` is None: no reference covers what was run. For variables that are `unordered`
+    only agreement means something: where they differ, and the manifest has no rule for them, there is no check.
+    """
+    checks: list[OutputCheck] = []
+    kernel = case.kernel
+    for var, theirs in on_gpu.outputs.items():
+        name, where = case.name_of(var), f"{ON_GPU}{on_gpu.adapter.name}"
+        if name in kernel.free and truth is not None:
+            checks.append(reference_check(case, truth, name, on_gpu, run, f" by {where}"))
+            continue
+        if var in unordered and name not in kernel.gpu_rules and rejected(run.outputs[var], theirs, EXACT).any():
+            continue
+        rule = _rule_for_gpu(case, run, var, theirs)
+        bound, doubts = _derived(run, var) if rule == DERIVED else (None, ())
+        same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
+        again = partial(_again_on_gpu, case, var, adapter)
+        likely = None if same.ok else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
+        checks.append(OutputCheck(name, where, same, doubts, likely, bits=_keeps_bits(run, var)))
+    return checks
+
+
+def _rule_for_gpu(case: Case, run: Run, var: str, theirs: NDArray[Any]) -> Rule:
+    kernel, name = case.kernel, case.name_of(var)
+    if name in kernel.gpu_rules:
+        return kernel.gpu_rules[name]
+    derived = run.loose or name in kernel.free or kernel.rules.get(name) == DERIVED
+    return DERIVED if derived or _recomposed(run, run.outputs[var], theirs) else EXACT
+
+
+def _recomposed(run: Run, ours: NDArray[Any], theirs: NDArray[Any]) -> bool:
+    """Whether bits differ, and the kernel computes what some implementations compute by other expressions."""
+    return bool(rejected(ours, theirs, EXACT).any()) and recomposed(run.pipeline.entry)
+
+
+def _again_on_gpu(case: Case, var: str, adapter: str | None, text: str | None) -> NDArray[Any]:
+    return run_on_gpu(case, adapter, text=text).outputs[var]
+
+
+# ---- bounds and writers --------------------------------------------------------------------------------
+
+
+def _keeps_bits(run: Run, var: str) -> bool:
+    """Whether an output is floats, and the shader's variable of that name integers."""
+    output = run.outputs[var]
+    types = (v.type for v in run.pipeline.globals if v.name == var)
+    return isinstance(output, np.ndarray) and any(floats_as_bits(type_, output.dtype) for type_ in types)
+
+
+def _derived(run: Run, var: str) -> tuple[NDArray[np.float64], tuple[Finding, ...]]:
+    """The bounds that the simulator derives for an output, and the decisions that they doubt. It does not follow
+    rounding errors through the bits of integers: those get no bound."""
+    if _keeps_bits(run, var):
+        return np.full(run.outputs[var].shape, np.inf), ()
+    return run.bounds[var], run.bounds.findings
+
+
+def _owner(run: Run | gpu.GpuRun, var: str) -> Callable[[tuple[int, ...]], str | None] | None:
+    """A function that names who last wrote an element; None where the run cannot tell, as on a GPU."""
+    if isinstance(run, gpu.GpuRun) or getattr(run, "writer", None) is None:
+        return None
+    shape = run.outputs[var].shape
+
+    def owner(index: tuple[int, ...]) -> str:
+        place = run.writer(var, int(np.ravel_multi_index(index, shape)))
+        return "never written" if place is None else str(place)
+
+    return owner

@@ -1,0 +1,70 @@
+"""The executor on the pool: results, errors, deaths, cancellation, and an early end."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import CancelledError, wait
+
+import pytest
+from bankshot.oracle.errors import Died
+from bankshot.oracle.workers.executor import PoolExecutor
+
+
+def double(number):
+    return 2 * number
+
+
+def fail():
+    raise ValueError("no")
+
+
+def die():
+    os._exit(3)
+
+
+def unsendable():
+    return lambda: None
+
+
+@pytest.fixture(scope="module")
+def executor():
+    with PoolExecutor(2) as made:
+        yield made
+
+
+def test_results_and_errors(executor):
+    assert list(executor.map(double, range(9))) == [2 * n for n in range(9)]
+    with pytest.raises(ValueError, match="no"):
+        executor.submit(fail).result()
+
+
+def test_a_death_costs_its_own_call_only(executor):
+    futures = [executor.submit(double, 1), executor.submit(die), executor.submit(double, 2)]
+    wait(futures)
+    assert (futures[0].result(), futures[2].result()) == (2, 4)
+    with pytest.raises(Died, match="the process that ran it left with exit code 3"):
+        futures[1].result()
+    assert executor.submit(double, 3).result() == 6
+
+
+def test_what_cannot_be_pickled_is_an_error(executor):
+    for call in (unsendable, lambda: None):
+        with pytest.raises(Exception, match=r"pickle|local|lambda"):
+            executor.submit(call).result()
+    assert executor.submit(double, 3).result() == 6
+
+
+def test_an_early_end_waits_for_nothing():
+    start = time.monotonic()
+    executor = PoolExecutor(1)
+    running, waiting = executor.submit(time.sleep, 600), executor.submit(double, 1)
+    while not running.running():
+        time.sleep(0.01)
+    executor.__exit__(KeyError, KeyError(), None)
+    assert time.monotonic() - start < 300
+    assert waiting.cancelled()
+    with pytest.raises((Died, CancelledError)):
+        running.result()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(double, 1)
