@@ -50,7 +50,7 @@ class Instrumented:
     lost: list[Variable]
 
 
-def weave(lowered: Lowered, subnormal: frozenset[str], filtered: frozenset[str], lanes: int) -> Instrumented:
+def add_error_bounds(lowered: Lowered, subnormal: frozenset[str], filtered: frozenset[str], lanes: int) -> Instrumented:
     """Put bounds into `lowered`, in place. `subnormal`: variables that hold subnormal floats at the start; `filtered`:
     textures of whose samples nothing is known; `lanes`: invocations of a workgroup."""
     found = find_inexact(lowered.body, lowered.accesses, subnormal | filtered)
