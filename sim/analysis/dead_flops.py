@@ -1,13 +1,13 @@
-"""FLOPs for nothing: those of which no result gets to anybody, as of outputs that lie past the edge of a matrix.
+"""Dead FLOPs: those whose results are never used, as for outputs past the edge of a matrix.
 
-What an invocation computes gets to somebody where it stores it (to storage, workgroup memory or a texture), combines it
-atomically, or exchanges it within its subgroup: a *sink*. A static walk finds the sinks that each operation's result
-can flow into, through variables and as an address; of what decides a branch, a loop or nothing but a constant, it is
-taken to count always. The program then counts, invocation by invocation, the FLOPs of each set of sinks and notes which
-sinks the invocation came to: where it came to none of a set, those FLOPs are padding.
+An invocation uses what it computes at a *sink*: where it stores it (to storage, workgroup memory or a texture),
+combines it atomically, or exchanges it within its subgroup. A static walk finds the sinks that the result of each
+operation can flow into, through variables and as an address. Results that decide a branch or a loop, and constants,
+count as used. Instructions added to the program then count, for each invocation, the FLOPs of each set of sinks, and
+note which sinks it reached. If it reached none of a set, the FLOPs of that set are dead.
 
-So it is certain that padding is for nothing; of the rest some may be too: what is stored to workgroup memory and never
-loaded, zeros that are multiplied, and, of an array that is indexed at run time, each element that is not stored.
+The count is a lower bound. It leaves out values that are stored to workgroup memory and never loaded, products with
+zero, and the elements that are not stored of an array that is indexed at run time.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from ..wgsl import types as t
 from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
 
-DEAD_FLOPS = Variable("(padding)", t.Array(t.U32, None), Span(Source(""), 0, 0), "storage", "read_write")
-"""A buffer with a word for each invocation, by its number in the grid: its FLOPs that are padding."""
+DEAD_FLOPS = Variable("(dead FLOPs)", t.Array(t.U32, None), Span(Source(""), 0, 0), "storage", "read_write")
+"""A buffer with the dead FLOPs of each invocation, one word each, by its number in the grid."""
 
 Sink = ir.Store | ir.Atomic | ir.Collective
 Node = Value | Slot
 
 
 def count_dead_flops(lowered: Lowered, lanes: int) -> None:
-    """Weave the count into a program whose values are as the source has them. `lanes`: of a workgroup."""
+    """Add the count to a program, in place. A workgroup has `lanes` invocations.
+
+    The program must be as it was lowered: passes that combine operations would hide FLOPs from the count."""
     builder = lowered.builder
     reached = _reached(lowered.body)
     flags: dict[Sink, Slot] = {}
@@ -41,7 +43,7 @@ def count_dead_flops(lowered: Lowered, lanes: int) -> None:
         for item in items:
             region.items.append(item)
             if isinstance(item, Sink):
-                flags[item] = builder.block(["bool"], "came to").slots[0]
+                flags[item] = builder.block(["bool"], "reached").slots[0]
                 region.items.append(ir.Set(flags[item], builder.const("bool", True)))
             elif isinstance(item, ir.Count):
                 for flops, values in item.rounded:
@@ -51,14 +53,14 @@ def count_dead_flops(lowered: Lowered, lanes: int) -> None:
                         region.items += _add(region, slot, builder.const("u32", flops))
     slots = [*flags.values(), *counts.values()]
     lowered.body.items[:0] = [ir.Set(slot, Value("const", (), slot.kind, lowered.body, 0)) for slot in slots]
-    _leave(lowered, flags, counts, lanes)
+    _store_counts(lowered, flags, counts, lanes)
 
 
-# ---- what gets where ---------------------------------------------------------------------------------
+# ---- what flows where ---------------------------------------------------------------------------------
 
 
 def _reached(body: ir.Region) -> dict[Node, set[Sink | None]]:
-    """The sinks that each value and variable flows into; None among them where it always counts."""
+    """Return the sinks that each value and variable flows into, with None among them if it always counts as used."""
     makers: dict[Value, ir.Item] = {}
     writes: dict[Slot, list[Value]] = {}
     roots: list[tuple[Sink | None, Value]] = []
@@ -92,23 +94,23 @@ def _reached(body: ir.Region) -> dict[Node, set[Sink | None]]:
 
 
 def _operands(item: ir.Item | None) -> list[Value]:
-    """What an item is given: values, and an address."""
+    """Return the values and the address that an item takes."""
     match item:
         case ir.Store(values=values, address=address):
-            given = [*values, address]
+            taken = [*values, address]
         case ir.Atomic(args=args, address=address):
-            given = [*args, address]
+            taken = [*args, address]
         case ir.Collective(args=args):
-            given = args
+            taken = args
         case ir.Load(address=address):
-            given = [address]
+            taken = [address]
         case _:
-            given = []
-    return [value for value in given if value is not None]
+            taken = []
+    return [value for value in taken if value is not None]
 
 
 def _needs(value: Value, makers: dict[Value, ir.Item]) -> Iterator[Node]:
-    """What a value is made of."""
+    """Yield what a value is computed from."""
     yield from value.args
     yield from _operands(makers.get(value))
     if value.op == "get":
@@ -119,7 +121,7 @@ def _needs(value: Value, makers: dict[Value, ir.Item]) -> Iterator[Node]:
 
 
 def _sinks(reached: dict[Node, set[Sink | None]], values: tuple[Value, ...]) -> frozenset[Sink] | None:
-    """The sinks that some of these values flow into; None where they always count."""
+    """Return the sinks that some of these values flow into; None if they always count as used."""
     found = frozenset[Sink | None]().union(*(reached.get(value, ()) for value in values))
     if None in found or any(value.op == "const" for value in values):
         return None
@@ -134,40 +136,40 @@ def _get(region: ir.Region, slot: Slot) -> Value:
 
 
 def _add(region: ir.Region, slot: Slot, number: Value) -> list[ir.Item]:
-    """Add to a variable of each active lane."""
+    """Return items that add a number to a variable."""
     before = _get(region, slot)
     after = Value("add_u32", (before, number), "u32", region)
     return [before, after, ir.Set(slot, after)]
 
 
-def _leave(lowered: Lowered, flags: dict[Sink, Slot], counts: dict[frozenset[Sink], Slot], lanes: int) -> None:
-    """At the end, store each invocation's padding."""
+def _store_counts(lowered: Lowered, flags: dict[Sink, Slot], counts: dict[frozenset[Sink], Slot], lanes: int) -> None:
+    """At the end, store the dead FLOPs of each invocation."""
     builder, body = lowered.builder, lowered.body
     builder.here = body
-    padding = zero = builder.const("u32", 0)
+    dead = zero = builder.const("u32", 0)
     for sinks, count in counts.items():
-        came: Value = builder.const("bool", False)
-        for sink in sinks:
-            came = _made(body, "or_bool", "bool", came, _placed(body, flags[sink]))
-        wasted = _made(body, "select_u32", "u32", _placed(body, count), zero, came)
-        padding = _made(body, "add_u32", "u32", padding, wasted)
+        reached: Value = builder.const("bool", False)
+        for sink in (each for each in flags if each in sinks):
+            reached = _append(body, "or_bool", "bool", reached, _append_get(body, flags[sink]))
+        unused = _append(body, "select_u32", "u32", _append_get(body, count), zero, reached)
+        dead = _append(body, "add_u32", "u32", dead, unused)
     access = Access(DEAD_FLOPS, "storage", 4, 1, 0, 0, 1, (0, 4), writes=True)
     lowered.accesses.append(access)
-    body.items.append(ir.Store([padding], len(lowered.accesses) - 1, _number(builder, lanes), -1))
+    body.items.append(ir.Store([dead], len(lowered.accesses) - 1, _number(builder, lanes), -1))
 
 
-def _placed(region: ir.Region, slot: Slot) -> Value:
+def _append_get(region: ir.Region, slot: Slot) -> Value:
     region.items.append(value := _get(region, slot))
     return value
 
 
-def _made(region: ir.Region, op: str, kind: str, *args: Value) -> Value:
+def _append(region: ir.Region, op: str, kind: str, *args: Value) -> Value:
     region.items.append(value := Value(op, args, kind, region))
     return value
 
 
 def _number(builder: Builder, lanes: int) -> Value:
-    """The number of the invocation in the grid."""
+    """Return the number of the invocation in the grid."""
     op = builder.op
     row = op("add_u32", op("mul_u32", builder.input("group_z"), builder.input("grid_y")), builder.input("group_y"))
     workgroup = op("add_u32", op("mul_u32", row, builder.input("grid_x")), builder.input("group_x"))

@@ -1,7 +1,7 @@
-"""Where an entry point begins in earnest: behind the conditions that stand around all that it does.
+"""The guards of an entry point: the conditions around all of its work.
 
-`if (id.x >= n) { return; }` is such a guard, and so is an `if` that holds everything: lanes that it keeps out are
-missing from what follows for another reason than those that wait while others take a branch or a turn.
+`if (id.x >= n) { return; }` is a guard, and so is an `if` that contains everything. Lanes that a guard keeps out are
+counted apart from lanes that diverge, which wait while others take a branch or an iteration.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from ..ir.sites import SourceSite
 
 
 def find_bodies(root: Region, sites: Sequence[SourceSite]) -> set[int]:
-    """Identities of the regions that are the entry point's body: its own, and, where one arm of an `if`, a block that
-    is jumped out of or an inlined call holds all the work of such a region, that too.
+    """Return the identities of the regions that make up the entry point's body.
 
-    Work is what others can see: access to memory that is shared, barriers, exchange within subgroups.
+    These are its own region and, where one arm of an `if`, a scope or an inlined call has all the work of such a
+    region, the region of that too. Work is what other invocations can see: accesses to shared memory, barriers, and
+    exchange within subgroups.
     """
     found: set[int] = set()
     region: Region | None = root

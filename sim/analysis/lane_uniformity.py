@@ -1,9 +1,10 @@
-"""What is alike in every lane of a batch.
+"""Which values are uniform: the same in every lane of a batch.
 
-A *strand* is a mask as the program text shows it: places on one strand have one set of active lanes. A value is uniform
-where it comes from uniform values; a variable where only uniform values are written to it, on the strand it was
-declared on; a branch or loop that depends on uniform values keeps its strand. Everything is assumed uniform first and
-refuted until nothing changes, so that loops settle.
+Positions of a program are *convergent* where they have the same set of active lanes; each such set has a number, its
+mask. A value is uniform if it is computed from uniform values. A variable is uniform if only uniform values are written
+to it, under the mask it was declared under. A branch or loop with uniform conditions keeps its mask.
+
+Everything is assumed uniform first, and refuted until nothing changes: loops reach a fixed point.
 """
 
 from __future__ import annotations
@@ -23,50 +24,53 @@ Leavable = ir.Loop | ir.Scope
 
 @entity
 class Uniformity:
-    """Items by identity. `parted`: Ifs whose lanes part, Loops and Scopes that lanes leave apart, Jumps that only some
-    lanes take. `whole`: Sets and Puts that write every lane that can read the variable. `leaving`: items inside which
-    lanes leave something around them. `skipping`: Loops in which only some lanes `continue`."""
+    """Items by identity.
 
-    divergent: set[int] = field(default_factory=set)
-    whole: set[int] = field(default_factory=set)
-    leaving: set[int] = field(default_factory=set)
-    skipping: set[int] = field(default_factory=set)
+    `divergent`: Ifs whose lanes diverge, Loops and Scopes that lanes leave separately, Jumps that only some lanes take.
+    `whole`: Sets and Puts that write every lane that can read the variable. `leaving`: items inside which some lanes
+    leave a construct around the item. `skipping`: Loops in which only some lanes `continue`.
+    """
+
+    divergent: set[int] = field(default_factory=set[int])
+    whole: set[int] = field(default_factory=set[int])
+    leaving: set[int] = field(default_factory=set[int])
+    skipping: set[int] = field(default_factory=set[int])
 
 
 def find_uniformity(
     body: Region, accesses: list[Access], slots: list[Slot], *, one_workgroup: bool, passes: Passes = ALL
 ) -> Uniformity:
     """Mark `uniform` on values and slots. `one_workgroup`: a batch is one workgroup, so workgroup_id is uniform."""
-    looked_for = "uniform" in passes
+    enabled = "uniform" in passes
     for slot in slots:
-        slot.uniform = looked_for
+        slot.uniform = enabled
     divergent: set[int] = set()
     while True:
-        walk = _Walk(accesses, one_workgroup, divergent, looked_for)
+        walk = _Walk(accesses, one_workgroup, divergent, enabled)
         walk.region(body)
         if not walk.changed:
             return walk.found
 
 
 class _Walk:
-    """One pass under the present assumptions; `changed` where one had to be withdrawn."""
+    """One pass under the present assumptions; `changed` if one of them was refuted."""
 
-    def __init__(self, accesses: list[Access], one_workgroup: bool, divergent: set[int], looked_for: bool) -> None:
+    def __init__(self, accesses: list[Access], one_workgroup: bool, divergent: set[int], enabled: bool) -> None:
         self.found = Uniformity(divergent)
         self.changed = False
         self._accesses = accesses
         self._one_workgroup = one_workgroup
-        self._looked_for = looked_for
-        self._strand = self._strands = 0
+        self._enabled = enabled
+        self._mask = self._masks = 0
         self._declared: dict[Slot, int] = {}
-        self._bodies: dict[int, int] = {}  # Loop or Scope -> strand of its body
+        self._bodies: dict[int, int] = {}  # Loop or Scope -> mask of its body
 
     def region(self, region: Region) -> set[Leavable]:
-        """Walk the items; what some lanes leave by jumps inside."""
+        """Walk the items. Returns the constructs that some lanes leave by jumps inside."""
         left: set[Leavable] = set()
         for item in region.items:
             if isinstance(item, Value):
-                item.uniform = self._looked_for and self._value(item)
+                item.uniform = self._enabled and self._value(item)
             elif not isinstance(item, ir.Count):
                 left |= self._item(item)
         return left
@@ -78,11 +82,11 @@ class _Walk:
             case ir.Put(block=block):
                 self._write(item, block.slots, False)
             case ir.Pick(result=result, block=block):
-                self._write(item, block.slots, False)  # rows picked by lane are kept for every lane
+                self._write(item, block.slots, False)  # each lane may pick another row, so every lane needs its own
                 result.uniform = False
             case ir.Load(results=results):
                 for result in results:
-                    result.uniform = self._looked_for and self._loads_alike(item)
+                    result.uniform = self._enabled and self._loads_uniform(item)
             case ir.If():
                 return self._if(item)
             case ir.Loop():
@@ -106,79 +110,80 @@ class _Walk:
             case _:
                 return all([a.uniform for a in value.args])
 
-    def _write(self, item: ir.Set | ir.Put | ir.Pick, slots: list[Slot], alike: bool) -> None:
-        whole = all(self._declared.setdefault(slot, self._strand) == self._strand for slot in slots)
+    def _write(self, item: ir.Set | ir.Put | ir.Pick, slots: list[Slot], uniform: bool) -> None:
+        whole = all(self._declared.setdefault(slot, self._mask) == self._mask for slot in slots)
         if whole:
             self.found.whole.add(id(item))
         for slot in slots:
-            if slot.uniform and not (whole and alike):
+            if slot.uniform and not (whole and uniform):
                 slot.uniform = False
                 self.changed = True
 
-    def _loads_alike(self, load: ir.Load) -> bool:
-        alike = load.address is None or load.address.uniform
-        return alike and (self._accesses[load.access].space != "workgroup" or self._one_workgroup)
+    def _loads_uniform(self, load: ir.Load) -> bool:
+        same_address = load.address is None or load.address.uniform
+        return same_address and (self._accesses[load.access].space != "workgroup" or self._one_workgroup)
 
     # ---- constructs ----
 
-    def _new_strand(self) -> int:
-        self._strands += 1
-        return self._strands
+    def _new_mask(self) -> int:
+        self._masks += 1
+        return self._masks
 
-    def _part(self, item: ir.Item) -> None:
+    def _diverge(self, item: ir.Item) -> None:
         if id(item) not in self.found.divergent:
             self.found.divergent.add(id(item))
             self.changed = True
 
     def _enter(self, item: ir.Item) -> int:
-        """The strand inside an item."""
-        return self._new_strand() if id(item) in self.found.divergent else self._strand
+        """Return the mask inside an item."""
+        return self._new_mask() if id(item) in self.found.divergent else self._mask
 
     def _after(self, item: ir.Item, before: int, left: set[Leavable]) -> set[Leavable]:
-        """Where some lanes have left for good, what follows is a strand of its own."""
+        """End a construct: if some lanes have left for good, what follows has a new mask."""
         if left:
             self.found.leaving.add(id(item))
-        self._strand = self._new_strand() if left else before
+        self._mask = self._new_mask() if left else before
         return left
 
     def _if(self, item: ir.If) -> set[Leavable]:
         if not item.condition.uniform:
-            self._part(item)
-        before, left = self._strand, set()
+            self._diverge(item)
+        before = self._mask
+        left: set[Leavable] = set()
         for region in (item.then, item.orelse):
-            self._strand = before
-            self._strand = self._enter(item)
+            self._mask = before
+            self._mask = self._enter(item)
             left |= self.region(region)
         return self._after(item, before, left)
 
     def _loop(self, loop: ir.Loop) -> set[Leavable]:
-        before = self._strand
-        self._strand = self._enter(loop)
+        before = self._mask
+        self._mask = self._enter(loop)
         left = self.region(loop.header)
-        self._bodies[id(loop)] = self._strand = self._enter(loop)
+        self._bodies[id(loop)] = self._mask = self._enter(loop)
         left |= self.region(loop.body)
-        # `continue` ends here: the continuing part runs on all lanes that are still in the loop.
-        self._strand = self._enter(loop) if id(loop) in self.found.divergent else self._bodies[id(loop)]
+        # Lanes that `continue` arrive here: the continuing part runs on all lanes still in the loop.
+        self._mask = self._enter(loop) if id(loop) in self.found.divergent else self._bodies[id(loop)]
         left |= self.region(loop.continuing)
         conditions = [c for c in (loop.condition, loop.break_if) if c is not None]
         if left or not all(c.uniform for c in conditions):
-            self._part(loop)
+            self._diverge(loop)
         return self._after(loop, before, left - {loop})
 
     def _scope(self, scope: ir.Scope) -> set[Leavable]:
-        before = self._strand
-        self._bodies[id(scope)] = self._strand = self._enter(scope)
+        before = self._mask
+        self._bodies[id(scope)] = self._mask = self._enter(scope)
         left = self.region(scope.body)
         if left:
-            self._part(scope)
+            self._diverge(scope)
         return self._after(scope, before, left - {scope})
 
     def _jump(self, jump: ir.Jump) -> set[Leavable]:
         target = jump.target.node
         assert target is not None
-        if self._bodies[id(target)] == self._strand:
+        if self._bodies[id(target)] == self._mask:
             return set()
-        self._part(jump)
+        self._diverge(jump)
         if jump.kind == "continue":
             assert isinstance(target, ir.Loop)
             self.found.skipping.add(id(target))

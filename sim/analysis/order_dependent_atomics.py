@@ -1,7 +1,8 @@
-"""Atomic operations where it may show which invocation comes first, as the text has it: a run in another order decides.
+"""Atomic operations whose effect may depend on which invocation comes first.
 
-Additions to a word commute, and so do those of other operations with their like; an exchange commutes with nothing, and
-what an operation gives depends on all that came before.
+The analysis is static; a run in another order decides. Additions to a word commute, and so does every other operation
+with its own kind, except that stores and exchanges commute with nothing. The value that an operation returns depends on
+all operations before it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ _NEVER = frozenset(("store", "exchange", "compare"))
 
 
 def find_order_dependent_atomics(lowered: Lowered, uses: Uses) -> list[int]:
-    """Their sites, the most telling first: what changes memory and gives a value that is needed; what only changes it;
-    what only reads it."""
+    """Return their sites, those most likely to matter first: operations that change memory and whose result is needed,
+    then those that only change it, then those that only read it."""
     atomics = [item for item in ir.items_of(lowered.body) if isinstance(item, ir.Atomic)]
     kinds: dict[str, set[str]] = {}
     for item in atomics:

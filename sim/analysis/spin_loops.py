@@ -1,7 +1,7 @@
-"""Loops whose end depends on what atomic operations in them give, and so on other invocations: as in a spin lock.
+"""Loops that wait for other invocations, as a spin lock does: their end depends on atomic operations in them.
 
-A loop ends where its conditions say so, or a branch with a jump out of it is taken. What these are computed from is
-followed backwards, through variables that the loop writes and the branches in which it does.
+A loop ends when its condition says so, or when it takes a branch with a jump out of it. The analysis follows these
+conditions backwards to their sources, through variables that the loop writes and the branches in which it does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..ir.ir import Loop, Region, Slot, Value
 
 
 def deciding_atomics(loop: Loop) -> tuple[int, ...]:
-    """The sites of the atomic operations in `loop` that decide whether it ends."""
+    """Return the sites of the atomic operations in `loop` that decide whether it ends."""
     if not any(isinstance(item, ir.Atomic) for item in ir.items(loop)):
         return ()
     flow = _Flow({id(item) for item in ir.items(loop) if isinstance(item, Loop | ir.Scope)})
@@ -29,15 +29,16 @@ Node = Value | Slot
 
 @entity
 class _Flow:
-    """What values in a loop come from. `inner`: loops and scopes in it, by identity; `ends`: what decides its end."""
+    """The sources of the values in a loop. `inner`: loops and scopes in it, by identity; `ends`: the conditions that
+    decide whether it ends; `atomics`: the results of atomic operations, with their sites."""
 
     inner: set[int]
-    ends: list[Value] = field(default_factory=list)
-    atomics: dict[Node, int] = field(default_factory=dict)  # what they give -> their site
-    sources: dict[Node, list[Node]] = field(default_factory=dict)
+    ends: list[Value] = field(default_factory=list[Value])
+    atomics: dict[Node, int] = field(default_factory=dict[Node, int])
+    sources: dict[Node, list[Node]] = field(default_factory=dict[Node, list[Node]])
 
     def region(self, region: Region, branches: tuple[Value, ...]) -> None:
-        """Note the items of a region that is run where the conditions `branches` have it."""
+        """Note the items of a region that runs under the conditions `branches`."""
         for item in region.items:
             match item:
                 case ir.Set(slot=slot, value=value):
@@ -64,7 +65,7 @@ class _Flow:
         self.sources.setdefault(node, []).extend(sources)
 
     def sites(self) -> set[int]:
-        """The sites of all atomic operations that the ends come from."""
+        """Return the sites of all atomic operations among the sources of the ends."""
         waiting: list[Node] = list(self.ends)
         seen = set(waiting)
         while waiting:

@@ -1,4 +1,8 @@
-"""A program that computes some values of another one, and nothing else: for every workgroup, without running it."""
+"""A program that computes some values of another program, for every workgroup, and nothing else.
+
+It needs pure values (see `workgroup_equivalence`); the other program stays as it is. Since pure values depend on
+constants, inputs and memory that the dispatch does not write alone, they are the same as in a run.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,10 @@ _NO_SITE = -1
 
 
 def tabulate(lowered: Lowered, values: list[Value], lanes: int, step: int, room: int) -> Lowered:
-    """Store pure `values` (see `likeness`) to TABLE[position, value, lane], one word each. The position of a workgroup
-    is its number in the grid // `step`, modulo `room`; `lanes`: invocations of a workgroup."""
+    """Return a program that stores pure `values` to TABLE[position, value, lane], one word each.
+
+    The position of a workgroup is its number in the grid // `step`, modulo `room`. A workgroup has `lanes` invocations.
+    """
     builder, accesses = Builder(), list(lowered.accesses)
     body = Region(None)
     body.items = _Needed(lowered).items(values)
@@ -35,14 +41,14 @@ def tabulate(lowered: Lowered, values: list[Value], lanes: int, step: int, room:
 
 
 def _position(builder: Builder, step: int, room: int) -> Value:
-    op, number = builder.op, lambda n: builder.const("u32", n)
+    op = builder.op
     row = op("add_u32", builder.input("group_y"), op("mul_u32", builder.input("grid_y"), builder.input("group_z")))
     workgroup = op("add_u32", builder.input("group_x"), op("mul_u32", builder.input("grid_x"), row))
-    return op("rem_u32", op("div_u32", workgroup, number(step)), number(room))
+    return op("rem_u32", op("div_u32", workgroup, builder.const("u32", step)), builder.const("u32", room))
 
 
 class _Needed:
-    """What computes values, in order."""
+    """Collects the items that compute values, in order."""
 
     def __init__(self, lowered: Lowered) -> None:
         self._loads = {

@@ -1,7 +1,8 @@
-"""Where lanes past the last active one are worth leaving out: what stands under a mask, and is not over at once.
+"""Where it pays to leave out the tail lanes, those past the last active one.
 
-Where lanes part, the machine may go on with as many vectors of lanes as hold the last active one. What lanes compute
-that are not active nobody sees, but for a shuffle, which may ask any lane of its subgroup.
+Where lanes diverge, the machine may narrow to the vectors up to the last active lane. No program can see what inactive
+lanes compute, except by a shuffle, which may read any lane of its subgroup. Narrowing pays for itself in code that is
+long enough, or that loops.
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ from ..ir.ir import Item, Region, Value
 from ..ir.passes import Passes
 from .lane_uniformity import Uniformity
 
-_WORTH = 4  # items on all lanes; leaving lanes out, and coming back to all, costs about as much as two
+_MIN_ITEMS = 4  # on all lanes; to narrow and restore costs about as much as two of them
 _ANY_LANE = ("shuffle", "shuffle_last")
 
 
 @frozen
 class TailLanes:
-    """Where lanes are left out, by identity. `inside`: arms of `if`s, and loops. `after`: items inside which lanes
-    leave something around them; they are left out of the rest of the region."""
+    """Where to narrow, by identity. `inside`: in arms of `if`s, and in loops. `after`: in the rest of a region, behind
+    items inside which lanes leave an enclosing construct."""
 
-    inside: set[int] = field(default_factory=set)
-    after: set[int] = field(default_factory=set)
+    inside: set[int] = field(default_factory=set[int])
+    after: set[int] = field(default_factory=set[int])
 
 
 def find_tail_lanes(body: Region, uniformity: Uniformity, passes: Passes) -> TailLanes:
-    """Where lanes that are not active are left out."""
+    """Find where to narrow."""
     found = TailLanes()
     for region in ir.regions_of(body) if "idle" in passes else ():
         for place, item in enumerate(region.items):
             match item:
                 case ir.If(then=then, orelse=orelse) if id(item) in uniformity.divergent:
                     found.inside.update(id(arm) for arm in (then, orelse) if _pays(arm.items))
-                case ir.Loop() if id(item) in uniformity.divergent and _keeps_apart([item]):
+                case ir.Loop() if id(item) in uniformity.divergent and _reads_active_lanes_only([item]):
                     found.inside.add(id(item))
                 case _:
                     pass
@@ -46,23 +47,23 @@ def find_tail_lanes(body: Region, uniformity: Uniformity, passes: Passes) -> Tai
 
 
 def _pays(items: Sequence[Item]) -> bool:
-    return _is_long(items) and _keeps_apart(items)
+    return _is_long(items) and _reads_active_lanes_only(items)
 
 
 def _is_long(items: Sequence[Item]) -> bool:
-    """Whether there is a loop, or some work on all lanes."""
+    """Whether there is a loop, or enough work on all lanes."""
     every = _all(items)
-    return any(isinstance(each, ir.Loop) for each in every) or sum(map(_is_of_all_lanes, every)) >= _WORTH
+    return any(isinstance(each, ir.Loop) for each in every) or sum(map(_is_on_all_lanes, every)) >= _MIN_ITEMS
 
 
-def _is_of_all_lanes(item: Item) -> bool:
+def _is_on_all_lanes(item: Item) -> bool:
     if isinstance(item, Value):
         return not item.uniform and item.op not in ("const", "bits", "get", "input")
     return isinstance(item, ir.Set | ir.Pick | ir.Put | ir.Load | ir.Store | ir.Atomic | ir.Collective)
 
 
-def _keeps_apart(items: Iterable[Item]) -> bool:
-    """Whether no lane asks what one has that may not be active."""
+def _reads_active_lanes_only(items: Iterable[Item]) -> bool:
+    """Whether no lane reads a value of one that may be inactive."""
     return not any(isinstance(each, ir.Collective) and each.op in _ANY_LANE for each in _all(items))
 
 

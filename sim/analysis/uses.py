@@ -1,4 +1,7 @@
-"""Before emitting: which values are needed at all, in all lanes or in one, and which reads of variables need a copy."""
+"""The uses of values: which are needed, in all lanes or in one, and which reads of variables need a copy.
+
+Codegen and the passes over ir rely on these facts. They hold as long as the ir does not change.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from ..ir.ir import Region, Slot, Value
 from ..ir.passes import ALL, Passes
 from .lane_uniformity import Uniformity
 
-FREE = frozenset(("const", "input", "length"))  # values that no instruction computes where they stand
+FREE = frozenset(("const", "input", "length"))  # values that no instruction at their position computes
 
 
 def base(value: Value) -> Value:
-    """The value whose register this one shares."""
+    """Return the value whose register this one shares."""
     while value.op == "bits":
         value = value.args[0]
     return value
@@ -24,7 +27,7 @@ def base(value: Value) -> Value:
 
 @frozen
 class Address:
-    """An address apart: a part per lane, a part that all lanes share, and a constant."""
+    """An address as a sum: a part per lane, a part that all lanes share, and a constant."""
 
     lane: Value | None
     shared: Value | None
@@ -32,7 +35,7 @@ class Address:
 
 
 def split(address: Value | None, passes: Passes = ALL) -> Address:
-    """The form in which memory instructions take an address."""
+    """Split an address into the parts that memory instructions take."""
     if "address" not in passes:
         return Address(address, None, 0)
     constant = 0
@@ -64,11 +67,11 @@ class Uses:
     """
 
     passes: Passes = ALL
-    count: Counter[Value] = field(default_factory=Counter)
-    in_all_lanes: set[Value] = field(default_factory=set)
-    slots: set[Slot] = field(default_factory=set)
-    copies: set[Value] = field(default_factory=set)
-    addresses: set[Value] = field(default_factory=set)
+    count: Counter[Value] = field(default_factory=Counter[Value])
+    in_all_lanes: set[Value] = field(default_factory=set[Value])
+    slots: set[Slot] = field(default_factory=set[Slot])
+    copies: set[Value] = field(default_factory=set[Value])
+    addresses: set[Value] = field(default_factory=set[Value])
 
 
 def _written(item: ir.Memory | ir.Note) -> list[Value]:
@@ -82,16 +85,16 @@ def _written(item: ir.Memory | ir.Note) -> list[Value]:
 
 
 def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Iterator[tuple[Value, bool]]:
-    """The values an item takes, and whether it takes them in all lanes."""
+    """Yield the values that an item takes, and whether it takes them in all lanes."""
     match item:
         case Value(args=args):
-            wide = not item.uniform
+            everywhere = not item.uniform
             for value in args:
-                yield value, wide
+                yield value, everywhere
         case ir.Count():
-            pass  # the most frequent of those that take none
+            pass  # the most frequent of the items without operands, so tested early
         case ir.Set(slot=slot, value=value):
-            # A shared value written to every lane is spread straight into the variable.
+            # A uniform value that is written to every lane is broadcast straight into the variable.
             yield value, not slot.uniform and not (value.uniform and id(item) in uniformity.whole)
         case ir.Pick(index=index):
             yield index, True
@@ -119,29 +122,29 @@ def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Iterator[
 
 
 def find_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
-    """Count the uses of everything that some effect depends on; `notes`: what is traced counts as one."""
+    """Find the uses of all values that some effect depends on. `notes`: traced values are uses."""
     uses = count_uses(body, uniformity, notes=notes, passes=passes)
     _Order(uses, uniformity).find_copies(body)
     return uses
 
 
 def count_uses(body: Region, uniformity: Uniformity, *, notes: bool = True, passes: Passes = ALL) -> Uses:
-    """The same, but for `copies` and `addresses`."""
+    """Find the same, except `copies` and `addresses`."""
     uses = Uses(passes)
     _Marker(uses, uniformity, notes).program(body)
     return uses
 
 
 class _Marker:
-    """Walks from effects to what they need."""
+    """Walks from effects to the values that they need."""
 
     def __init__(self, uses: Uses, uniformity: Uniformity, notes: bool) -> None:
         self._uses = uses
         self._uniformity = uniformity
         self._notes = notes
-        # A variable nobody reads is not written either; what was written may be the only reader of another.
+        # Writes to a variable that is never read are not needed, nor are the reads that only these writes need.
         self._unread: dict[Slot, list[ir.Set | ir.Put]] = {}
-        self._read: list[Slot] = []  # of these: what is written to them is yet to be looked at
+        self._read: list[Slot] = []  # variables whose writes are still to be visited
         self._seen: set[int] = set()
 
     def program(self, body: Region) -> None:
@@ -151,7 +154,7 @@ class _Marker:
                 self._write(write)
 
     def _write(self, item: ir.Set | ir.Put) -> None:
-        """Look at a write once it is known that somebody reads what is written; of a `Put`, any of its slots."""
+        """Visit a write once its variable is known to be read; for a `Put`, any of its slots."""
         slots = [item.slot] if isinstance(item, ir.Set) else item.block.slots
         if self._uses.slots.isdisjoint(slots):
             for slot in slots:
@@ -195,14 +198,14 @@ class _Marker:
         self._operands(item)
 
     def _operands(self, item: ir.Item) -> None:
-        for value, wide in operands(item, self._uniformity, self._uses.passes):
-            self.need(value, wide)
+        for value, everywhere in operands(item, self._uniformity, self._uses.passes):
+            self.need(value, everywhere)
 
-    def need(self, value: Value, wide: bool) -> None:
+    def need(self, value: Value, everywhere: bool) -> None:
         value = base(value)
         count = self._uses.count
         count[value] = times = count.get(value, 0) + 1
-        if wide:
+        if everywhere:
             self._uses.in_all_lanes.add(value)
         if times > 1:
             return
@@ -221,7 +224,7 @@ class _Marker:
 
 
 def _from_outside(value: Value, region: Region) -> bool:
-    """Whether a loop lies between the place where a value is computed and a region that uses it."""
+    """Whether a value is computed outside of some loop around `region`."""
     here: Region | None = region
     while here is not None and here is not value.region:
         if here.loop:
@@ -231,7 +234,7 @@ def _from_outside(value: Value, region: Region) -> bool:
 
 
 class _Order:
-    """Where variables are read and written, in program order, to see which reads must be kept."""
+    """The reads and writes of variables in program order, which tell which reads need a copy."""
 
     def __init__(self, uses: Uses, uniformity: Uniformity) -> None:
         self._uses = uses
@@ -280,7 +283,7 @@ class _Order:
                         self._writes.setdefault(slot, []).append(self._clock)
                 case ir.If(condition=condition, then=then, orelse=orelse):
                     self._region(then)
-                    self._read_again(condition)  # it may be the mask, and is that of the other lanes
+                    self._read_again(condition)  # the mask of the other arm is made from it
                     self._region(orelse)
                 case ir.Loop():
                     self._loop(item)
@@ -302,6 +305,6 @@ class _Order:
         self._loops.append((start, self._clock))
 
     def _read_again(self, value: Value) -> None:
-        """A use after everything so far."""
+        """Note a use after everything so far."""
         self._clock += 1
         self._last[base(value)] = self._clock

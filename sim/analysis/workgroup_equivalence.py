@@ -1,24 +1,24 @@
-"""What decides whether two workgroups behave alike: the values that must be equal, and the addresses that may move.
+"""When two workgroups behave alike: the values that must be equal, and the addresses that may move.
 
-A *pure* value comes from constants, inputs and memory that the dispatch does not write: it is what it is, wherever the
-program stands. All other values that decide something are brought into the form
+A *pure* value is computed from constants, inputs and memory that the dispatch does not write, so that it does not
+depend on the position in the program. All other values that decide something are brought into the linear form
 
-    a part that is alike in every workgroup + the sum of coefficient * atom     (modulo 2^32)
+    a part that is the same in every workgroup + the sum of coefficient * atom     (modulo 2^32)
 
-where atoms are pure values that depend on workgroup_id. What has no such form makes its atoms *exact*.
+where atoms are pure values that depend on workgroup_id. A value without such a form makes its atoms *exact*.
 
-Two workgroups do the same, lane by lane and step by step, where every exact value is equal in each lane, each atom
-differs by one distance in all lanes, and no comparison of numbers that move so comes out otherwise: all branches are
-decided alike, so the same lanes are active, and an address has moved by the sum of coefficient * distance, each time.
-Where these moves are whole lines of memory, and stay in bounds, every counter is equal. That is the proof;
-`bankshot.sim.launch.workgroup_classes` looks which workgroups it holds for.
+Two workgroups do the same, lane by lane and step by step, if every exact value is equal in each lane, each atom differs
+by the same distance in all lanes, and no comparison of moving numbers changes its result. Then all branches go the same
+way, the same lanes are active, and every address moves by the sum of coefficient * distance. If these moves are whole
+lines of memory, and stay in bounds, every counter is equal. `bankshot.sim.launch.workgroup_classes` finds the
+workgroups for which this holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any
+from enum import Enum
 
 from ..fast_dataclass import entity, frozen
 from ..ir import ir
@@ -27,24 +27,30 @@ from ..ir.lowered import Lowered
 from ..wgsl.typed import Variable
 from .uses import base
 
-Form = dict[Value, int]  # atom -> coefficient, none of them 0; empty: alike in every workgroup
+Form = dict[Value, int]  # atom -> coefficient, never 0; empty: the same in every workgroup
 Axes = frozenset[int]  # the components of workgroup_id that a pure value depends on
 
 _AXES = {"group_x": frozenset((0,)), "group_y": frozenset((1,)), "group_z": frozenset((2,))}
 _NO_AXES: Axes = frozenset()
 _WORD = 0xFFFFFFFF
 _SAME_BITS = frozenset(("convert_i32_u32", "convert_u32_i32", "bitcast_i32_u32", "bitcast_u32_i32"))
-_LEAST = {"lt": 1, "le": 0, "gt": 1, "ge": 0}  # what the larger side is larger by
+_LEAST = {"lt": 1, "le": 0, "gt": 1, "ge": 0}  # by how much the larger side is larger, at least
 _CONNECTIVES = frozenset(("and_bool", "or_bool", "lnot_bool"))
 
 
+class _Nonlinear(Enum):
+    """The value has no linear form."""
+
+    NONLINEAR = 1
+
+
 class Unproven(Exception):
-    """Why workgroups cannot be told to behave alike, in words."""
+    """Workgroups cannot be proved to behave alike. The message is the reason, for people."""
 
 
 @frozen
 class Moving:
-    """An access, and how its addresses move with the workgroup."""
+    """An access, and the linear form in which its addresses move with the workgroup."""
 
     item: ir.Memory
     form: Form
@@ -52,8 +58,8 @@ class Moving:
 
 @frozen
 class Comparison:
-    """`value` is `one` < `other` (`least` 1) or <= (0), and both may move: it is decided alike where both move so
-    little that each time it comes out as before."""
+    """A comparison whose sides may move: `value` is `one` < `other` (`least` 1) or <= (0). Workgroups agree in it if
+    both sides move so little that its result never changes."""
 
     value: Value
     one: Value
@@ -65,9 +71,11 @@ class Comparison:
 
 @entity
 class Equivalence:
-    """`exact` values must be equal in each lane. `accesses`: every access to memory, and every index that is looked
-    at, in the order of the program. `unknown`: factors that were not among the numbers; with them the forms of
-    more values would be known."""
+    """What workgroups must have in common.
+
+    `exact`: values that must be equal in each lane. `accesses`: every access to memory and every checked index, in
+    program order. `unknown`: factors that were not among the given numbers; with them, more values would have a form.
+    """
 
     exact: list[Value]
     accesses: list[Moving]
@@ -77,19 +85,20 @@ class Equivalence:
 
     @property
     def atoms(self) -> list[Value]:
-        """What addresses and comparisons move with."""
+        """The atoms that addresses and comparisons move with."""
         forms = [access.form for access in self.accesses] + [form for each in self.comparisons for form in each.forms]
         return list(dict.fromkeys(atom for form in forms for atom in form))
 
 
 def find_equivalence(lowered: Lowered, numbers: Mapping[Value, int | None]) -> Equivalence:
-    """Analyse a program. `numbers`: what pure values are that are alike in every lane of every workgroup (None: they
-    are not). Raises `Unproven` where data decides."""
+    """Analyse a program. Raises `Unproven` where data decides.
+
+    `numbers`: the pure values that are the same in every lane of every workgroup (None: known not to be)."""
     return _Analysis(lowered, numbers).run()
 
 
 class _Facts:
-    """Where values come from."""
+    """The sources of values."""
 
     def __init__(self, lowered: Lowered) -> None:
         self.makers: dict[Value, ir.Item] = {}
@@ -118,21 +127,21 @@ class _Facts:
 
 @entity
 class _Analysis:
-    """Passes over the program until no assumption has to be withdrawn. A form None is not known yet."""
+    """Walks the program until it refutes no more assumptions. A form of None is not known yet."""
 
     lowered: Lowered
     numbers: Mapping[Value, int | None]
-    exact: dict[Value, None] = field(default_factory=dict)
-    unknown: dict[Value, None] = field(default_factory=dict)
+    exact: dict[Value, None] = field(default_factory=dict[Value, None])
+    unknown: dict[Value, None] = field(default_factory=dict[Value, None])
     changed: bool = False
 
     def __post_init__(self) -> None:
         self.facts = _Facts(self.lowered)
         self._axes: dict[Value, Axes | None] = {}
         self._forms: dict[Value, Form | None] = {}
-        self._slots: dict[Slot, Form | None] = {}  # of the variables that matter
-        self._torn: set[Slot] = set()  # variables whose values have no form in common
-        self._contents: set[Variable] = set()  # workgroup memory that matters
+        self._slots: dict[Slot, Form | None] = {}  # of the variables that decide something
+        self._formless: set[Slot] = set()  # variables whose values have different forms
+        self._contents: set[Variable] = set()  # workgroup memory that decides something
         self._comparisons: dict[Value, Comparison] = {}
 
     def run(self) -> Equivalence:
@@ -148,7 +157,7 @@ class _Analysis:
         return Equivalence(list(self.exact), accesses, list(self._comparisons.values()), list(self.unknown), axes)
 
     def _follow_memory(self) -> None:
-        """What variables and workgroup memory hold, where that decides something."""
+        """Follow what is written to the variables and workgroup memory that decide something."""
         try:
             for slot in list(self._slots):
                 self._variable(slot)
@@ -159,7 +168,7 @@ class _Analysis:
             raise Unproven(f"a branch or an address depends on {reason}") from None
 
     def _item(self, item: ir.Item) -> Moving | None:
-        """What decides something must be alike, or move."""
+        """Require of what decides something that it is the same, or moves."""
         try:
             match item:
                 case ir.If(condition=condition):
@@ -194,7 +203,7 @@ class _Analysis:
     # ---- pure values ----
 
     def axes(self, value: Value) -> Axes | None:
-        """What a value depends on if it is pure; None where it is not."""
+        """Return the components of workgroup_id that a pure value depends on; None if it is not pure."""
         value = base(value)
         if value not in self._axes:
             self._axes[value] = self._find_axes(value)
@@ -220,7 +229,7 @@ class _Analysis:
         return _NO_AXES if item.address is None else self.axes(item.address)
 
     def _is_fixed(self, load: ir.Load) -> bool:
-        """Whether it loads from memory that the dispatch does not write."""
+        """Whether a load is from memory that the dispatch does not write."""
         access = self.lowered.accesses[load.access]
         return access.space != "workgroup" and access.variable not in self.facts.written
 
@@ -245,8 +254,10 @@ class _Analysis:
                 return self._form_of_pick(value.imm)
             case "result":
                 return {value: 1} if axes else self._form_of_result(self.facts.makers[value])
+            case _:
+                pass
         linear = self._linear(value)
-        if linear is not _BENT:
+        if not isinstance(linear, _Nonlinear):
             return linear
         if axes is not None:
             return {value: 1}
@@ -256,7 +267,7 @@ class _Analysis:
         return {}
 
     def _is_compared(self, value: Value) -> bool:
-        """Whether a value is a comparison of numbers that move, which is watched then."""
+        """Whether a value is an integer comparison. Its margin is measured if its sides move."""
         stem, _, kind = value.op.rpartition("_")
         if stem not in _LEAST or kind not in ("i32", "u32"):
             return False
@@ -266,20 +277,20 @@ class _Analysis:
             self._comparisons[value] = Comparison(value, one, other, _LEAST[stem], kind == "i32", forms)
         return True
 
-    def _linear(self, value: Value) -> Any:
-        """The form of a sum, difference or multiple of forms; `_BENT` of anything else."""
+    def _linear(self, value: Value) -> Form | _Nonlinear | None:
+        """Return the form of a sum, difference or multiple of forms; `_NONLINEAR` of anything else."""
         if value.op in _SAME_BITS:
             return self.form(value.args[0])
         stem, _, kind = value.op.rpartition("_")
         if kind not in ("i32", "u32") or stem not in _LINEAR:
-            return _BENT
-        forms = [self.form(argument) for argument in value.args]
-        if None in forms:
+            return _NONLINEAR
+        forms = [form for argument in value.args if (form := self.form(argument)) is not None]
+        if len(forms) < len(value.args):
             return None
         return _LINEAR[stem](self, value, *forms)
 
     def number(self, value: Value) -> int | None:
-        """What a pure value is in every lane of every workgroup, where that is one number and known."""
+        """Return a pure value that is one known number in every lane of every workgroup, else None."""
         value = base(value)
         if value.op == "const":
             return value.imm
@@ -289,10 +300,10 @@ class _Analysis:
             self.unknown[value] = None
         return self.numbers.get(value)
 
-    # ---- what is not pure ----
+    # ---- values that are not pure ----
 
     def pin(self, value: Value) -> None:
-        """From here on only workgroups that have the same value, lane by lane, are alike."""
+        """Require that workgroups have the same value in each lane."""
         value, axes = base(value), self.axes(value)
         if axes is None:
             exact = self.form(value) or {}
@@ -312,24 +323,24 @@ class _Analysis:
         if slot not in self._slots:
             self._slots[slot] = None
             self.changed = True
-        return {} if slot in self._torn else self._slots[slot]
+        return {} if slot in self._formless else self._slots[slot]
 
     def _form_of_pick(self, pick: ir.Pick) -> Form:
-        """Of an array that is indexed at run time: nothing moves in it."""
+        """Return the form of an element of an array that is indexed at run time: nothing in it moves."""
         self.pin(pick.index)
         for slot in pick.block.slots:
             self._form_of_slot(slot)
-            self._tear(slot)
+            self._give_up(slot)
         return {}
 
     def _variable(self, slot: Slot) -> None:
-        """All that is written to a variable has one form, or is alike."""
+        """Require that all values written to a variable have one form, or are the same."""
         values = list(self.facts.sets.get(slot, []))
         for put in self.facts.puts.get(slot.block, []) if slot.block else []:
             self.pin(put.index)
             values.append(put.value)
         for value in values:
-            if slot in self._torn:
+            if slot in self._formless:
                 self.pin(value)
                 continue
             form, known = self.form(value), self._slots[slot]
@@ -340,16 +351,16 @@ class _Analysis:
                 known = form
                 self.changed |= form is not None
             elif form is not None and form != known:
-                self._tear(slot)
+                self._give_up(slot)
             self._slots[slot] = known
 
-    def _tear(self, slot: Slot) -> None:
-        if slot not in self._torn:
-            self._torn.add(slot)
+    def _give_up(self, slot: Slot) -> None:
+        if slot not in self._formless:
+            self._formless.add(slot)
             self.changed = True
 
     def _form_of_result(self, item: ir.Item) -> Form:
-        """Of what an effect gives: alike where all that it comes from is alike."""
+        """Return the form of the result of an effect, which is the same if all its operands are."""
         if isinstance(item, ir.Collective):
             for argument in item.args:
                 self.pin(argument)
@@ -367,9 +378,9 @@ class _Analysis:
         return {}
 
 
-# ---- what is linear ----------------------------------------------------------------------------------
+# ---- linear operations ----------------------------------------------------------------------------------
 
-_BENT: Any = object()
+_NONLINEAR = _Nonlinear.NONLINEAR
 
 
 def _sum(analysis: _Analysis, value: Value, one: Form, other: Form) -> Form:
@@ -384,29 +395,29 @@ def _negative(analysis: _Analysis, value: Value, one: Form) -> Form:
     return _plus({}, one, -1)
 
 
-def _product(analysis: _Analysis, value: Value, one: Form, other: Form) -> Any:
+def _product(analysis: _Analysis, value: Value, one: Form, other: Form) -> Form | _Nonlinear:
     if not one and not other:
         return {}
     if one and other:
-        return _BENT
+        return _NONLINEAR
     factor = analysis.number(value.args[0] if other else value.args[1])
-    return _BENT if factor is None else _plus({}, one or other, factor)
+    return _NONLINEAR if factor is None else _plus({}, one or other, factor)
 
 
-def _shifted(analysis: _Analysis, value: Value, one: Form, amount: Form) -> Any:
+def _shifted(analysis: _Analysis, value: Value, one: Form, amount: Form) -> Form | _Nonlinear:
     if not one and not amount:
         return {}
     count = None if amount else analysis.number(value.args[1])
-    return _BENT if count is None else _plus({}, one, 1 << (count & 31))
+    return _NONLINEAR if count is None else _plus({}, one, 1 << (count & 31))
 
 
-def _masked(analysis: _Analysis, value: Value, one: Form, other: Form) -> Any:
-    """Low bits, of a sum of multiples of what they count to, are alike."""
+def _masked(analysis: _Analysis, value: Value, one: Form, other: Form) -> Form | _Nonlinear:
+    """Low bits of a sum do not change if it moves by multiples of what they count to."""
     if not one and not other:
         return {}
     mask = None if other else analysis.number(value.args[1])
     low = mask is not None and mask & (mask + 1) == 0 and all(factor & mask == 0 for factor in one.values())
-    return {} if low else _BENT
+    return {} if low else _NONLINEAR
 
 
 def _plus(one: Form, other: Form, factor: int) -> Form:
@@ -417,7 +428,7 @@ def _plus(one: Form, other: Form, factor: int) -> Form:
     return {atom: each for atom, each in total.items() if each}
 
 
-_LINEAR = {
+_LINEAR: dict[str, Callable[..., Form | _Nonlinear]] = {
     "add": _sum,
     "sub": _difference,
     "neg": _negative,

@@ -1,4 +1,4 @@
-"""From ir to the int32 program that the machine runs: emission, registers, outer products, copies.
+"""From ir to the int32 program that the machine runs.
 
-`build.build` is the entry; a finished program is a `program.Program`.
+`build.build` lowers a pipeline and does all of it; the result is a `program.Program`.
 """

@@ -1,4 +1,4 @@
-"""Straight runs of code, which can be rearranged: what nothing jumps into or out of, and that writes to no memory."""
+"""Basic blocks of code that passes may rearrange: nothing jumps into or out of them, and they write to no memory."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from .virtual_registers import Code, Ins, Reg
 
 LOADS = frozenset((op.LOAD, op.LOAD_KNOWN))
 _COUNTS = (op.COUNT, op.BANKS, op.SECTORS, op.BOUNDS, op.WATCH_READ, op.CHECK)
-_QUIET = frozenset((*LOADS, op.COPY, op.BROADCAST, op.LEARN, op.LENGTH, op.CHECKED, *_COUNTS))
+_MOVABLE = frozenset((*LOADS, op.COPY, op.BROADCAST, op.LEARN, op.LENGTH, op.CHECKED, *_COUNTS))
 
 Pieces = list[tuple[int, list[Ins]]]
 
 
-def rewrite_runs(code: Code, rewrite: Callable[[list[Ins]], list[Ins]]) -> None:
-    """Put in place of each run what `rewrite` makes of it."""
+def rewrite_blocks(code: Code, rewrite: Callable[[list[Ins]], list[Ins]]) -> None:
+    """Replace each basic block by what `rewrite` returns for it."""
     starts = {label.position for _, label in code.jumps} | {start for start, _ in code.loops}
     pieces: Pieces = []
-    runs = False  # whether the last piece is one
+    in_block = False  # whether the last piece is a block
     for position, ins in enumerate(code.instructions):
-        quiet = _is_quiet(ins)
-        if quiet and runs and position not in starts:
+        movable = _is_movable(ins)
+        if movable and in_block and position not in starts:
             pieces[-1][1].append(ins)
         else:
             pieces.append((position, [ins]))
-        runs = quiet
-    replace(code, [(at, rewrite(run) if _is_quiet(run[0]) else run) for at, run in pieces])
+        in_block = movable
+    replace(code, [(at, rewrite(piece) if _is_movable(piece[0]) else piece) for at, piece in pieces])
 
 
-def _is_quiet(ins: Ins) -> bool:
-    return ins.op >= op.SCALAR or ins.op in _QUIET
+def _is_movable(ins: Ins) -> bool:
+    return ins.op >= op.SCALAR or ins.op in _MOVABLE
 
 
 def replace(code: Code, pieces: Pieces) -> None:
-    """Put other instructions in place of the old: each piece stands for those from a position to that of the next."""
+    """Replace all instructions. Each piece replaces those from its position up to the position of the next piece."""
     starts: dict[int, int] = {}
     ends: dict[int, int] = {}
     made: list[Ins] = []
@@ -51,11 +51,11 @@ def replace(code: Code, pieces: Pieces) -> None:
 
 
 def uses_of(code: Code) -> Counter[Reg]:
-    """How many instructions touch each register."""
+    """Count the instructions that touch each register."""
     return Counter([reg for ins in code.instructions for reg in {*ins.registers()}])
 
 
 def written(ins: Ins) -> list[Reg]:
-    """The registers whose rows, or what is known of them, an instruction changes."""
+    """Return the registers whose rows, or what the machine knows of them, an instruction changes."""
     fields = [ins.d, ins.a if ins.op == op.LEARN else -1]
     return [f.of or f for f in fields if isinstance(f, Reg)]

@@ -1,10 +1,13 @@
-"""From a pipeline to a program, in one call."""
+"""From a pipeline to a program: lowering, the passes over ir, emission, the passes over instructions, and registers.
+
+`build` is the usual way. `draft` stops before emission, for analyses; the other `build_with_…` add instrumentation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,14 +35,14 @@ from .fma_contraction import combine, contract
 from .outer_products import tile
 from .program import Program
 from .virtual_registers import allocate
-from .wide_accesses import widen
+from .wide_accesses import mark_wide_accesses
 
 if TYPE_CHECKING:
     from ..instrument.error_bounds import Instrumented
 
 
-# Passes over instructions, in their order.
-INSTRUCTION_PASSES = {"checked": join_checks, "rename": drop_copies, "tiles": tile, "wide": widen}
+# The passes over instructions, in the order in which they run.
+INSTRUCTION_PASSES = {"checked": join_checks, "rename": drop_copies, "tiles": tile, "wide": mark_wide_accesses}
 
 
 def build(
@@ -54,14 +57,15 @@ def build(
     poisoned: frozenset[int] = frozenset(),
     passes: Passes = ALL,
 ) -> Program:
-    """Lower, analyse, emit and allocate. `together`: workgroups per batch; `abreast`: as many go abreast instead, if
-    any; `trace`: a variable that is watched; `policy`: of indices past their end, and `strange`, see `lower`;
-    `passes`: those that are on."""
+    """Build the program of a pipeline.
+
+    `workgroups_per_batch` workgroups run in one row of registers; `interleaved`: so many are interleaved instead, if
+    any. `trace`: the name of a variable to trace. `policy`: what indices out of bounds do (clamp, zero or wrap).
+    `poisoned`: see `lower`. `passes`: those that are on."""
     passes = _needed(passes, rounding, probes)
     ready = _probed(pipeline, rounding, probes, workgroups_per_batch, trace, policy, passes, poisoned)
-    return _finish(
-        pipeline, ready, probes, interleaved or workgroups_per_batch, [], passes, interleaved=interleaved > 0
-    )
+    lanes = interleaved or workgroups_per_batch
+    return _finish(pipeline, ready, probes, lanes, passes=passes, interleaved=interleaved > 0)
 
 
 def lowered(
@@ -82,7 +86,7 @@ def lowered(
 
 @frozen
 class Draft:
-    """A pipeline before it is a program of one workgroup at a time: what can be analysed, and what it is made of."""
+    """A lowered pipeline, for analyses, that can become a program of one workgroup per batch."""
 
     pipeline: Pipeline
     lowered: Lowered
@@ -90,30 +94,31 @@ class Draft:
     passes: Passes
 
     def watch(self, comparisons: Sequence[Comparison]) -> None:
-        """Have these comparisons looked at wherever they are made."""
+        """Measure the margins of comparisons, each by its place in the sequence."""
         for place, each in enumerate(comparisons):
             items = each.value.region.items
             margin = Margin(each.one, each.other, each.least, each.signed, place)
             items.insert(items.index(each.value) + 1, margin)
 
     def program(self) -> Program:
-        return _finish(self.pipeline, self.lowered, self.probes, 1, [], self.passes)
+        return _finish(self.pipeline, self.lowered, self.probes, 1, passes=self.passes)
 
     def tabulated(self, values: list[Value], step: int, room: int) -> Program:
-        """A program that only computes `values`, see `tabulate`."""
+        """Build a program that only computes `values` (see `analysis.tabulate`)."""
         tables = tabulate(self.lowered, values, prod(self.pipeline.workgroup_size), step, room)
-        return _finish(self.pipeline, tables, frozenset(), 1, [], self.passes)
+        return _finish(self.pipeline, tables, frozenset(), 1, passes=self.passes)
 
 
 def draft(
     pipeline: Pipeline, *, rounding: Rounding, probes: frozenset[str], policy: str, passes: Passes = ALL
 ) -> Draft:
+    """Lower a pipeline, with the same arguments as `build`."""
     passes = _needed(passes, rounding, probes)
     return Draft(pipeline, _probed(pipeline, rounding, probes, 1, None, policy, passes), probes, passes)
 
 
 def _needed(passes: Passes, rounding: Rounding, probes: frozenset[str]) -> Passes:
-    """The passes that are on, and those that the models of compilers rest on, where one looks."""
+    """Return the passes that are on, with those that models of compilers need if one is used."""
     return passes | MODELLED if rounding.contracts or "merged" in probes else passes
 
 
@@ -127,11 +132,20 @@ def _probed(
     passes: Passes,
     poisoned: frozenset[int] = frozenset(),
 ) -> Lowered:
-    looks = {"checks": "bounds" in probes, "inspects": "nan" in probes, "poisoned": poisoned}
-    lowered = _lowered(pipeline, rounding, workgroups_per_batch, trace=trace, policy=policy, passes=passes, **looks)
+    lowered = _lowered(
+        pipeline,
+        rounding,
+        workgroups_per_batch,
+        policy=policy,
+        checks="bounds" in probes,
+        inspects="nan" in probes,
+        trace=trace,
+        passes=passes,
+        poisoned=poisoned,
+    )
     if "nan" in probes:
         uses = _counted(lowered, workgroups_per_batch)
-        for each in lowered.inspects:  # what nothing needs, or is part of something else now, is not looked at
+        for each in lowered.inspects:  # values that are no longer computed have no check
             each.active = each.result in uses.count
     elif "combine" in passes and not rounding.contracts:
         combine(lowered.body, _counted(lowered, workgroups_per_batch, passes))
@@ -142,28 +156,28 @@ def _probed(
 def build_with_bounds(
     pipeline: Pipeline, *, rounding: Rounding, subnormal: frozenset[str], workgroups_per_batch: int, policy: str
 ) -> tuple[Program, Instrumented]:
-    """The same program with error bounds woven in (see `bounds`), and how to read them."""
-    from ..instrument.error_bounds import weave  # which few runs need
+    """Build a program that also computes error bounds. Returns it with how to read them (see `Instrumented`)."""
+    from ..instrument.error_bounds import add_error_bounds  # few runs need it
 
     lowered = _lowered(pipeline, rounding, workgroups_per_batch, fold_floats=False, policy=policy)
-    instrumented = weave(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
+    instrumented = add_error_bounds(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, instrumented.shadows), instrumented
 
 
 def build_with_sites(
     pipeline: Pipeline, *, rounding: Rounding, workgroups_per_batch: int, policy: str
 ) -> tuple[Program, list[Shadow]]:
-    """The same program, which also leaves at each element of a buffer 1 + the site that stored it last."""
+    """Build a program that also leaves, in the shadow of each element of a buffer, 1 + the site that stored it last."""
     lowered = _lowered(pipeline, rounding, workgroups_per_batch, policy=policy)
     shadows = mark_stores(lowered)
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, shadows), shadows
 
 
 def build_with_dead_flops(pipeline: Pipeline, *, rounding: Rounding, workgroups_per_batch: int, policy: str) -> Program:
-    """The same program, which also leaves the FLOPs of each invocation that are for nothing (see `padding`)."""
+    """Build a program that also stores the dead FLOPs of each invocation (see `analysis.dead_flops`)."""
     lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
     count_dead_flops(lowered, prod(pipeline.workgroup_size))
-    return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, [])
+    return _finish(pipeline, lowered, frozenset(), workgroups_per_batch)
 
 
 def _lowered(
@@ -174,12 +188,25 @@ def _lowered(
     policy: str,
     checks: bool = False,
     inspects: bool = False,
-    **how: Any,
+    fold_floats: bool = True,
+    trace: str | None = None,
+    passes: Passes = ALL,
+    poisoned: frozenset[int] = frozenset(),
 ) -> Lowered:
-    lowered = lower(pipeline, rounding, checks=checks, inspects=inspects, policy=policy, **how)
+    lowered = lower(
+        pipeline,
+        rounding,
+        checks=checks,
+        inspects=inspects,
+        policy=policy,
+        fold_floats=fold_floats,
+        trace=trace,
+        passes=passes,
+        poisoned=poisoned,
+    )
     checked(lowered)
     if rounding.contracts:
-        # What is traced is rounded as if it were not.
+        # A trace must not change the rounding, so traced values are not uses.
         uniformity = _uniformity(lowered, workgroups_per_batch, ALL)
         contract(lowered.body, count_uses(lowered.body, uniformity, notes=not lowered.points))
         checked(lowered)
@@ -187,7 +214,7 @@ def _lowered(
 
 
 def _filtered(pipeline: Pipeline) -> frozenset[str]:
-    """The textures of a shader that filters: how exactly, WGSL does not say."""
+    """Return the textures of a shader that filters, for which WGSL gives no accuracy."""
     names = (v.name for v in pipeline.globals if isinstance(v.type, t.Texture))
     return frozenset(names if any(isinstance(v.type, t.Sampler) for v in pipeline.globals) else ())
 
@@ -197,9 +224,9 @@ def _finish(
     lowered: Lowered,
     probes: frozenset[str],
     workgroups_per_batch: int,
-    shadows: list[Shadow],
-    passes: Passes = ALL,
+    shadows: Sequence[Shadow] = (),
     *,
+    passes: Passes = ALL,
     interleaved: bool = False,
 ) -> Program:
     uniformity, uses = _analysed(lowered, workgroups_per_batch, passes)
@@ -256,8 +283,8 @@ def _uniformity(lowered: Lowered, workgroups_per_batch: int, passes: Passes) -> 
     )
 
 
-def _shared_offsets(pipeline: Pipeline, shadows: list[Shadow]) -> tuple[dict[str, int], int]:
-    """Byte offset of each workgroup variable, each on 16 bytes, and the size of them all."""
+def _shared_offsets(pipeline: Pipeline, shadows: Sequence[Shadow]) -> tuple[dict[str, int], int]:
+    """Return the byte offset of each workgroup variable, aligned to 16 bytes, and the size of all."""
     sizes = {v.name: t.size_of(pipeline.store_types[v]) for v in pipeline.globals if v.space == "workgroup"}
     sizes |= {s.variable.name: sizes[s.of.name] * 4 // s.unit for s in shadows if s.of.space == "workgroup"}
     offsets: dict[str, int] = {}

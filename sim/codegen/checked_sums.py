@@ -1,4 +1,8 @@
-"""Sums of products and the checks of what they make, which become one instruction (see `machine.checks`)."""
+"""A pass that joins a sum of products and the checks of its results into one instruction.
+
+It needs checks that directly follow their operation, as codegen emits them. It changes `fma, check` and `mul, check,
+add, check` into `checked`, which computes the same and reports the same checks (see `machine.checks`).
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,21 @@ from dataclasses import replace
 
 from ..machine import opcodes as op
 from ..machine.layout import BORN
-from .basic_blocks import rewrite_runs, uses_of
+from .basic_blocks import rewrite_blocks, uses_of
 from .virtual_registers import Code, Ins, Reg
 
 _MUL, _ADD, _FMA = (op.scalar_opcodes()[name] for name in ("mul_f32", "add_f32", "fma_f32"))
 
 
 def join_checks(code: Code) -> None:
-    """Put `checked` in place of `t = fma(a, b, c)` and its check, and of `p = a * b; t = p + c` and theirs."""
+    """Replace `t = fma(a, b, c)` and its check by `checked`, and `p = a * b; t = p + c` and their checks."""
     if not any(ins.op == op.CHECK for ins in code.instructions):
         return
     uses = uses_of(code)
 
-    def joined(run: list[Ins]) -> list[Ins]:
+    def joined(block: list[Ins]) -> list[Ins]:
         made: list[Ins] = []
-        for ins in run:
+        for ins in block:
             made.append(ins)
             if ins.op != op.CHECK:
                 continue
@@ -31,17 +35,17 @@ def join_checks(code: Code) -> None:
                 made[-4:] = [all_four]
         return made
 
-    rewrite_runs(code, joined)
+    rewrite_blocks(code, joined)
 
 
-def _looks_at(check: Ins, what: Ins) -> bool:
-    """Whether a check is of the result that an operation has in every lane."""
+def _is_check_of(check: Ins, what: Ins) -> bool:
+    """Whether `check` is of the result of `what`, an operation on every lane that keeps its operands."""
     seen = (check.d, check.a, check.b, check.c) == (what.d, what.a, what.b, what.c)
     return check.op == op.CHECK and check.e == BORN and seen and what.m != 1 and what.d not in (what.a, what.b, what.c)
 
 
 def _fused(rows: list[Ins]) -> Ins | None:
-    if len(rows) < 2 or rows[0].op != _FMA or not _looks_at(rows[1], rows[0]):
+    if len(rows) < 2 or rows[0].op != _FMA or not _is_check_of(rows[1], rows[0]):
         return None
     return replace(rows[1], op=op.CHECKED, e=op.FUSED)
 
@@ -50,11 +54,11 @@ def _rounded_twice(rows: list[Ins], uses: Counter[Reg]) -> Ins | None:
     if len(rows) < 4:
         return None
     product, first, total, second = rows
-    alone = isinstance(product.d, Reg) and product.d.of is None and uses[product.d] == len(rows)
-    if (product.op, total.op) != (_MUL, _ADD) or not alone or (total.a is product.d) == (total.b is product.d):
+    only_here = isinstance(product.d, Reg) and product.d.of is None and uses[product.d] == len(rows)
+    if (product.op, total.op) != (_MUL, _ADD) or not only_here or (total.a is product.d) == (total.b is product.d):
         return None
-    workgroups_per_batch = first.m == second.m and isinstance(first.x, int) and second.x == first.x + 1
-    if not (_looks_at(first, product) and _looks_at(second, total) and workgroups_per_batch):
+    adjacent = first.m == second.m and isinstance(first.x, int) and second.x == first.x + 1
+    if not (_is_check_of(first, product) and _is_check_of(second, total) and adjacent):
         return None
     kind, other = (op.PRODUCT_FIRST, total.b) if total.a is product.d else (op.PRODUCT_LAST, total.a)
     return replace(first, op=op.CHECKED, d=total.d, c=other, e=kind)

@@ -1,39 +1,45 @@
-"""Copies that are not needed: `t = a * b + s; s = t; u = c * d + t` is `s = a * b + s; u = c * d + s`."""
+"""A pass that drops copies: `t = a * b + s; s = t; u = c * d + t` becomes `s = a * b + s; u = c * d + s`.
+
+It needs basic blocks, and looks at one at a time. The register that a value is copied to takes the place of the one it
+was computed in. No instruction can see the difference: the old register is not used outside of the block, and the new
+one is neither read nor written from the computation to the copy, nor written from there to the last use.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from ..machine import opcodes as op
-from .basic_blocks import rewrite_runs, uses_of, written
+from .basic_blocks import rewrite_blocks, uses_of, written
 from .virtual_registers import Code, Ins, Reg
 
-Touched = dict[Ins, list[Reg]]  # the registers of each instruction of a run
+Touched = dict[Ins, list[Reg]]  # the registers of each instruction of a block
 
 
 def drop_copies(code: Code) -> None:
-    """Let what computes a value write the register that the value is copied to, where nobody can tell."""
+    """Let the instruction that computes a copied value write the register that it is copied to."""
     uses = uses_of(code)
 
-    def without(run: list[Ins]) -> list[Ins]:
-        copies = [ins for ins in run if ins.op == op.COPY]
-        touched = {ins: ins.registers() for ins in run} if copies else {}
+    def without(block: list[Ins]) -> list[Ins]:
+        copies = [ins for ins in block if ins.op == op.COPY]
+        touched = {ins: ins.registers() for ins in block} if copies else {}
         for copy in copies:
-            if _is_needless(run, copy, uses, touched):
-                run = _renamed(run, copy, uses, touched)
-        return run
+            if _is_needless(block, copy, uses, touched):
+                block = _renamed(block, copy, uses, touched)
+        return block
 
-    rewrite_runs(code, without)
+    rewrite_blocks(code, without)
 
 
-def _is_needless(run: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) -> bool:
-    """Whether a copied value lives in this run alone, and its new register is free from its making to its last use."""
+def _is_needless(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) -> bool:
+    """Whether a copied value lives in this block only, and its new register is free from its computation to its last
+    use."""
     old, new = copy.a, copy.d
     if not isinstance(old, Reg) or not isinstance(new, Reg) or old.fixed or old.of is not None:
         return False
-    places = [i for i, ins in enumerate(run) if old in touched[ins]]
-    users = [run[i] for i in places]
-    first, here = users[0], run.index(copy)
+    places = [i for i, ins in enumerate(block) if old in touched[ins]]
+    users = [block[i] for i in places]
+    first, here = users[0], block.index(copy)
     if len(places) != uses[old] or first.d is not old or any(ins.d is old for ins in users[1:]):
         return False
     if not _computes(first) or (first.m == 1) != (copy.m == 1):
@@ -41,7 +47,7 @@ def _is_needless(run: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched
     if any(not _computes(ins) and ins.op != op.COPY for ins in users):
         return False
     whole = new.of or new
-    before, after = run[places[0] + 1 : here], run[here + 1 : places[-1]]
+    before, after = block[places[0] + 1 : here], block[here + 1 : places[-1]]
     return not any(whole in touched[ins] for ins in before) and not any(whole in written(ins) for ins in after)
 
 
@@ -49,14 +55,14 @@ def _computes(ins: Ins) -> bool:
     return ins.op >= op.SCALAR or ins.op == op.CHECKED
 
 
-def _renamed(run: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) -> list[Ins]:
-    """The run without the copy."""
+def _renamed(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) -> list[Ins]:
+    """Return the block without the copy."""
     old, new = copy.a, copy.d
     assert isinstance(old, Reg)
     assert isinstance(new, Reg)
     whole = new.of or new
-    left = [ins for ins in run if ins is not copy]
-    uses[whole] -= sum(whole in touched[ins] for ins in run)
+    left = [ins for ins in block if ins is not copy]
+    uses[whole] -= sum(whole in touched[ins] for ins in block)
     for ins in left:
         if old in touched[ins]:
             for name in "dabcemx":

@@ -1,10 +1,13 @@
-"""Products that are only ever added become fused multiply-adds, as the compilers of some devices make them.
+"""Passes over ir that join products and sums: `contract` into fused multiply-adds, `combine` without fusing.
 
-Where every use of a product is an addition or a subtraction, each is rounded once with it. Of two products in one sum
-the left one is fused. WGSL allows it ("Floating Point Evaluation"); a device profile says where it happens (`fma` is
-"contracted"), and these rules are those of an H200.
+`contract` does what the compilers of some devices do, where `fma` of the device profile is "contracted". If every use
+of a product is an addition or a subtraction, each of them becomes an fma, which rounds once. Of two products in one sum
+the left one is fused. WGSL allows it ("Floating Point Evaluation"); the rules are those of an H200.
 
-Elsewhere `combine` makes one instruction of such a pair and keeps both roundings, which changes no bit.
+`combine` is for all other devices. It makes one instruction of a product and the one sum that uses it, and keeps both
+roundings, so that no bit changes.
+
+Both need the uses of values (`analysis.uses`).
 """
 
 from __future__ import annotations
@@ -20,25 +23,25 @@ PRODUCTS = ("mul_f32", "mul_f16")
 
 
 def contract(body: Region, uses: Uses) -> None:
-    """Fuse what can be: each product and its sum rounded once."""
+    """Fuse every product that only sums use with these sums."""
     for value, region, added in _sums(body, uses):
         _fuse(value, region, added, uses)
 
 
 def combine(body: Region, uses: Uses) -> None:
-    """Make one instruction of each f32 product and the sum that uses it, where no sign is turned."""
+    """Make one instruction of each f32 product and the only sum that uses it, unless a sign changes."""
     for value, _, added in _sums(body, uses):
         if value.op != "add_f32":
             continue
         for term, other in (value.args, value.args[::-1]):
-            once = added[term] == uses.count[term] == 1
-            if term.op == "mul_f32" and once and term.uniform == value.uniform:
+            used_once = added[term] == uses.count[term] == 1
+            if term.op == "mul_f32" and used_once and term.uniform == value.uniform:
                 value.op, value.args = "mad_f32", (*term.args, other)
                 break
 
 
 def _sums(body: Region, uses: Uses) -> list[tuple[Value, Region, Counter[Value]]]:
-    """Sums and differences that are needed, each with how many of them every product is a term of."""
+    """Return the needed sums and differences, and the number of them that have each product as a term."""
     found = [
         (item, region)
         for region in ir.regions_of(body)
@@ -66,7 +69,7 @@ def _fuse(value: Value, region: Region, added: Counter[Value], uses: Uses) -> No
 
 
 def _product(term: Value, uses: Uses) -> tuple[Value | None, bool]:
-    """The product that a term is, and whether the term is its negative (which nothing else uses)."""
+    """Return the product that a term is, if any, and whether the term is its negative (which nothing else uses)."""
     negated = False
     while term.op == f"neg_{term.kind}" and uses.count[base(term)] == 1:
         term, negated = term.args[0], not negated

@@ -1,4 +1,4 @@
-"""Which operations no two implementations compute alike."""
+"""The operations whose results differ between implementations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from ..scalar import transcendental
 
 
 def is_inexact_op(op: str) -> bool:
-    """Whether implementations are sure to differ in an operation: it is computed in float64 here, as nowhere else.
+    """Whether implementations certainly differ in an operation: Bankshot computes it in float64, which none of them do.
 
-    The specification leaves more open; but those that round to nearest agree on sums, products, quotients and roots.
+    The specification leaves more open, but implementations that round to nearest agree on sums, products, quotients and
+    roots.
     """
     return op.rpartition("_")[0] in (*transcendental.UNARY, *transcendental.BINARY)

@@ -1,8 +1,8 @@
-"""Whether workgroups gain by going abreast: the same lane of each next to the other, instead of one after the other.
+"""Whether to interleave workgroups: the same lane of each side by side, instead of one workgroup after the other.
 
-Where few lanes of a workgroup have something to do, vectors are mostly empty, and a row of the program takes longer to
-read than to carry out. Abreast, sixteen workgroups share both. But loads gather from sixteen places then, and each
-store has to look whether another workgroup has stored there.
+Where few lanes of a workgroup have work, vectors are mostly empty, and the machine takes longer to dispatch an
+instruction than to execute it. Sixteen interleaved workgroups share a vector and a dispatch. In exchange, loads gather
+from sixteen addresses, and each store has to check whether another workgroup has stored to its address.
 """
 
 from __future__ import annotations
@@ -16,49 +16,51 @@ from ..machine import opcodes as op
 from ..machine.layout import VECTOR_LANES
 from .program import Program
 
-# What takes how long, in turns of a vector at an operation: measured on kernels that only load, compute or store, with
-# 1 to 256 lanes at work. To read a row; to load or store a vector, of neighbours and abreast.
-_ROW = 8
+# Costs in units of one operation on one vector, measured on kernels that only load, compute or store, with 1 to 256
+# active lanes: to dispatch an instruction, and to load or store a vector, (one after the other, interleaved).
+_DISPATCH = 8
 _LOADS = 3, 8
 _STORES = 3, 64
-_MOST_NEEDED = 1 / 2
-MIN_SPEEDUP = 1.5  # times as fast; what is estimated may be as much off
+_MAX_NEEDED = 1 / 2  # of the lanes; with more of them busy, interleaving never pays
+MIN_SPEEDUP = 1.5  # the estimate may be off by as much
 
 
 def narrows_in_loops(program: Program) -> bool:
-    """Whether lanes may be left out, and something is done again and again. Tiles want neighbours to be alike."""
+    """Whether a program narrows to its active lanes, and loops. Programs with tiles do not count: a tile needs
+    neighbouring lanes of one workgroup."""
     opcodes = program.code[:, op.OP]
     return bool(program.loops) and op.NARROW in opcodes and op.TILE not in opcodes
 
 
 def interleaving_speedup(program: Program, interleaved: int, needed: float) -> float:
-    """How many times as fast so many workgroups are abreast, by what is in loops. `needed`: the part of a workgroup's
-    lanes that come up to the last one active there."""
-    if needed > _MOST_NEEDED:
+    """Estimate the speedup of a program if so many workgroups are interleaved, from the instructions in loops.
+
+    `needed`: the share of a workgroup's lanes up to the last one that is active in loops, 0 to 1."""
+    if needed > _MAX_NEEDED:
         return 1.0
     lanes, rows = prod(program.workgroup_size), _in_loops(program)
-    # Of workgroups side by side none but the last can leave lanes out.
+    # Of several workgroups in one row, only the last can narrow.
     vectors = ceil(needed * lanes / VECTOR_LANES) if program.workgroups_per_batch == 1 else lanes / VECTOR_LANES
-    now = _ROW * len(rows) / program.workgroups_per_batch + vectors * _turns(program, rows, 0)
-    return now / (_ROW * len(rows) / interleaved + needed * lanes / VECTOR_LANES * _turns(program, rows, 1))
+    now = _DISPATCH * len(rows) / program.workgroups_per_batch + vectors * _cost(program, rows, 0)
+    return now / (_DISPATCH * len(rows) / interleaved + needed * lanes / VECTOR_LANES * _cost(program, rows, 1))
 
 
-def _turns(program: Program, rows: list[list[int]], order: int) -> int:
-    """What rows take with one vector, of neighbours (0) or abreast (1)."""
-    turns = 0
+def _cost(program: Program, rows: list[list[int]], order: int) -> int:
+    """Return the cost of instructions on one vector, one after the other (`order` 0) or interleaved (1)."""
+    cost = 0
     for row in rows:
         stores = row[op.OP] in (op.STORE, op.STORE_KNOWN, op.STORE_FOUR)
         if stores and program.accesses[row[op.E] // UNITS_PER_ACCESS].space == "storage":
-            turns += _STORES[order]
+            cost += _STORES[order]
         else:
-            turns += _LOADS[order] if row[op.OP] in (op.LOAD, op.LOAD_KNOWN) and row[op.M] != 1 else 1
-    return turns
+            cost += _LOADS[order] if row[op.OP] in (op.LOAD, op.LOAD_KNOWN) and row[op.M] != 1 else 1
+    return cost
 
 
 def _in_loops(program: Program) -> list[list[int]]:
-    """The rows that lie in some loop."""
+    """Return the instructions that lie in some loop."""
     inside = np.zeros(len(program.code), bool)
-    for place, row in enumerate(program.code):
+    for position, row in enumerate(program.code):
         if row[op.OP] == op.JUMP:
-            inside[row[op.A] : place + 1] = True  # nothing, where it leads on
+            inside[row[op.A] : position + 1] = True  # an empty slice for a forward jump
     return program.code[inside].tolist()

@@ -1,6 +1,6 @@
 """Instructions on virtual registers, and their allocation to rows.
 
-The emitter writes `Ins` with `Reg`s; `allocate` gives each a row so that no two that are alive at once share one.
+Codegen emits `Ins` with `Reg`s; `allocate` gives each a row, such that no two that are live at once share one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from ..wgsl.source import Span
 
 @entity
 class Reg:
-    """One or more adjacent rows, not placed yet; or row number `row` of such a run (`of`).
+    """A register: `rows` adjacent rows, allocated from `row` on; or, with `of`, row number `row` of another register.
 
-    Inputs and constants are `fixed`: their row is known from the start.
+    Inputs and constants are `fixed`: their row is known from the start. `first` and `last` are the positions between
+    which the register is live.
     """
 
     rows: int = 1
@@ -31,7 +32,7 @@ Field = Reg | int
 
 @entity
 class Ins:
-    """One instruction: an opcode and its seven fields."""
+    """One instruction: an opcode and its seven fields (see `machine.opcodes`)."""
 
     op: int
     d: Field = -1
@@ -47,12 +48,12 @@ class Ins:
         return (self.d, self.a, self.b, self.c, self.e, self.m, self.x)
 
     def registers(self) -> list[Reg]:
-        """The registers it touches; of parts, the whole."""
+        """Return the registers it touches; for a part of a register, the whole."""
         fields = (self.d, self.a, self.b, self.c, self.e, self.m, self.x)
         return [each.of or each for each in fields if isinstance(each, Reg)]
 
     def encode(self) -> tuple[int, ...]:
-        """The row of the program, once every register has its place."""
+        """Return the row of the program. Every register must have its row."""
         return (self.op, *[_row(f) if isinstance(f, Reg) else f for f in self.fields()])
 
 
@@ -62,7 +63,7 @@ def _row(reg: Reg) -> int:
 
 @entity
 class Label:
-    """A place that is jumped to. `levels`: those that are left for it (see `emit`)."""
+    """A target of jumps. `levels`: the levels of the jumps to it (see `control_flow`)."""
 
     position: int = -1
     levels: set[int] = field(default_factory=set[int])
@@ -70,7 +71,7 @@ class Label:
 
 @entity
 class Code:
-    """A growing list of instructions, with the loops in it (first and last position).
+    """A growing list of instructions, with its jumps, and its loops by first and last position.
 
     `span`: the source of the instructions that are added now.
     """
@@ -101,8 +102,9 @@ class Code:
 
 
 def allocate(code: Code, first_row: int, shared: bool = True) -> int:
-    """Give every register its rows, from `first_row` on; `shared`: those that are not alive together have the same.
-    Returns the number of rows in all."""
+    """Give every register its rows, from `first_row` on, and return the number of all rows.
+
+    `shared`: registers that are never live at once may have the same rows."""
     registers = _live_ranges(code)
     starting: dict[int, list[Reg]] = {}
     ending: dict[int, list[Reg]] = {}
@@ -112,7 +114,7 @@ def allocate(code: Code, first_row: int, shared: bool = True) -> int:
     free: set[int] = set()
     top = first_row
     for position in range(code.here):
-        # An operand that dies here may give its row to the result: operations are elementwise.
+        # Operations are elementwise, so the result may take the row of an operand that dies here.
         dying = [r for r in ending.get(position, []) if r.first < position]
         for reg in dying:
             free.update(range(reg.row, reg.row + reg.rows))
@@ -125,7 +127,7 @@ def allocate(code: Code, first_row: int, shared: bool = True) -> int:
 
 
 def _take(free: set[int], rows: int, top: int) -> tuple[int, int]:
-    """A run of free rows, the lowest there is; grows the file where there is none."""
+    """Take the lowest adjacent free rows, or new ones. Returns the first row, and the new number of rows."""
     if rows == 1 and free:
         start = min(free)
         free.remove(start)
@@ -138,7 +140,7 @@ def _take(free: set[int], rows: int, top: int) -> tuple[int, int]:
 
 
 def _live_ranges(code: Code) -> list[Reg]:
-    """Set `first` and `last` of every register; what lives into a loop lives to its end."""
+    """Set `first` and `last` of every register. A register that is live into a loop is live to its end."""
     registers: dict[int, Reg] = {}
     for position, ins in enumerate(code.instructions):
         for reg in ins.registers():

@@ -1,5 +1,8 @@
-"""Loads, or stores, of four units become one: the rows stay as they are, and the first says that the machine may do all
-at once."""
+"""A pass that marks loads, or stores, of four units as one access.
+
+It needs the final order of instructions. It changes only the first of the four: the machine may then execute all at
+once, and skip the other three.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from .virtual_registers import Code, Ins
 _LOADS, _STORES = (op.LOAD, op.LOAD_KNOWN), (op.STORE, op.STORE_KNOWN)
 
 
-def widen(code: Code) -> None:
-    """Mark the first of each four loads, or stores, side by side that are the units of one access, in order."""
+def mark_wide_accesses(code: Code) -> None:
+    """Mark the first of any four adjacent loads, or stores, of the units of one access in order."""
     entered = {label.position for _, label in code.jumps}
     for position in range(code.here - op.FOUR + 1):
         four = code.instructions[position : position + op.FOUR]

@@ -1,6 +1,6 @@
 """Error bounds by more instructions: every float value gets a companion that says how far off it may be.
 
-`weave(lowered)` puts into an intermediate program, behind each operation, ordinary operations that compute the largest
+`add_error_bounds(lowered)` puts, behind each operation of a program, ordinary operations that compute the largest
 |legal result - result of this program|, where legal is what any implementation may compute that keeps to the spec's
 accuracy table: results rounded up or down, products and sums fused or not, subnormal numbers flushed or not, sums of
 one expression and of a subgroup in any order, zeros of either sign. The machine runs the whole as any other program.
@@ -24,6 +24,6 @@ What is not granted: other formulas that come to the same, such as a * (b + c) f
 
 from __future__ import annotations
 
-from .instrument import Doubt, Instrumented, weave
+from .instrument import Doubt, Instrumented, add_error_bounds
 
-__all__ = ["Doubt", "Instrumented", "weave"]
+__all__ = ["Doubt", "Instrumented", "add_error_bounds"]

@@ -6,25 +6,22 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from ...ir.ir import Value
 from ...ir.register_bits import from_bits
 from .arithmetic import INF, Real, Truth
-from .formats import FORMATS, INFLATED, Number, Rule
-
-if TYPE_CHECKING:
-    from .error_rules import Rules
+from .formats import FORMATS, INFLATED
+from .rule_context import Number, Rule, RuleContext
 
 # ---- operations that add nothing -----------------------------------------------------------------------------
 
 
-def of_any(rules: Rules, result: Value, args: list[Number]) -> Real:
+def of_any(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """Of integers: whatever may be another in one operand may be another in the result."""
     return reduce(Real.__add__, (a.bound for a in args))
 
 
-def reinterpreted(rules: Rules, result: Value, args: list[Number]) -> Real:
+def reinterpreted(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """Bits on their way through a bitcast may be flushed. What is picked from a variable only gets its kind back."""
     (x,) = args
     crosses = (result.kind in FORMATS) != (x.kind in FORMATS)
@@ -35,12 +32,12 @@ def reinterpreted(rules: Rules, result: Value, args: list[Number]) -> Real:
     return x.bound + rules.subnormal(x.value) + _zero_of_either_sign(rules, x)
 
 
-def _zero_of_either_sign(rules: Rules, x: Number) -> Real:
+def _zero_of_either_sign(rules: RuleContext, x: Number) -> Real:
     """Of the bits of a computed zero nothing is known: its sign may be ignored. Spec: "Differences from IEEE-754"."""
     return rules.real(0.0) if x.bound.is_zero else rules.unless(~abs(x.real).is_sure)
 
 
-def _root(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _root(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """1 / inverseSqrt(x); near zero, of what is never negative, something from 0 to the root of the most it can be."""
     (x,) = args
     if not never_negative(x.value):
@@ -72,7 +69,7 @@ def never_negative(x: Value) -> bool:
             return False
 
 
-def _largest(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _largest(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """The largest bound of the operands; a NaN among them is kept."""
     largest, *rest = (a.bound for a in args)
     for other in rest:
@@ -81,13 +78,13 @@ def _largest(rules: Rules, result: Value, args: list[Number]) -> Real:
     return largest
 
 
-def _clamp(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _clamp(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """Where low > high, min(max(x, low), high) and the median of the three differ."""
     _, low, high = args
     return _largest(rules, result, args) + (low.real - high.real).at_least(0.0)
 
 
-def _select(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _select(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """Where the condition may be another, the result may be the other operand."""
     no, yes, condition = args
     chosen = Truth(rules.writer, condition.value).choose(yes.bound, no.bound)
@@ -104,7 +101,7 @@ def _select(rules: Rules, result: Value, args: list[Number]) -> Real:
 def _logic(absorbing: int) -> Rule:
     """An operand that surely is `absorbing` decides alone."""
 
-    def rule(rules: Rules, result: Value, args: list[Number]) -> Real:
+    def rule(rules: RuleContext, result: Value, args: list[Number]) -> Real:
         sure = Truth(rules.writer, False)
         for a in args:
             truth = Truth(rules.writer, a.value)
@@ -114,7 +111,7 @@ def _logic(absorbing: int) -> Rule:
     return rule
 
 
-def compare(rules: Rules, result: Value, args: list[Number]) -> Real:
+def compare(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """Sure where the operands are further apart than their bounds."""
     x, y = args
     slack = (x.bound + y.bound).times_plus(INFLATED, 0.0)
@@ -148,42 +145,42 @@ GAPS = {"floor": _gap_floor, "ceil": _gap_floor, "trunc": _gap_trunc, "round": _
 def _whole(stem: str) -> Rule:
     """To a whole number: the same one, or as far off as x and one more."""
 
-    def rule(rules: Rules, result: Value, args: list[Number]) -> Real:
+    def rule(rules: RuleContext, result: Value, args: list[Number]) -> Real:
         (x,) = args
         return rules.unless(_stays(x, GAPS[stem](x.real)), x.bound + 1.0)
 
     return rule
 
 
-def _modf_fract(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _modf_fract(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     return _whole("trunc")(rules, result, args) + args[0].bound
 
 
-def _sign(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _sign(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     return rules.unless(_stays(args[0], abs(args[0].real)), args[0].bound.unknown + 2.0)
 
 
-def _step(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _step(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     return rules.unless(compare(rules, result, args).is_sure, of_any(rules, result, args).unknown + 1.0)
 
 
-def _fraction(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _fraction(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """frexp: the same exponent, or nothing is known."""
     (x,) = args
     scale = abs(rules.real(result)) / abs(x.real)
     return x.bound.is_sure.choose(0.0, rules.unless(_same_exponent(rules, x)) + x.bound * scale)
 
 
-def _exponent(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _exponent(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     return rules.unless(_same_exponent(rules, args[0]) | args[0].bound.is_sure)
 
 
-def _same_exponent(rules: Rules, x: Number) -> Truth:
+def _same_exponent(rules: RuleContext, x: Number) -> Truth:
     low, high = rules.power(x.least), rules.power(x.most)
     return (low >= high) & (x.least >= FORMATS[x.kind].least)
 
 
-def _scaled(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _scaled(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """ldexp: exact, unless the result is subnormal or too large."""
     x, exponent = args
     least, size = FORMATS[result.kind].least, abs(rules.real(result))
@@ -192,7 +189,7 @@ def _scaled(rules: Rules, result: Value, args: list[Number]) -> Real:
     return (size + error <= FORMATS[result.kind].largest).choose(total, INF) + rules.unless(exponent.bound.is_sure)
 
 
-def _half(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _half(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """f32 rounded to f16, either way; exact where it is one."""
     (x,) = args
     same = x.bound.is_sure & abs(rules.real(result) - x.real).is_sure
@@ -202,7 +199,7 @@ def _half(rules: Rules, result: Value, args: list[Number]) -> Real:
 def _packed(formula: str) -> Rule:
     """Components that become integers by a formula of floats: the same ones, or the word is another."""
 
-    def rule(rules: Rules, result: Value, args: list[Number]) -> Real:
+    def rule(rules: RuleContext, result: Value, args: list[Number]) -> Real:
         total = rules.real(0.0)
         for x in args:
             scaled = rules.formula(formula, [x], "f32")
@@ -212,12 +209,12 @@ def _packed(formula: str) -> Rule:
     return rule
 
 
-def _packed_halves(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _packed_halves(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     halves = [(rules.writer.op("quantizeToF16_f32", x.value), x) for x in args]
     return reduce(Real.__add__, (_half(rules, half, [x]) + _zero_of_either_sign(rules, x) for half, x in halves))
 
 
-def _unpacked_half(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _unpacked_half(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     size = abs(rules.real(result))
     return of_any(rules, result, args) + (size < FORMATS["f16"].least).choose(size, 0.0)
 
@@ -259,15 +256,15 @@ COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 # ---- conversions ---------------------------------------------------------------------------------------------
 
 
-def _to_integer(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _to_integer(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     return rules.unless(_stays(args[0], _gap_trunc(args[0].real)))
 
 
-def _to_bool(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _to_bool(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     return rules.unless(_stays(args[0], abs(args[0].real)))
 
 
-def _from_integer(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _from_integer(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """Exact up to the largest number to which all are representable."""
     (x,) = args
     form, size = FORMATS[result.kind], abs(rules.real(result))
@@ -275,7 +272,7 @@ def _from_integer(rules: Rules, result: Value, args: list[Number]) -> Real:
     return rounding + rules.unless(x.bound.is_sure)
 
 
-def _from_bool(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _from_bool(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     return rules.unless(args[0].bound.is_sure, 1.0)
 
 

@@ -24,11 +24,10 @@ from ...wgsl.builtins.accuracy import UNBOUNDED, Accuracy, Bound
 from ...wgsl.builtins.accuracy import Range as Domain
 from .arithmetic import INF, Real, Truth, Writer
 from .discontinuities import COMPARISONS, CONVERSIONS, EXACT, GAPS, OF_ANY, compare, of_any, reinterpreted
-from .formats import FORMATS, INFLATED, Number
+from .formats import FORMATS
+from .rule_context import Number, RuleContext
 from .shapes import Shapes, terms_of_fma, without_sign
 from .slopes import CARRY, RESIDUES, product_carried, words
-
-_EXPONENT = 0x7F800000
 
 
 @frozen
@@ -48,36 +47,13 @@ class Range:
     low: Real
 
 
-class Rules:
-    """`bound(result)` of a value of the program whose operands have bounds."""
+class Rules(RuleContext):
+    """The rules applied to one program: `bound(result)` bounds a value whose operands have bounds."""
 
     def __init__(self, writer: Writer, bounds: Mapping[Value, Real], shapes: Shapes) -> None:
-        self.writer = writer
-        self.bounds = bounds
-        self._shapes = shapes
+        super().__init__(writer, bounds, shapes)
         self._sums: dict[Value, Sum] = {}
         self._ranges: dict[Value, Range] = {}
-
-    def real(self, value: Value | float) -> Real:
-        if isinstance(value, Value) and value.kind != "f32":
-            value = self.writer.bits(value, "f32")
-        return Real(self.writer, value)
-
-    def number(self, value: Value) -> Number:
-        bound = self.bounds.get(value)
-        return Number(value, self.real(value), self.flushed(value) if bound is None else bound)
-
-    def flushed(self, value: Value) -> Real:
-        """The bound of an exact value: a subnormal constant may be taken for zero."""
-        if value.op == "const" and value.kind in FORMATS:
-            number = abs(float(from_bits("f32", value.imm)))
-            return self.real(number if number < FORMATS[value.kind].least else 0.0)
-        return self.real(0.0)
-
-    def subnormal(self, value: Value) -> Real:
-        """The bound of an exact float that is not known to be normal."""
-        number = abs(self.real(value))
-        return (number < FORMATS[value.kind].least).choose(number, 0.0)
 
     def bound(self, result: Value) -> Real:
         return self.of(result.op, result, [self.number(a) for a in result.args])
@@ -129,7 +105,7 @@ class Rules:
         if self.is_factor(result) and stem != "fma":
             total = self.on_the_way(stem, result, args, total)
         total = self.settled(stem, result, args, total) if stem in RESIDUES else total
-        return self.extreme(stem, args, total) if stem in _EXTREME and self._shapes.exponents else total
+        return self.extreme(stem, args, total) if stem in _EXTREME and self.shapes.exponents else total
 
     def extreme(self, stem: str, args: list[Number], total: Real) -> Real:
         """The bound of a result that an infinite operand, or nearly the largest there is, decides alone. A softmax
@@ -156,7 +132,7 @@ class Rules:
         reordered = self.reordered(stem, result, args) if stem != "mul" else None
         if reordered is not None:
             return reordered
-        if result not in self._shapes.delicate:
+        if result not in self.shapes.delicate:
             return total
         sure = reduce(Truth.__and__, (a.bound.is_sure for a in args))
         return (sure & self.is_whole(stem, result, args)).choose(0.0, total)
@@ -168,7 +144,7 @@ class Rules:
         if len(parts) == 1:
             parts.append(Sum(product_carried(self, result, *args[:2]), args[0].most * args[1].most, 0))
         whole = Sum(parts[0].carried + parts[1].carried, parts[0].size + parts[1].size, 1 + sum(p.times for p in parts))
-        if result in self._shapes.terms:
+        if result in self.shapes.terms:
             self._sums[result] = whole
         if whole.times == 1:
             return None
@@ -197,42 +173,6 @@ class Rules:
             return whole
         product = args[0].real * args[1].real  # which f32 holds, and an f16 need not
         return whole & abs(product - product.called("quantizeToF16")).is_sure
-
-    def rounded(self, result: Value, carried: Real, ulps: Real | float, kind: str = "") -> Real:
-        """The bound of a result that carries an error, and is `ulps` off at most.
-
-        A result just below a power of two may stand for one above, hence the ULP more in what the ULP is taken of.
-        """
-        form = FORMATS[kind or result.kind]
-        size = abs(self.real(result))
-        # A flush, and what underflows in here; of f16 a flush is too large to be granted where there can be none.
-        carried = carried.times_plus(INFLATED, 2 * form.least if form is FORMATS["f32"] else 0.0)
-        most = size.times_plus(1 + 2 * form.ulp, carried)
-        # In another order a product's factors may be just above a power of two, where the ULP weighs most.
-        unit = most if self.is_factor(result) else self.power(most)
-        total = unit.times_plus(self.real(form.ulp * INFLATED) * ulps, carried)
-        if form is FORMATS["f32"]:
-            return total
-        total = total + (size - carried < form.least).choose(form.least, 0.0)
-        return (most <= form.largest).choose(total, INF)
-
-    def is_factor(self, result: Value) -> bool:
-        """Whether a product's factors may be multiplied in another order."""
-        return result in self._shapes.factors
-
-    def power(self, x: Real) -> Real:
-        """The power of two that is x or next below it, of x > 0."""
-        bits = self.writer.op("and_u32", self.writer.bits(x.value, "u32"), self.writer.const("u32", _EXPONENT))
-        return self.real(self.writer.bits(bits, "f32"))
-
-    def in_any_order(self, result: Value, carried: Real, size: Real, times: Real) -> Real:
-        """The bound of a result of so many roundings in an order that is left open; nothing on the way is larger than
-        `size`, and ours was made in the same way."""
-        form = FORMATS[result.kind]
-        size = size * (1 + 2.0**-10)  # it was added up here with roundings too, of up to 128 lanes
-        each = self.power(size).times_plus(2 * form.ulp * INFLATED, 2 * form.least)
-        total = each.times_plus(times, carried * (1 + 2.0**-10))
-        return (size <= form.largest).choose(total, INF)
 
     def _holds(self, where: Domain | None, args: list[Number]) -> tuple[Truth, Truth]:
         """Whether an accuracy may hold for some legal arguments, and whether it holds for all."""
@@ -276,10 +216,6 @@ class Rules:
         op = f"{stem}_{args[0].kind}"
         result = self.writer.op(op, *(a.value for a in args))
         return Number(result, self.real(result), self.of(op, result, args))
-
-    def unless(self, alike: Truth, bound: Real | float = INF) -> Real:
-        """Nothing where all implementations agree."""
-        return alike.choose(0.0, bound)
 
 
 def _is_power_of_two(value: Value) -> bool:

@@ -16,7 +16,8 @@ from ...ir import ir
 from ...ir.access import Access
 from ...ir.ir import Region, Slot, Value, items, regions
 from ...wgsl.typed import Variable
-from .error_rules import FORMATS, is_exact
+from .error_rules import is_exact
+from .formats import FORMATS
 
 Construct = ir.If | ir.Loop | ir.Scope
 Place = tuple[Variable, int]  # the words of a variable that are read and written in units of so many bytes

@@ -19,9 +19,11 @@ from ...wgsl.source import Source, Span
 from ...wgsl.typed import Variable
 from ..shadows import Shadow, Shadows
 from .arithmetic import INF, Real, Truth, Writer
-from .error_rules import FORMATS, Rules
+from .error_rules import Rules
+from .formats import FORMATS
 from .inexact import Construct, Inexact, find_inexact, is_known_in, place
 from .shapes import Shapes
+from .subgroup_bounds import SubgroupBounds
 
 NOTES = "notes of the bounds"  # a variable of words: see `Woven`
 _NONE = Span(Source(""), 0, 0)
@@ -47,7 +49,7 @@ class Instrumented:
     lost: list[Variable]
 
 
-def weave(lowered: Lowered, subnormal: frozenset[str], filtered: frozenset[str], lanes: int) -> Instrumented:
+def add_error_bounds(lowered: Lowered, subnormal: frozenset[str], filtered: frozenset[str], lanes: int) -> Instrumented:
     """Put bounds into `lowered`, in place. `subnormal`: variables that hold subnormal floats at the start; `filtered`:
     textures of whose samples nothing is known; `lanes`: invocations of a workgroup."""
     found = find_inexact(lowered.body, lowered.accesses, subnormal | filtered)
@@ -83,6 +85,7 @@ class _Instrumenter:
         self._writer = Writer(lowered.body)
         self._bounds: dict[Value, Real] = {}
         self._rules = Rules(self._writer, self._bounds, Shapes(lowered.body, lowered.accesses))
+        self._subgroups = SubgroupBounds(self._writer, self._rules)
         self._blocks: dict[Block, Block] = {}
         self._astray: list[_Astray] = []
 
@@ -103,16 +106,15 @@ class _Instrumenter:
     def _number(self, number: float) -> Real:
         return Real(self._writer, number)
 
-    def _bound(self, value: Value | None) -> Real:
-        return self._number(0.0) if value is None else self._rules.number(value).bound
+    def _bound(self, value: Value) -> Real:
+        return self._rules.number(value).bound
 
     def _sum(self, values: list[Value]) -> Real:
         return sum((self._bound(v) for v in values), self._number(0.0))
 
     def _wild(self, address: Value | None) -> Real:
         """Infinity where an address may be another."""
-        bound = self._bound(address)
-        return self._number(0.0) if bound.is_zero else bound.is_sure.choose(0.0, INF)
+        return self._number(0.0) if address is None else self._rules.infinite_if_inexact(address)
 
     def _item(self, item: ir.Item) -> None:
         writer = self._writer
@@ -140,7 +142,7 @@ class _Instrumenter:
             case ir.Load(results=results) if results[0] in self._found.values:
                 self._load(item)
             case ir.Collective(results=results) if results and results[0] in self._found.values:
-                self._collective(item)
+                self._bounds.update(zip(results, self._subgroups.bounds(item, astray=bool(self._astray)), strict=True))
             case _:
                 pass
 
@@ -264,28 +266,6 @@ class _Instrumenter:
         """Access to a word of the notes. Those of lost variables come first."""
         offset = number if lost else len(self.lost) + number
         return self._shadows.number(Access(self.notes, "storage", 4, 1, offset, writes=True))
-
-    # ---- subgroups ----
-
-    def _collective(self, item: ir.Collective) -> None:
-        """Over lanes that may be others where some are astray, nothing is known."""
-        if self._astray:
-            bounds = [self._number(INF)] * len(item.results)
-        elif item.scalar in _REDUCTIONS:
-            bounds = [_REDUCTIONS[item.scalar](self, item)]
-        elif item.op == "shuffle":
-            lane = self._wild(item.args[1])
-            bounds = [self._fold(item, self._bound(item.args[0]), item.args[1]) + lane]
-        else:
-            bounds = [self._fold(item, self._sum(item.args), 0.0, "add_f32", "reduce")] * len(item.results)
-        self._bounds.update(zip(item.results, bounds, strict=True))
-
-    def _fold(self, like: ir.Collective, part: Real, other: Value | float, scalar: str = "", op: str = "") -> Real:
-        """`part` of the lanes of a subgroup combined as `like` does; `other`: its second operand, or to start from."""
-        result = self._writer.result("f32")
-        second = other if isinstance(other, Value) else self._number(other).value
-        self._writer.append(ir.Collective(op or like.op, [result], [part.value, second], like.site, scalar))
-        return Real(self._writer, result)
 
     # ---- branches ----
 
@@ -420,35 +400,3 @@ def _written(extent: Construct, slots: set[Slot]) -> Iterator[Slot]:
             if slot in slots and slot not in seen:
                 seen.add(slot)
                 yield slot
-
-
-# ---- reductions over a subgroup, in any order ----------------------------------------------------------------
-
-
-def _sum_of_lanes(weaver: _Instrumenter, item: ir.Collective) -> Real:
-    """Each of up to n - 1 additions is off by the ULP of at most the sum of magnitudes."""
-    term = weaver._rules.number(item.args[0])
-    lanes = weaver._fold(item, weaver._number(1.0), 0.0, "add_f32")
-    size = weaver._fold(item, term.most, 0.0, "add_f32")
-    error = weaver._fold(item, term.bound, 0.0, "add_f32")
-    return weaver._rules.in_any_order(item.results[0], error, size, lanes)
-
-
-def _product_of_lanes(weaver: _Instrumenter, item: ir.Collective) -> Real:
-    """The largest product less ours, and a ULP of it for each multiplication."""
-    rules, result = weaver._rules, item.results[0]
-    lanes = weaver._fold(item, weaver._number(1.0), 0.0, "add_f32")
-    size = weaver._fold(item, rules.number(item.args[0]).most, 1.0, "mul_f32")
-    excess = (size - abs(rules.real(result))).at_least(0.0) + size.unknown
-    return rules.in_any_order(result, excess, size, lanes)
-
-
-def _extreme_of_lanes(weaver: _Instrumenter, item: ir.Collective) -> Real:
-    bound = weaver._bound(item.args[0])
-    return weaver._fold(item, bound, 0.0, "max_f32") + weaver._fold(item, bound, 0.0, "add_f32").unknown
-
-
-_REDUCTIONS = {
-    **{f"{op}_{kind}": rule for kind in FORMATS for op, rule in (("add", _sum_of_lanes), ("mul", _product_of_lanes))},
-    **{f"{op}_{kind}": _extreme_of_lanes for kind in FORMATS for op in ("min", "max")},
-}

@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from math import log
-from typing import TYPE_CHECKING
 
 from ...ir.ir import Value
 from .arithmetic import INF, Real
-from .formats import FORMATS, INFLATED, Number, Rule
-
-if TYPE_CHECKING:
-    from .error_rules import Rules
+from .formats import FORMATS, INFLATED
+from .rule_context import Number, Rule, RuleContext
 
 # ---- what is rounded off -------------------------------------------------------------------------------------
 
@@ -53,13 +50,13 @@ RESIDUES: dict[str, Callable[..., tuple[Real, Real]]] = {
 # ---- what functions with a slope carry -----------------------------------------------------------------------
 
 
-def words(rules: Rules, result: Value, args: list[Number]) -> Real:
+def words(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """Of operands that are no floats nothing may be another."""
     bounds = [a.bound for a in args if a.kind not in FORMATS]
     return rules.unless(reduce(Real.__add__, bounds).is_sure) if bounds else rules.real(0.0)
 
 
-def _product(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _product(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     x, y = args
     return _scaled_by(y.bound, abs(x.real), _scaled_by(x.bound, y.most, rules.real(0.0)))
 
@@ -69,21 +66,21 @@ def _scaled_by(bound: Real, size: Real, more: Real) -> Real:
     return bound.unknown + more if size.is_zero and not bound.is_zero else bound.times_plus(size, more)
 
 
-def _quotient(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _quotient(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     x, y = args
     error = abs(rules.real(result)).times_plus(y.bound / y.least, x.bound / y.least)
     return (y.least > 0.0).choose(error, INF)
 
 
-def _sum(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _sum(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     return args[0].bound + args[1].bound
 
 
-def _multiply_add(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _multiply_add(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     return product_carried(rules, result, *args[:2]) + args[2].bound
 
 
-def product_carried(rules: Rules, result: Value, x: Number, y: Number) -> Real:
+def product_carried(rules: RuleContext, result: Value, x: Number, y: Number) -> Real:
     """What a product carries into a sum, where others may round it."""
     form, size = FORMATS[result.kind], x.most * y.most * INFLATED
     error = _product(rules, result, [x, y]) + form.least
@@ -91,13 +88,13 @@ def product_carried(rules: Rules, result: Value, x: Number, y: Number) -> Real:
     return (size <= form.largest).choose(unit.times_plus(form.ulp, error), INF)
 
 
-def _same(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _same(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """Functions that are nowhere steeper than 1."""
     return args[0].bound
 
 
 def _exponential(base: float) -> Rule:
-    def carry(rules: Rules, result: Value, args: list[Number]) -> Real:
+    def carry(rules: RuleContext, result: Value, args: list[Number]) -> Real:
         """f(x) (b^e - 1) <= f(x) e ln(b) b^e"""
         error = args[0].bound * log(base)
         return (abs(rules.real(result)) + FORMATS[result.kind].least) * error * error.called("exp")
@@ -106,19 +103,19 @@ def _exponential(base: float) -> Rule:
 
 
 def _logarithm(base: float) -> Rule:
-    def carry(rules: Rules, result: Value, args: list[Number]) -> Real:
+    def carry(rules: RuleContext, result: Value, args: list[Number]) -> Real:
         low = args[0].real - args[0].bound
         return (low > 0.0).choose(args[0].bound / low * (1 / log(base)), INF)
 
     return carry
 
 
-def _inverse_root(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _inverse_root(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     low = args[0].real - args[0].bound
     return (low > 0.0).choose(args[0].bound / low * low.called("inverseSqrt") * 0.5, INF)
 
 
-def _angle(rules: Rules, result: Value, args: list[Number]) -> Real:
+def _angle(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """Moved by e at a distance r, a point turns by e / r at most. Nothing is promised where y may be no normal number,
     and so at the cut."""
     y, x = args
