@@ -1,5 +1,5 @@
-"""Tuples of arrays, passed by address: as an argument of a call an array is several words, a record of arrays a hundred,
-which the caller puts on the stack each time."""
+"""Tuples of arrays, passed by address: as an argument of a call an array is several words, and a record of arrays a
+hundred, which the caller puts on the stack each time."""
 
 from __future__ import annotations
 

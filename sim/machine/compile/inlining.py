@@ -144,7 +144,7 @@ def _assigns(statement: Any) -> bool:
 
 
 def _merged(bodies: Bodies) -> Bodies:
-    """Merge each block that is only reached from one other into that one, and leave out blocks that are never reached."""
+    """Merge each block into the only one that leads to it, and leave out blocks that are never reached."""
     first = next(iter(bodies))
     reached, waiting = Counter([first]), [first]
     while waiting:
