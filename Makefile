@@ -3,7 +3,7 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all claims test check lint types test-all conformance fuzz fuzz-reader bench notebooks clean
+.PHONY: audit audit-all claims test check lint types test-all test-numba conformance fuzz fuzz-reader bench notebooks clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
@@ -29,6 +29,10 @@ types: $(READY)
 # Every Python that is found on this machine and that numba and wgpu have wheels for.
 test-all: $(READY)
 	tools/test_all.sh
+
+# On the oldest supported Numba and the newest, by both compile paths. ARGS goes to pytest: `make test-numba ARGS=tests/machine`.
+test-numba: $(READY)
+	tools/test_numba.sh $(ARGS)
 
 # All of the conformance data, which BANKSHOT_CONFORMANCE names: minutes.
 conformance: $(READY)

@@ -255,21 +255,9 @@ def run_strand(
     """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
     into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
     start, pitch, size = address_of_first(regs), pitch_of(regs), config[at.LANES]
-    lent = lend(  # to `tile` and `add_up`
-        (
-            regs,
-            code,
-            access,
-            patterns,
-            storage,
-            shared,
-            queue,
-            probes.checks,
-            size,
-            workgroup,
-            workgroups_per_batch,
-        )
-    )
+    lent = lend((
+        regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, workgroups_per_batch
+    ))  # fmt: skip
     places = (workgroups_per_batch if config[at.LANE_PITCH] == 1 else config[at.TOGETHER]) * size
     pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
     while True:  # once for each change of the width, so that it is a constant of the loop that counts

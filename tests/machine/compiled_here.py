@@ -19,7 +19,7 @@ def _options() -> dict[str, Any]:
     from bankshot.sim.machine.compile.numba_passes import Pipeline
 
     class Loaded(Pipeline):
-        """The same passes, into Numba's own library."""
+        """The fast path's passes, into Numba's own library."""
 
         def define_pipelines(self) -> Any:
             passes = super().define_pipelines()

@@ -30,7 +30,7 @@ print(*({"numba", "llvmlite"} & {*sys.modules}))
 
 @pytest.fixture
 def copy(tmp_path):
-    """A folder of one's own that holds the compiled machine."""
+    """A folder for one test that holds the compiled machine."""
     bankshot.simulate("@compute @workgroup_size(1) fn main() {}", grid=1)
     folder = tmp_path / "bankshot" / _folder().name
     shutil.copytree(_folder(), folder)

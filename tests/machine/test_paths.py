@@ -149,16 +149,34 @@ def test_what_fails_to_compile_is_replaced_once(monkeypatch, tmp_path, capsys):
     ("program", "said"),
     [
         ('print(\'{"failed": "no"}\')', "no"),
-        ("import os; os.kill(os.getpid(), 9)", "the compiler ended with status -9"),
+        ("import os; os.abort()", "the compiler ended with status -6"),
         ("", "the compiler ended with status 0"),
     ],
 )
 def test_a_worker_that_fails_ends_the_compilation(program, said):
+    with pytest.raises(build.CompileError, match=said):
+        finish(program)
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ('print(\'{"failed": "OSError: no space", "again": false}\')', "OSError: no space"),
+        ("import os; os.kill(os.getpid(), 9)", "compiling the machine was ended by SIGKILL"),
+    ],
+)
+def test_a_failure_that_may_not_occur_again_is_not_the_path_s(program, said):
+    with pytest.raises(RuntimeError, match=said) as caught:
+        finish(program)
+    assert not isinstance(caught.value, build.CompileError)
+
+
+def finish(program):
+    """Wait for a worker that goes on for long, and for one that does not."""
     slow = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], stdout=subprocess.PIPE, text=True)
     fails = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     try:
-        with pytest.raises(build.CompileError, match=said):
-            build._finish([slow, fails])
+        build._finish([slow, fails])
     finally:
         for each in (slow, fails):
             each.kill()

@@ -73,6 +73,16 @@ def _widened(a):
     return np.uint64(a)
 
 
+def test_an_operation_without_an_instruction_is_not_compiled(monkeypatch):
+    monkeypatch.setitem(OPS, "cbrt_f32", ScalarOp("cbrt_f32", _cube_root, ("f32",), "f32"))
+    with pytest.raises(TypeError, match="no instruction is known for cbrt of float32"):
+        over_arrays("cbrt_f32", np.ones(1, np.float32))
+
+
+def _cube_root(a):
+    return np.cbrt(a)
+
+
 def test_every_row_is_named_by_its_kinds():
     for name, row in OPS.items():
         assert row.name == name

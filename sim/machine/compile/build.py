@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from signal import SIGKILL, SIGTERM, Signals
 from subprocess import DEVNULL, PIPE, Popen
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +21,7 @@ from .object_files import find, keep
 
 INDEX = "index.json"
 _SECONDS = {paths.FAST: 10, paths.PLAIN: 25}  # that it takes on two processors
-# The plain path optimizes what Numba makes, as a whole; whoever has Numba compile nothing wants it for own functions.
+# The plain path optimizes a unit as a whole. A user who disables Numba's JIT means that of their own functions.
 _ENVIRONMENT = {paths.FAST: {"NUMBA_DISABLE_JIT": "0"}, paths.PLAIN: {"NUMBA_DISABLE_JIT": "0", "NUMBA_OPT": "0"}}
 _BETWEEN = 5.0  # seconds from one line of progress to the next
 _WORK = f"from {__package__} import build; build.work(sys.argv[1], int(sys.argv[2]))"
@@ -28,12 +29,12 @@ _LOAD = f"from {__package__} import loader; loader.verify(pathlib.Path(sys.argv[
 
 
 class CompileError(RuntimeError):
-    """The machine cannot be compiled in this way."""
+    """The machine cannot be compiled by this path: trying again would not help."""
 
 
 def build(folder: Path, path: str) -> Path:
     """Compile the machine into a folder, and say so. Returns the folder: one for this process alone where the other is
-    not writable. Raises CompileError."""
+    not writable. Raises CompileError, or RuntimeError where another attempt may succeed."""
     seconds = _SECONDS[path]
     print(f"bankshot: compiling the machine, once per install (about {seconds} s) …", file=sys.stderr, flush=True)
     start = time.perf_counter()
@@ -58,23 +59,30 @@ def _worker(folder: Path, path: str, step: int) -> Popen[str]:
     return started(_WORK, str(folder), str(step), path=path, stdout=PIPE, text=True)
 
 
-def _finish(workers: list[Popen[str]]) -> Any:
-    """Wait for the workers: what they have to say. Raises CompileError as soon as one fails."""
-    waiting = list(workers)
+def _finish(workers: list[Popen[str]]) -> tuple[list[str], Any]:
+    """Wait for the workers. Returns the symbols of all parts, and the arrays that the last one takes. Raises as soon as
+    one fails."""
+    waiting, result = list(workers), dict[str, Any]()
     while waiting:
-        for each in waiting:
-            if each.poll() is not None:
-                waiting.remove(each)
-                break
-        else:
+        ended = [each for each in waiting if each.poll() is not None]
+        for each in ended:
+            waiting.remove(each)
+            result = _result(each)
+        if not ended:
             time.sleep(0.02)
-            continue
-        assert each.stdout is not None
-        said = each.stdout.read().splitlines()
-        result = json.loads(said[-1]) if said else {"failed": f"the compiler ended with status {each.returncode}"}
-        if "failed" in result:
-            raise CompileError(result["failed"])
     return result["symbols"], result["arrays"]
+
+
+def _result(worker: Popen[str]) -> dict[str, Any]:
+    """The result of a worker that has ended. Raises CompileError if it would fail again, else RuntimeError."""
+    assert worker.stdout is not None
+    lines = worker.stdout.read().splitlines()
+    if not lines and worker.returncode in (-SIGKILL, -SIGTERM):
+        raise RuntimeError(f"compiling the machine was ended by {Signals(-worker.returncode).name}")
+    result = json.loads(lines[-1]) if lines else {"failed": f"the compiler ended with status {worker.returncode}"}
+    if "failed" in result:
+        raise (CompileError if result.get("again", True) else RuntimeError)(result["failed"])
+    return result
 
 
 def _loads(folder: Path, index: dict[str, Any], needs_numba: bool) -> bool:
@@ -89,7 +97,7 @@ def work(folder: str, step: int) -> None:
         try:
             result = compile_parts(Path(folder), step)
         except Exception as error:
-            result = {"failed": paths.reason(error)}
+            result = {"failed": paths.reason(error), "again": not isinstance(error, OSError | MemoryError)}
     print(json.dumps(result))
 
 

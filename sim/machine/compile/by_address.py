@@ -1,4 +1,4 @@
-"""Tuples of arrays, lent by address: as an argument of a call an array is seven words or more, a record of arrays a
+"""Tuples of arrays, passed by address: as an argument of a call an array is several words, and a record of arrays a
 hundred, which the caller puts on the stack each time."""
 
 from __future__ import annotations

@@ -28,13 +28,13 @@ recorded = borrower  # the headers that Python writes are the arrays themselves
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function of the machine; it becomes part of what calls it, be it by the name of the plain one."""
+    """Compile a function of the machine into each function that calls it, or that calls the plain one."""
     made = inlining.COMPILED[function] = njit(pipeline_class=Pipeline, **_OPTIONS, **_NO_WRAPPERS)(function)
     return made
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """A piece of one compiled function, put in its place: Numba takes longer for one more than for its lines."""
+    """Inline a function wherever it is called: Numba takes longer for one more function than for its lines."""
     return inlining.Piece(function)
 
 

@@ -1,4 +1,4 @@
-"""Pieces of compiled functions, put in their places in Numba's IR; and that IR made shorter, before it has types.
+"""Inline functions in Numba's IR, and shorten that IR, before types are inferred.
 
 Numba has the like (`inline="always"`), but goes through all its passes for each place, and copies twice. Here a piece
 is read once. Constants of modules are looked up, the truth of a branch is asked for once, and where a piece never
@@ -144,7 +144,7 @@ def _assigns(statement: Any) -> bool:
 
 
 def _merged(bodies: Bodies) -> Bodies:
-    """The same in fewer blocks: what is only reached from one is part of that; what is never reached is left out."""
+    """Merge each block into the only one that leads to it, and leave out blocks that are never reached."""
     first = next(iter(bodies))
     reached, waiting = Counter([first]), [first]
     while waiting:
@@ -185,12 +185,12 @@ def _shorten(function: Any) -> dict[str, Any]:
 
 
 def _decides(variable: Any, end: Any) -> bool:
-    """Whether a branch asks for it, and nobody else."""
+    """Whether only a branch reads it."""
     return isinstance(end, ir.Branch) and end.cond.name == variable.name and variable.is_temp
 
 
 def _drop_unused(bodies: Bodies) -> None:
-    """Leave out what is computed for nothing."""
+    """Leave out unused values."""
     uses = Counter(var.name for body in bodies.values() for each in body for var in _used(each))
     dropping = True
     while dropping:
@@ -215,7 +215,7 @@ def _used(statement: Any) -> list[Any]:
 
 
 def _is_pure(statement: Any) -> bool:
-    """Whether a statement only assigns what is there anyway."""
+    """Whether a statement assigns a constant or another variable, without side effects."""
     if not _assigns(statement):
         return False
     return isinstance(statement.value, ir.Global | ir.FreeVar | ir.Const | ir.Var) or _is(statement, "cast")

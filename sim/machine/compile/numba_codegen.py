@@ -16,10 +16,10 @@ class Library(CPUCodeLibrary):
     """The code of one function, and of all that it calls."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Nothing yet: it is done to the whole, by `emit`."""
+        """Nothing yet: `emit` optimizes the whole."""
 
     def _optimize_final_module(self) -> None:
-        """Likewise."""
+        """Nothing yet: `emit` optimizes the whole."""
 
     def _finalize_specific(self) -> None:
         """Nothing is loaded."""
@@ -55,5 +55,5 @@ def _codegen() -> _Codegen:
 
 
 def library(name: str) -> Library:
-    """An empty one."""
+    """Create an empty library."""
     return _codegen().create_library(name)

@@ -194,7 +194,7 @@ def _len(context: Any, builder: Any, signature: Any, values: Any) -> Any:
 
 @lower_builtin("packed.view", Packed, types.NumberClass)
 def _view(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-    """The same memory as items of another size."""
+    """View memory as items of another size."""
     array, (before, after) = values[0], (signature.args[0], signature.return_type)
     start = builder.bitcast(_start(builder, array), context.get_value_type(types.CPointer(after.dtype)))
     length = builder.mul(_length(builder, array, 0), _I64(before.dtype.bitwidth))

@@ -29,13 +29,13 @@ _RAISING = re.compile("numba_|NRT_|Py")
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function of the machine; it becomes part of what calls it, be it by the name of the plain one."""
+    """Compile a function of the machine into each function that calls it, or that calls the plain one."""
     register_jitable(**_OPTIONS)(function)
     return njit(**_OPTIONS)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile a small function, which LLVM puts in its place."""
+    """Compile a small function, which LLVM inlines."""
     return njit(**_OPTIONS)(function)
 
 

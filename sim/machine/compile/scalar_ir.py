@@ -3,7 +3,7 @@
 An operation is a plain function on NumPy scalars: arithmetic, conversions, choices, and calls of others like it. It is
 run once with `Value`s for arguments, and what it computes of them is written down as it goes, by NumPy's own promotion
 of types. What needs no argument is computed there and then. Only two things in its text are no calls that a `Value`
-can answer, and so become such: a choice `a if c else b`, and the conversion `np.uint32(a)`. This uses nothing of Numba:
+can answer, and so become such: a choice `a if c else b`, and the conversion `np.uint32(a)`. Nothing here needs Numba:
 Numba compiles the same functions to the same results, one by one, in eight times the time.
 """
 
@@ -70,7 +70,7 @@ class Value(np.lib.mixins.NDArrayOperatorsMixin):
         return self._made(dtype, _converted(self.builder, operand.ir, operand.dtype, dtype))
 
     def view(self, number: type[np.generic]) -> Value:
-        """The same bits as another type."""
+        """Reinterpret the bits as another type."""
         dtype: Any = np.dtype(number)
         return self._made(dtype, self.builder.bitcast(self.ir, llvm_type(dtype)))
 
@@ -216,5 +216,5 @@ def _fused(a: Value, b: Value, c: Value) -> Value:
     return Value(a.builder, a.dtype, a.builder.fma(a.ir, b.ir, c.ir))
 
 
-# The same function by a faster way; the tests hold each against the plain one.
+# The same function by a faster way; tests compare each with the plain one.
 FASTER: dict[str, Callable[..., Value]] = {"fma_f32": _fused}
