@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 from .fast_dataclass import frozen
 
@@ -102,21 +102,22 @@ def _arrays(launch: Launch) -> Iterator[str]:
     program: Program = launch.program
     yield f"launch: {launch.count} workgroups on {launch.device.name}, {program.workgroups_per_batch} per batch"
     total = 0
-    for name, array in _named("", dict(zip(_ARRAYS, launch.machine_arrays(), strict=True))):
-        total += array.nbytes
-        yield f"array {name}: {array.dtype.name} {'x'.join(map(str, array.shape))}, {array.nbytes} bytes"
+    for argument, value in zip(_ARRAYS, launch.machine_arrays(), strict=True):
+        for name, array in _named(argument, value):
+            total += array.nbytes
+            yield f"array {name}: {array.dtype.name} {'x'.join(map(str, array.shape))}, {array.nbytes} bytes"
     yield f"in all {total} bytes, and {launch.storage.nbytes} bytes of device memory"
 
 
 def _named(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The arrays of nested records, with their paths."""
-    if isinstance(value, tuple):
-        value = dict(zip(getattr(value, "_fields", range(len(value))), value, strict=True))
-    if isinstance(value, dict):
-        for field, each in value.items():
-            yield from _named(f"{name}.{field}" if name else str(field), each)
-    else:
+    if not isinstance(value, tuple):
         yield name, value
+        return
+    record = cast(tuple[Any, ...], value)
+    fields: Iterable[Any] = getattr(record, "_fields", range(len(record)))
+    for field, each in zip(fields, record, strict=True):
+        yield from _named(f"{name}.{field}", each)
 
 
 # The arguments of `machine.core.run`, in their order.

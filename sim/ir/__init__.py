@@ -1,4 +1,4 @@
-"""The intermediate program: scalar values in a tree of regions, its verifier, and local simplification.
+"""The intermediate program: scalar values in a tree of regions, with its builder, verifier, simplifier and printer.
 
-Knows nothing of how it was lowered or how it will be encoded.
+It depends neither on how it was lowered nor on how it will be encoded. See it with `bankshot run … --dump ir`.
 """

@@ -1,7 +1,8 @@
-"""Ways of touching memory: the rows from which a launch computes bases and limits.
+"""Accesses to memory: the rows from which a launch computes base addresses and limits.
 
-An address is counted in units of the access (4 bytes, or 2 for f16) from `offset`, so that an index below zero gives
-one above all others. With one index that waits for run time, the largest it may be is `(count - 1) * stride`.
+An address counts units of the access (4 bytes, or 2 for f16) from `offset`, modulo 2^32, so that a negative index gives
+an address above all valid ones. If one index is known only at run time, the largest valid address is
+`(count - 1) * stride`.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from ..fast_dataclass import frozen
 from ..wgsl import types as t
 from ..wgsl.typed import Variable
 
-NOWHERE = 0xFFFFFFFF  # an address past every limit, of an access that is not to happen
-UNITS_PER_ACCESS = 4  # the machine has a row for each unit of an access: a vec4 has four
+NOWHERE = 0xFFFFFFFF  # an address past every limit: the access does not happen
+UNITS_PER_ACCESS = 4  # the machine has a row per unit: four for a vec4
 
 
 @frozen
 class Access:
-    """`space` is workgroup, storage, uniform, immediate, or index: of an index or a length that is only looked at. All
-    numbers are in units of `unit` bytes. Texels are storage, what else is known of textures and samplers is uniform.
+    """One way to load or store part of a variable. Offsets and strides are in units of `unit` bytes.
 
-    `offset`: of the first unit in the variable, without the index. `stride`, `count`: of the index (stride 0: none;
-    count None: the length of a runtime-sized array). `tail`: byte offset and byte stride of the variable's
-    runtime-sized array. `of`: what is indexed, as written.
+    `space` is workgroup, storage, uniform or immediate, or index for an index or length that is only checked. Texels
+    are storage; sizes of textures and settings of samplers are uniform. `offset`: the first unit, without the index.
+    `stride`, `count`: of the index (stride 0: no index; count None: a runtime-sized array). `tail`: byte offset and
+    byte stride of the variable's runtime-sized array. `of`: the source text of what is indexed.
     """
 
     variable: Variable
@@ -37,7 +38,7 @@ class Access:
 
     @property
     def memory(self) -> str:
-        """What kind of barrier orders it."""
+        """The kind of memory it is, as barriers order it."""
         return "texture" if isinstance(self.variable.type, t.Texture) else self.space
 
     @property
@@ -45,7 +46,7 @@ class Access:
         return self.unit * self.units
 
     def elements(self, size: int) -> int:
-        """How many elements the array has that is indexed, in a variable of so many bytes."""
+        """The length of the indexed array, in a variable of `size` bytes."""
         if self.count is not None:
             return self.count
         assert self.tail is not None

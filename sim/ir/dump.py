@@ -190,7 +190,7 @@ class _Printer:
             case "input":
                 return f"input {value.imm}"
             case "length":
-                return f"length #{value.imm} {self._lowered.accesses[value.imm].variable.name}"
+                return f"length {self._place(value.imm, None)}"
             case op:
                 return f"{op} {self._uses(value.args)}".rstrip()
 

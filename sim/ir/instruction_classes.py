@@ -1,8 +1,7 @@
-"""Classes of instructions, as profilers group them: which class an operation of the source belongs to.
+"""Instruction classes, as profilers group them.
 
-What is classed is the shader as it is written, not what becomes of it here or in a GPU's compiler: an operation on
-vectors is one instruction for each component, an access to memory one for each scalar, vector or texel, and what is
-known before the shader runs is none.
+They describe the shader as written, not as compiled here or for a GPU: an operation on vectors is one instruction per
+component, a memory access is one per scalar, vector or texel, and constant expressions are none.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from functools import cache
 
 from .sites import SourceSite
 
-# By name: what is in it.
+# Class -> the instructions in it.
 CLASSES = {
     "fp32": "arithmetic and comparison of f32",
     "fp16": "arithmetic and comparison of f16",
     "special": "roots, exponentials, logarithms, trigonometry",
     "integer": "arithmetic, comparison and bits of i32 and u32, and truth values",
     "conversion": "from one type to another, packing and unpacking",
-    "control": "conditions, turns of loops, jumps",
+    "control": "conditions, loop iterations, jumps",
     "workgroup_load": "loads of workgroup memory",
     "workgroup_store": "stores to workgroup memory",
     "storage_load": "loads of storage buffers",
@@ -43,7 +42,7 @@ _BY_KIND = {"f32": "fp32", "f16": "fp16", "i32": "integer", "u32": "integer", "b
 
 @cache
 def class_of(op: str) -> str | None:
-    """The class of a scalar operation, by its name; None for a bitcast, which is no instruction.
+    """Return the class of a scalar operation; None for a bitcast, which costs no instruction.
 
     >>> [class_of(op) for op in ("add_f32", "exp_f16", "lt_u32", "convert_i32_f32", "bitcast_f32_u32")]
     ['fp32', 'special', 'integer', 'conversion', None]
@@ -57,10 +56,11 @@ def class_of(op: str) -> str | None:
 
 
 def class_of_site(site: SourceSite) -> str | None:
-    """The class of a place that is counted; None where it has operations of its own to be counted by."""
+    """Return the class of a site; None for an `op` site, whose operations are classed one by one."""
     match site.kind:
         case "load" | "store":
             return f"{site.space}_{site.kind}"
         case "atomic" | "barrier" | "subgroup":
             return site.kind
-    return None
+        case _:
+            return None

@@ -20,9 +20,9 @@ from .sites import SourceSite
 class Value:
     """One scalar per lane. `kind` is f32, f16, i32, u32 or bool.
 
-    `op` is a scalar operation, or one of: const (imm: uint32 bits), input (imm: name of a machine input),
-    length (imm: access index whose element count is meant), get (imm: Slot), pick (imm: Pick), bits (the argument's
-    bits under another kind), or the result of an effect item.
+    `op` is a scalar operation, or one of: const (imm: uint32 bits), input (imm: name of a machine input), length (imm:
+    access, whose array's length it is), get (imm: Slot), pick (imm: Pick), bits (the argument's bits as another kind),
+    result (of an effect item).
     """
 
     op: str
@@ -40,7 +40,7 @@ class Value:
 
 @entity
 class Slot:
-    """One scalar of a mutable variable, in every lane. Slots of one `Block` lie side by side."""
+    """One scalar of a mutable variable, in every lane. The slots of a `Block` are adjacent."""
 
     kind: str
     name: str
@@ -51,7 +51,7 @@ class Slot:
 
 @entity
 class Block:
-    """The slots of one variable. `indexed`: some access picks a slot at run time, so they need adjacent registers."""
+    """The slots of one variable. `indexed`: some are selected at run time, so they need adjacent registers."""
 
     slots: list[Slot]
     indexed: bool = False
@@ -59,11 +59,11 @@ class Block:
 
 @entity
 class Region:
-    """A straight run of items. `loop`: one that is run again and again."""
+    """A sequence of items. `loop`: it may run more than once."""
 
     parent: Region | None
     loop: bool = False
-    items: list[Item] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list["Item"])
     depth: int = 0
     hidden_after: int | None = None  # parent values with a higher id may not have been computed when this region runs
 
@@ -73,12 +73,15 @@ class Region:
 
 @entity
 class Count:
-    """Counts executions and active lanes once for all the sites of one straight run, and for all that is computed in
-    it: how many instructions of which class (see `mix`) at which place. `rounded`: FLOPs, and what they give."""
+    """Counts executions and active lanes of a basic block, once for all its sites and instructions.
 
-    sites: list[int] = field(default_factory=list)
-    computed: dict[tuple[str, Span], int] = field(default_factory=dict)
-    rounded: list[tuple[int, tuple[Value, ...]]] = field(default_factory=list)
+    `computed`: the number of instructions by class (see `instruction_classes`) and source. `rounded`: FLOPs, and the
+    values that they compute.
+    """
+
+    sites: list[int] = field(default_factory=list[int])
+    computed: dict[tuple[str, Span], int] = field(default_factory=dict[tuple[str, Span], int])
+    rounded: list[tuple[int, tuple[Value, ...]]] = field(default_factory=list[tuple[int, tuple[Value, ...]]])
 
 
 @entity
@@ -90,7 +93,7 @@ class Set:
 
 @entity
 class Pick:
-    """`result` = slot number `index` of `block` (clamped)."""
+    """`result` = slot number `index` of `block`; an index past the last slot gives the last."""
 
     result: Value
     block: Block
@@ -107,7 +110,7 @@ class Put:
 
 @entity
 class Load:
-    """`results` = consecutive units at address + offset of the access. `address` None: the access alone says where."""
+    """`results` = consecutive units at `address` (None: 0) plus the offset of the access."""
 
     results: list[Value]
     access: int
@@ -117,7 +120,7 @@ class Load:
 
 @entity
 class Check:
-    """`address` = an index that is kept inside without a word; `access` says how far it may go."""
+    """Checks an index that is silently kept in bounds. `access` has the bound."""
 
     access: int
     address: Value | None
@@ -134,7 +137,7 @@ class Store:
 
 @entity
 class Atomic:
-    """`result` = old value; `op` is a machine atomic; `args` its operands."""
+    """`results` = the old value, and for `compare` whether it exchanged. `op` is an atomic of the machine."""
 
     op: str
     results: list[Value]
@@ -146,7 +149,7 @@ class Atomic:
 
 @entity
 class Barrier:
-    """`kind` is workgroup, storage or texture (the memory it orders)."""
+    """A control barrier. `kind` is the memory that it orders: workgroup, storage or texture."""
 
     kind: str
     site: int
@@ -154,8 +157,10 @@ class Barrier:
 
 @entity
 class Collective:
-    """`results` of `args` over the active lanes of each subgroup; `op` is one of the machine's collectives, those that
-    combine values do so by the operation `scalar`."""
+    """`results` of `args` over the active lanes of each subgroup.
+
+    `op` is a subgroup operation of the machine; reductions and scans combine lanes with the scalar operation `scalar`.
+    """
 
     op: str
     results: list[Value]
@@ -166,8 +171,8 @@ class Collective:
 
 @entity
 class Note:
-    """`values` (one) is traced at a point. `address`: the component, or the place in memory, where it is not known yet;
-    `access`: how memory is touched, -1 for other variables."""
+    """Traces `values` (one value) at a trace point. `address`: the component or address, where it is known at run time;
+    `access`: -1 for variables that are not in memory."""
 
     values: list[Value]
     point: int
@@ -177,9 +182,9 @@ class Note:
 
 @entity
 class Inspect:
-    """The source computes `result` here; `kind` says what could be wrong with it (see `machine.layout`).
+    """Checks `result` where the source computes it; `kind` says what for (see `machine.layout`).
 
-    It changes nothing about what is computed, and how: it is made `active` when that is settled.
+    It does not keep a value alive or in place: it becomes `active` after optimization, if the value still exists.
     """
 
     kind: int
@@ -190,7 +195,7 @@ class Inspect:
 
 @entity
 class Margin:
-    """Looks how far `one` < `other` (`least` 1), or <= (0), is from being otherwise; `place` in the table of these."""
+    """Measures how close `one` < `other` (`least` 1) or <= (`least` 0) is to the opposite; `place` numbers them."""
 
     one: Value
     other: Value
@@ -208,7 +213,7 @@ class If:
 
 @entity
 class Loop:
-    """`header` computes `condition` (None: none), then `body`, `continuing`, and `break_if`."""
+    """Repeats `header`, `body` while `condition` holds (None: always), then `continuing` until `break_if` holds."""
 
     header: Region
     condition: Value | None
@@ -220,14 +225,14 @@ class Loop:
 
 @entity
 class Scope:
-    """`body` may jump to its end: an inlined function, or a switch."""
+    """A body that jumps can leave: an inlined function or a switch."""
 
     body: Region
 
 
 @entity
 class Jump:
-    """Leave `target`: `exit` ends a Scope or Loop, `continue` goes to the loop's continuing part."""
+    """Leaves `target`: `exit` ends a Scope or Loop, `continue` goes to the loop's continuing part."""
 
     kind: str
     target: Target
@@ -235,7 +240,7 @@ class Jump:
 
 @entity
 class Target:
-    """Where jumps go; made before the Loop or Scope it belongs to is complete."""
+    """Where jumps go; exists before its Loop or Scope is complete."""
 
     node: Loop | Scope | None = None
     jumps: int = 0
@@ -263,7 +268,7 @@ def span_of(item: Item, sites: Sequence[SourceSite]) -> Span | None:
 
 
 def regions(item: Item) -> tuple[Region, ...]:
-    """The regions inside an item, in the order in which they run."""
+    """Return the regions of an item, in execution order."""
     match item:
         case If(then=then, orelse=orelse):
             return then, orelse
@@ -276,13 +281,13 @@ def regions(item: Item) -> tuple[Region, ...]:
 
 
 def items(item: Item) -> Iterator[Item]:
-    """Everything inside an item."""
+    """Iterate over all items inside an item."""
     for region in regions(item):
         yield from items_of(region)
 
 
 def items_of(region: Region) -> Iterator[Item]:
-    """Everything in a region, and inside that."""
+    """Iterate over all items of a region, and those inside them."""
     for each in region.items:
         yield each
         if isinstance(each, If | Loop | Scope):
@@ -290,5 +295,5 @@ def items_of(region: Region) -> Iterator[Item]:
 
 
 def regions_of(body: Region) -> list[Region]:
-    """A region and all those inside it."""
+    """Return a region and all regions inside it."""
     return [body, *(region for item in items_of(body) for region in regions(item))]

@@ -1,4 +1,4 @@
-"""A lowered entry point: its ir, with what codegen and the launch need beside it."""
+"""A lowered entry point: its ir, and the tables that ir refers to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .trace_points import Point
 
 @entity
 class Lowered:
-    """What the emitter and the launch need."""
+    """The body of an entry point, with the tables that codegen and the launch need."""
 
     builder: Builder
     body: ir.Region

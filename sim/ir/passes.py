@@ -1,36 +1,36 @@
-"""The passes that make programs shorter, each with a switch of its own.
+"""The optimization passes, each of which can be turned off.
 
-None changes what a shader computes, what is counted or what is found: counters and findings belong to places in the
-source (`ir.Count`, `ir.Check`, `ir.Inspect`, and the accesses themselves), which no pass moves or takes away.
+No pass changes outputs, counters or findings: counters and findings belong to source locations (`ir.Count`, `ir.Check`,
+`ir.Inspect`, and the accesses themselves), which no pass moves or removes.
 """
 
 from __future__ import annotations
 
-Passes = frozenset[str]  # those that are on
+Passes = frozenset[str]  # the passes that are on
 
-# Name -> what it does, in the order in which they come: while values are made, over the whole, as instructions.
+# Name -> what it does, in order: as values are built, on the whole ir, on instructions.
 PASSES = {
-    "fold": "operations on constants are done at once",
-    "simplify": "operations with a constant that leave their operand, or have a cheaper equal, are that",
-    "ranges": "what cannot be beyond a limit is not held below it",
-    "number": "the same operation on the same values is made once",
-    "forward": "a variable that has just been written is not read",
-    "place": "what a loop does not change is computed before it",
-    "combine": "a product and the sum that alone uses it are one instruction",
-    "uniform": "what is alike in every lane is computed in one, and branches on it are jumps",
-    "dead": "what nothing needs is not computed",
-    "address": "what all lanes share of an address, and its constant, are operands of the access",
-    "learn": "the machine looks once at addresses that a loop uses again and again",
-    "idle": "lanes past the last active one are left out",
-    "interleaved": "workgroups in which few have much to do go abreast: the same lane of each, one next to the other",
-    "copies": "an operation writes the variable itself, and who reads it reads it there",
-    "checked": "a sum of products and the checks of what it makes are one instruction",
-    "rename": "what is copied is computed where it is copied to",
-    "tiles": "sums of products that share factors are one instruction",
-    "wide": "loads, or stores, of neighbouring words are one instruction",
-    "rows": "registers that are not alive together share a row",
+    "fold": "fold operations on constants",
+    "simplify": "replace operations with a constant by an operand or a cheaper equal",
+    "ranges": "remove limits that a value cannot exceed",
+    "number": "build the same operation on the same values once",
+    "forward": "use the value just written to a variable instead of reading it",
+    "place": "hoist loop-invariant values",
+    "combine": "join a product and the only sum that uses it",
+    "uniform": "compute uniform values in one lane, and jump on them",
+    "dead": "drop values that nothing uses",
+    "address": "split addresses into a part per lane, a uniform part and a constant",
+    "learn": "analyse addresses that loops reuse once",
+    "idle": "skip lanes past the last active one",
+    "interleaved": "interleave workgroups in which few lanes are active: the same lane of each side by side",
+    "copies": "compute into variables, and read them in place",
+    "checked": "join a sum of products and its checks",
+    "rename": "compute values where they would be copied to",
+    "tiles": "join sums of products that share factors into tiles",
+    "wide": "join loads, or stores, of adjacent words",
+    "rows": "share register rows between values that are not live together",
 }
 ALL: Passes = frozenset(PASSES)
 
-# What models of compilers look at (`contract`, `merging`) is the program as these leave it.
+# The models of GPU compilers (fma contraction, merged accesses) need the program as these passes leave it.
 MODELLED: Passes = frozenset(("fold", "simplify", "ranges", "number", "forward", "place", "dead"))

@@ -1,6 +1,6 @@
-"""How large a u32 can be, from the operations that make it: what needs no limit is not held below one.
+"""Upper bounds of u32 values, from the operations that compute them: they make some clamps and masks redundant.
 
-`i % 4u` needs no clamp to index four elements, nor has `(word & 0x0f0f0f0fu) >> 2u` bits to mask beyond 0x3ffffff.
+`i % 4u` needs no clamp to index four elements, and `(word & 0x0f0f0f0fu) >> 2u` has no bits beyond 0x3ffffff to mask.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from .ir import Value
 
 _WORD = 0xFFFFFFFF
-_DEPTH = 6  # operations that are looked through
+_DEPTH = 6  # operations to look through
 
 
 def within(name: str, args: tuple[Value, ...]) -> Value | None:
-    """The left operand, where `name` would keep it within a constant that it cannot be beyond."""
+    """Return the left operand if `name` limits it to a constant that it cannot exceed, else None."""
     rule = _KEEPS.get(name)
     if rule is None or args[1].op != "const":
         return None
     return args[0] if rule(most(args[0]), args[1].imm) else None
 
 
-# Operation -> whether it leaves every number up to the first as it is, by a constant on the right.
+# Operation -> whether it changes no number up to `largest`, with the constant `limit` on the right.
 _KEEPS: dict[str, Callable[[int, int], bool]] = {
     "min_u32": lambda largest, limit: largest <= limit,
     "rem_u32": lambda largest, limit: largest < limit,
@@ -32,18 +32,18 @@ _KEEPS: dict[str, Callable[[int, int], bool]] = {
 
 
 def most(value: Value, depth: int = _DEPTH) -> int:
-    """The largest number that a value can be, its bits read as a u32."""
+    """Return an upper bound of a value, its bits read as a u32."""
     if value.op == "const":
         return value.imm
     rule = _RULES.get(value.op)
     if rule is None or depth == 0:
         return _WORD
     largest = rule(value.args, [most(argument, depth - 1) for argument in value.args])
-    return largest if largest <= _WORD else _WORD  # what does not fit wraps around
+    return largest if largest <= _WORD else _WORD  # a larger result wraps around
 
 
 def _by_constant(rule: Callable[[int, int], int]) -> _Rule:
-    """A rule of operations that get smaller as their right operand grows: it must be known, and not 0."""
+    """Return a rule for operations that decrease in their right operand, which must be a constant other than 0."""
 
     def largest(args: Sequence[Value], most: Sequence[int]) -> int:
         right = args[1]
@@ -53,7 +53,7 @@ def _by_constant(rule: Callable[[int, int], int]) -> _Rule:
 
 
 def _byte(args: Sequence[Value], most: Sequence[int]) -> int:
-    """Byte number `args[1]` of a word; of one that is masked, what the mask leaves of it."""
+    """Byte number `args[1]` of a word, at most that byte of a mask."""
     word, number = args
     if number.op != "const" or word.op != "and_u32" or word.args[1].op != "const":
         return 0xFF
@@ -64,7 +64,7 @@ def _field(args: Sequence[Value], most: Sequence[int]) -> int:
     return (1 << min(most[2], 32)) - 1
 
 
-# Operation -> its largest result, from its operands and how large each can be.
+# Operation -> an upper bound of its result, from its operands and their upper bounds.
 _Rule = Callable[[Sequence["Value"], Sequence[int]], int]
 _RULES: dict[str, _Rule] = {
     "bits": lambda args, most: most[0],

@@ -1,4 +1,4 @@
-"""Between Python numbers and the 32 bits of a register.
+"""Conversion between Python numbers and the 32 bits of a register.
 
 A register holds f32 and f16 as the bits of a float32, i32 and u32 as they are, bool as 0 or 1.
 """
@@ -13,7 +13,7 @@ _TYPES = {"f32": np.float32, "f16": np.float32, "i32": np.int32, "u32": np.uint3
 
 
 def to_bits(kind: str, value: Any) -> int:
-    """The register bits of a number of this kind."""
+    """Return the register bits of a number of this kind."""
     if kind in ("i32", "u32", "bool"):
         return int(value) & 0xFFFFFFFF
     with np.errstate(all="ignore"):
@@ -21,5 +21,5 @@ def to_bits(kind: str, value: Any) -> int:
 
 
 def from_bits(kind: str, bits: int) -> Any:
-    """The NumPy scalar that these register bits are."""
+    """Return the NumPy scalar of this kind that these register bits represent."""
     return np.uint32(bits).view(_TYPES[kind])

@@ -1,4 +1,4 @@
-"""Where devices may round differently, and a program has to know how."""
+"""The rounding of a device, where devices may differ and the program depends on it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from ..fast_dataclass import frozen
 
 @frozen
 class Rounding:
-    """`fused`: fma rounds once. `contracts`: so does a product that only one sum uses. `cuts_f16`: a store to a texel
-    of f16 rounds toward zero, not to nearest.
+    """How a device rounds.
+
+    `fused`: `fma` rounds once. `contracts`: a product and the only sum that uses it round once as well. `cuts_f16`: a
+    store to an f16 texel rounds toward zero instead of to nearest.
     """
 
     fused: bool

@@ -1,6 +1,6 @@
-"""Exact identities: what an operation is when one operand is a known constant.
+"""Exact identities of operations with a constant operand.
 
-Only rewrites that give the same bits on every input: integer and boolean algebra, never floating point.
+Every rewrite gives the same bits on every input: integer and boolean algebra, never floating point.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Maker(Protocol):
-    """Who makes the values: a `Builder`, or another writer of operations."""
+    """What builds the replacements, such as a `Builder`."""
 
     def op(self, name: str, /, *args: Value) -> Value: ...
 
@@ -22,7 +22,7 @@ class Maker(Protocol):
 _COMMUTATIVE = frozenset(
     f"{stem}_{kind}" for stem in ("add", "mul", "and", "or", "xor", "eq", "ne") for kind in ("i32", "u32", "bool")
 )
-# (op stem, constant on the right) -> "left": the left operand, or "zero"
+# (operation without its kind, constant on the right) -> "left" (the left operand) or "zero"
 _RIGHT = {
     ("add", 0): "left",
     ("sub", 0): "left",
@@ -39,7 +39,7 @@ _RIGHT = {
 
 
 def simplify(builder: Maker, name: str, args: tuple[Value, ...]) -> Value | None:
-    """A value equal to `name(*args)` that costs less, or None."""
+    """Return a cheaper value equal to `name(*args)`, or None."""
     stem, _, kind = name.rpartition("_")
     if stem == "select" and args[2].op == "const":
         return args[1] if args[2].imm else args[0]

@@ -1,6 +1,6 @@
-"""Places in the source that are counted: one row for each access, operation or barrier as written.
+"""Source sites: one row per access, operation or barrier as written, for which the machine counts.
 
-A piece of source that is inlined several times is still one place.
+A function that is inlined several times still has one site per expression.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from ..wgsl.source import Source, Span
 
 @frozen
 class SourceSite:
-    """`kind` is load, store, atomic, barrier, subgroup, op, or index: one that is looked at, and not counted.
+    """A place in the source. `kind` is load, store, atomic, barrier, subgroup, op, or index (checked, not counted).
 
-    Memory sites say where they point; `bytes_per_lane` of a sampled texture, whose format is not known before it is
-    bound, is 0.
-    `part` tells apart the accesses that one expression makes (the columns of a matrix, the members of a struct).
+    Memory sites have a space and a variable. `bytes_per_lane` is 0 for a sampled texture, whose format is unknown until
+    it is bound. `part` numbers the accesses of one expression (the columns of a matrix, the members of a struct).
     `flops` is per active lane and execution.
     """
 
@@ -28,7 +27,7 @@ class SourceSite:
     bytes_per_lane: int = 0
     part: int = 0
     flops: int = 0
-    name: str | None = None  # of the operation, atomic ones too
+    name: str | None = None  # of the builtin or operator
 
     @property
     def line(self) -> int:
@@ -36,27 +35,27 @@ class SourceSite:
 
     @property
     def is_work(self) -> bool:
-        """Whether an invocation that comes here does something for the result: reads or writes what others can see."""
+        """Whether it accesses memory that other invocations or the host can see."""
         return self.kind in ("load", "store", "atomic") and self.space in ("storage", "workgroup", "texture")
 
     @property
     def takes_turns(self) -> bool:
-        """Whether lanes that meet on a word are served one after the other: atomic operations that read and write."""
+        """Whether lanes that access the same word are serialized: read-modify-write atomics."""
         return self.kind == "atomic" and self.name not in _PLAIN_ATOMICS
 
 
-_PLAIN_ATOMICS = ("atomicLoad", "atomicStore", "workgroupUniformLoad")  # cost what other loads and stores do
+_PLAIN_ATOMICS = ("atomicLoad", "atomicStore", "workgroupUniformLoad")  # cost as much as other loads and stores
 
 NO_SITE = SourceSite("none", Span(Source(""), 0, 0))
 
 
 @entity
 class SiteTable:
-    rows: list[SourceSite] = field(default_factory=list)
-    _numbers: dict[SourceSite, int] = field(default_factory=dict)
+    rows: list[SourceSite] = field(default_factory=list[SourceSite])
+    _numbers: dict[SourceSite, int] = field(default_factory=dict[SourceSite, int])
 
     def number(self, site: SourceSite) -> int:
-        """The number of this site, the same for equal sites."""
+        """Return the number of a site, the same for equal sites."""
         if site not in self._numbers:
             self._numbers[site] = len(self.rows)
             self.rows.append(site)

@@ -1,7 +1,7 @@
-"""What is traced: where in the source a watched variable gets a value. One row for each place, as it is inlined.
+"""Trace points: the writes of a traced variable, one row per write as inlined.
 
-The lowering tells a `Tracer` of every write; where the variable is watched, an `ir.Note` follows the write. A tracer
-that watches nothing leaves no notes, and the program is what it is without tracing.
+Lowering reports every write to a `Tracer`, which appends an `ir.Note` after each write of the traced variable. Without
+a variable to trace it appends nothing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ TRACEABLE = ("function", "private", "workgroup", None)  # None: let and paramete
 
 @frozen
 class Point:
-    """One write of one scalar. `fresh`: the variable begins here, component `component` of it.
+    """One write of one scalar. `fresh`: the declaration, which gives component `component` its first value.
 
-    What the machine notes as a place is a component number, or, of an `access` to workgroup memory, an address in its
-    units; `component` is to be added. `write` numbers the writes: the points of one happen together.
+    The machine notes a component number, or for an `access` to workgroup memory an address in its units; add
+    `component` to either. `write` numbers the writes: its points happen together.
     """
 
     variable: Variable
@@ -40,7 +40,7 @@ class Point:
 
 
 class Tracer:
-    """Notes what is written to the variables called `name` (`function.name` for those of one function; None: to none).
+    """Notes writes to the variables called `name`: `function.name` for those of one function, None for no variable.
 
     `function` is the name of the function that is being lowered.
     """
@@ -54,7 +54,7 @@ class Tracer:
         self._watched: set[Variable] = set()
 
     def begun(self, variable: Variable, values: Sequence[Value], span: Span) -> None:
-        """A variable or value comes into being."""
+        """Note the first value of a variable, `let` or parameter."""
         if variable.space in TRACEABLE and self._name in (variable.name, f"{self.function}.{variable.name}"):
             self._watched.add(variable)
             for i, value in enumerate(values):
@@ -62,7 +62,7 @@ class Tracer:
             self._writes += 1
 
     def wrote(self, variable: Variable, values: Sequence[Value], at: Sequence[Value], span: Span) -> None:
-        """Components of a function or private variable have been written; `at` are their numbers in it."""
+        """Note a write of components of a function or private variable; `at` are their numbers."""
         if self._watches(variable):
             for value, index in zip(values, at, strict=True):
                 self._note(Point(variable, self.function, span, value.kind, self._writes), value, index)
@@ -71,7 +71,7 @@ class Tracer:
     def stored(
         self, variable: Variable, values: Sequence[Value], access: int, address: Value | None, span: Span
     ) -> None:
-        """Units of workgroup memory, side by side, have been written."""
+        """Note a write of adjacent units of workgroup memory."""
         if self._watches(variable):
             for i, value in enumerate(values):
                 point = Point(variable, self.function, span, value.kind, self._writes, i, access)
@@ -79,7 +79,7 @@ class Tracer:
             self._writes += 1
 
     def _watches(self, variable: Variable | None) -> bool:
-        """Whether it is one that was seen to begin, or a workgroup variable of the name."""
+        """Whether it is traced: by its declaration, or as a workgroup variable of the name."""
         if self._name is None or variable is None:
             return False
         return variable in self._watched or (variable.space == "workgroup" and variable.name == self._name)
@@ -90,7 +90,7 @@ class Tracer:
 
 
 def check_name(name: str, pipeline: typed.Pipeline) -> None:
-    """Raises `WgslError` where nothing that the entry point reaches has the name, or where it cannot be traced."""
+    """Raise `WgslError` if the entry point reaches no variable of the name, or if it cannot be traced."""
     named = {v.name: v for v in pipeline.globals}
     for function in typed.reached(pipeline.entry):
         for variable in _locals(function):

@@ -1,8 +1,7 @@
-"""What every intermediate program keeps to, whatever passes have made of it; tests have it verified after each.
+"""The invariants of ir. Tests verify them after every pass.
 
-A value is used where it has been computed: after it, and not past a construct that may not have come to it. Values and
-variables have the kinds that the table of operations says. A variable is written before it is read. Jumps lead out of
-what is around them.
+A value is used only where it has been computed on every path. Values and variables have the kinds that the table of
+operations requires. A variable is written before it is read. Jumps leave a construct that contains them.
 """
 
 from __future__ import annotations
@@ -17,27 +16,27 @@ from . import ir
 from .ir import Region, Slot, Value
 from .lowered import Lowered
 
-ON = "BANKSHOT_VERIFY"  # an environment variable: "1" has every program verified
+ON = "BANKSHOT_VERIFY"  # environment variable: "1" verifies every program
 _SOURCES = frozenset(("const", "input", "length", "get"))
 
 
 def checked(lowered: Lowered) -> None:
-    """Verify a program where that is asked for. Raises `Crash`."""
+    """Verify a program if the environment asks for it. Raises `Crash`."""
     if os.environ.get(ON) == "1":
         verify(lowered.body)
 
 
 def verify(body: Region) -> None:
-    """Raise `Crash` where a program breaks a rule."""
+    """Raise `Crash` if a program breaks an invariant."""
     _Verifier().region(body, _Scope())
 
 
 @entity
 class _Scope:
-    """What is known at a place: values that have been computed, variables that have been written, what is around."""
+    """What is known at a position: computed values, written variables, enclosing constructs."""
 
-    values: set[Value] = field(default_factory=set)
-    slots: set[Slot] = field(default_factory=set)
+    values: set[Value] = field(default_factory=set[Value])
+    slots: set[Slot] = field(default_factory=set[Slot])
     around: tuple[ir.Loop | ir.Scope, ...] = ()
 
     def inside(self, *constructs: ir.Loop | ir.Scope) -> _Scope:
@@ -63,7 +62,7 @@ class _Verifier:
             case ir.Put(block=block, index=index, value=value):
                 self._use(index, "u32", item, scope)
                 self._use(value, value.kind, item, scope)
-                kinds = {slot.kind for slot in block.slots}  # of a structure several
+                kinds = {slot.kind for slot in block.slots}  # a struct has several
                 self._expect(value.kind in kinds, item, f"uses %{value.id}, of kind {value.kind}, which no slot has")
             case ir.Load() | ir.Store() | ir.Atomic() | ir.Check() | ir.Note():
                 self._memory(item, scope)
@@ -91,7 +90,7 @@ class _Verifier:
         self.region(loop.header, scope)
         if loop.condition is not None:
             self._use(loop.condition, "bool", loop, scope)
-        known = scope.inside()  # what a turn that `continue` cuts short has come to
+        known = scope.inside()  # what an iteration has computed by its first `continue`
         for item in loop.body.items:
             if _goes_on(item, loop):
                 break
@@ -144,6 +143,6 @@ class _Verifier:
 
 
 def _goes_on(item: ir.Item, loop: ir.Loop) -> bool:
-    """Whether an item may cut a turn of a loop short."""
+    """Whether an item may `continue` a loop."""
     jumps = (each for each in (item, *ir.items(item)) if isinstance(each, ir.Jump))
     return any(jump.kind == "continue" and jump.target.node is loop for jump in jumps)

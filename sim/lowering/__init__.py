@@ -1,4 +1,4 @@
-"""From a typed module to ir: calls are inlined, composites become scalars, views become addresses.
+"""Lowering from a typed module to ir: calls are inlined, composites become scalars, views become addresses.
 
-Each file lowers one part of the language; `lower.lower` is the entry.
+`lower.lower` is the entry point; each file lowers a part of the language. See it with `bankshot run … --dump ir`.
 """

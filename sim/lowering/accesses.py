@@ -1,4 +1,4 @@
-"""Lowering what touches memory: views become addresses, loads and stores, and each access gets its site."""
+"""Lowering of memory accesses: views become addresses, loads and stores, each with its site."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from ..wgsl.source import Span
 from ..wgsl.typed import Variable
 from .views import Step, Sum, View, leaves
 
-MOST_COMPONENTS = 1 << 16  # of a value
+MOST_COMPONENTS = 1 << 16  # of one value
 _NARROW = t.F16  # the only scalar of two bytes
 
 
 class Memory:
-    """Reads and writes `View`s. Part of the lowering: see `Expressions`."""
+    """Loads and stores `View`s.
+
+    `checks`: check indices that are kept in bounds. `trace`: the variable to trace. `policy`: clamp, zero or wrap, for
+    indices out of bounds.
+    """
 
     def __init__(self, checks: bool, builder: Builder, trace: str | None, policy: str) -> None:
         self.builder = builder
@@ -32,7 +36,7 @@ class Memory:
         self._numbers: dict[Access, int] = {}
 
     def access(self, access: Access) -> int:
-        """The number of this way of touching memory."""
+        """Return the number of an access, the same for equal accesses."""
         if access not in self._numbers:
             self._numbers[access] = len(self.accesses)
             self.accesses.append(access)
@@ -41,18 +45,18 @@ class Memory:
     # ---- whole values ----
 
     def load(self, view: View, span: Span) -> list[Value]:
-        """The components of the value at `view`."""
+        """Load a value; return its components."""
         self.fits(view.type, span)
         self.builder.span = span
         if view.block:
             return self._load_slots(view)
-        components = []
+        components: list[Value] = []
         for part, (leaf, offset) in enumerate(leaves(view.type)):
             components += self._load_leaf(view, leaf, offset, span, part)
         return components
 
     def store(self, view: View, values: list[Value], span: Span) -> None:
-        """Make `values` the components of the value at `view`."""
+        """Store a value, given its components."""
         self.builder.span = span
         if view.block:
             self._store_slots(view, values, span)
@@ -63,7 +67,7 @@ class Memory:
             self._store_leaf(view, leaf, offset, [next(rest) for _ in range(width)], span, part)
 
     def fits(self, type_: t.Type, span: Span) -> None:
-        """Raise `WgslError` for a value that is too large to be held component by component."""
+        """Raise `WgslError` if a value has too many components."""
         if (count := t.components(type_)) > MOST_COMPONENTS:
             raise fail("unsupported", f"the simulator cannot make a value of {count:,} components", span)
 
@@ -107,7 +111,7 @@ class Memory:
         return self.builder.op("add_u32", value, self.builder.const("u32", offset))
 
     def _kept(self, step: Step, view: View) -> Value:
-        """An index that stays in bounds, at the place where the policy puts it."""
+        """Return an index in bounds, as the policy has it; check it if it could be out of bounds."""
         builder = self.builder
         index = builder.reinterpret("u32", step.index)
         last = self._last_index(view, step)
@@ -115,12 +119,12 @@ class Memory:
             kept = builder.op("rem_u32", index, builder.op("add_u32", last, builder.const("u32", 1)))
         else:
             kept = builder.op("min_u32", index, last)
-        if kept is not index:  # else it cannot be outside, and there is nothing to look at
+        if kept is not index:  # else it cannot be out of bounds
             self._check(step, index, view.variable)
         return kept
 
     def _inside(self, view: View) -> Value | None:
-        """Whether the access happens at all; None where it always does. Of several indices none may be past its end."""
+        """Return whether all indices are in bounds, if the policy skips other accesses, else None."""
         if self.policy != "zero" or not view.steps:
             return None
         builder = self.builder
@@ -131,12 +135,12 @@ class Memory:
         return inside
 
     def _either(self, condition: Value, value: Value, other: Value) -> Value:
-        """The bits of one of two values."""
+        """Return the bits of `value` where the condition holds, else those of `other`."""
         builder = self.builder
         return builder.op("select_u32", builder.reinterpret("u32", other), builder.reinterpret("u32", value), condition)
 
     def _check(self, step: Step, index: Value, variable: Variable) -> None:
-        """Have an index looked at; once for each place, although a composite is many accesses."""
+        """Check an index, once per expression: a composite takes several accesses."""
         if not self.checks or (key := (index, step.span, self.builder.here)) in self._checked:
             return
         self._checked.add(key)
@@ -147,7 +151,7 @@ class Memory:
     # ---- buffers and workgroup memory ----
 
     def address(self, view: View, leaf: t.Scalar | t.Vec, offset: int, *, writes: bool) -> tuple[int, Value | None]:
-        """Access number and address (without its constant) of one scalar or vector at a view."""
+        """Return the access number of one scalar or vector of a view, and its address without the constant part."""
         unit = t.size_of(t.element_of(leaf)) if leaf != t.BOOL else 4
         total = Sum()
         one = view.steps[0] if len(view.steps) == 1 else None
@@ -171,7 +175,7 @@ class Memory:
         if constant:
             base = self.builder.const("u32", constant)
             dynamic = base if dynamic is None else self.builder.op("add_u32", dynamic, base)
-        inside = None if one else self._inside(view)  # what one index alone does is known when it runs
+        inside = None if one else self._inside(view)  # the machine applies the policy to a single index
         if inside is not None:
             at = self.builder.const("u32", 0) if dynamic is None else dynamic
             dynamic = self._either(inside, at, self.builder.const("u32", NOWHERE))
@@ -183,8 +187,8 @@ class Memory:
         return self.builder.op("sub_u32", self.length(view), self.builder.const("u32", 1))
 
     def length(self, view: View) -> Value:
-        """Elements of the runtime-sized array that ends `view.variable`."""
-        access = Access(view.variable, "index", 4, 1, 0, 0, None, _tail(view.variable))  # nothing is touched
+        """Return the length of the runtime-sized array at the end of `view.variable`."""
+        access = Access(view.variable, "index", 4, 1, 0, 0, None, _tail(view.variable))  # accesses nothing
         return self.builder.length(self.access(access))
 
     def site(
@@ -205,7 +209,7 @@ class Memory:
         site = self.site("load", view, leaf, span, part)
         raw = "u32" if kind == "f16" else kind
         if view.variable.space == "uniform" and address is None:
-            # Nobody writes a uniform buffer: reading it again, or before a loop, gives the same.
+            # Uniform buffers are read-only: loads can be shared, and hoisted out of loops.
             results = builder.fixed_load(raw, t.components(leaf), access, address, site)
         else:
             results = [builder.result(raw) for _ in range(t.components(leaf))]
@@ -224,8 +228,8 @@ class Memory:
         self.tracer.stored(view.variable, values, access, address, span)
 
 
-def _tail(variable) -> tuple[int, int] | None:  # type: ignore[no-untyped-def]
-    """Byte offset and stride of the runtime-sized array at the end of a variable, if there is one."""
+def _tail(variable: Variable) -> tuple[int, int] | None:
+    """Return the byte offset and stride of the runtime-sized array at the end of a variable, if it has one."""
     store, offset = variable.type, 0
     while isinstance(store, t.Struct):
         offset += store.members[-1].offset

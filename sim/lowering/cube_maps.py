@@ -1,4 +1,4 @@
-"""Sampling cubes: a direction becomes a face and a point on it, and what lies beyond an edge is on the next face.
+"""Sampling of cube maps: a direction becomes a face and a point on it; texels beyond an edge are on the next face.
 
 Spec: Vulkan, "Cube Map Face Selection", which WebGPU follows.
 """
@@ -14,7 +14,7 @@ from ..ir.ir import Value
 from .filtering import Sample, Tap
 from .textures import FACES
 
-# For each face, which coordinate of the direction (x, y, z) goes right, down and out of it, and with which sign.
+# For each face, the coordinate of the direction (x, y, z) that goes right, down and out of it, and its sign.
 _AXES = (
     ((2, -1), (1, -1), (0, +1)),
     ((2, +1), (1, -1), (0, -1)),
@@ -27,7 +27,7 @@ _RIGHT, _DOWN, _OUT = range(3)
 
 
 def project(builder: Builder, direction: Sequence[Value]) -> tuple[Value, list[Value]]:
-    """The face (u32) that a direction hits, and where: right and down, from 0 to 1."""
+    """Return the face (u32) that a direction hits, and the point on it: right and down, from 0 to 1."""
     op, const = builder.op, builder.const
     x, y, z = (op("abs_f32", part) for part in direction)
     by_z = op("and_bool", op("ge_f32", z, x), op("ge_f32", z, y))
@@ -38,7 +38,7 @@ def project(builder: Builder, direction: Sequence[Value]) -> tuple[Value, list[V
     behind = op("convert_bool_u32", op("lt_f32", out, const("f32", 0.0)))
     face = op("add_u32", op("add_u32", axis, axis), behind)
     distance = op("abs_f32", out)
-    point = []
+    point: list[Value] = []
     for part in (_RIGHT, _DOWN):
         along = _by_face(builder, face, [_signed(builder, direction[axes[part][0]], axes[part][1]) for axes in _AXES])
         ahead = op("add_f32", op("div_f32", along, distance), const("f32", 1.0))
@@ -47,7 +47,7 @@ def project(builder: Builder, direction: Sequence[Value]) -> tuple[Value, list[V
 
 
 def _direction(builder: Builder, face: Value, parts: Sequence[Value]) -> list[Value]:
-    """The other way around, of right, down and out."""
+    """Return the direction of a point of a face, given as right, down and out."""
     return [_by_face(builder, face, [_along(builder, axes, parts, axis) for axes in _AXES]) for axis in range(3)]
 
 
@@ -61,7 +61,7 @@ def _signed(builder: Builder, value: Value, sign: int) -> Value:
 
 
 def _by_face(builder: Builder, face: Value, values: Sequence[Value]) -> Value:
-    """One of six values."""
+    """Return one of six values."""
     chosen = values[0]
     for number, value in enumerate(values[1:], 1):
         is_it = builder.op("eq_u32", face, builder.const("u32", number))
@@ -71,16 +71,16 @@ def _by_face(builder: Builder, face: Value, values: Sequence[Value]) -> Value:
 
 @frozen
 class CubeSample(Sample):
-    """A sample of a cube: `point` is on `face`, and `layer` counts cubes."""
+    """A sample of a cube map: `point` is on `face`, and `layer` counts cubes."""
 
     face: Value = field(kw_only=True)
 
     def inside(self, axis: int, extent: Value, place: Value) -> Value:
-        """Address modes say nothing of cubes: taps beyond an edge stay there until they are read."""
+        """Return the texel as it is: address modes do not apply to cubes, and `read` finds the next face."""
         return place
 
     def at_level(self, level: Value, linear: Value) -> list[Value]:
-        """Filtered within a level (u32)."""
+        """Return the filtered value within a level (u32)."""
         row = self.image.row(level)
         x, y = self.taps(row, linear)
         return self.either(
@@ -88,9 +88,9 @@ class CubeSample(Sample):
         )
 
     def corners(self, row: Value, x: Tap, y: Tap) -> list[list[Value]]:
-        """Four texels; where three faces meet there is no fourth, and the others' mean stands for it."""
+        """Return four texels. Where three faces meet, the missing one is the mean of the others."""
         texels = super().corners(row, x, y)
-        whole = []
+        whole: list[list[Value]] = []
         for number, place in enumerate(((x.low, y.low), (x.high, y.low), (x.low, y.high), (x.high, y.high))):
             mean, missing = self._mean(texels[:number] + texels[number + 1 :]), self._is_corner(row, place)
             pairs = zip(texels[number], mean, strict=True)
@@ -98,10 +98,11 @@ class CubeSample(Sample):
         return whole
 
     def read(self, row: Value, place: list[Value]) -> list[Value]:
-        """The texel at a place of the face, or beyond an edge of it on the next."""
+        """Return the texel at a place of the face or, beyond an edge, of the next face."""
         op, const = self.op, self.const
         size = op("convert_u32_f32", self.image.extent(0, row))
-        out, parts = const("f32", 1.0), []
+        out = const("f32", 1.0)
+        parts: list[Value] = []
         for number in place:
             twice = op("add_f32", op("convert_i32_f32", op("add_i32", number, number)), const("f32", 1.0))
             along = op("sub_f32", op("div_f32", twice, size), const("f32", 1.0))
@@ -112,7 +113,7 @@ class CubeSample(Sample):
         return self._fetch(row, face, [op("convert_f32_i32", op("mul_f32", part, size)) for part in point])
 
     def _fetch(self, row: Value, face: Value, place: list[Value]) -> list[Value]:
-        """The texel of a face that is nearest to a place."""
+        """Return the texel of a face that is nearest to a place."""
         op, reinterpret = self.op, self.lowering.builder.reinterpret
         most = op("sub_i32", reinterpret("i32", self.image.extent(0, row)), self.const("i32", 1))
         x, y = (reinterpret("u32", op("clamp_i32", number, self.const("i32", 0), most)) for number in place)
@@ -126,14 +127,14 @@ class CubeSample(Sample):
         return self.mix(up, down, y.weight)
 
     def _is_corner(self, row: Value, place: Sequence[Value]) -> Value:
-        """Whether a place is beyond two edges."""
+        """Return whether a place is beyond two edges."""
         builder = self.lowering.builder
         extent = self.image.extent(0, row)
         beyond = [self.op("ge_u32", builder.reinterpret("u32", number), extent) for number in place]
         return self.op("and_bool", *beyond)
 
     def _mean(self, texels: list[list[Value]]) -> list[Value]:
-        """Of three texels; of integers, which have none, the first."""
+        """Return the mean of three texels; the first one, if they are integers."""
         if texels[0][0].kind != "f32":
             return texels[0]
         op, count = self.op, self.const("f32", len(texels))

@@ -1,4 +1,4 @@
-"""Builtins that touch the machine: one small function each, found by name."""
+"""Builtins with effects, by name: barriers, atomics, array lengths, and those of textures and subgroups."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def _barrier(kind: str) -> Effect:
 
 
 def barrier(lowering: Lowering, kind: str, call: typed.BuiltinCall) -> None:
-    """A control barrier that orders memory of `kind`."""
+    """Append a control barrier that orders memory of `kind`."""
     site = lowering.sites.number(SourceSite("barrier", call.span, space=kind, name=call.builtin.name))
     lowering.builder.tally(site)
     lowering.builder.append(ir.Barrier(kind, site))
 
 
 def _uniform_load(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
-    """Barrier, load, barrier: the spec's definition."""
+    """Barrier, load, barrier, as the spec defines it."""
     barrier(lowering, "workgroup", call)
     view = lowering.view(call.args[0])
     if isinstance(view.type, t.Atomic):
@@ -57,7 +57,7 @@ def _atomic(op: str) -> Effect:
 def _atomic_on(lowering: Lowering, op: str, call: typed.BuiltinCall, operands: Sequence[typed.Expr]) -> list[Value]:
     builder = lowering.builder
     view = lowering.view(call.args[0])
-    args = [lowering.value(operand)[0] for operand in operands]  # after what the pointer is made of
+    args = [lowering.value(operand)[0] for operand in operands]  # after the operands of the pointer
     assert isinstance(view.type, t.Atomic)
     kind = t.KIND[view.type.elem]
     name = f"{op}_{kind}" if op in ("max", "min") else f"{op}_u32" if op in _UNSIGNED else op
@@ -75,7 +75,7 @@ def _atomic_on(lowering: Lowering, op: str, call: typed.BuiltinCall, operands: S
 
 
 def _after(builder: Builder, name: str, results: list[Value], words: list[Value]) -> Value:
-    """What an atomic operation leaves behind."""
+    """Return what memory holds after an atomic operation."""
     if name in ("store", "exchange"):
         return words[0]
     old = builder.reinterpret("i32" if name.endswith("_i32") else "u32", results[0])

@@ -1,10 +1,10 @@
-"""Lowering expressions: each becomes the list of its scalar components."""
+"""Lowering of expressions: each becomes the list of its scalar components."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ..ir import ir
 from ..ir.builder import Builder
@@ -37,7 +37,7 @@ _INPUTS = {
 
 
 class _Ops:
-    """The lowering's side of `compositions.apply`: makes instructions, adds up their FLOPs and has them checked."""
+    """The operations that `compositions.apply` composes: builds values, adds up their FLOPs and checks them."""
 
     def __init__(self, lowering: Expressions, name: str, span: Span) -> None:
         self._lowering = lowering
@@ -61,7 +61,7 @@ class _Ops:
 
 
 class Expressions(Lowering):
-    """`value` gives components, `view` gives memory views, `argument` either."""
+    """Lowers expressions to components (`value`) or memory views (`view`)."""
 
     def __init__(
         self,
@@ -94,10 +94,11 @@ class Expressions(Lowering):
     # ---- values ----
 
     def argument(self, expr: typed.Expr) -> list[Value] | View:
+        """Return the view that a pointer or handle denotes, or the components of any other value."""
         return self.view(expr) if isinstance(expr.type, t.Pointer | t.Texture | t.Sampler) else self.value(expr)
 
     def evaluate(self, expr: typed.Expr) -> None:
-        """For its effects. Of a composite that is only loaded, no value is made."""
+        """Lower an expression for its effects; a composite is not loaded for them."""
         if isinstance(expr, typed.Load) and isinstance(expr.type, t.Array | t.Struct):
             self.view(expr.ref)
         elif isinstance(expr.type, t.Reference | t.Pointer | t.Texture | t.Sampler):
@@ -106,7 +107,7 @@ class Expressions(Lowering):
             self.value(expr)
 
     def value(self, expr: typed.Expr) -> list[Value]:
-        """The components of an expression's value, in the order of `types.flatten`."""
+        """See `Lowering.value`."""
         match expr:
             case typed.BuiltinCall():  # the most frequent
                 return self._builtin(expr)
@@ -145,13 +146,13 @@ class Expressions(Lowering):
         element = _element_type(base.type)
         width = t.components(element)
         if at.op == "const":
-            start = min(at.imm * width, len(parts) - width)  # an index that only folding makes constant may be outside
+            start = min(at.imm * width, len(parts) - width)  # a folded index may be out of bounds
             return parts[start : start + width]
         view = View(_NAMELESS, base.type, block=self._table(parts)).element(at, span, first_words(base.span.text))
         return self.load(view, span)
 
     def _table(self, parts: list[Value]) -> Block:
-        """Slots that hold the components of a value, to be indexed at run time."""
+        """Put the components of a value into slots, to index them at run time."""
         block = self.builder.block([p.kind for p in parts], "value")
         for slot, part in zip(block.slots, parts, strict=True):
             self.builder.set(slot, part)
@@ -204,7 +205,7 @@ class Expressions(Lowering):
         orelse: Callable[[], Any] = lambda: None,
         span: Span | None = None,
     ) -> None:
-        """`then` where the condition holds, `orelse` in the other lanes. `span`: where the source has the branch."""
+        """Lower `then` where the condition holds, `orelse` in the other lanes. `span`: of a branch in the source."""
         if span is not None:
             self.builder.tally_computed("control", span)
         branch = self.builder.branch(condition, then, orelse)
@@ -216,7 +217,7 @@ class Expressions(Lowering):
     def apply(
         self, builtin: Builtin, arg_types: list[t.Type], args: list[list[Value]], result: t.Type, span: Span
     ) -> list[Value]:
-        """A pure builtin or operator, from its meaning in scalar operations."""
+        """Lower a pure builtin or operator to scalar operations; return its components."""
         self.builder.span = span
         ops = _Ops(self, builtin.name, span)
         values = compositions.apply(builtin, ops, arg_types, args, result)
@@ -226,7 +227,7 @@ class Expressions(Lowering):
         return values
 
     def computed(self, op: str, args: tuple[Value, ...], name: str, span: Span) -> Value:
-        """A scalar operation of the source, looked at where it can go wrong. What is known now is right."""
+        """Build a scalar operation of the source, and check it if it can go wrong. Folded operations cannot."""
         result = self.builder.op(op, *args)
         if (
             self._inspecting
@@ -251,7 +252,7 @@ class Expressions(Lowering):
     # ---- views ----
 
     def view(self, expr: typed.Expr) -> View:
-        """The memory view that a reference or a pointer is."""
+        """See `Lowering.view`."""
         match expr:
             case typed.VarRef(var=var) | typed.ValueRef(var=var):
                 view = self.views.get(var)
@@ -274,7 +275,7 @@ class Expressions(Lowering):
     # ---- entry point inputs ----
 
     def entry_input(self, parameter: Variable) -> list[Value]:
-        """The components of an entry point's parameter: a builtin value, or a struct of them."""
+        """Return the components of an entry point's parameter: a builtin value, or a struct of them."""
         if isinstance(parameter.type, t.Struct):
             members = parameter.type.members
             return [v for m in members for v in self._builtin_input(m.attrs.get("builtin"), parameter.span)]
@@ -308,17 +309,19 @@ class Expressions(Lowering):
         return self._each("add_u32", corner, self._parts("local_invocation_id"))
 
     def _linear(self, position: list[Value], extents: list[Value]) -> Value:
-        """The number of a place in a box, counted along x first and z last."""
+        """Return the linear index of a position in a box, x first."""
         (x, y, z), (width, height, _), op = position, extents, self.builder.op
         row = op("add_u32", op("mul_u32", z, height), y)
         return op("add_u32", op("mul_u32", row, width), x)
 
 
-_NAMELESS = Variable("", typed.NOTHING, Span(Source(""), 0, 0))  # holds a value that is indexed
+_NAMELESS = Variable("", typed.NOTHING, Span(Source(""), 0, 0))  # a value to index at run time
 
 
-def _flat(value: Any) -> list[Any]:
-    return [x for part in value for x in _flat(part)] if isinstance(value, tuple) else [value]
+def _flat(value: typed.Value) -> list[bool | int | float]:
+    if not isinstance(value, tuple):
+        return [value]
+    return [x for part in cast(tuple[typed.Value, ...], value) for x in _flat(part)]
 
 
 def _element_type(type_: t.Type) -> t.Type:
@@ -332,7 +335,7 @@ def _element_type(type_: t.Type) -> t.Type:
 
 
 def _is_free(expr: typed.Expr) -> bool:
-    """Whether an expression may be evaluated where the shader would not: no effects, nothing counted."""
+    """Whether an expression may be evaluated speculatively: it has no effects, and nothing in it is counted."""
     for part in typed.expressions(expr):
         if isinstance(part, typed.Call) or (isinstance(part, typed.BuiltinCall) and not _is_uncounted(part)):
             return False
@@ -345,10 +348,10 @@ def _is_free(expr: typed.Expr) -> bool:
 
 
 def _may_go_wrong(expr: typed.Expr) -> bool:
-    """Whether some part of an expression is checked where it is evaluated."""
+    """Whether some part of an expression is checked when it is evaluated."""
     return any(isinstance(part, typed.BuiltinCall | typed.Convert) for part in typed.expressions(expr))
 
 
 def _is_uncounted(call: typed.BuiltinCall) -> bool:
-    """Whether a builtin touches nothing but its operands, and is no floating-point operation."""
+    """Whether a builtin only uses its operands, and computes no floats."""
     return call.builtin.kind != "effect" and not any(t.is_float(s) for s in t.flatten(call.type))

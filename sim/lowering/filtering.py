@@ -1,8 +1,8 @@
-"""Filters: coordinates and a sampler pick texels, which are blended. All of it is ordinary operations on f32.
+"""Texture filtering, in ordinary operations on f32: coordinates and a sampler select texels, which are blended.
 
-The filters are the textbook's, in f32 throughout: hardware rounds weights to a few bits (Vulkan's subTexelPrecisionBits
-and mipmapPrecisionBits), so filtered samples are near those of a GPU, not equal to them. Anisotropy is not modelled.
-Blending is a texture unit's work: it counts no FLOPs. Spec: WebGPU, "GPUSampler"; Vulkan, "Image Operations".
+Weights are exact in f32. Hardware rounds them to a few bits (Vulkan's subTexelPrecisionBits and mipmapPrecisionBits),
+so filtered samples are close to those of a GPU, not equal. Anisotropic filtering is not modelled. Texture units blend,
+so it counts no FLOPs. Spec: WebGPU, "GPUSampler"; Vulkan, "Image Operations".
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..wgsl.texel_formats import is_depth
 from .context import Lowering
 from .textures import Image, known_word
 
-_Read = Callable[[list[Value]], list[Value]]  # the values at a place that a texel has
+_Read = Callable[[list[Value]], list[Value]]  # place of a texel -> its channels
 
 
 @frozen
 class Tap:
-    """Along one axis: the texels around a point, kept inside, and how near the second is (0 to 1)."""
+    """The two texels around a point along one axis, in bounds, and the weight of the second (0 to 1)."""
 
     low: Value
     high: Value
@@ -32,7 +32,7 @@ class Tap:
 
 @frozen
 class Sample:
-    """One call. `layer`: in bounds, of arrays; `rest`: the arguments between it and the offset."""
+    """One sampling call. `layer`: in bounds, for arrays only. `rest`: the arguments between it and the offset."""
 
     lowering: Lowering
     image: Image
@@ -44,7 +44,7 @@ class Sample:
     site: int
     reference: Value | None = None
 
-    # ---- small things ----
+    # ---- operations ----
 
     def op(self, name: str, *args: Value) -> Value:
         return self.lowering.builder.op(name, *args)
@@ -53,7 +53,7 @@ class Sample:
         return self.lowering.builder.const(kind, value)
 
     def setting(self, number: int) -> Value:
-        """A word of the sampler."""
+        """Load a word of the sampler."""
         return known_word(self.lowering, self.sampler, number)
 
     def is_set(self, number: int, value: int) -> Value:
@@ -66,7 +66,7 @@ class Sample:
     def either(
         self, condition: Value, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
     ) -> list[Value]:
-        """The values of one of the two, of which only that one reads texels."""
+        """Return the values of one of the two; only that one loads texels."""
         builder = self.lowering.builder
         width = 1 if is_depth(self.image.type) else 4
         slots = builder.block(["f32"] * width, "sample").slots
@@ -82,7 +82,7 @@ class Sample:
     # ---- places ----
 
     def taps(self, row: Value, linear: Value) -> list[Tap]:
-        """Along each axis of a level: around the point, or (not linear) `low` alone."""
+        """Return the taps along each axis of a level; nearest filtering uses `low` only."""
         return [self._tap(axis, row, linear) for axis in range(self.image.shape.axes)]
 
     def _tap(self, axis: int, row: Value, linear: Value) -> Tap:
@@ -99,7 +99,7 @@ class Sample:
         return Tap(inside(low), inside(high), op("sub_f32", point, whole))
 
     def inside(self, axis: int, extent: Value, place: Value) -> Value:
-        """A place that the axis has, by the sampler's address mode."""
+        """Return a texel in bounds along an axis, by the sampler's address mode."""
         op = self.op
         one, zero = self.const("i32", 1), self.const("i32", 0)
         clamped = op("clamp_i32", place, zero, op("sub_i32", extent, one))
@@ -118,15 +118,15 @@ class Sample:
     # ---- texels ----
 
     def read(self, row: Value, place: list[Value]) -> list[Value]:
-        """The texel at a tap of each axis."""
+        """Return the texel at a tap of each axis."""
         return self.fetch(row, [*place, *self.layer])
 
     def corners(self, row: Value, x: Tap, y: Tap) -> list[list[Value]]:
-        """The four texels of two taps: low y before high, in each low x before high."""
+        """Return the four texels of two taps: low y before high, in each low x before high."""
         return [self.read(row, [along, down]) for down in (y.low, y.high) for along in (x.low, x.high)]
 
     def fetch(self, row: Value, place: list[Value]) -> list[Value]:
-        """The texel at a place, layer and all; with a reference, whether that compares with it (0 or 1)."""
+        """Return the texel at a place and layer; with a reference, the result of the comparison (0 or 1)."""
         texel = self.image.read(self.image.address(place, row), self.site)
         return texel if self.reference is None else [self._compared(texel[0], self.reference)]
 
@@ -145,7 +145,7 @@ class Sample:
     # ---- filters ----
 
     def at_detail(self, detail: Value) -> list[Value]:
-        """Filtered at a level of detail (f32)."""
+        """Return the filtered value at a level of detail (f32)."""
         op, const = self.op, self.const
         lowest, highest = (self._float(self.setting(n)) for n in (texture_handles.LOWEST, texture_handles.HIGHEST))
         detail = op("min_f32", op("max_f32", detail, lowest), highest)
@@ -174,14 +174,14 @@ class Sample:
         return self.lowering.builder.reinterpret("f32", word)
 
     def at_level(self, level: Value, linear: Value) -> list[Value]:
-        """Filtered within a level (u32)."""
+        """Return the filtered value within a level (u32)."""
         row = self.image.row(level)
         taps = self.taps(row, linear)
         read = partial(self.read, row)
         return self.either(linear, lambda: self._blend(taps, [], read), lambda: read([tap.low for tap in taps]))
 
     def _blend(self, taps: list[Tap], chosen: list[Value], read: _Read) -> list[Value]:
-        """The texels around a point, each for as much as it is near. `chosen`: along the axes that come last."""
+        """Return the weighted sum of the texels around a point. `chosen`: the texel along the last axes."""
         if not taps:
             return read(chosen)
         *others, tap = taps

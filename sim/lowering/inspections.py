@@ -1,4 +1,4 @@
-"""Which scalar operations can go wrong without an error, and in what way."""
+"""The scalar operations that can go wrong silently, and the machine's check for each."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _KINDS = {
     **{f"convert_{kind}_i32": at.TO_I32 for kind in ("f32", "f16")},
     **{f"convert_{kind}_u32": at.TO_U32 for kind in ("f32", "f16")},
 }
-# A constant on the right is right, or the shader would have been refused.
+# A constant on the right is valid: the front end rejects others.
 RIGHT_DECIDES = frozenset((at.DIVIDES_U32, at.DIVIDES_I32, at.SHIFTS))
 
 
 def inspection(op: str) -> int | None:
-    """What to look at about an operation; None where nothing can be wrong with it."""
+    """Return the kind of check for an operation (see `machine.layout`), or None if it cannot go wrong."""
     row = OPS[op]
     if row.flops or op in ("convert_f32_f16", "ldexp_f32", "ldexp_f16"):
         return BORN

@@ -1,7 +1,7 @@
-"""From the typed module to the intermediate program: control flow, variables and functions.
+"""Lowering of statements: control flow, variables and functions.
 
 User functions are inlined (WGSL has no recursion). Composites become scalars; pointers and references become `View`s,
-known while lowering. `expressions.py` does what has a value, `memory.py` what touches memory.
+which are known while lowering. `expressions` lowers expressions, `accesses` loads and stores.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ..wgsl.typed import Variable
 from .expressions import Expressions
 from .views import View
 
-MAX_STATEMENTS = 1 << 17  # with those of inlined calls, each as often as it is called: ours, against runaway inlining
+MAX_STATEMENTS = 1 << 17  # after inlining; a limit of the simulator, against exponential inlining
 
 
 @entity
 class _Frame:
-    """One inlined call. `exit` None: the function ends with its only return."""
+    """One inlined call. `exit` None: the only return is the last statement."""
 
     function: typed.Function
     results: list[Value] | None = None
@@ -49,13 +49,15 @@ def lower(
     poisoned: frozenset[int] = frozenset(),
     passes: Passes = ALL,
 ) -> Lowered:
-    """Lower one pipeline, for a device that rounds so. `checks`: have every index looked at that is kept inside;
-    `inspects`: and every operation that can go wrong; `fold_floats`: operations on constants are done here; `trace`: a
-    variable whose writes are noted; `policy`: what becomes of an index past its end, where that is settled here: of
-    several indices, and in function and private variables; `strange`: shuffles, by where they start in the text, that
-    give strange numbers for lanes that are not active; `passes`: those that are on.
+    """Lower a pipeline for a device with this rounding.
 
-    Raises `WgslError` for what cannot be run.
+    `checks`: check indices that are kept in bounds. `inspects`: check operations that can go wrong. `fold_floats`: fold
+    operations on float constants. `trace`: a variable whose writes are noted. `policy`: what an index out of bounds
+    does (clamp, zero or wrap), where lowering decides it: with several indices, and in function and private variables.
+    `poisoned`: offsets in the source of shuffles that return poison for lanes that are not active. `passes`: the
+    optimizations that are on.
+
+    Raises `WgslError` for what the simulator cannot run.
     """
     if trace is not None:
         check_name(trace, pipeline)
@@ -81,12 +83,13 @@ class _Lowering(Expressions):
     ) -> None:
         super().__init__(pipeline, rounding, checks, inspects, builder, trace, policy, poisoned)
         self._frames: list[_Frame] = []
-        self._loops: list[Target] = []  # what `continue` goes on with
-        self._breaks: list[Target] = []  # what `break` leaves
+        self._loops: list[Target] = []  # targets of `continue`, innermost last
+        self._breaks: list[Target] = []  # targets of `break`, innermost last
         self._private: list[Block] = []
         self._statement_count = 0
 
     def entry(self) -> None:
+        """Lower the entry point."""
         for variable in self.pipeline.globals:
             if variable.space == "private":
                 self._declare(variable, self.pipeline.store_types[variable], variable.init)
@@ -100,7 +103,7 @@ class _Lowering(Expressions):
     # ---- functions ----
 
     def call(self, expr: typed.Call) -> list[Value]:
-        """Inline a call; its value's components."""
+        """See `Expressions.call`."""
         function = expr.function
         self._count(expr.span)
         if function.result is not None:
@@ -114,7 +117,7 @@ class _Lowering(Expressions):
         return result
 
     def _name(self, var: Variable, value: list[Value] | View) -> None:
-        """Let a `let` or a parameter stand for a value or a pointer."""
+        """Bind a `let` or a parameter to a value or a pointer."""
         if isinstance(value, View):
             self.views[var] = value
         else:
@@ -157,7 +160,7 @@ class _Lowering(Expressions):
     # ---- statements ----
 
     def _statements(self, statements: Iterable[typed.Stmt]) -> bool:
-        """Lower in order; False where the rest cannot be reached."""
+        """Lower statements in order. Returns False if what follows them is unreachable."""
         return all(self._statement(statement) for statement in statements)
 
     def _count(self, span: Span) -> None:
@@ -278,7 +281,7 @@ class _Lowering(Expressions):
         before = builder.versions()
         outer, builder.here = builder.here, builder.region()
         kind = selector.kind
-        conditions = []
+        conditions: list[Value] = []
         for case in statement.cases:
             matches = [builder.op(f"eq_{kind}", selector, builder.const(kind, v)) for v in case.values]
             condition = builder.const("bool", False)
@@ -334,16 +337,16 @@ class _Lowering(Expressions):
         builder.merge(before, builder.versions())
 
     def _assigned(self, loop: typed.Loop) -> set[Block]:
-        """Variables that some turn of the loop may change, of those that exist before it."""
+        """Return the variables from before a loop that an iteration may change."""
         found: set[Block] = set()
         parts = [loop.body] if loop.continuing is None else [loop.body, loop.continuing]
         for statement in (s for part in parts for s in typed.statements(part)):
             if isinstance(statement, typed.LetDecl) and isinstance(statement.var.type, t.Pointer):
-                found |= self._roots(statement.init)  # who writes through it need not be looked for
+                found |= self._roots(statement.init)  # so there is no need to find writes through it
             if isinstance(statement, typed.Assign | typed.CompoundAssign):
                 found |= self._roots(statement.target)
             elif isinstance(statement, typed.LetDecl) and isinstance(statement.init.type, t.Pointer):
-                found |= self._roots(statement.init)  # what is written through it is a variable from before the loop
+                found |= self._roots(statement.init)  # writes through it change a variable from before the loop
             for operand in typed.operands(statement):
                 found |= self._passed(operand)
         for operand in typed.operands(loop):
@@ -351,7 +354,7 @@ class _Lowering(Expressions):
         return found
 
     def _passed(self, expr: typed.Expr) -> set[Block]:
-        """Variables that the calls in an expression may change."""
+        """Return the variables that the calls in an expression may change."""
         found: set[Block] = set()
         for part in typed.expressions(expr):
             if isinstance(part, typed.Call):
@@ -362,7 +365,7 @@ class _Lowering(Expressions):
         return found
 
     def _roots(self, expr: typed.Expr) -> set[Block]:
-        """The function or private variable that a path starts from, where it exists already."""
+        """Return the function or private variable at the root of a path, if it exists already."""
         while not isinstance(expr, typed.VarRef | typed.ValueRef):
             expr = typed.children(expr)[0]
         view = self.views.get(expr.var)
@@ -375,7 +378,7 @@ class _Lowering(Expressions):
 
 
 def _returns_early(body: typed.Block) -> bool:
-    """Whether some return is not the last thing that the function does."""
+    """Whether some return is not the last statement of the function."""
     returns = sum(isinstance(s, typed.Return) for s in typed.statements(body))
     last = body.body[-1] if body.body else None
     return returns > (1 if isinstance(last, typed.Return) else 0)

@@ -1,5 +1,4 @@
-"""The builtins that sample: each takes its arguments apart, and has them filtered. Spec: WGSL, "Texture Built-in
-Functions"."""
+"""The sampling builtins: each interprets its arguments for `filtering`. Spec: WGSL, "Texture Built-in Functions"."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from .textures import FACES, Image
 
 
 def _sample(lowering: Lowering, call: typed.BuiltinCall, rest: int, first: int = 0) -> Sample:
-    """The call, its arguments taken apart: `first` before the texture, `rest` between coordinates and offset."""
+    """Interpret the arguments of a call: `first` before the texture, `rest` between coordinates and offset."""
     image = Image(lowering, call, first)
     values = [lowering.value(argument) for argument in call.args[first + 2 :]]
     layer = [_layer(lowering, image, values.pop(1)[0])] if image.type.kind.endswith("array") else []
@@ -29,7 +28,7 @@ def _sample(lowering: Lowering, call: typed.BuiltinCall, rest: int, first: int =
 
 
 def _layer(lowering: Lowering, image: Image, index: Value) -> Value:
-    """Clamped to the layers that there are."""
+    """Return an array index, clamped to the number of layers."""
     builder = lowering.builder
     if index.kind == "i32":
         index = builder.reinterpret("u32", builder.op("max_i32", index, builder.const("i32", 0)))
@@ -50,12 +49,12 @@ def _compare(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
 
 
 def _grad(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
-    """The level of detail is the logarithm of how many texels one step moves, in the direction that moves more."""
+    """The level of detail is the binary logarithm of the longer gradient, in texels."""
     sample = _sample(lowering, call, rest=2)
     if isinstance(sample, CubeSample):
         raise fail("unsupported", f"the simulator cannot sample a {sample.image.type} by gradients yet", call.span)
     op, row = sample.op, sample.const("u32", 0)
-    squares = []
+    squares: list[Value] = []
     for direction in sample.rest:
         square = sample.const("f32", 0.0)
         for axis, part in enumerate(direction):
@@ -67,10 +66,10 @@ def _grad(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
 
 
 def _base_clamped(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
-    """Of the first level, half a texel away from every edge."""
+    """Sample the first level, at least half a texel away from every edge."""
     sample = _sample(lowering, call, rest=0)
     op, one = sample.op, sample.const("f32", 1.0)
-    point = []
+    point: list[Value] = []
     for axis, part in enumerate(sample.point):
         extent = sample.image.extent(axis, sample.const("u32", 0))
         half = op("div_f32", sample.const("f32", 0.5), op("convert_u32_f32", extent))
@@ -79,7 +78,7 @@ def _base_clamped(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
 
 
 def _gather(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
-    """One channel of the four texels that a linear filter would blend, counterclockwise from the lower left."""
+    """Return one channel of the four texels that a linear filter would blend, counterclockwise from the lower left."""
     first = 0 if isinstance(call.args[0].type, t.Texture) else 1
     return _gathered(_sample(lowering, call, rest=0, first=first), lowering.value(call.args[0])[0].imm if first else 0)
 

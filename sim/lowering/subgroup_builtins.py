@@ -1,8 +1,8 @@
-"""Subgroup and quad builtins, as rows: each is a fold, a shuffle or a question about the active lanes.
+"""Subgroup and quad builtins, by name: reductions, scans, shuffles and queries of the active lanes.
 
-Spec: "Subgroup Built-in Functions" and "Quad Operations". Vectors go component by component. Where the spec leaves the
-value indeterminate, a shuffle does as SwiftShader does: it reads a lane that is not active as it reads any other, an
-`id` past the last lane is the last lane, and a lane that another shuffle misses is 0. A quad is four lanes in a row.
+Spec: "Subgroup Built-in Functions" and "Quad Operations". Vectors are lowered component by component. Where the spec
+leaves a value indeterminate, a shuffle does as SwiftShader: it reads an inactive lane like any other; for an `id` past
+the last lane `subgroupShuffle` reads the last one, and other shuffles return 0. A quad is four consecutive lanes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Source = Callable[[Builder, Value, Value], Value]
 _LARGEST = {"f32": inf, "f16": inf, "i32": 2**31 - 1, "u32": 2**32 - 1}
 _SMALLEST = {"f32": -inf, "f16": -inf, "i32": -(2**31), "u32": 0}
 _ALIKE = ("f32", "f16", "i32", "u32", "bool")
-# What each operation starts from, by kind: the value that changes nothing.
+# The neutral value of each operation, by kind.
 _START: dict[str, dict[str, float]] = {
     "add": dict.fromkeys(_ALIKE, 0),
     "mul": dict.fromkeys(_ALIKE, 1),
@@ -33,14 +33,14 @@ _START: dict[str, dict[str, float]] = {
     "xor": dict.fromkeys(_ALIKE, 0),
 }
 
-_STRANGE = {"f32": nan, "f16": nan, "i32": 0x7FC07FC0, "u32": 0x7FC07FC0}
+_POISON = {"f32": nan, "f16": nan, "i32": 0x7FC07FC0, "u32": 0x7FC07FC0}
 
 
 def _fold(stem: str, how: str = "reduce") -> Effect:
-    """The values of the active lanes combined: all (reduce), up to each lane (inclusive), or before it (exclusive)."""
+    """Return a reduction, or a scan: `how` is reduce, inclusive or exclusive."""
 
     def lower(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
-        results = []
+        results: list[Value] = []
         parts = lowering.value(call.args[0])
         site = _site(lowering, call)
         for part in parts:
@@ -52,7 +52,7 @@ def _fold(stem: str, how: str = "reduce") -> Effect:
 
 
 def _shuffle(source: Source, how: str = "shuffle") -> Effect:
-    """Each lane's value from another lane; `source(builder, lane, argument)` says which."""
+    """Return a shuffle: each lane reads lane `source(builder, lane, argument)`."""
 
     def lower(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
         builder = lowering.builder
@@ -61,22 +61,26 @@ def _shuffle(source: Source, how: str = "shuffle") -> Effect:
         argument = builder.reinterpret("u32", lowering.value(call.args[1])[0]) if len(call.args) > 1 else lane
         site, asked = _site(lowering, call), source(builder, lane, argument)
         values = _read(lowering, site, parts, asked, how)
-        return _strange(lowering, site, values, asked) if call.span.start in lowering.poisoned else values
+        return _poisoned(lowering, site, values, asked) if call.span.start in lowering.poisoned else values
 
     return lower
 
 
-def _strange(lowering: Lowering, site: int, values: list[Value], asked: Value) -> list[Value]:
-    """The values, or strange numbers where lane `asked` is not active, or is none of the subgroup."""
+def _poisoned(lowering: Lowering, site: int, values: list[Value], asked: Value) -> list[Value]:
+    """Return the values, or poison where lane `asked` is not active or not in the subgroup."""
     builder = lowering.builder
-    op, number = builder.op, lambda value: builder.const("u32", value)
+    op = builder.op
+
+    def number(value: int) -> Value:
+        return builder.const("u32", value)
+
     active = _collective(lowering, site, "ballot", ["u32"] * 4, [builder.const("bool", 1)])
     word = number(0)
     for place, held in enumerate(active):
         word = op("select_u32", word, held, op("eq_u32", op("shr_u32", asked, number(5)), number(place)))
     bit = op("and_u32", op("shr_u32", word, op("and_u32", asked, number(31))), number(1))
     there = op("eq_u32", bit, number(1))
-    return [op(f"select_{v.kind}", builder.const(v.kind, _STRANGE[v.kind]), v, there) for v in values]
+    return [op(f"select_{v.kind}", builder.const(v.kind, _POISON[v.kind]), v, there) for v in values]
 
 
 def _read(lowering: Lowering, site: int, parts: list[Value], source: Value, how: str = "shuffle") -> list[Value]:

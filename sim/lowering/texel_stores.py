@@ -1,7 +1,7 @@
-"""What storing does to a texel's channels: each becomes the nearest value that the format can hold.
+"""Conversion of stored texels: each channel becomes the nearest value of the format.
 
-Spec: WGSL, "Texel Formats" (the inverse channel transfer functions). Rounding is to nearest, ties to even; of floats
-without a sign, and where the device does so of f16, it is toward zero, which the APIs below WebGPU allow.
+Spec: WGSL, "Texel Formats" (the inverse channel transfer functions). Rounding is to nearest, ties to even. Unsigned
+floats, and f16 on devices that do so, round toward zero, which the APIs below WebGPU allow.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from ..wgsl.texel_formats import Format
 
 _Fit = Callable[[Builder, Value, int], Value]
 _F16_FRACTION = 10
-_FRACTION = {11: 6, 10: 5}  # bits of fraction in the floats without a sign
-_LEAST_EXPONENT = -14  # of f16 and of those, which have its exponents
+_FRACTION = {11: 6, 10: 5}  # fraction bits of unsigned floats, by width
+_LEAST_EXPONENT = -14  # of f16, and of unsigned floats
 
 
 def stored(builder: Builder, format_: Format, given: list[Value], *, cut: bool) -> list[Value]:
-    """Four channels, red first, as they can be read back: missing ones are 0, 0, 0, 1. `given`: those to store; `cut`:
-    f16 is rounded toward zero."""
+    """Return the four channels, red first, that a load of the stored texel returns; missing ones are 0, 0, 0, 1.
+
+    `given`: the channels to store. `cut`: f16 rounds toward zero.
+    """
     fit = _cut_f16 if cut and format_.number == "float" else _FITS[format_.number]
-    channels = []
+    channels: list[Value] = []
     for letter, value, missing in zip("rgba", given, (0, 0, 0, 1), strict=True):
         if letter in format_.channels:
             bits = format_.bits[format_.channels.index(letter)]
@@ -42,7 +44,7 @@ def _snorm(builder: Builder, value: Value, bits: int) -> Value:
 
 
 def _in_steps(builder: Builder, value: Value, least: float, steps: int) -> Value:
-    """A whole number of steps, of which there are so many from 0 to 1."""
+    """Round to a multiple of 1 / `steps`."""
     op, count = builder.op, builder.const("f32", steps)
     clamped = op("clamp_f32", value, builder.const("f32", least), builder.const("f32", 1.0))
     return op("div_f32", op("round_f32", op("mul_f32", clamped, count)), count)
@@ -62,7 +64,7 @@ def _float(builder: Builder, value: Value, bits: int) -> Value:
 
 
 def _cut_f16(builder: Builder, value: Value, bits: int) -> Value:
-    """Toward zero: too large numbers become the largest; infinities and NaN stay."""
+    """Round to f16 toward zero: numbers that are too large become the largest one; infinities and NaN stay."""
     if bits == 32:
         return value
     op, most = builder.op, (2 - 2.0**-_F16_FRACTION) * 2.0**15
@@ -72,14 +74,14 @@ def _cut_f16(builder: Builder, value: Value, bits: int) -> Value:
 
 
 def _ufloat(builder: Builder, value: Value, bits: int) -> Value:
-    """Negative numbers become 0, too large ones the largest."""
+    """Round to an unsigned float: negative numbers become 0, numbers that are too large the largest one."""
     most = builder.const("f32", (2 - 2.0 ** -_FRACTION[bits]) * 2.0**15)
     clamped = builder.op("clamp_f32", value, builder.const("f32", 0.0), most)
-    return _cut(builder, builder.op("abs_f32", clamped), _FRACTION[bits])  # there is no -0 either
+    return _cut(builder, builder.op("abs_f32", clamped), _FRACTION[bits])  # -0 becomes 0
 
 
 def _cut(builder: Builder, value: Value, fraction: int) -> Value:
-    """A number in the range of f16, of which only so many bits of fraction are kept; fewer where it is subnormal."""
+    """Truncate a number in the range of f16 to `fraction` fraction bits; fewer if it is subnormal."""
     op = builder.op
     kept = builder.const("u32", -(1 << (23 - fraction)) & 0xFFFFFFFF)
     normal = builder.reinterpret("f32", op("and_u32", builder.reinterpret("u32", value), kept))

@@ -1,8 +1,8 @@
-"""Textures as memory: where a texel is, and the builtins that do without a sampler.
+"""Textures as memory: the addresses of texels, and the builtins that take no sampler.
 
-A place outside a texture gets an address past the end of it, so that the access is found out, as one to a buffer is;
-the launch has it give the border or the nearest texel (a load), or do nothing (a store). Spec: WGSL, "Texture Built-in
-Functions".
+A texel out of bounds gets an address past the end of the texture, so that the access is reported like one of a buffer.
+The launch makes such a load return the border or the nearest texel, and such a store do nothing. Spec: WGSL, "Texture
+Built-in Functions".
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from .texel_stores import stored
 _UNIT = 4  # bytes of a word
 _TEXEL = texture_handles.TEXEL_BYTES // _UNIT
 FACES = 6
-_NO_SITE = -1  # what the hardware knows of a texture or sampler costs nothing
+_NO_SITE = -1  # sizes and settings are free
 
 
 def known_word(lowering: Lowering, handle: typed.Expr, number: int, address: Value | None = None) -> Value:
-    """A word of the table that a texture or sampler starts with."""
+    """Load a word of the table at the start of a texture or sampler."""
     access = Access(lowering.view(handle).variable, "uniform", _UNIT, 1, number)
     return lowering.builder.fixed_load("u32", 1, lowering.access(access), address, _NO_SITE)[0]
 
 
 class Image:
-    """The texture that a builtin is called with, as its argument number `argument`."""
+    """The texture that is argument number `argument` of a builtin call."""
 
     def __init__(self, lowering: Lowering, call: typed.BuiltinCall, argument: int = 0) -> None:
         self.builder = lowering.builder
@@ -49,15 +49,16 @@ class Image:
     # ---- the table ----
 
     def last_level(self) -> Value:
+        """Return the number of the last level."""
         levels = known_word(self._lowering, self.handle, texture_handles.LEVELS)
         return self.builder.op("sub_u32", levels, self.builder.const("u32", 1))
 
     def row(self, level: Value) -> Value:
-        """Where the table has a level (u32), which there is."""
+        """Return the row of the table for a level (u32) that exists."""
         return self.builder.op("mul_u32", level, self.builder.const("u32", texture_handles.ROW))
 
     def row_of(self, level: Value | None) -> tuple[Value, Value]:
-        """The row of any level (None: the first), or of the last one, and whether there is that level."""
+        """Return the row for any level (None: the first), clamped to the last, and whether the level exists."""
         builder = self.builder
         if level is None or (level.op == "const" and level.imm == 0):
             return builder.const("u32", 0), builder.const("bool", True)
@@ -65,13 +66,13 @@ class Image:
         return self.row(builder.op("min_u32", number, last)), builder.op("le_u32", number, last)
 
     def extent(self, axis: int, row: Value) -> Value:
-        """Width, height, or depth (layers, faces, samples) of a level."""
+        """Return the width, height, or depth (layers, faces, samples) of a level."""
         return known_word(self._lowering, self.handle, texture_handles.WIDTH + axis, row)
 
     # ---- texels ----
 
     def address(self, place: list[Value], row: Value) -> Value:
-        """Of the texel at a place (u32: x, y, …) inside a level."""
+        """Return the address of the texel at a place (u32: x, y, …) inside a level."""
         op = self.builder.op
         number = place[-1]
         for axis in reversed(range(len(place) - 1)):
@@ -80,10 +81,10 @@ class Image:
         return op("mul_u32", number, self.builder.const("u32", _TEXEL))
 
     def checked_address(self, place: list[Value], level: Value | None) -> Value:
-        """Of any place (i32 or u32) in any level: outside, that of the nearest texel plus the size of them all."""
+        """Return the address for any place (i32 or u32) and level: out of bounds, the nearest texel's plus the size."""
         builder, op = self.builder, self.builder.op
         row, inside = self.row_of(level)
-        nearest = []
+        nearest: list[Value] = []
         for axis, coordinate in enumerate(place):
             extent, number = self.extent(axis, row), builder.reinterpret("u32", coordinate)
             inside = op("and_bool", inside, op("lt_u32", number, extent))
@@ -95,17 +96,18 @@ class Image:
         return op("add_u32", self.address(nearest, row), beyond)
 
     def read(self, address: Value, site: int) -> list[Value]:
-        """The four channels of a texel; the one value of a depth texture."""
+        """Load the four channels of a texel, or the one of a depth texture."""
         kind = channel_kind(self.type)
         results = [self.builder.result(kind) for _ in range(1 if is_depth(self.type) else _TEXEL)]
         self.builder.append(ir.Load(results, self._access(), address, site))
         return results
 
     def write(self, address: Value, channels: list[Value], site: int) -> None:
+        """Store the four channels of a texel."""
         self.builder.append(ir.Store(channels, self._access(writes=True), address, site))
 
     def site(self, kind: str) -> int:
-        """The place of this call, counted here."""
+        """Count this call here; return the number of its site."""
         width = format_of(self.type.format).bytes if self.type.format else 0
         site = SourceSite(kind, self._call.span, "texture", self._variable.name, width, name=self._call.builtin.name)
         number = self._lowering.sites.number(site)
@@ -147,7 +149,7 @@ def _dimensions(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
 
 
 def _third(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
-    """Layers or samples; six faces of a cube are one layer."""
+    """Return the number of layers or samples; the six faces of a cube are one layer."""
     image = Image(lowering, call)
     count = image.extent(2, lowering.builder.const("u32", 0))
     faces = FACES if image.shape.third == "face" else 1

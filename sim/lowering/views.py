@@ -1,7 +1,7 @@
-"""Memory views: a variable, and the path into it.
+"""Memory views: a variable and a path into it.
 
-A `View` is what a WGSL reference or pointer is while a program is lowered: all paths are known, only indices may wait
-for run time. Views of function and private variables count in slots, views of buffers and workgroup memory in bytes.
+A `View` represents a WGSL reference or pointer during lowering: its path is known, except for indices that are known
+only at run time. Offsets into function and private variables count slots; all others count bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Step:
     stride: int
     count: int | None
     span: Span
-    of: str  # what is indexed, as written
+    of: str  # the source text of what is indexed
 
 
 @frozen
@@ -42,6 +42,7 @@ class View:
         return t.components(type_) if self.block else t.size_of(type_)
 
     def member(self, index: int) -> View:
+        """Return the view of a struct's member."""
         assert isinstance(self.type, t.Struct)
         members = self.type.members
         before = sum(t.components(m.type) for m in members[:index])
@@ -49,13 +50,14 @@ class View:
         return replace(self, type=members[index].type, offset=self.offset + offset)
 
     def element(self, index: Value, span: Span, of: str) -> View:
-        """Element, column or component number `index` of what is written as `of`."""
+        """Return the view of an element, column or component. `of`: the source text of what is indexed."""
         elem, stride, count = self._elements()
-        if index.op == "const" and index.imm < (count or 1):  # of a runtime-sized array one element is certain
+        if index.op == "const" and index.imm < (count or 1):  # a runtime-sized array has at least one element
             return replace(self, type=elem, offset=self.offset + index.imm * stride)
         return replace(self, type=elem, steps=(*self.steps, Step(index, stride, count, span, of)))
 
     def component(self, index: int) -> View:
+        """Return the view of a vector's component."""
         elem, stride, _ = self._elements()
         return replace(self, type=elem, offset=self.offset + index * stride)
 
@@ -75,7 +77,7 @@ class View:
 
 
 def leaves(type_: t.Type, offset: int = 0) -> Iterator[tuple[t.Scalar | t.Vec, int]]:
-    """The scalars and vectors that a value of this type is read and written by, with their byte offsets."""
+    """Iterate over the scalars and vectors that loads and stores of a type access, with their byte offsets."""
     match type_:
         case t.Scalar() | t.Vec():
             yield type_, offset
@@ -93,7 +95,7 @@ def leaves(type_: t.Type, offset: int = 0) -> Iterator[tuple[t.Scalar | t.Vec, i
 
 
 class Sum:
-    """An integer sum, wrapping at 2^32, taken apart into terms so that what a loop does not change is added first."""
+    """An integer sum modulo 2^32, split into terms so that loop-invariant ones are added first."""
 
     def __init__(self) -> None:
         self.constant = 0
@@ -120,7 +122,7 @@ class Sum:
                 self._terms[value] = self._terms.get(value, 0) + times
 
     def value(self, builder: Builder) -> Value | None:
-        """The terms added up, outermost first, without the constant; None where there are none."""
+        """Return the sum of the terms, outermost first, without the constant; None if there are none."""
         total: Value | None = None
         for term, times in sorted(self._terms.items(), key=lambda item: item[0].region.depth):
             if times & 0xFFFFFFFF == 0:
@@ -132,13 +134,13 @@ class Sum:
 
 
 def _worth_splitting(value: Value) -> bool:
-    """Terms of one depth are computed together anyway."""
+    """Whether the terms of a sum are computed in different loops."""
     left, right = value.args
     return right.op == "const" or left.region.depth != right.region.depth or _mixed(left) or _mixed(right)
 
 
 def _mixed(value: Value) -> bool:
-    """Whether some part of a sum is computed further out than the rest."""
+    """Whether part of a value is computed further out than the rest."""
     if value.op in ("add_u32", "add_i32", "sub_u32", "sub_i32"):
         return _worth_splitting(value)
     if value.op in ("mul_u32", "mul_i32", "shl_u32", "shl_i32", "bits"):

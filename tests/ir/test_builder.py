@@ -1,4 +1,4 @@
-"""The builder: what it shares, folds and hoists, and what it may not when it adds to a finished program."""
+"""The builder shares, folds and hoists values; when it extends a program, it keeps to program order."""
 
 from bankshot.sim.ir import ir
 from bankshot.sim.ir.builder import Builder
@@ -27,20 +27,21 @@ def test_an_equal_operation_is_built_once():
     assert Builder(passes=ALL - {"number"}).input("x") is not Builder().input("x")
 
 
-def test_floats_are_folded_only_where_that_is_wanted():
+def test_fold_floats_decides_whether_floats_are_folded():
     def total(builder):
         return builder.op("add_f32", builder.const("f32", 1.0), builder.const("f32", 2.0)).op
 
     assert (total(Builder()), total(Builder(fold_floats=False))) == ("const", "add_f32")
 
 
-def test_a_value_that_a_loop_does_not_change_is_built_before_it():
+def test_loop_invariant_values_are_hoisted_unless_the_builder_extends_a_program():
     builder = Builder()
     lane = builder.input("local_index")
     header = builder.here = builder.region(loop=True)
     assert builder.op("mul_u32", lane, lane).region is builder.root
-    builder.here = builder.region(parent=header)
-    assert Builder.extending(builder).op("mul_u32", lane, lane).region is builder.root  # where `here` starts
+    extending = Builder.extending(builder)
+    extending.here = header
+    assert extending.op("mul_u32", lane, lane).region is header
 
 
 def test_an_extending_builder_keeps_to_program_order():

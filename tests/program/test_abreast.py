@@ -16,10 +16,10 @@ from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.run import dispatch
 from test_left_out import BEFORE, NUMBERS, SEEN, checked, simulate, source_of
-from test_passes import simulate as simulate_with
-from test_passes import told
 
 import bankshot
+from tests.ir.test_passes import simulate as simulate_with
+from tests.ir.test_passes import told
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 SIDE_BY_SIDE = ALL - {"interleaved"}

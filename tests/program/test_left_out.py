@@ -14,9 +14,9 @@ from bankshot.sim.launch.launch import RunOptions
 from bankshot.sim.machine import opcodes as op
 from bankshot.sim.run import simulate as running
 from dispatch import ENTRY, HEAD
-from test_passes import told
 
 import bankshot
+from tests.ir.test_passes import told
 
 HEAD_OF_ALL = """
 @group(0) @binding(1) var<storage, read> x: array<u32>;

@@ -1,4 +1,6 @@
-"""`python -m tests.wgsl.fuzz_reader N` changes valid shaders at random, reads each of the N texts, and wants a plain answer.
+"""`python -m tests.wgsl.fuzz_reader N` changes valid shaders at random, and reads each of the N texts.
+
+Each must be read or refused; none may crash or hang the front end.
 
 Read is what the simulator does before it runs: preprocess, check, and where a compute entry point is left, create its
 pipeline and lower it. The answer is yes, or a `WgslError`; any other exception, more than two seconds of processor time

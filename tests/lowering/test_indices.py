@@ -1,10 +1,10 @@
-"""An index that WGSL keeps inside is told of, wherever it is; one that is inside is not."""
+"""Indices out of bounds are found wherever WGSL keeps them in bounds; indices in bounds are not."""
 
 import numpy as np
 import pytest
-from dispatch import run
 
 import bankshot
+from tests.program.dispatch import run
 
 NESTED = "struct Row { cells: array<u32, 2> } var<workgroup> rows: array<Row, 3>;"
 
@@ -23,21 +23,21 @@ NESTED = "struct Row { cells: array<u32, 2> } var<workgroup> rows: array<Row, 3>
         (NESTED, "rows[i].cells[i % 2u] = 1u; y[i] = i;", "index 3 of rows, which has 3 elements", 1),
     ],
 )
-def test_an_index_outside_is_found(before, body, message, count):
+def test_an_index_out_of_bounds_is_found(before, body, message, count):
     (finding,) = run(body, before=before, probes=["bounds"]).findings
     assert (finding.code, finding.message, finding.count) == ("out-of-bounds", message, count)
 
 
-def test_an_index_inside_is_not():
+def test_an_index_in_bounds_is_no_finding():
     body = "var a: array<array<u32, 2>, 4>; a[i][i / 2u] = 7u; rows[i % 3u].cells[i % 2u] = 1u; y[i] = a[i][0];"
     assert run(body, before=NESTED).findings == []
 
 
-def test_only_lanes_that_come_to_it_count():
+def test_inactive_lanes_do_not_count():
     assert run("var a: array<u32, 2>; if i < 2u { a[i] = 1u; } y[i] = a[0];").findings == []
 
 
-def test_nothing_is_looked_at_without_the_probe():
+def test_nothing_is_found_without_the_probe():
     body = "var a: array<u32, 2>; a[i] = 1u; y[i] = a[0];"
     plain, looked = run(body, probes="none"), run(body, probes="bounds")
     assert plain.findings == []
@@ -99,7 +99,7 @@ def test_stores_and_atomics_past_the_end(policy, a, c):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_what_is_inside_is_as_it_was_under_every_policy(policy):
+def test_accesses_in_bounds_do_not_depend_on_the_policy(policy):
     body = "a[one][one] = 9u; p[one] = a[one - 1u][one]; y[0] = p[one]; atomicAdd(&c[one][one], 2u);"
     done = outputs(body, policy)
     assert done.outputs["y"][0] == 2
@@ -117,16 +117,16 @@ def test_what_is_inside_is_as_it_was_under_every_policy(policy):
         ("p[0] = 3u; y[0] = p[five + 1u];", "harmful"),  # wrapped around, it is the first
     ],
 )
-def test_a_replay_tells_whether_it_matters(body, verdict):
+def test_a_replay_decides_whether_it_matters(body, verdict):
     (finding,) = outputs(body, "clamp").findings
     assert (finding.code, finding.verdict) == ("out-of-bounds", verdict)
 
 
-def test_of_one_element_there_are_no_elements():
+def test_an_array_of_one_element_is_reported_in_the_singular():
     (finding,) = outputs("var one_cell: array<u32, 1>; one_cell[one] = 1u; y[0] = one_cell[0];", "clamp").findings
     assert finding.message == "index 1 of one_cell, which has 1 element"
 
 
-def test_a_pointer_is_named_with_what_it_leads_into():
+def test_a_pointer_is_named_with_its_target():
     (finding,) = outputs("let row = &a[1]; (*row)[five] = 1u;", "clamp").findings
     assert finding.message == "store of (*row)[5] in a, which has 4 elements"

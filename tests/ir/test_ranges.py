@@ -1,4 +1,4 @@
-"""How large a value can be: never too small, and as small as clamps need it."""
+"""Upper bounds of values: never too low, and tight where clamps depend on them."""
 
 import random
 
@@ -36,7 +36,7 @@ def grown(seed):
 
 @given(st.integers(0, 10**9))
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_no_value_is_larger_than_it_can_be(seed):
+def test_no_value_exceeds_its_bound(seed):
     for value, number in grown(seed):
         assert number <= most(value)
 
@@ -58,7 +58,7 @@ X = "x"
         (("div_u32", X, 0), 2**32 - 1),
     ],
 )
-def test_the_largest_result(operation, largest):
+def test_bounds_of_operations(operation, largest):
     builder = Builder(passes=ALL - {"fold", "simplify", "ranges"})
 
     def made(tree):

@@ -1,7 +1,8 @@
-"""Control flow under masks: what each lane does is what it would do alone."""
+"""Control flow under masks: each lane does what it would do alone."""
 
 import pytest
-from dispatch import run, values
+
+from tests.program.dispatch import run, values
 
 
 def test_a_branch_may_change_its_own_condition():
@@ -67,7 +68,7 @@ def test_a_pointer_made_in_a_loop_changes_what_it_points_to():
 
 
 @pytest.mark.parametrize("lanes_that_leave", [0, 2, 4])
-def test_a_loop_that_waits_for_a_store_of_lanes_that_may_all_be_gone(lanes_that_leave):
+def test_a_loop_that_waits_for_a_store_of_lanes_that_may_all_have_left(lanes_that_leave):
     body = f"""
         if i < {lanes_that_leave}u {{ return; }}
         loop {{
@@ -78,7 +79,7 @@ def test_a_loop_that_waits_for_a_store_of_lanes_that_may_all_be_gone(lanes_that_
     assert values(body, budget=100, probes="bounds") == [0 if lanes_that_leave == 4 else 4, 0, 0, 0]
 
 
-def test_a_loop_whose_lanes_are_all_gone_in_the_middle_of_a_turn():
+def test_a_loop_that_all_lanes_leave_in_the_middle_of_an_iteration():
     body = """
         for (var k = 0u; k < 3u; k++) {
             if i < 10u { continue; }
@@ -95,7 +96,7 @@ def test_the_right_of_a_short_circuit_is_counted_only_where_it_is_evaluated():
     assert done.outputs["y"].tolist() == [1, 0, 0, 0]
 
 
-def test_a_constant_index_past_a_runtime_sized_array_is_kept_inside():
+def test_a_constant_index_past_a_runtime_sized_array_is_kept_in_bounds():
     done = run("y[100] = 7u; y[i] = y[200] + 1u;")
     assert done.outputs["y"].tolist() == [8, 8, 8, 8]
     assert [f.code for f in done.findings] == ["out-of-bounds", "out-of-bounds"]

@@ -1,7 +1,7 @@
-"""Samplers against a plain filter in float64 that goes texel by texel.
+"""Sampling agrees with a plain filter in float64, texel by texel.
 
-Tolerance: a coordinate of up to 2^6 texels that goes through two roundings of f32 is off by 2^-17; so are, then, the
-weights along up to three axes and between levels, of texels between 0 and 1.
+Tolerance: two f32 roundings of a coordinate of up to 2^6 texels are off by at most 2^-17, and so are the weights along
+up to three axes and between levels. Texels are between 0 and 1.
 """
 
 import itertools
@@ -108,7 +108,7 @@ def test_filters_and_address_modes(type_, shape, p, filter_, mode):
     agree(out, [sampled(levels, point.astype(float), 0, sampler) for point in where])
 
 
-def test_each_axis_has_its_mode():
+def test_each_axis_has_its_address_mode():
     levels, sampler = chain(4, 8, 4), bankshot.Sampler(mag="linear", address=("repeat", "mirror-repeat"))
     where = points((8, 4))
     out = run("texture_2d<f32>", "textureSampleLevel(t, s, p.xy, 0.0)", levels, sampler, where)
@@ -272,7 +272,7 @@ def texel_of(toward):
     return middles[int(np.argmax(nearness))]
 
 
-def test_no_gradients_of_cubes():
+def test_gradients_of_cubes_are_unsupported():
     with pytest.raises(bankshot.WgslError, match=r"cannot sample a texture_cube<f32> by gradients"):
         run(
             "texture_cube<f32>",

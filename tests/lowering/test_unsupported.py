@@ -1,4 +1,4 @@
-"""What the simulator cannot run is refused by name and place, never by an internal error."""
+"""What the simulator cannot run is reported by name and place, not as an internal error."""
 
 from __future__ import annotations
 

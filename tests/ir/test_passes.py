@@ -1,4 +1,4 @@
-"""The passes of the optimizer: whichever are on, outputs, counters and findings are the same.
+"""Outputs, counters and findings do not depend on which optimization passes are on.
 
 Programs are verified after each pass as well, as in all tests (see `tests/conftest.py`).
 """
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import random_programs as integers
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.ir import ir
@@ -23,9 +22,10 @@ from bankshot.sim.run.counters import Counters
 from bankshot.sim.wgsl.diagnostics import Crash
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_floats import Maker, Renderer
 
 import bankshot
+from tests.program import random_programs as integers
+from tests.program.random_floats import Maker, Renderer
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 COUNTERS = [field.name for field in fields(Counters)]
@@ -71,7 +71,7 @@ def float_program(seed):
     return bankshot.check(Renderer(False).source(Maker(seed).program())), {"grid": 2, "bindings": bindings}
 
 
-def test_workgroups_that_stand_for_others_run_with_the_same_passes():
+def test_representative_workgroups_run_with_the_same_passes():
     source = """
     @group(0) @binding(0) var<storage, read_write> y: array<u32>;
     @compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3u) {
@@ -101,7 +101,7 @@ def test_each_pass_may_be_off(make, seed):
 @pytest.mark.parametrize("make", [integer_program, float_program])
 @given(seed=st.integers(10, 10_000), passes=CHOSEN, device=st.sampled_from(DEVICES))
 @SETTINGS
-def test_any_of_them_may_be_on(make, seed, passes, device):
+def test_any_set_of_passes_may_be_on(make, seed, passes, device):
     module, given = make(seed)
     assert_alike(module, [passes], device=device, **given)
 
@@ -110,7 +110,7 @@ KERNELS = {f"{plan.kernel.path.stem}-{plan.kernel.name}": plan for plan in plans
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernels_do_not_depend_on_them(name):
+def test_kernels_do_not_depend_on_passes(name):
     plan = KERNELS[name]
     case = plan.case(min(plan.shapes, key=lambda shape: np.prod(list(shape.dims.values()))))
     module, kernel = check_module(case.kernel), case.kernel
@@ -183,7 +183,7 @@ def started():
     return builder, total, block.slots[0]
 
 
-def test_a_sound_program_is_verified():
+def test_a_well_formed_program_is_accepted():
     builder, _, slot = started()
     builder.get(slot)
     verify(builder.root)
@@ -249,7 +249,7 @@ def past_what_a_turn_may_skip(builder, total, slot):
         (past_what_a_turn_may_skip, "may not have been computed"),
     ],
 )
-def test_a_broken_program_is_refused(broken, message):
+def test_a_malformed_program_is_rejected(broken, message):
     builder, total, slot = started()
     broken(builder, total, slot)
     with pytest.raises(Crash, match=message):
