@@ -20,13 +20,13 @@ from bankshot.oracle.wgpu_worker import worker_process  # noqa: E402
 if sys.argv[1:2] in (["audit"], ["diff"]) and not {"--no-gpu", "--help", "-h"} & {*sys.argv}:
     worker_process.begin()
 
-from bankshot.oracle.cli import commands  # noqa: E402
+from bankshot.oracle.cli.main import main as command  # noqa: E402
 
 
 def main() -> None:
     """The command. What the process is about to lose anyway is not taken apart at its end."""
     try:
-        commands.main(prog_name="bankshot")
+        command(prog_name="bankshot")
     except SystemExit as end:
         atexit.register(_leave, end.code)  # the last one registered is the first one called
         raise

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 from bankshot.oracle import wgpu_client
-from bankshot.oracle.cli.commands import Guarded
+from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.manifest import Case

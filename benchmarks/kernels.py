@@ -19,7 +19,7 @@ from pathlib import Path
 import click
 import numpy as np
 from bankshot.oracle import wgpu_client
-from bankshot.oracle.cli.commands import Guarded
+from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.errors import TooLarge
 from bankshot.oracle.judge.case_run import run_on_gpu
 from bankshot.oracle.manifests.cases import Request, plans

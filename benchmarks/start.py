@@ -25,7 +25,8 @@ from pathlib import Path
 
 import click
 from bankshot.oracle import wgpu_client
-from bankshot.oracle.cli.commands import CLEAN, FOUND, Guarded
+from bankshot.oracle.cli.main import Guarded
+from bankshot.oracle.exit_codes import CLEAN, FOUND
 
 from .__main__ import ROOT
 

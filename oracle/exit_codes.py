@@ -1,4 +1,4 @@
-"""How errors are told on the command line, and what they make of the exit code."""
+"""Exit codes of the command line, and the message and code of each error."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from ..sim.fast_dataclass import frozen
 from ..sim.wgsl.diagnostics import Crash, WgslError
 from .errors import UsageError
 
-CLEAN, FOUND, WRONG_USE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130  # exit codes
+CLEAN, FOUND, WRONG_USE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
 
 @frozen
 class Failure:
-    """What a user is told of an error, and the exit code that it makes."""
+    """The message of an error, and its exit code."""
 
     text: str
     code: int
 
     @property
     def reason(self) -> str:
-        """The text for a place that says that it is an error."""
+        """The text without `error: `, for a place that is labelled as an error."""
         return self.text.removeprefix("error: ")
 
     @classmethod
     def of(cls, error: Exception) -> Failure:
-        match error:
-            case WgslError():
-                return cls(str(error), WRONG_USE)
-            case UsageError():
-                return cls(f"error: {error}", WRONG_USE)
-            case MemoryError():
-                return cls(f"error: there is not enough memory ({str(error) or 'none is left'})", WRONG_USE)
+        """The failure that an exception stands for; one that is not the user's is an internal error."""
+        if isinstance(error, WgslError):
+            return cls(str(error), WRONG_USE)
+        if isinstance(error, UsageError):
+            return cls(f"error: {error}", WRONG_USE)
+        if isinstance(error, MemoryError):
+            return cls(f"error: out of memory ({str(error) or 'none is left'})", WRONG_USE)
         message = str(error) if isinstance(error, Crash) else f"internal error: {type(error).__name__}: {error}"
-        return cls(f"{message}\nthis is a fault of bankshot; BANKSHOT_DEBUG=1 shows where", INTERNAL)
+        return cls(f"{message}\nthis is a bug in bankshot; BANKSHOT_DEBUG=1 shows the traceback", INTERNAL)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bankshot
-from tools.import_graph import FILES, ROOMS, circles, graph, imports, module_of, room_of
+from tools.import_graph import FILES, ROOMS, TYPES_ONLY, circles, graph, imports, module_of, room_of
 
 ROOT = Path(__file__).parent.parent
 LONGEST = 700  # lines of a file
@@ -18,6 +18,14 @@ def test_a_file_imports_only_the_rooms_that_its_room_may(path):
     room = room_of(module_of(path))
     others = {room_of(target) for target in imports(path)} - {None, room}
     assert others <= set(ROOMS[room]), f"{module_of(path)} imports {sorted(others - set(ROOMS[room]))}"
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if room_of(module_of(path)) in TYPES_ONLY], ids=module_of)
+def test_reports_import_what_runs_kernels_for_types_only(path):
+    barred = TYPES_ONLY[room_of(module_of(path))]
+    run = {target for target in imports(path, for_types=False) if any(f"{target}.".startswith(f"{b}.") for b in barred)}
+    assert not run, f"{module_of(path)} imports {sorted(run)}"
+    assert "sim.simulate(" not in path.read_text(encoding="utf-8")
 
 
 def test_rooms_are_listed_bottom_up():
@@ -63,7 +71,7 @@ def _compiled():
         ),
         ("import bankshot; bankshot.simulate", "numba wgpu bankshot.oracle"),
         (
-            "from bankshot.oracle.cli import commands; from bankshot.oracle.wgpu_client import adapters; adapters()",
+            "from bankshot.oracle.cli import main; from bankshot.oracle.wgpu_client import adapters; adapters()",
             "wgpu",
         ),
         (

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.sim.machine import opcodes as op
 from click.testing import CliRunner
 

@@ -28,7 +28,13 @@ _SIM = (
     "sim.dump",
     "sim.run",
 )
-_JUDGE = ("oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references", "oracle.wgpu_worker")
+_JUDGE = (
+    "oracle.errors",
+    "oracle.comparison",
+    "oracle.manifests",
+    "oracle.references",
+    "oracle.wgpu_worker",
+)
 _JUDGED = (*_JUDGE, "oracle.wgpu_client", "oracle.gpu_counters", "oracle.diagnosis", "oracle.goldens", "oracle.judge")
 _REPORTED = (*_JUDGED, "oracle.exit_codes", "oracle.advise", "oracle.corpus", "oracle.reports")
 _ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
@@ -70,11 +76,36 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.advise": (*_SIM, *_JUDGED),
     "oracle.workers": (*_SIM, "oracle.errors", "oracle.wgpu_worker"),
     "oracle.corpus": (*_SIM, *_JUDGED, "oracle.workers"),
+    "oracle.notebook_runs": (*_SIM, *_JUDGED, "oracle.advise"),
     "oracle.reports": (*_SIM, *_REPORTED[:-1]),
     "oracle.sweep": (*_SIM, *_REPORTED, "oracle.workers"),
     "oracle.cli": (*_SIM, *_ALL),
     "oracle.pytest_plugin": (*_SIM, *_ALL),
     "bankshot": (*_SIM, *_ALL, "oracle.cli", "oracle.pytest_plugin"),
+}
+
+# Room -> the modules and rooms that it may import only for types: reports read results, and run nothing.
+TYPES_ONLY: dict[str, tuple[str, ...]] = {
+    "oracle.reports": (
+        "sim.run.simulate",
+        "sim.run.dispatch",
+        "sim.launch",
+        "oracle.judge.audit",
+        "oracle.judge.adapter_checks",
+        "oracle.judge.case_run",
+        "oracle.judge.counter_diff",
+        "oracle.judge.device_comparison",
+        "oracle.judge.diff",
+        "oracle.judge.golden_check",
+        "oracle.judge.output_checks",
+        "oracle.judge.verdict",
+        "oracle.gpu_counters",
+        "oracle.diagnosis",
+        "oracle.references",
+        "oracle.wgpu_client",
+        "oracle.wgpu_worker",
+        "oracle.advise",
+    ),
 }
 
 

@@ -1,4 +1,5 @@
-"""The command `bankshot`: one function for each subcommand, options, exit codes.
+"""The command line: one module for each subcommand, the options they share, and exit codes.
 
-Parses arguments and prints; the work is done by the modules that it calls.
+Commands parse arguments and print; the modules that they call do the work. `main` lists the commands and imports one
+when it runs.
 """

@@ -22,7 +22,8 @@ from ..judge.case_run import Say
 from ..judge.options import Options
 from ..manifests.cases import Broken, Plan
 from ..manifests.manifest import Shape
-from ..reports.audited import Audited, Wanted, audited, failed
+from ..reports.audited import audited_case, failed_case
+from ..reports.protocol import AuditedCase, ReportOptions
 from ..workers.pool import TaskError, TaskProgress, TaskResult, WorkerPool
 from ..workers.progress import Meter
 from ..workers.scheduler import Scheduler, Size
@@ -43,7 +44,7 @@ class Audits:
 
     work: Sequence[Plan]
     options: Options
-    wanted: Wanted
+    wanted: ReportOptions
     broken: Sequence[Broken] = ()
 
     @cached_property
@@ -54,7 +55,7 @@ class Audits:
         plan, shape = self.cases[number]
         return f"{plan.kernel.name} {shape}".strip()
 
-    def __call__(self, number: int, say: Say) -> Audited:
+    def __call__(self, number: int, say: Say) -> AuditedCase:
         """Audit one case. An error of the case is its result; errors of the machine or of the request are raised."""
         plan, shape = self.cases[number]
         try:
@@ -70,21 +71,21 @@ class Audits:
                 raise
             return self.failed(number, error)
 
-    def _audited(self, number: int, plan: Plan, shape: Shape, say: Say) -> Audited:
+    def _audited(self, number: int, plan: Plan, shape: Shape, say: Say) -> AuditedCase:
         first = all(before.kernel.name != plan.kernel.name for before, _ in self.cases[:number])
         result = audit(plan.case(shape), self.options, say).noting(f"assumed {words}" for words in plan.assumed)
-        return audited(result, self.wanted, number + 1, first, say)
+        return audited_case(result, self.wanted, number + 1, first)
 
-    def failed(self, number: int, error: Exception) -> Audited:
+    def failed(self, number: int, error: Exception) -> AuditedCase:
         """The result of a case that could not be run."""
         plan, shape = self.cases[number]
         kernel = plan.kernel
-        return failed(kernel.name, kernel.source, kernel.path, shape, error, self.wanted, number + 1)
+        return failed_case(kernel.name, kernel.source, kernel.path, shape, error, self.wanted, number + 1)
 
-    def unplanned(self) -> Iterator[Audited]:
+    def unplanned(self) -> Iterator[AuditedCase]:
         """Results for the manifests that cannot be read, numbered after all cases."""
         for number, each in enumerate(self.broken, len(self.cases) + 1):
-            yield failed(each.path.stem, each.path, each.path, Shape({}), each.error, self.wanted, number)
+            yield failed_case(each.path.stem, each.path, each.path, Shape({}), each.error, self.wanted, number)
 
     def sizes(self) -> list[Size]:
         return [size_of(*case) for case in self.cases]
@@ -99,7 +100,7 @@ def size_of(plan: Plan, shape: Shape) -> Size:
     return Size(time, read * BYTES_READ + written * BYTES_WRITTEN, id(plan))
 
 
-def in_turn(audits: Audits, jobs: int | None, progress: Meter) -> Iterator[Audited]:
+def in_turn(audits: Audits, jobs: int | None, progress: Meter) -> Iterator[AuditedCase]:
     """Audit every case, in order, and report what could not be planned.
 
     `jobs`: how many processes; left out, this one, until more, one for each processor up to `MOST`, are worth their
@@ -124,7 +125,7 @@ def _long(seconds: float, sizes: Sequence[Size], done: int) -> bool:
     return after / before * seconds > LEFT
 
 
-def _on_processes(audits: Audits, scheduler: Scheduler, processes: int, progress: Meter) -> Iterator[Audited]:
+def _on_processes(audits: Audits, scheduler: Scheduler, processes: int, progress: Meter) -> Iterator[AuditedCase]:
     """The cases that a scheduler has, in order, on several processes."""
     order = deque(scheduler.waiting)
     done: dict[int, TaskResult | TaskError] = {}
@@ -147,7 +148,7 @@ def _on_processes(audits: Audits, scheduler: Scheduler, processes: int, progress
                 yield _result(audits, number, done.pop(number))
 
 
-def _result(audits: Audits, number: int, heard: TaskResult | TaskError) -> Audited:
+def _result(audits: Audits, number: int, heard: TaskResult | TaskError) -> AuditedCase:
     if isinstance(heard, TaskResult):
         return heard.result
     if isinstance(heard.error, Died):

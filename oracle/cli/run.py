@@ -1,107 +1,100 @@
-"""`bankshot run`: one simulated run, its outputs in short, its totals and findings."""
+"""`bankshot run`: simulate kernels and show what they do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Unpack
 
-import numpy as np
+import click
 
+from ...sim.dump import STAGES
 from ..errors import UsageError
-from ..gpu_counters.timeline import record_timeline
-from ..judge.case_run import Say, side_by_side, simulate
-from ..judge.run_result import RunResult
-from ..manifests.manifest import Case
-from ..manifests.reflection import check_module, entry_point
-from ..reports import chrome_trace
-from ..wgpu_client import slots_of
-
-FIRST = 6  # elements of an output that are shown
-
-
-class Timed(NamedTuple):
-    """A timeline that is asked for."""
-
-    path: Path
-    workgroup: tuple[int, int, int] = (0, 0, 0)
+from .options import (
+    JSON,
+    PATHS,
+    RequestOptions,
+    device_option,
+    once,
+    pairs,
+    request_of,
+    request_options,
+    workgroup_options,
+    workgroups_of,
+)
 
 
+@click.command()
+@PATHS
+@request_options
+@device_option("Device profile; profiles after a comma are charged as well, side by side.")
+@click.option("--probes", default="all", show_default=True, help="all, counters, none, or names separated by commas.")
+@workgroup_options
+@click.option("--save", "saves", multiple=True, metavar="NAME=FILE.npy", help="Write a binding's final contents.")
+@click.option("--trace", "variable", metavar="VAR", help="Show the values of a variable as they change.")
+@click.option("--workgroup", default="0", show_default=True, metavar="X,Y,Z", help="The workgroup to trace.")
+@click.option(
+    "--timeline",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Write which lanes write and read workgroup memory between barriers; open it with ui.perfetto.dev.",
+)
+@click.option("--lanes", default="0", show_default=True, metavar="LANES", help="The lanes to trace: 0-3,7, or all.")
+@click.option(
+    "--dump",
+    "stages",
+    multiple=True,
+    type=click.Choice(list(STAGES)),
+    help="Print a stage of the kernel as text instead of running it: the syntax tree as WGSL, the typed module, the "
+    "lowered ir, the program, or the machine and its arrays. Can be repeated. In any command, BANKSHOT_DEBUG=1..5 "
+    "prints the stages up to that number to stderr.",
+)
+@JSON
 def run(
-    case: Case,
-    devices: Sequence[str],
+    paths: tuple[Path, ...],
+    device: str,
     probes: str,
-    saves: Mapping[str, Path],
-    say: Say = lambda stage: None,
-    trace: Any = None,
-    timeline: Timed | None = None,
-    workgroups: str | int = "classes",
-) -> RunResult:
-    """Simulate, and write the outputs that `saves` names. `probes`: all, none, or names with commas between; with
-    "counters" nothing is told of outputs.
+    saves: tuple[str, ...],
+    variable: str | None,
+    workgroup: str,
+    file: Path | None,
+    lanes: str,
+    as_json: bool,
+    sample: int | None,
+    check_classes: bool,
+    stages: tuple[str, ...],
+    **request: Unpack[RequestOptions],
+) -> None:
+    """Simulate kernels at their default sizes; show outputs, totals and findings."""
+    from ... import sim
+    from ..judge.device_comparison import parse_devices
+    from ..manifests import inputs
+    from ..manifests.cases import plans
+    from ..reports.command_reports import report_of
+    from ..reports.run_report import run_entry, show_run
+    from .dump import dump_kernels
+    from .each_case import report_cases, results_of
+    from .simulated_run import TimelineFile, simulated_run
 
-    `devices`: the profile to run as, and others that it is charged for as well, which takes all probes. `timeline`: the
-    workgroup whose timeline is written, and where. `workgroups`: which of them run, as `bankshot.simulate` takes it.
-    """
-    device, *others = devices
-    if others and probes != "all":
-        raise UsageError(f"--probes {probes}: several devices are set side by side with all probes only")
-    _check_saves(case, saves)
-    if timeline is not None:
-        chrome_trace.check_place(timeline.path)
-    names = probes if probes in ("all", "none") else probes.split(",")
-    result = simulate(case, device, names, say, trace, workgroups)
-    for name, path in saves.items():
-        _save(name, path, result.outputs[name])
-    if timeline is not None:
-        say("recording the timeline")
-        recorded = record_timeline(case, result, timeline.workgroup)
-        chrome_trace.write(timeline.path, recorded, case, timeline.workgroup)
-    changed = {} if probes == "counters" else _changed(case, result)  # outputs take all of the workgroups
-    return RunResult(case, device, result, changed, trace, side_by_side(case, result, tuple(others), say, workgroups))
-
-
-def _changed(case: Case, result: Any) -> dict[str, dict[str, Any]]:
-    before = case.bindings
-    return {n: summary(after) for n, after in result.outputs.items() if before[n].tobytes() != after.tobytes()}
-
-
-def _check_saves(case: Case, saves: Mapping[str, Path]) -> None:
-    """What cannot be saved is said before the run, which may be long."""
-    if not saves:
+    devices, workgroups = parse_devices(device), workgroups_of(sample, check_classes)
+    trace, timeline = None, None
+    if variable is not None:
+        chosen = None if lanes == "all" else inputs.parse_lanes(lanes)
+        trace = sim.Trace(variable, inputs.parse_place(workgroup), chosen)
+    if file is not None:
+        timeline = TimelineFile(file, inputs.parse_place(workgroup))
+    targets = once("--save", [(name, Path(value)) for name, value in pairs("--save", saves)])
+    work = plans(paths, request_of(request, sweep=False))
+    if stages:
+        if as_json or targets or trace or timeline:
+            raise UsageError("--dump prints text and runs nothing: leave out --json, --save, --trace and --timeline")
+        for text in dump_kernels(work, devices[0], probes, stages):
+            click.echo(text, nl=False)
         return
-    slots = slots_of(entry_point(check_module(case.kernel), case.kernel.entry))
-    outputs = [slot.name for slot in slots if slot.kind == "storage-write"]
-    for name, path in saves.items():
-        if name not in outputs:
-            raise UsageError(f"--save: no output is named {name}; there are {', '.join(outputs) or 'none'}")
-        if path.suffix != ".npy":
-            raise UsageError(f"--save {name}: {path} is to end in .npy")
-        if path.is_dir() or not path.parent.is_dir():
-            raise UsageError(f"--save {name}: {path} cannot be written, for there is no folder {path.parent}")
-
-
-def _save(name: str, path: Path, array: np.ndarray) -> None:
-    """Write an .npy file; where that fails, the file that was there before stays whole."""
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        with beside.open("wb") as file:
-            np.save(file, array)
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise UsageError(f"--save {name}: {path} cannot be written: {error.strerror}") from None
-
-
-def summary(array: np.ndarray) -> dict[str, Any]:
-    """Shape, dtype, extremes, how many are NaN, and the first elements."""
-    flat = array.reshape(-1)
-    numbers = flat[~np.isnan(flat)] if array.dtype.kind == "f" else flat
-    return {
-        "shape": list(array.shape),
-        "dtype": array.dtype.name,
-        "min": numbers.min().item() if numbers.size else None,
-        "max": numbers.max().item() if numbers.size else None,
-        "nan": int(flat.size - numbers.size),
-        "first": flat[:FIRST].tolist(),
-    }
+    if (targets or timeline) and len(work) > 1:
+        names, option = ", ".join(plan.kernel.name for plan in work), "--save" if targets else "--timeline"
+        raise UsageError(f"{option}: several kernels would write to the same file; choose one with --kernel: {names}")
+    results = results_of(
+        work, lambda case, say: [simulated_run(case, devices, probes, targets, say, trace, timeline, workgroups)]
+    )
+    report_cases("run", work, results, report_of(show_run, run_entry, as_json))

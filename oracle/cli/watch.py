@@ -1,8 +1,8 @@
-"""`audit --watch`: the audit again whenever what it was made of is saved, for as long as nobody interrupts.
+"""`audit --watch`: audit again whenever a file that the audit read changes, until an interrupt.
 
-Each audit is a process of its own, forked from one that has imported everything and has loaded the machine: it starts
-in a few milliseconds, reads every file afresh, and takes nothing with it when it dies. Where a process cannot be forked
-a new one is started.
+Each audit is a process of its own, forked from one that has imported everything and loaded the machine: it starts in a
+few milliseconds, reads every file afresh, and leaves nothing behind. Where processes cannot be forked, each audit
+starts a new one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -23,11 +24,11 @@ from ..manifests.reflection import source_of
 from ..workers.fork import in_fork
 
 OPTION = "--watch"
-PERIOD = 0.03  # seconds between two looks at the files
-NAMED = 3  # changed files, at most
+PERIOD = 0.03  # seconds between two checks of the files
+NAMED = 3  # changed files to name, at most
 SUFFIXES = (".toml", ".wgsl", ".py")
 
-# A little of what kernels do.
+# A kernel that uses what most kernels use.
 _SHADER = """
 @group(0) @binding(0) var<storage, read_write> y: array<f32, 32>;
 var<workgroup> tile: array<f32, 32>;
@@ -45,9 +46,11 @@ State = dict[Path, tuple[int, int] | None]
 
 
 def rounds(paths: Sequence[Path], request: Request, gpu: bool) -> None:
-    """Return in one process after the other, each of which is to do one audit: at once, and after every change of a
-    manifest of `paths`, its shaders, what they include, and Python files beside it. The process that calls is left,
-    with the last audit's code, by an interrupt. Raises `UsageError` for paths that are not there."""
+    """Return in one process after another, each of which does one audit: at once, and after every change of a manifest
+    of `paths`, its shaders, the files they include, and Python files beside it.
+
+    An interrupt ends the calling process with the exit code of the last audit. Raises `UsageError` for missing paths.
+    """
     before = _state(paths, request)
     _warm_up()
     code = CLEAN
@@ -57,10 +60,10 @@ def rounds(paths: Sequence[Path], request: Request, gpu: bool) -> None:
             if ended is None:
                 return
             code = ended
-            click.echo(f"watching {len(before)} files; Ctrl-C ends it", err=True)
+            click.echo(f"watching {len(before)} files; press Ctrl-C to stop", err=True)
             changed = _changes(before)
             click.echo(f"\n{_names(changed)} changed, {time.strftime('%H:%M:%S')}", err=True)
-            with suppress(UsageError):  # what is wrong now the audit says
+            with suppress(UsageError):  # the audit reports it
                 before = _state(paths, request)
     except KeyboardInterrupt:
         click.echo(err=True)
@@ -71,7 +74,7 @@ def rounds(paths: Sequence[Path], request: Request, gpu: bool) -> None:
 
 
 def _state(paths: Sequence[Path], request: Request) -> State:
-    """Time and size of each file; None where there is none."""
+    """The modification time and size of each file; None for a missing file."""
     return {file: _stamp(file) for file in dict.fromkeys(_files(paths, request))}
 
 
@@ -104,15 +107,14 @@ def _of_plan(plan: Plan) -> Iterator[Path]:
 
 
 def _around(file: Path) -> Iterator[Path]:
-    """What the fault of a file may lie in: the files beside it, and its folder, for one that is missing."""
+    """The files beside a broken file, any of which may be the cause, and its folder, for a missing file."""
     yield file.parent
     with suppress(OSError):
         yield from sorted(each for each in file.parent.iterdir() if each.suffix in SUFFIXES)
 
 
 def _changes(before: State) -> list[Path]:
-    """Wait until some files are not what they were, and stay as they are now for a moment: whoever saves one may empty
-    it first. Give those files."""
+    """Wait until files have changed and stay unchanged for a period, as saving may empty a file first. Return them."""
     seen = before
     while True:
         time.sleep(PERIOD)
@@ -132,10 +134,10 @@ def _names(files: list[Path]) -> str:
 
 
 def _warm_up() -> None:
-    """Import, load and make what every audit needs, and nothing that has threads or knows a file."""
+    """Import and load what every audit needs, but nothing that has threads or depends on a file."""
     from ... import sim
     from ..judge.case_run import EVERYTHING
-    from ..reports import audited, text  # noqa: F401
-    from . import audit_cases  # noqa: F401
 
+    for module in ("...reports.audit_text", "...reports.audited", "..audit_cases"):
+        import_module(module, __name__)
     sim.simulate(_SHADER, grid=1, bindings={"y": bytes(128)}, probes=EVERYTHING, workgroups="classes")

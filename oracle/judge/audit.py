@@ -30,6 +30,7 @@ from .device_comparison import Charged
 from .golden_check import golden_check
 from .options import Log, Options
 from .output_checks import reference_check
+from .recordings import Recordings, record_case
 from .verdict import Audit, finding_checks
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
             notes=tuple(log.notes),
             seconds=log.seconds,
             devices=devices,
+            recordings=_record(case, run, options, log),
         )
         return replace(verdict, golden=golden_check(verdict, options))
 
@@ -110,6 +112,14 @@ def _what_can_be_judged(options: Options, run: Run, log: Log) -> Options:
         log.note(ENDLESS)
         return replace(options, gpu=False)
     return options
+
+
+def _record(case: Case, run: Run, options: Options, log: Log) -> Recordings | None:
+    """Record what reports draw, if the options ask for it."""
+    if not options.record:
+        return None
+    log.say("recording accesses")
+    return record_case(case, run)
 
 
 def _charge_others(case: Case, run: Run, options: Options, log: Log) -> tuple[Charged, ...]:

@@ -20,7 +20,7 @@ class Options:
 
     `workgroups`: which run, as `bankshot.simulate` takes it; neither outputs nor counters of a sample are judged.
     `golden`: compare the run with its golden, where the manifest wants one; `update`: write it; `how`: the command that
-    writes it, for reports.
+    writes it, for reports. `record`: record accesses and a timeline, see `Recordings`.
     """
 
     device: str = "nvidia"
@@ -32,6 +32,7 @@ class Options:
     golden: bool = True
     update: bool = False
     how: str = "bankshot audit --update-golden"
+    record: bool = False
 
     @property
     def insists(self) -> bool:

@@ -14,6 +14,7 @@ from ..manifests.manifest import Case
 from .counter_checks import CounterCheck, LimitCheck, counter_checks, limit_checks
 from .device_comparison import Charged
 from .output_checks import OutputCheck
+from .recordings import Recordings
 
 if TYPE_CHECKING:
     from ...sim import Finding, Run
@@ -52,6 +53,7 @@ class Audit:
     seconds: dict[str, float]
     devices: tuple[Charged, ...] = ()
     golden: goldens.Verdict | None = None
+    recordings: Recordings | None = None
 
     @property
     def ok(self) -> bool:

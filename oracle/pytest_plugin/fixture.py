@@ -1,4 +1,4 @@
-"""The fixture `bankshot`: kernels inside tests of one's own, with budgets to assert on.
+"""The fixture `bankshot`: kernels inside tests, with figures to assert on.
 
 def test_tile(bankshot):
     run = bankshot.run("tile.wgsl", grid=4, bindings={"x": x, "y": y})
@@ -6,71 +6,77 @@ def test_tile(bankshot):
     assert run.excess_wavefronts == 0
     assert run.utilization >= 0.9
     assert not run.findings
-    bankshot.golden(run)                # counters by line and bits of outputs are as they were
+    bankshot.golden(run)                # counters by line and bits of outputs did not change
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ... import sim
+from ...sim.fast_dataclass import entity, sealed
 from ..errors import UsageError
 from ..goldens import golden_files
 from ..goldens import golden_store as goldens
 from ..judge.counter_checks import with_derived
 from ..reports.remarks import ERROR, Entry, Remark, figures_of, golden_remarks, of_finding
 
+if TYPE_CHECKING:
+    from ...sim import Finding, Run, Site
+    from ...sim.bindings.binding import Key
 
-@dataclass(frozen=True, repr=False)
+
+@sealed
 class MeasuredRun:
-    """A run (`bankshot.Run`), with the figures that people set budgets for. `source`: the file, where it is one."""
+    """A run, with the figures that tests set budgets for. `source`: the shader, if it is a file."""
 
-    run: Any
+    run: Run
     source: Path | None = None
 
     @property
-    def outputs(self) -> Mapping[Any, Any]:
+    def outputs(self) -> Mapping[Key, Any]:
+        """The writable bindings after the run, see `bankshot.Run`."""
         return self.run.outputs
 
     @property
     def counters(self) -> dict[str, float]:
-        """The totals, `bank_conflicts` and `intensity` (FLOP per byte asked of global memory)."""
+        """The totals, `bank_conflicts` and `intensity` (FLOP per requested global byte)."""
         return with_derived(self.run.counters)
 
     @property
-    def sites(self) -> Sequence[Any]:
+    def sites(self) -> Sequence[Site]:
+        """The counters of each place in the source."""
         return self.run.sites
 
     @property
-    def findings(self) -> Sequence[Any]:
-        """Findings but those that only inform."""
+    def findings(self) -> Sequence[Finding]:
+        """The findings, without those that only inform."""
         return [finding for finding in self.run.findings if finding.severity != "info"]
 
     @property
     def excess_wavefronts(self) -> int:
-        """Wavefronts of workgroup memory that bank conflicts cost: those charged, less those that the widths need."""
+        """Wavefronts of workgroup memory due to bank conflicts: those charged, less those that access widths need."""
         return sum(map(_excess, self.run.sites))
 
     @property
     def excess_sectors(self) -> int:
-        """Sectors of global memory beyond those that hold what was asked for, packed."""
+        """Sectors of global memory beyond those that the requested bytes would fill if packed."""
         counters = self.run.counters
         return int(counters["global_sectors"] - counters["global_ideal_sectors"])
 
     @property
     def utilization(self) -> float:
-        """Invocations that do work / invocations launched."""
+        """The share of launched invocations that do work, from 0 to 1."""
         return self.run.counters["thread_utilization"]
 
     def __repr__(self) -> str:
-        """In one line, for a failing assertion: where most wavefronts are lost, and what was found."""
+        """One line for a failing assertion: the place with the most excess wavefronts, and the first finding."""
         worst = max(self.run.sites, key=_excess, default=None)
-        words = []
+        words: list[str] = []
         if worst is not None and _excess(worst):
             place = worst.span.place
             rate = worst.shared_wavefronts / worst.shared_requests
@@ -79,20 +85,21 @@ class MeasuredRun:
         return f"<run of {self.source.name if self.source else 'a shader'}: {'; '.join(words) or 'no excess'}>"
 
 
-def _excess(site: Any) -> int:
+def _excess(site: Site) -> int:
     return site.shared_wavefronts - site.shared_ideal_wavefronts
 
 
-@dataclass
+@entity
 class Bankshot:
-    """What the fixture gives to a test. `test`: its file; `told`: is told of what the test measured."""
+    """What the fixture provides. `test` and `name`: the test's file and name; `how`: how users update goldens; `keep`
+    receives what the test measured."""
 
     test: Path
     name: str
     device: str
     update: bool
     how: str
-    told: Callable[[Entry], None]
+    keep: Callable[[Entry], None]
     _goldens: int = 0
 
     def run(
@@ -100,21 +107,23 @@ class Bankshot:
         wgsl: str | Path,
         *,
         grid: int | Sequence[int],
-        bindings: Mapping[Any, Any] | None = None,
+        bindings: Mapping[Key, Any] | None = None,
         defines: Mapping[str, Any] | None = None,
         include_dirs: Sequence[str | Path] = (),
         **options: Any,
     ) -> MeasuredRun:
-        """Simulate a dispatch with all probes. `options`: those of `bankshot.simulate`: entry, overrides, device, ...
+        """Simulate a dispatch with all probes.
 
-        `wgsl`: a file, as seen from the test's, or a text of several lines. Raises `bankshot.WgslError`, `UsageError`.
+        `wgsl`: a path relative to the test's file, or the text of a shader. `options`: those of `bankshot.simulate`:
+        entry, overrides, device, ... Raises `bankshot.WgslError`, `UsageError`.
         """
         source = self._file(wgsl)
         folders = [self.test.parent / folder for folder in include_dirs]
         module = sim.check(source or str(wgsl), defines=dict(defines or {}), include_dirs=folders)
-        made = sim.simulate(module, grid=grid, bindings=bindings, **{"device": self.device, **options})
+        given: dict[str, Any] = {"device": self.device, **options}
+        made = sim.simulate(module, grid=grid, bindings=bindings, **given)
         run = MeasuredRun(made, source)
-        self.told(Entry(self.name, ok=True, figures=figures_of(made.counters), remarks=_finding_remarks(run)))
+        self.keep(Entry(self.name, ok=True, figures=figures_of(made.counters), remarks=_finding_remarks(run)))
         return run
 
     def _file(self, wgsl: str | Path) -> Path | None:
@@ -122,13 +131,14 @@ class Bankshot:
             return None
         path = self.test.parent / wgsl
         if not path.is_file():
-            raise UsageError(f"{path}: there is no such file")
+            raise UsageError(f"{path}: no such file")
         return path
 
     def golden(self, run: MeasuredRun, name: str | None = None, *, outputs: bool = False) -> None:
-        """Fail unless a run is as its golden has it. `name` tells several of one test apart, which are numbered else.
+        """Fail unless a run equals its golden.
 
-        `outputs`: keep the outputs themselves, so that a difference can be shown element by element.
+        `name` distinguishes several goldens of one test; by default they are numbered. `outputs`: store the outputs
+        themselves, so that differences can be shown element by element.
         """
         self._goldens += 1
         which = name or ("" if self._goldens == 1 else str(self._goldens))
@@ -143,11 +153,11 @@ class Bankshot:
         path = golden_files.place(self.test.parent, self.test.stem, self.name, which)
         verdict = goldens.check(path, new, self.update, self.how)
         if not verdict.ok or verdict.state == goldens.OTHER_DEVICE:
-            self.told(Entry(self.name, ok=False, remarks=tuple(golden_remarks(verdict, self.test))))
+            self.keep(Entry(self.name, ok=False, remarks=tuple(golden_remarks(verdict, self.test))))
             pytest.fail(str(verdict), pytrace=False)
 
 
 def _finding_remarks(run: MeasuredRun) -> tuple[Remark, ...]:
-    """Told where the test fails; one that is content with its findings has no complaint."""
+    """The findings as remarks, which are reported if the test fails."""
     file = str(run.source or "shader.wgsl")
     return tuple(of_finding(ERROR, finding, file) for finding in run.findings)

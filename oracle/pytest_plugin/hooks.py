@@ -1,4 +1,4 @@
-"""The pytest plugin: kernel manifests are tests, and `bankshot` runs kernels inside tests of one's own.
+"""The hooks of the pytest plugin: kernel manifests are tests, and the fixture `bankshot` runs kernels inside tests.
 
     pytest shaders                  every kernel of every manifest (a .toml file with a [kernel] table), in every
                                     quick shape: simulator against reference, counters, findings, goldens
@@ -6,17 +6,17 @@
         run = bankshot.run("tile.wgsl", grid=4, bindings={"x": x, "y": y})
         assert run.excess_wavefronts == 0
 
-Nothing heavy is imported before a kernel is to be run. Every test stands alone, so that workers may share them out;
-what there is to remark travels with the report of a test, and one process tells it to GitHub.
+Heavy modules are imported when a kernel runs. Tests are independent, so that pytest-xdist may distribute them; remarks
+travel with the report of a test, and one process writes them for GitHub.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import pytest
 
@@ -25,19 +25,22 @@ from ..goldens.golden_files import FOLDER, goldens_beside, may_write, remove, un
 from ..manifests.strict_toml import is_manifest
 
 if TYPE_CHECKING:
+    from ..judge.options import Options
+    from ..judge.verdict import Audit
     from ..manifests.manifest import Kernel, Shape
     from ..reports.remarks import Entry
     from .fixture import Bankshot
 
 UPDATE = "--bankshot-update"
-ENTRIES = pytest.StashKey[list[Any]]()  # of an item: what it has to tell
+ENTRIES = pytest.StashKey[list[dict[str, Any]]]()  # the entries of an item, as plain values
+ATTRIBUTE = "bankshot"  # of a test report: its entries
 
 OPTIONS = (
-    (UPDATE, "write goldens, and remove those that nothing uses; never where CI is set"),
-    ("--bankshot-sweep", "run the shapes that manifests call heavy, too"),
+    (UPDATE, "write goldens, and remove unused ones; refused if CI is set"),
+    ("--bankshot-sweep", "include the shapes that manifests mark as heavy"),
     (
         "--bankshot-gpu",
-        "compare with wgpu, bit for bit, if there is an adapter; there must be if BANKSHOT_REQUIRE_GPU=1",
+        "compare with wgpu, bit for bit, if there is an adapter; BANKSHOT_REQUIRE_GPU=1 requires one",
     ),
 )
 
@@ -46,15 +49,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("bankshot", "WGSL kernels")
     for name, words in OPTIONS:
         group.addoption(name, action="store_true", help=words)
-    group.addoption("--bankshot-adapter", metavar="NAME,...", help="parts of adapters' names or kinds; or all")
-    group.addoption("--bankshot-device", metavar="NAME", help="profile that is charged for (ini: bankshot_device)")
-    group.addoption("--bankshot-sarif", metavar="FILE", help="write what is wrong as SARIF 2.1.0")
-    parser.addini("bankshot_device", "device profile that is charged for", default="nvidia")
+    group.addoption("--bankshot-adapter", metavar="NAME,...", help="parts of adapter names, or adapter types; or all")
+    group.addoption("--bankshot-device", metavar="NAME", help="device profile to charge for (ini: bankshot_device)")
+    group.addoption("--bankshot-sarif", metavar="FILE", help="write a SARIF 2.1.0 log to this file")
+    parser.addini("bankshot_device", "device profile to charge for", default="nvidia")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Teller(config), "bankshot-teller")
+        config.pluginmanager.register(CiReport(config), "bankshot-ci-report")
     if config.getoption(UPDATE):
         try:
             may_write(UPDATE)
@@ -62,8 +65,8 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(str(error)) from None
 
 
-def audit_options(config: pytest.Config) -> Any:
-    """`bankshot.oracle.audit.Options` as the command line has them."""
+def audit_options(config: pytest.Config) -> Options:
+    """The options of an audit, from the command line."""
     from ..judge.options import Options
 
     adapter = config.getoption("--bankshot-adapter")
@@ -78,6 +81,7 @@ def audit_options(config: pytest.Config) -> Any:
 
 
 def device_of(config: pytest.Config) -> str:
+    """The device profile, from the command line or the ini file."""
     return config.getoption("--bankshot-device") or config.getini("bankshot_device")
 
 
@@ -86,12 +90,12 @@ def device_of(config: pytest.Config) -> str:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     if file_path.suffix == ".toml" and is_manifest(file_path):
-        return Manifest.from_parent(parent, path=file_path)
+        return Manifest.from_parent(parent, path=file_path)  # pyright: ignore[reportUnknownMemberType] # of pytest
     return None
 
 
 class Manifest(pytest.File):
-    """A manifest: a test for each kernel and shape, and one more where there are goldens beside it."""
+    """A manifest: a test for each kernel and shape, and one for unused goldens if there are goldens beside it."""
 
     def collect(self) -> Iterator[pytest.Item]:
         from ..judge.golden_check import golden_place
@@ -99,26 +103,26 @@ class Manifest(pytest.File):
 
         try:
             kernels = manifest.load_all(self.path)
-        except UsageError as error:  # of one test, for pytest runs none if it cannot collect all
-            yield BrokenItem.from_parent(self, name=self.path.stem, error=error)
+        except UsageError as error:  # as a test that fails: after a collection error pytest runs no test at all
+            yield BrokenItem.of(self, self.path.stem, error=error)
             return
-        claimed = []
+        claimed: list[Path] = []
         for kernel in kernels:
             for shape in kernel.shapes:
                 if shape.golden:
                     claimed.append(golden_place(kernel, shape))
                 sizes = f"[{str(shape).replace(' ', ',')}]" if shape.dims else ""
                 name = f"{kernel.name}{sizes}"
-                yield KernelItem.from_parent(self, name=name, kernel=kernel, shape=shape)
+                yield KernelItem.of(self, name, kernel=kernel, shape=shape)
         if goldens_beside(self.path):
             left = unused(self.path, claimed)
-            yield UnusedItem.from_parent(self, name="unused goldens", left=left)
+            yield UnusedItem.of(self, "unused goldens", left=left)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not any("::" in argument for argument in config.args) and not config.getoption("lf", False):
-        items += list(_unused_of_tests(items))  # before anybody deselects some
+        items += list(_unused_of_tests(items))  # before other plugins deselect tests
     if not config.getoption("--bankshot-sweep"):
         heavy = [item for item in items if isinstance(item, KernelItem) and item.shape.cost == "heavy"]
         if heavy:
@@ -128,41 +132,49 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _unused_of_tests(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """Of every test file with goldens beside it: a test that none is of a test that is no longer there."""
+    """A test for each test file with goldens beside it: no golden belongs to a test that is gone."""
     names: dict[pytest.File, set[str]] = {}
     for item in items:
         module = item.getparent(pytest.File)
         if module is not None and not isinstance(module, Manifest) and (module.path.parent / FOLDER).is_dir():
             names.setdefault(module, set()).add(_function(item.name))
-    for module, there in names.items():
+    for module, present in names.items():
         ours = {path: whose for path, whose in goldens_beside(module.path).items() if whose.file == module.path.name}
         if ours:
-            left = [path for path, whose in ours.items() if _function(whose.title) not in there]
-            yield UnusedItem.from_parent(module, name="unused goldens", left=left)
+            left = [path for path, whose in ours.items() if _function(whose.title) not in present]
+            yield UnusedItem.of(module, "unused goldens", left=left)
 
 
 def _function(name: str) -> str:
-    """The name of a test without its parameters, and of its golden without what tells several apart."""
+    """The function of a test name or golden title: without parameters, or the number of a golden."""
     return re.split(r"[\[ ]", name)[0]
 
 
-class TaskError(Exception):
-    """A test of ours that failed; the message is the whole report."""
+class CheckFailed(Exception):
+    """A kernel test that failed; the message is the whole report."""
 
 
-class OurItem(pytest.Item):
-    """A test that fails in words, without a traceback."""
+class KernelTest(pytest.Item):
+    """A test whose failure is a message, without a traceback."""
 
-    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)  # pyright: ignore[reportUnknownMemberType] # of pytest
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, name: str, **given: Any) -> Self:
+        """Make a test of this class."""
+        return cls.from_parent(parent, name=name, **given)  # pyright: ignore[reportUnknownMemberType] # of pytest
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         from ...sim.wgsl.diagnostics import Crash, WgslError
 
-        if isinstance(excinfo.value, TaskError | UsageError | WgslError | Crash):
+        if isinstance(excinfo.value, CheckFailed | UsageError | WgslError | Crash):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
 
-class KernelItem(OurItem):
-    """One kernel in one shape."""
+class KernelItem(KernelTest):
+    """An audit of one kernel in one shape."""
 
     def __init__(self, *, kernel: Kernel, shape: Shape, **rest: Any) -> None:
         super().__init__(**rest)
@@ -175,23 +187,23 @@ class KernelItem(OurItem):
         from ...sim.wgsl.diagnostics import WgslError
         from ..goldens.golden_store import OTHER_DEVICE
         from ..judge.audit import audit
-        from ..reports import remarks
+        from ..reports.remarks import entry_of, entry_of_error
 
         try:
             result = audit(self.kernel.case(self.shape), audit_options(self.config))
         except (UsageError, WgslError) as error:
-            tell(self, [remarks.entry_of_error(self.name, error, str(self.path))])
+            keep(self, [entry_of_error(self.name, error, str(self.path))])
             raise
-        entry = remarks.entry_of(result)
-        tell(self, [entry])
+        entry = entry_of(result)
+        keep(self, [entry])
         if not result.ok:
-            raise TaskError(_report(result, entry))
+            raise CheckFailed(_report(result, entry))
         if result.golden is not None and result.golden.state == OTHER_DEVICE:
-            raise TaskError(str(result.golden))
+            raise CheckFailed(str(result.golden))
 
 
-class BrokenItem(OurItem):
-    """That a manifest can be read, which it cannot."""
+class BrokenItem(KernelTest):
+    """A test that fails, for a manifest that cannot be read."""
 
     def __init__(self, *, error: UsageError, **rest: Any) -> None:
         super().__init__(**rest)
@@ -201,14 +213,14 @@ class BrokenItem(OurItem):
         return self.path, None, self.name
 
     def runtest(self) -> None:
-        from ..reports import remarks
+        from ..reports.remarks import entry_of_error
 
-        tell(self, [remarks.entry_of_error(self.name, self.error, str(self.path))])
+        keep(self, [entry_of_error(self.name, self.error, str(self.path))])
         raise self.error
 
 
-class UnusedItem(OurItem):
-    """That nothing is left of goldens that no shape or test claims."""
+class UnusedItem(KernelTest):
+    """A test that every golden belongs to a shape or a test."""
 
     def __init__(self, *, left: Sequence[Path], **rest: Any) -> None:
         super().__init__(**rest)
@@ -222,20 +234,20 @@ class UnusedItem(OurItem):
             remove(self.left)
         elif self.left:
             names = "\n".join(f"  {path}" for path in self.left)
-            raise TaskError(f"nothing uses these goldens:\n{names}\npytest {UPDATE} removes them")
+            raise CheckFailed(f"unused goldens:\n{names}\npytest {UPDATE} removes them")
 
 
-def _report(result: Any, entry: Entry) -> str:
-    """What is wrong, each in a sentence, and then what `bankshot audit` prints."""
+def _report(result: Audit, entry: Entry) -> str:
+    """What is wrong, a sentence each, and then what `bankshot audit` prints."""
     import io
 
-    from ..reports.ci import words
-    from ..reports.remarks import merged
-    from ..reports.text import console, show_audit
+    from ..reports.audit_text import show_audit
+    from ..reports.remarks import merged, remark_words
+    from ..reports.terminal import console
 
     out = io.StringIO()
     show_audit(console(out), result, "counted")
-    return "\n".join([*(words(remark) for remark in merged([entry])), "", out.getvalue().rstrip()])
+    return "\n".join([*(remark_words(remark) for remark in merged([entry])), "", out.getvalue().rstrip()])
 
 
 # ---- kernels inside tests ----------------------------------------------------------------------------
@@ -243,23 +255,23 @@ def _report(result: Any, entry: Entry) -> str:
 
 @pytest.fixture
 def bankshot(request: pytest.FixtureRequest) -> Bankshot:
-    """Runs kernels, and holds runs against goldens: `bankshot.run(...)`, `bankshot.golden(run)`."""
+    """Run kernels, and compare runs with goldens: `bankshot.run(...)`, `bankshot.golden(run)`."""
     from .fixture import Bankshot
 
     config = request.config
 
-    def told(entry: Entry) -> None:
-        tell(request.node, [entry])
+    def kept(entry: Entry) -> None:
+        keep(request.node, [entry])
 
     update = bool(config.getoption(UPDATE))
-    return Bankshot(request.path, request.node.name, device_of(config), update, f"pytest {UPDATE}", told)
+    return Bankshot(request.path, request.node.name, device_of(config), update, f"pytest {UPDATE}", kept)
 
 
-# ---- what is told ------------------------------------------------------------------------------------
+# ---- remarks -----------------------------------------------------------------------------------------
 
 
-def tell(item: pytest.Item, entries: Iterable[Entry]) -> None:
-    """Keep entries for the report of `item`, and its figures as properties (JUnit's, with --junit-xml)."""
+def keep(item: pytest.Item, entries: Iterable[Entry]) -> None:
+    """Keep entries for the report of `item`, and their figures as its properties, which --junit-xml writes."""
     kept = item.stash.setdefault(ENTRIES, [])
     for entry in entries:
         kept.append(entry.plain())
@@ -270,37 +282,39 @@ def tell(item: pytest.Item, entries: Iterable[Entry]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Any:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if call.when == "call" and ENTRIES in item.stash:
-        # Plain values, which a worker can send. What a test was content with is no complaint.
-        passed = {"ok": True, "remarks": []} if report.passed else {"ok": False}
-        report.bankshot = [{**entry, **passed} for entry in item.stash[ENTRIES]]
+        # Plain values, which a worker can send. A test that passed accepts its findings: they are no remarks.
+        passed: dict[str, Any] = {"ok": True, "remarks": []} if report.passed else {"ok": False}
+        setattr(report, ATTRIBUTE, [{**entry, **passed} for entry in item.stash[ENTRIES]])
     return report
 
 
-class Teller:
-    """Gathers the reports of all workers, and tells GitHub. One process of a session has it."""
+class CiReport:
+    """Collects the remarks of all workers and writes them for CI. Only one process of a session has it."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.sarif: str | None = config.getoption("--bankshot-sarif")
-        self.told: list[dict[str, Any]] = []
+        self.entries: list[dict[str, Any]] = []
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        self.told += getattr(report, "bankshot", ())
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.entries += cast("list[dict[str, Any]]", getattr(report, ATTRIBUTE, []))
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if not (self.told or self.sarif):
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not (self.entries or self.sarif):
             return
-        from ..reports import ci as report_ci
+        from ..reports.formats import github, sarif
         from ..reports.remarks import entry_of_plain
 
-        entries = [entry_of_plain(entry) for entry in self.told]
-        report_ci.write_summary(entries)
-        for line in report_ci.github_lines(entries) if report_ci.on_github() else ():
+        entries = [entry_of_plain(entry) for entry in self.entries]
+        github.write_summary(entries)
+        for line in github.workflow_commands(entries) if github.on_github() else ():
             terminalreporter.write_line(line)
         if self.sarif:
             try:
-                report_ci.write_sarif(Path(self.sarif), entries)
+                sarif.write_sarif(Path(self.sarif), entries)
             except UsageError as error:
                 raise pytest.UsageError(f"--bankshot-sarif: {error}") from None

@@ -1,33 +1,37 @@
-"""What `bankshot advise` found: a table for people, an entry for programs."""
+"""The result of `bankshot advise`: a table for people, an entry for programs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..advise.layout_search import Advice, Advised, Trial
-from .json_report import case_entry
+from .json_document import Entry
+from .json_entries import case_entry
 from .source_listing import compact
-from .text import show_heading
+from .terminal import say, show_heading
 
-MOST_COLUMNS = 5  # of accesses; the others are added up
+if TYPE_CHECKING:
+    from ...sim import Site
+    from ..advise.layout_search import Advice, Advised, Trial
+
+MOST_COLUMNS = 5  # of accesses; those beyond are summed in one
 
 
 def show_advised(out: Console, result: Advised) -> None:
     show_heading(out, result.case, f"charged as {result.device}")
     for advice in result.advice:
         out.print()
-        _say(out, f"  {advice.array}: {_verdict(advice)}", "bold")
+        say(out, f"  {advice.array}: {_verdict(advice)}", "bold")
         out.print(_table(advice))
         _refused(out, advice)
     for reason in result.reasons:
-        _say(out, f"  note: {reason}")
+        say(out, f"  note: {reason}")
     if not result.advice:
-        _say(out, "  there is no layout to try")
+        say(out, "  no layout to try")
     out.print()
 
 
@@ -35,15 +39,15 @@ def _verdict(advice: Advice) -> str:
     written, best = advice.written, advice.best
     now = f"{advice.pitch} = {written.pitch}"
     if advice.ok:
-        return f"{now}, as written, is the best of {_counted(advice)}"
+        return f"{now}, as written, is the best of {_qualified(advice)}"
     swizzle = f" and column ^ (row & {best.mask})" if best.mask else ""
     saved = f"{written.wavefronts:,} wavefronts become {best.wavefronts:,}"
     memory = f"{best.bytes - written.bytes:+,} bytes" if best.bytes != written.bytes else "the same memory"
-    return f"{now} is best made {best.pitch}{swizzle}: {saved}, {memory}"
+    return f"{now} is best changed to {best.pitch}{swizzle}: {saved}, {memory}"
 
 
-def _counted(advice: Advice) -> str:
-    return f"{sum(trial.refused is None for trial in advice.trials)} layouts that leave the outputs as they are"
+def _qualified(advice: Advice) -> str:
+    return f"{sum(trial.refused is None for trial in advice.trials)} layouts that keep the outputs"
 
 
 def _table(advice: Advice) -> Table:
@@ -66,7 +70,7 @@ def _name(trial: Trial) -> str:
 
 
 def _groups(advice: Advice) -> list[list[int]]:
-    """The accesses by column of the table: neighbours of one kind that cost the same in every layout go together."""
+    """The accesses of each column of the table: neighbours of one kind that cost the same in every layout share one."""
     groups: list[list[int]] = []
     counted = [trial.sites for trial in advice.trials if trial.refused is None]
     for number, site in enumerate(advice.sites):
@@ -80,15 +84,15 @@ def _groups(advice: Advice) -> list[list[int]]:
     return [*kept, [number for group in others for number in group]] if others else kept
 
 
-def _heading(sites: list[Any]) -> str:
-    """`98-101 load`: lines and kind."""
+def _heading(sites: list[Site]) -> str:
+    """The heading of a column, lines and kind: `98-101 load`."""
     lines, kinds = sorted({site.line for site in sites}), {site.kind for site in sites}
     shown = f"{lines[0]}-{lines[-1]}" if len(lines) > 1 else str(lines[0])
     return f"{shown} {kinds.pop() if len(kinds) == 1 else 'others'}"
 
 
 def _mark(advice: Advice, trial: Trial) -> tuple[str, str]:
-    """What stands beside a row, and its style."""
+    """The text beside a row, and its style."""
     marks = ((advice.written, "as written"), (advice.best, "best"), (advice.best_pad, "best without a swizzle"))
     names = [words for marked, words in marks if marked is trial]
     if trial is advice.best:
@@ -97,21 +101,17 @@ def _mark(advice: Advice, trial: Trial) -> tuple[str, str]:
 
 
 def _refused(out: Console, advice: Advice) -> None:
-    """Layouts that do not count, by reason."""
+    """Print the layouts that do not qualify, by reason."""
     by_reason: dict[str, list[str]] = {}
     for trial in advice.trials:
         if trial.refused is not None:
             by_reason.setdefault(trial.refused, []).append(_name(trial))
     for reason, names in by_reason.items():
         shown = ", ".join(names) if len(names) <= 4 else f"{names[0]} … {names[-1]} ({len(names)})"
-        _say(out, f"  not counted: {shown}: {reason}", "dim")
+        say(out, f"  rejected: {shown}: {reason}", "dim")
 
 
-def _say(out: Console, words: str, style: str = "") -> None:
-    out.print(Text(words, style), soft_wrap=True)
-
-
-def advised_entry(result: Advised) -> dict[str, Any]:
+def advised_entry(result: Advised) -> Entry:
     return {
         **case_entry(result.case),
         "device": result.device,
@@ -121,7 +121,7 @@ def advised_entry(result: Advised) -> dict[str, Any]:
     }
 
 
-def _entry(advice: Advice) -> dict[str, Any]:
+def _entry(advice: Advice) -> Entry:
     return {
         "array": advice.array,
         "pitch": advice.pitch,
@@ -132,7 +132,7 @@ def _entry(advice: Advice) -> dict[str, Any]:
     }
 
 
-def _trial(trial: Trial) -> dict[str, Any]:
+def _trial(trial: Trial) -> Entry:
     return {
         "pitch": trial.pitch,
         "mask": trial.mask,

@@ -1,9 +1,9 @@
-"""A timeline as a Chrome trace: a JSON file that https://ui.perfetto.dev and chrome://tracing open.
+"""Timelines as Chrome traces: JSON files that https://ui.perfetto.dev and chrome://tracing open.
 
-Each array is a process and each of its regions a thread of it, in which slices say who writes and who reads. An epoch
-lasts a millisecond, whatever it holds; the slices of a region in it share that in the order in which they began.
-Barriers are instants across the whole trace. Format: "Trace Event Format" (Google), complete (`X`), instant (`i`) and
-metadata (`M`) events; times are in microseconds.
+Each array is a process and each of its regions a thread, whose slices are writes and reads. Every epoch lasts one
+millisecond; the slices of a region share it in the order in which they began. Barriers are instants across the whole
+trace. Format: "Trace Event Format" (Google), complete (`X`), instant (`i`) and metadata (`M`) events; times are in
+microseconds.
 """
 
 from __future__ import annotations
@@ -12,24 +12,28 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from ..gpu_counters.timeline import Slice, Timeline
-from ..manifests.manifest import Case
+
+if TYPE_CHECKING:
+    from ..gpu_counters.timeline import Slice, Timeline
+    from ..manifests.manifest import Case
+
+Event = dict[str, Any]
 
 EPOCH = 1000  # microseconds
-SHARE = 0.9  # of an epoch that its slices take, so that one can tell it from the next
+SHARE = 0.9  # of an epoch that its slices fill, so that epochs are visibly apart
 
 
 def check_place(path: Path) -> None:
-    """Raises `UsageError` where the file could not be written, before the run, which may be long."""
+    """Raise `UsageError` if the file cannot be written: call this before a run, which may be long."""
     if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"--timeline: {path} cannot be written, for there is no folder {path.parent}")
+        raise UsageError(f"--timeline: {path} cannot be written: no folder {path.parent}")
 
 
 def write(path: Path, timeline: Timeline, case: Case, workgroup: tuple[int, int, int]) -> None:
-    """Raises `UsageError` where the file cannot be written."""
+    """Write the timeline of one workgroup. Raises `UsageError` if that fails."""
     title = f"{case.kernel.name} {case.shape}".strip()
     about = {"kernel": title, "workgroup": list(workgroup), "cut": timeline.cut, "time": "one epoch is 1 ms"}
     whole = {"traceEvents": list(events(timeline)), "displayTimeUnit": "ms", "otherData": about}
@@ -39,9 +43,9 @@ def write(path: Path, timeline: Timeline, case: Case, workgroup: tuple[int, int,
         raise UsageError(f"--timeline: {path} cannot be written: {error.strerror}") from None
 
 
-def events(timeline: Timeline) -> Iterator[dict[str, Any]]:
-    """The events of a trace: names, then slices, then barriers."""
-    threads = itertools.count(1)  # some readers take a thread's number to be its own among those of all processes
+def events(timeline: Timeline) -> Iterator[Event]:
+    """The events of a trace: names, slices, and then barriers."""
+    threads = itertools.count(1)  # some viewers expect thread ids that are unique among all processes
     for pid, (array, regions) in enumerate(timeline.regions.items(), 1):
         yield _name("process_name", pid, 0, array)
         for region, tid in zip(range(regions), threads, strict=False):
@@ -62,11 +66,11 @@ def events(timeline: Timeline) -> Iterator[dict[str, Any]]:
         }
 
 
-def _name(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+def _name(what: str, pid: int, tid: int, name: str) -> Event:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _slices(here: Sequence[Slice], pid: int, tid: int) -> Iterator[dict[str, Any]]:
+def _slices(here: Sequence[Slice], pid: int, tid: int) -> Iterator[Event]:
     """The slices of one region in one epoch, side by side."""
     for number, each in enumerate(here):
         width = SHARE * EPOCH / len(here)

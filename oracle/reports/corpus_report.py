@@ -1,21 +1,26 @@
-"""What became of a corpus: a line for each trial, and totals for each folder."""
+"""The result of `bankshot corpus`: a line for each trial, and totals for each folder."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..corpus.corpus_survey import Collection, good
-from ..corpus.trial import VERDICTS, Trial
+from ..corpus.corpus_survey import good
+from ..corpus.trial import VERDICTS
+from .json_document import Entry
 
-# Columns of the totals: heading, and the verdicts that count.
+if TYPE_CHECKING:
+    from ..corpus.corpus_survey import Collection
+    from ..corpus.trial import Trial
+
+# Columns of the totals: heading, and the verdicts that it counts.
 _MODULES = (
     ("not WGSL", ("not-wgsl",)),
     ("refused", ("refused",)),
@@ -35,7 +40,7 @@ _ENTRIES = (
 
 
 def show_corpus(out: Console, found: Sequence[Collection], *, everything: bool) -> None:
-    """Every trial that is not plainly good (or, with `everything`, every trial), then the totals."""
+    """Print the trials that are not good, or `everything`, and then the totals."""
     for collection in found:
         for trial in collection.trials:
             if everything or not good(trial):
@@ -55,7 +60,7 @@ def _show(out: Console, trial: Trial) -> None:
 
 
 def _totals(found: Sequence[Collection]) -> Table:
-    """A row for each folder; a column for each kind of verdict that there is."""
+    """A row for each folder; a column for each kind of verdict that occurs."""
     rows = [(c.folder.name or str(c.folder), _row([c])) for c in found]
     whole = _row(found)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -82,7 +87,7 @@ def _row(found: Sequence[Collection]) -> list[int]:
 
 def corpus_json(found: Sequence[Collection], ok: bool) -> str:
     """One JSON document: the trials of each folder, and its counts by verdict."""
-    folders: list[dict[str, Any]] = [
+    folders: list[Entry] = [
         {
             "folder": str(collection.folder),
             "modules": len(collection.shaders),

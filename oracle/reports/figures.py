@@ -1,37 +1,33 @@
-"""Figures of traces and counters, by matplotlib (the extra `notebooks`); each function returns a `Drawing`.
+"""Figures of traces and counters, drawn with matplotlib (the extra `notebooks`); each function returns a `Drawing`.
 
-Nothing here knows a kernel: what is drawn was run. Colours are those of Okabe and Ito, and cividis for scales, which
-people tell apart whatever colours they see; what matters is told by position or by words too.
+Figures draw what `oracle.notebook_runs` ran. The colours are those of Okabe and Ito, and cividis for scales: people
+with any colour vision can distinguish them. Position or text repeats what a colour means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from io import BytesIO
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from ...sim.models import Device
 from ...sim.models.roofline import Place, place
-from ..advise.layout_search import Advice, Options, advise
-from ..gpu_counters.access_trace import Request, Trace, trace
-from ..gpu_counters.timeline import Timeline, sizes_of
-from ..gpu_counters.timeline import timeline as build_timeline
-from ..judge.case_run import simulate
-from ..manifests import manifest
 from .source_listing import compact
 
-SHADERS = Path(__file__).parents[2] / "shaders"
+if TYPE_CHECKING:
+    from ...sim import Run
+    from ...sim.models import Device
+    from ..advise.layout_search import Advice
+    from ..gpu_counters.access_trace import Request, Trace
+    from ..gpu_counters.timeline import Timeline
+
 INK, BLUE, ORANGE, GREEN, PINK, YELLOW, GREY = (
     "#222222", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#BBBBBB"
 )  # fmt: skip
@@ -40,43 +36,18 @@ CYCLE = (BLUE, ORANGE, GREEN, PINK, INK, GREY)
 WIDTH, DPI = 10.0, 100  # inches, and pixels in one
 
 
-# ---- what to draw ------------------------------------------------------------------------------------
-
-
-def case(
-    path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int
-) -> manifest.Case:
-    """A kernel of `shaders/` at some sizes: `case("matmul.toml", "matmul", M=64, overrides={"TK_PAD": 16})`."""
-    found = manifest.load(SHADERS / path, kernel)
-    found = replace(found, overrides={**found.overrides, **(overrides or {})})
-    return found.case(found.shape(dims))
-
-
-def ran(path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int) -> Any:
-    """The run of such a case, with all counters."""
-    return simulate(case(path, kernel, overrides, **dims), "nvidia", "all")
-
-
-def traced(path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int) -> Trace:
-    """The trace of the first workgroup of such a case."""
-    return trace(case(path, kernel, overrides, **dims))
-
-
-def advised(array: str, pitches: tuple[int, int], path: str, kernel: str | None = None, **dims: int) -> Advice:
-    """What `bankshot advise` says of one array of a case, for pitches from the first to the second."""
-    return advise(case(path, kernel, None, **dims), Options(array=array, values=pitches)).advice[0]
-
-
 class Drawing(Figure):
-    """A figure that notebooks show by itself, without a state that they share."""
+    """A figure that notebooks display, without the global state of pyplot."""
 
     def _repr_png_(self) -> bytes:
         stream = BytesIO()
-        self.savefig(stream, format="png", dpi=DPI)
+        figure: Any = self
+        figure.savefig(stream, format="png", dpi=DPI)
         return stream.getvalue()
 
 
-def _figure(rows: int, columns: int, height: float, **more: Any) -> tuple[Drawing, NDArray[Any]]:
+def _figure(rows: int, columns: int, height: float, **more: Any) -> tuple[Any, NDArray[Any]]:
+    """A `Drawing` and its axes; untyped, as matplotlib is."""
     figure = Drawing(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **more)
 
@@ -85,9 +56,9 @@ def _figure(rows: int, columns: int, height: float, **more: Any) -> tuple[Drawin
 
 
 def wavefront_of(request: Request, device: Device) -> NDArray[np.int64]:
-    """The wavefront that serves each lane of a 4-byte access, from 0; -1 for lanes that are not there.
+    """The wavefront that serves each lane of a 4-byte access, from 0; -1 for inactive lanes.
 
-    Each bank gives one word after the other, lowest first.
+    Each bank serves its words in ascending order.
     """
     rule = device.bank_rule(4, request.site.kind != "load")
     words = request.addresses // 4
@@ -99,7 +70,7 @@ def wavefront_of(request: Request, device: Device) -> NDArray[np.int64]:
 
 
 def bank_grid(requests: Mapping[str, Request], device: Device) -> Drawing:
-    """Lane by bank, one panel for each request, of 4 bytes a lane: a lane's number is the wavefront that serves it."""
+    """Lanes by banks, a panel for each request of 4 bytes per lane: numbers are the wavefronts that serve the lanes."""
     figure, axes = _figure(1, len(requests), 5.6, sharey=True)
     most = max(int(wavefront_of(r, device).max()) for r in requests.values()) + 1
     colours = ListedColormap(BANK_COLOURS[:most] if most <= len(BANK_COLOURS) else _cividis(most))
@@ -127,7 +98,7 @@ def _cividis(count: int) -> list[Any]:
     return [colormaps["cividis"](step / max(count - 1, 1)) for step in range(count)]
 
 
-def _grid_lines(axis: Axes, columns: int, rows: int) -> None:
+def _grid_lines(axis: Any, columns: int, rows: int) -> None:
     axis.set_xticks(range(0, columns, 4))
     axis.set_yticks(range(0, rows, 4))
     axis.set_xticks(np.arange(-0.5, columns), minor=True)
@@ -137,7 +108,7 @@ def _grid_lines(axis: Axes, columns: int, rows: int) -> None:
 
 
 def pitches(advice: Advice) -> Drawing:
-    """Wavefronts and memory by row pitch: every layout of an advice without a swizzle that counts."""
+    """Wavefronts by row pitch: every layout of an advice that qualifies and has no swizzle."""
     trials = sorted(
         (each for each in advice.trials if each.refused is None and not each.mask), key=lambda each: each.pitch
     )
@@ -165,13 +136,11 @@ def pitches(advice: Advice) -> Drawing:
     return figure
 
 
-def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Drawing:
-    """Between which barriers which slot of an array is written and read. By title, a trace and how many slots, of
-    equal size, each of its arrays has."""
-    lines = {title: _timeline(one, slots) for title, (one, slots) in traces.items()}
+def timeline(lines: Mapping[str, Timeline]) -> Drawing:
+    """Between which barriers each slot of an array is written and read; a panel for each timeline, by title."""
     rows = {title: [(a, s) for a, count in line.regions.items() for s in range(count)] for title, line in lines.items()}
     heights = [len(found) + 0.5 for found in rows.values()]
-    figure, axes = _figure(len(traces), 1, 1.2 + 0.42 * sum(heights), sharex=True, height_ratios=heights)
+    figure, axes = _figure(len(lines), 1, 1.2 + 0.42 * sum(heights), sharex=True, height_ratios=heights)
     for axis, (title, line) in zip(axes[:, 0], lines.items(), strict=True):
         for row, (array, slot) in enumerate(rows[title]):
             for kind, colour, y, hatch in (("write", ORANGE, -0.2, "///"), ("read", BLUE, 0.2, "")):
@@ -195,15 +164,11 @@ def timeline(traces: Mapping[str, tuple[Trace, Mapping[str, int]]]) -> Drawing:
     return figure
 
 
-def _timeline(one: Trace, slots: Mapping[str, int]) -> Timeline:
-    return build_timeline(one.requests, sizes_of(one.run.pipeline), slots)
-
-
 # ---- global memory -----------------------------------------------------------------------------------
 
 
 def walk(one: Trace, names: Sequence[str]) -> Drawing:
-    """Which elements of which matrix the workgroup loads, and after how many barriers it does so first."""
+    """The elements of each matrix that the workgroup loads, and after how many barriers it first does."""
     columns = [one.case.arrays[name].shape[1] for name in names]
     figure, axes = _figure(1, len(names), 3.9, width_ratios=columns)
     last = max((r.epoch for name in names for r in one.of(name, "load")), default=0)
@@ -224,7 +189,7 @@ def walk(one: Trace, names: Sequence[str]) -> Drawing:
 
 
 def _first_epochs(one: Trace, name: str, array: NDArray[Any]) -> NDArray[np.float64]:
-    """By element, the epoch of its first load; NaN where there is none."""
+    """The epoch of the first load of each element; NaN for elements that are not loaded."""
     first = np.full(array.size, np.nan)
     for request in reversed(one.of(name, "load")):
         wide = request.site.bytes_per_lane // array.itemsize
@@ -233,9 +198,11 @@ def _first_epochs(one: Trace, name: str, array: NDArray[Any]) -> NDArray[np.floa
     return first.reshape(array.shape)
 
 
-def sectors_per_request(loads: Mapping[str, tuple[Any, str]]) -> Drawing:
-    """What one request of a subgroup touches: sectors, the fewest that could hold what it asks for, and lines. By
-    label, a run and the variable that is loaded."""
+def sectors_per_request(loads: Mapping[str, tuple[Run, str]]) -> Drawing:
+    """What one request of a subgroup touches: sectors, the fewest that could hold the requested bytes, and lines.
+
+    `loads`: a run and the variable that it loads, by label.
+    """
     figure, axes = _figure(1, 1, 1.1 + 0.75 * len(loads))
     axis = axes[0][0]
     at = np.arange(len(loads))
@@ -255,19 +222,19 @@ def sectors_per_request(loads: Mapping[str, tuple[Any, str]]) -> Drawing:
 
 TOUCHED = (
     ("global_sectors", "32-byte sectors", ORANGE, "//"),
-    ("global_ideal_sectors", "sectors, at the least", BLUE, ""),
+    ("global_ideal_sectors", "sectors, at least", BLUE, ""),
     ("global_lines", "128-byte lines", GREEN, ".."),
 )
 
 
-def _per_request(run: Any, name: str, counter: str) -> float:
+def _per_request(run: Run, name: str, counter: str) -> float:
     sites = [site for site in run.sites if site.name == name and site.kind == "load"]
     return sum(getattr(site, counter) for site in sites) / sum(site.global_requests for site in sites)
 
 
-def roofline(runs: Mapping[str, Any], peak_flops: float, peak_bandwidth: float) -> Drawing:
-    """Runs under a roof, by the bytes of the sectors that they touch: what would have to come from memory if no cache
-    held any of it. Runs at one place share a mark."""
+def roofline(runs: Mapping[str, Run], peak_flops: float, peak_bandwidth: float) -> Drawing:
+    """Runs under a roofline, by the bytes of the sectors that they touch: what would come from memory if caches held
+    nothing. Runs at one intensity share a mark. Peaks are in FLOP/s and bytes/s."""
     figure, axes = _figure(1, 1, 5.0)
     axis = axes[0][0]
     marks: dict[str, tuple[Place, list[str]]] = {}
@@ -306,7 +273,7 @@ STATES = (
 
 
 def lane_states(one: Trace) -> NDArray[np.int64]:
-    """`[lanes, moments]`: an index into `STATES`. A moment is the n-th request of each subgroup since a barrier."""
+    """Indices into `STATES`, `[lanes, moments]`. A moment is the n-th request of each subgroup since a barrier."""
     size = one.run.device.subgroup_size
     subgroups = range(-(-one.lanes // size))
     parts = [
@@ -328,7 +295,7 @@ def lane_states(one: Trace) -> NDArray[np.int64]:
 
 
 def lane_map(traces: Mapping[str, Trace]) -> Drawing:
-    """Every lane of a workgroup at every request, and why it idles."""
+    """The state of every lane of a workgroup at every request."""
     figure, axes = _figure(1, len(traces), 4.6)
     for axis, (title, one) in zip(axes[0], traces.items(), strict=True):
         states = lane_states(one)
@@ -345,7 +312,7 @@ def lane_map(traces: Mapping[str, Trace]) -> Drawing:
 
 
 def utilization(by_kernel: Mapping[str, Mapping[int, float]], xlabel: str) -> Drawing:
-    """The share of threads that work, by size."""
+    """The share of threads that work, by size, for each kernel."""
     figure, axes = _figure(1, 1, 3.8)
     axis = axes[0][0]
     for number, (label, shares) in enumerate(by_kernel.items()):
@@ -367,8 +334,8 @@ def utilization(by_kernel: Mapping[str, Mapping[int, float]], xlabel: str) -> Dr
 # ---- totals ------------------------------------------------------------------------------------------
 
 
-def totals(runs: Mapping[str, Any], counters: Mapping[str, str]) -> Drawing:
-    """A panel for each counter (by name, with words for it), a bar for each run."""
+def totals(runs: Mapping[str, Run], counters: Mapping[str, str]) -> Drawing:
+    """A panel for each counter (its name, and a title), a bar for each run."""
     figure, axes = _figure(1, len(counters), 1.3 + 0.38 * len(runs), sharey=True)
     at = np.arange(len(runs))
     for axis, (name, words) in zip(axes[0], counters.items(), strict=True):

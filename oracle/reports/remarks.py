@@ -1,6 +1,6 @@
-"""What there is to complain of, each at a place in a file: for readers that show a complaint beside the source.
+"""Remarks: what is wrong with a case, each at a place in a file, for programs that show it beside the source.
 
-An `Entry` is one audited case with its remarks; it consists of plain values, so that it can go between processes.
+An `Entry` is one audited case with its remarks. It holds plain values, so that it can be sent between processes.
 """
 
 from __future__ import annotations
@@ -14,19 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import derived
+from .check_words import comparison_words, counter_words
 
 if TYPE_CHECKING:
+    from ...sim import Finding, Note
+    from ...sim.wgsl.source import Span
+    from ..goldens.golden_store import Verdict
+    from ..judge.output_checks import OutputCheck
     from ..judge.verdict import Audit
 
 ERROR, NOTE = "error", "note"
 
-# Every kind of remark but the findings, whose codes are the simulator's.
+# The codes of remarks; those of findings are the simulator's.
 CODES = {
-    "output": "an output is not what it is to be",
-    "unbounded": "elements of an output have no bound that they are held to",
-    "counter": "a counter is not what the manifest expects",
+    "output": "an output differs from what is expected",
+    "unbounded": "elements of an output have no bound to be checked against",
+    "counter": "a counter differs from the manifest",
     "limit": "the dispatch is beyond a limit of the device",
-    "golden": "a run is not as its golden has it",
+    "golden": "a run differs from its golden",
     "wrong-use": "a kernel cannot be run",
 }
 
@@ -36,8 +41,11 @@ FIGURES = ("excess_wavefronts", "excess_sectors", "thread_utilization", "barrier
 
 @frozen
 class Remark:
-    """`line` and `column` count from 1; 0 where none is known. `weight` sorts remarks of a level. `also`: other places
-    that explain it, as (message, file, line)."""
+    """One thing to report at a place.
+
+    `line` and `column` count from 1; 0 if unknown. `weight` sorts remarks of a level. `also`: other places that explain
+    it, as (message, file, line). `cases`: in how many cases it occurred.
+    """
 
     level: str
     code: str
@@ -46,30 +54,34 @@ class Remark:
     line: int = 0
     column: int = 0
     weight: int = 0
-    also: Sequence[Sequence[Any]] = ()
-    cases: int = 1  # in how many cases
+    also: Sequence[tuple[str, str, int]] = ()
+    cases: int = 1
 
 
 @frozen
 class Entry:
-    """One case: its title, whether it is clean, its figures by `FIGURES`, what it was compared with."""
+    """One case: its title, whether it is clean, its figures by the names in `FIGURES`, and the adapters that it was
+    compared with."""
 
     title: str
     ok: bool
-    figures: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict[str, float])
     adapter: str | None = None
     remarks: Sequence[Remark] = ()
 
     def plain(self) -> dict[str, Any]:
-        """For `entry_of_plain`, in another process."""
+        """The entry as JSON-like values, for `entry_of_plain`."""
         return asdict(self)
 
 
 def entry_of_plain(data: Mapping[str, Any]) -> Entry:
-    return Entry(**{**data, "remarks": tuple(Remark(**remark) for remark in data["remarks"])})
+    """The entry that `Entry.plain` describes."""
+    given: dict[str, Any] = {**data, "remarks": tuple(Remark(**remark) for remark in data["remarks"])}
+    return Entry(**given)
 
 
 def entry_of(audit: Audit) -> Entry:
+    """The remarks of an audited case."""
     return Entry(
         title=f"{audit.case.kernel.name} {audit.case.shape}".strip(),
         ok=audit.ok,
@@ -80,13 +92,13 @@ def entry_of(audit: Audit) -> Entry:
 
 
 def figures_of(counters: Mapping[str, float]) -> dict[str, float]:
-    """The figures that people set budgets for; of a run without probes, those that were counted."""
+    """The figures that users set budgets for, as far as the probes of the run counted them."""
     known = {**counters, **derived(counters, FIGURES)}
     return {name: known[name] for name in FIGURES if name in known}
 
 
 def entry_of_error(title: str, error: Exception, file: str = "") -> Entry:
-    """A kernel that could not be run: the shader is wrong (`WgslError`), or what it was given (`UsageError`)."""
+    """The remarks of a kernel that could not be run, because of its shader (`WgslError`) or its data (`UsageError`)."""
     diagnostics = getattr(error, "diagnostics", None)
     if diagnostics:
         remarks = [_of_span(ERROR, d.code, d.message, d.span, file, notes=d.notes) for d in diagnostics]
@@ -98,7 +110,7 @@ def entry_of_error(title: str, error: Exception, file: str = "") -> Entry:
 
 
 def merged(entries: Iterable[Entry]) -> list[Remark]:
-    """The remarks of all entries, worst first; what is said of one place in several cases stands once, at its worst."""
+    """The remarks of all entries, worst first. Of remarks with one code at one place, only the worst is kept."""
     found: dict[tuple[str, str, str, int], Remark] = {}
     for remark in (remark for entry in entries for remark in entry.remarks):
         key = (remark.level, remark.code, remark.file, remark.line)
@@ -111,12 +123,25 @@ def merged(entries: Iterable[Entry]) -> list[Remark]:
     return sorted(found.values(), key=lambda r: (r.level != ERROR, -r.weight, r.file, r.line))
 
 
+def remark_words(remark: Remark) -> str:
+    """The message with the line it is about, for a log that shows nothing else."""
+    at = f"{Path(remark.file).name}:{remark.line}: " if remark.line else ""
+    more = f" (in {remark.cases} cases)" if remark.cases > 1 else ""
+    also = "".join(f"\n{Path(file).name}:{line}: {message}" for message, file, line in remark.also)
+    return f"{at}{remark.message}{more}{also}"
+
+
+def from_root(file: str) -> str:
+    """A path relative to the root of the repository, if the file is inside it."""
+    root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
+    path = Path(file).resolve()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else Path(file).as_posix()
+
+
 # ---- from an audit -----------------------------------------------------------------------------------
 
 
 def _remarks(audit: Audit) -> Iterator[Remark]:
-    from .text import comparison_words, counter_words
-
     kernel = audit.case.kernel
     entry = audit.run.pipeline.entry.span if hasattr(audit.run.pipeline, "entry") else None
     for check in audit.outputs:
@@ -142,8 +167,8 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
         yield from golden_remarks(audit.golden, kernel.path)
 
 
-def _worst(check: Any) -> str:
-    """The element that is furthest off, and who wrote it."""
+def _worst(check: OutputCheck) -> str:
+    """The element that differs most, and the invocation that wrote it."""
     if not check.comparison.worst:
         return ""
     d = check.comparison.worst[0]
@@ -152,21 +177,21 @@ def _worst(check: Any) -> str:
     return f"; worst [{', '.join(map(str, d.index))}]: {ours} for {theirs}{owner}"
 
 
-def _likely(check: Any) -> str:
+def _likely(check: OutputCheck) -> str:
     return "" if check.likely is None else f"; {check.likely}"
 
 
-def _advice(check: Any) -> str:
+def _advice(check: OutputCheck) -> str:
     return f"; {check.advice}" if check.advice else ""
 
 
-def of_finding(level: str, f: Any, file: str) -> Remark:
-    """`file` stands for the place of a finding that has none."""
-    return _of_span(level, f.code, f.message, f.span, file, f.count, getattr(f, "notes", ()))
+def of_finding(level: str, f: Finding, file: str) -> Remark:
+    """The remark of a finding. `file` is for a finding without a place."""
+    return _of_span(level, f.code, f.message, f.span, file, f.count, f.notes)
 
 
-def golden_remarks(verdict: Any, owner: Path, line: int = 0) -> Iterator[Remark]:
-    """One for each line that changed. What lies at no line is said of `owner`, the manifest or test."""
+def golden_remarks(verdict: Verdict, owner: Path, line: int = 0) -> Iterator[Remark]:
+    """A remark for each line that changed. Other changes are reported at `owner`, the manifest or test."""
     folder = owner.parent
     for change in verdict.changes:
         if change.line:
@@ -180,12 +205,12 @@ def golden_remarks(verdict: Any, owner: Path, line: int = 0) -> Iterator[Remark]
 
 
 def _tidy(path: Path) -> str:
-    """Without `..`, as links are of no matter here."""
+    """The path without `..`; links do not matter here."""
     return os.path.normpath(path)
 
 
-def _of_span(level: str, code: str, message: str, span: Any, file: str, weight: int = 0,
-             notes: Sequence[Any] = ()) -> Remark:  # fmt: skip
+def _of_span(level: str, code: str, message: str, span: Span | None, file: str, weight: int = 0,
+             notes: Sequence[Note] = ()) -> Remark:  # fmt: skip
     also = [(note.message, note.span.place.file, note.span.line) for note in notes if note.span]
     if span is None:
         return Remark(level, code, message, file, weight=weight, also=also)
@@ -193,8 +218,8 @@ def _of_span(level: str, code: str, message: str, span: Any, file: str, weight: 
     return Remark(level, code, message, place.file, place.line, place.column, weight, also)
 
 
-def _line_of(path: Path, key: str, value: Any) -> int:
-    """The first line of a manifest that gives this value to this key; 0 where there is none."""
+def _line_of(path: Path, key: str, value: object) -> int:
+    """The first line of a manifest that gives this value to this key; 0 if none does."""
     pattern = rf"""\b{re.escape(key)}\s*=\s*["']?{re.escape(str(value))}(?![\w.])"""
     lines = path.read_text(encoding="utf-8").splitlines()
     return next((number for number, line in enumerate(lines, 1) if re.search(pattern, line)), 0)

@@ -1,6 +1,6 @@
-"""Counters beside the source: what each line of a shader was charged for in a run.
+"""Counters beside the source: what each line of a shader was charged in a run.
 
-A line's accesses are added up; its executions are those of its busiest place.
+The accesses of a line are added up; its executions are those of its busiest place.
 """
 
 from __future__ import annotations
@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import NAMES
+
+if TYPE_CHECKING:
+    from ...sim import Site
 
 # Counters of a place in the source that add up over a line.
 ADDED = tuple(name for name in NAMES if name not in ("executions", "active_lanes"))
@@ -19,28 +22,29 @@ ADDED = tuple(name for name in NAMES if name not in ("executions", "active_lanes
 
 @frozen
 class Line:
-    """One line of source, numbered from 1. `counters` is None where nothing on it is counted."""
+    """One line of source, numbered from 1. `counters` is None where nothing on the line was executed."""
 
     number: int
     text: str
     counters: Mapping[str, int] | None = None
-    lanes: float | None = None  # active lanes / lanes of the subgroups that executed
+    lanes: float | None = None  # active lanes / lanes of the subgroups that executed it
     issued: int = 0  # those lanes
 
 
-def listings(sites: Iterable[Any], source: Path, subgroup_size: int) -> dict[Path, list[Line]]:
-    """The listing of `source`, and of every other file that sites lie in."""
-    by_file: dict[Path, list[Any]] = {source: []}
+def listings(sites: Iterable[Site], source: Path, subgroup_size: int) -> dict[Path, list[Line]]:
+    """The listing of `source`, and of every other file that has sites."""
+    by_file: dict[Path, list[Site]] = {source: []}
     for site in sites:
         by_file.setdefault(Path(site.span.place.file), []).append(site)
     return {file: listing(_text(file, found), found, subgroup_size) for file, found in by_file.items()}
 
 
-def _text(file: Path, sites: Sequence[Any]) -> str:
-    """What a file holds; of one that is not there, as a line marker may name it, what went into the shader."""
+def _text(file: Path, sites: Sequence[Site]) -> str:
+    """The text of a file. If it is missing, as one that a line marker names may be: its lines in the shader."""
     if file.is_file():
         return file.read_text(encoding="utf-8")
-    source, lines = sites[0].span.source, {}
+    source = sites[0].span.source
+    lines: dict[int, str] = {}
     for index in range(source.line_count):
         name, number, _ = source.place(source.line_start(index))
         if Path(name) == file:
@@ -48,9 +52,9 @@ def _text(file: Path, sites: Sequence[Any]) -> str:
     return "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1))
 
 
-def listing(text: str, sites: Iterable[Any], subgroup_size: int) -> list[Line]:
-    """Every line of `text`, with the counters of the sites that lie on it."""
-    by_line: dict[int, list[Any]] = defaultdict(list)
+def listing(text: str, sites: Iterable[Site], subgroup_size: int) -> list[Line]:
+    """Every line of `text`, with the counters of the sites on it."""
+    by_line: dict[int, list[Site]] = defaultdict(list)
     for site in sites:
         by_line[site.line].append(site)
     return [
@@ -59,7 +63,7 @@ def listing(text: str, sites: Iterable[Any], subgroup_size: int) -> list[Line]:
     ]
 
 
-def _line(number: int, text: str, sites: Sequence[Any], subgroup_size: int) -> Line:
+def _line(number: int, text: str, sites: Sequence[Site], subgroup_size: int) -> Line:
     issued = sum(site.executions for site in sites)
     if not issued:
         return Line(number, text)
@@ -88,7 +92,7 @@ def _three_digits(value: float) -> str:
 
 
 def against_ideal(actual: int, ideal: int) -> str:
-    """`201M/101M`, `98.3k` where that is the ideal, nothing where nothing was asked for."""
+    """`201M/101M`; `98.3k` where that is the ideal; empty where nothing was charged."""
     if not actual:
         return ""
     if actual == ideal or not ideal:

@@ -1,28 +1,41 @@
-"""What a run did, as tables of words that the text report and the HTML page both show."""
+"""What a run did, as totals and tables of words that the terminal and the HTML page both show."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...sim.fast_dataclass import frozen
 from ...sim.models.roofline import place
-from ...sim.run.counters import IDLE_CAUSES
+from ...sim.run import counters
+from ...sim.run.counters import IDLE_CAUSES, SUMMARY
 from ...sim.run.executed_instructions import by_class
 from ...sim.run.traffic import intensities
 from .source_listing import compact
 
-# Why lanes of subgroups that issue are idle: counter, in words, and as a letter beside a line.
+if TYPE_CHECKING:
+    from ...sim import Run
+
+# How a value of a unit is written; as a plain number where the unit has no row.
+FORMATS = {"bytes": "bytes", "share": "%", "FLOP/byte": "ratio"}
+
+# The totals of a run: name, heading, format.
+TOTALS = tuple((row.key, row.title, FORMATS.get(row.unit, "")) for row in SUMMARY)
+
+# Pairs of counters: what was charged, the least that the access width needs, heading.
+CHARGES = tuple((row.key, row.ideal, row.title) for row in counters.CHARGES)
+
+# Why lanes of an issuing subgroup are idle: counter, words, and the letter beside a line.
 IDLE = tuple((row.key, *row.cause) for row in IDLE_CAUSES)
 
-# What intensities count bytes of.
-BYTES = {"asked": "asked for", "moved": "of sectors touched", "distinct": "that have to move"}
+# The bytes that intensities are relative to.
+BYTES = {"asked": "requested", "moved": "of sectors touched", "distinct": "that must move"}
 
 
 @frozen
 class Table:
-    """`headings` and `rows` are equally long; the first column is words, the others are numbers."""
+    """A table of text: the first column is words, the others are numbers. Rows are as long as `headings`."""
 
     caption: str
     headings: tuple[str, ...]
@@ -30,36 +43,37 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-def idle_words(counters: Mapping[str, float]) -> str:
-    """The share of issued lanes that are idle, and why: `31.0%: 25.0% behind a guard, 6.0% past the workgroup`; nothing
-    where none are."""
-    idle = sum(counters[name] for name, _, _ in IDLE)
+def idle_words(totals: Mapping[str, float]) -> str:
+    """The share of issued lanes that are idle, and why: `31.0%: 25.0% behind a guard, 6.0% past the workgroup`; empty
+    if none are."""
+    idle = sum(totals[name] for name, _, _ in IDLE)
     if not idle:
         return ""
-    issued = idle + counters["active_lanes"]
-    causes = ", ".join(f"{counters[name] / issued:.1%} {words}" for name, words, _ in IDLE if counters[name])
+    issued = idle + totals["active_lanes"]
+    causes = ", ".join(f"{totals[name] / issued:.1%} {words}" for name, words, _ in IDLE if totals[name])
     return f"{idle / issued:.1%}: {causes}"
 
 
-def idle_letters(counters: Mapping[str, float], issued: float) -> str:
-    """The same beside a line, in letters: `25g 6o`, in percent of the lanes that were issued."""
-    found = [(100 * counters[name] / issued, letter) for name, _, letter in IDLE if counters[name]]
+def idle_letters(totals: Mapping[str, float], issued: float) -> str:
+    """The causes of idle lanes as letters beside a line, in percent of the lanes that were issued: `25g 6o`."""
+    found = [(100 * totals[name] / issued, letter) for name, _, letter in IDLE if totals[name]]
     return " ".join(f"{share:.0f}{letter}" if share >= 0.5 else f"<1{letter}" for share, letter in found)
 
 
-def useful(run: Any) -> dict[str, float]:
-    """The share of a run's FLOPs that may be for something (see `sim.analysis.dead_flops`), where there are any."""
+def useful(run: Run) -> dict[str, float]:
+    """The share of a run's FLOPs whose results can reach a store (see `sim.analysis.dead_flops`); empty if it has no
+    FLOPs."""
     flops = run.counters["flops"]
     return {"useful_flops": 1 - run.padding_flops / flops} if flops else {}
 
 
-def tables(run: Any) -> list[Table]:
-    """The tables of a run; those with nothing in them are left out."""
+def tables(run: Run) -> list[Table]:
+    """The tables of a run that have rows."""
     return [table for table in (instruction_table(run), atomic_table(run), traffic_table(run)) if table.rows]
 
 
-def instruction_table(run: Any) -> Table:
-    """A row for each class of instructions that were executed."""
+def instruction_table(run: Run) -> Table:
+    """A row for each class of executed instructions."""
     counts = by_class(run.instructions)
     all_lanes = sum(lanes for _, lanes in counts.values())
     rows = [
@@ -69,8 +83,8 @@ def instruction_table(run: Any) -> Table:
     return Table("instructions, as written", ("class", "by subgroups", "by lanes", "share"), tuple(rows))
 
 
-def atomic_table(run: Any) -> Table:
-    """A row for each place whose lanes take turns: how many, on the busiest word of a request, on average."""
+def atomic_table(run: Run) -> Table:
+    """A row for each place where atomic lanes are serialized: the mean number on the busiest word of a request."""
     rows = [
         (f"{Path(site.span.place.file).name}:{site.line} {site.name}", f"{site.executions:,}", f"{site.atomics:,}",
          f"{site.turns_per_request:.3g}-way")
@@ -80,23 +94,23 @@ def atomic_table(run: Any) -> Table:
     return Table("atomic operations", ("place", "by subgroups", "by lanes", "on one word"), tuple(rows))
 
 
-def traffic_table(run: Any) -> Table:
-    """A row for each storage buffer that is touched; below it, where that puts the kernel under a roofline."""
+def traffic_table(run: Run) -> Table:
+    """A row for each storage buffer that the kernel accesses; as notes, where that puts the kernel under a roofline."""
     rows = [
         (each.buffer, compact(each.asked), compact(each.moved), compact(each.distinct), f"{each.reuse:.3g}",
          f"{each.again:.3g}")
         for each in run.traffic
         if each.asked
     ]  # fmt: skip
-    headings = ("buffer", "asked for", "of sectors", "touched", "reuse: asked / touched", "sectors / touched")
+    headings = ("buffer", "requested", "of sectors", "touched", "reuse: requested / touched", "sectors / touched")
     return Table("bytes of storage", headings, tuple(rows), tuple(roofline_words(run)) if rows else ())
 
 
-def roofline_words(run: Any) -> list[str]:
-    """Operations per byte of storage, and what bounds a kernel with so many on this device, where its peaks are
-    claimed; nothing of a kernel that does no operations."""
+def roofline_words(run: Run) -> list[str]:
+    """FLOP per byte of storage, and what bounds such a kernel if the device has peaks; empty for a kernel without
+    FLOPs."""
     flops, device = run.counters["flops"], run.device
-    found = []
+    found: list[str] = []
     for name, intensity in intensities(flops, run.traffic).items() if flops else ():
         words = f"{intensity:.3g} FLOP per byte {BYTES[name]}"
         if device.peak_flops and device.peak_bandwidth:

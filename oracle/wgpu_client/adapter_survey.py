@@ -35,6 +35,11 @@ class Adapter:
     def has(self, ability: str) -> bool:
         return ABILITIES[ability] in self.offer.features
 
+    @property
+    def abilities(self) -> dict[str, bool]:
+        """Whether the adapter has each of `ABILITIES`."""
+        return {name: self.has(name) for name in ABILITIES}
+
 
 def survey() -> list[Adapter]:
     """Every adapter, the one that is taken by default first. Raises `NoAdapter` where there is none."""

@@ -9,7 +9,7 @@ from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import DERIVED, EXACT, RULES, Rule
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.judge.output_checks import OutputCheck
-from bankshot.oracle.reports.text import show_output_check
+from bankshot.oracle.reports.check_text import show_output_check
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

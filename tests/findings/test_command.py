@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
 RACY = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from bankshot.oracle import wgpu_client as runner
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import DERIVED
 from bankshot.oracle.errors import UsageError

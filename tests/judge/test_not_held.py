@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
 from tests.scaling import manifest
@@ -60,9 +60,9 @@ def test_a_reference_that_nothing_is_held_to_is_no_proof(kernel):
     done = audit(path, "--no-gpu", "--json")
     assert output_of(done) == (1, {"ok": False, "held": False, "unbounded": 64, "mismatches": 0})
     text = audit(path, "--no-gpu").stdout
-    assert "  NOT HELD y against reference refs.py:wrong: 64 elements, rule derived: none has a bound" in text
+    assert "  UNCHECKED y against reference refs.py:wrong: 64 elements, rule derived: no element has a bound" in text
     assert GIVE in text
-    assert "NOT HELD y" in audit(path, "--no-gpu", "--format", "table").stdout
+    assert "UNCHECKED y" in audit(path, "--no-gpu", "--format", "table").stdout
 
 
 def test_files_say_it_too(kernel, tmp_path):
@@ -72,7 +72,7 @@ def test_files_say_it_too(kernel, tmp_path):
     ]
     assert result["ruleId"] == "output"
     assert GIVE in result["message"]["text"]
-    assert ">not held</span> <b>y</b>" in (tmp_path / "a.html").read_text()
+    assert ">unchecked</span> <b>y</b>" in (tmp_path / "a.html").read_text()
 
 
 def test_tests_fail_of_it(kernel):
@@ -80,7 +80,7 @@ def test_tests_fail_of_it(kernel):
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "BANKSHOT_REQUIRE_GPU": "0"}
     done = subprocess.run([sys.executable, "-m", "pytest", *words], capture_output=True, text=True, env=environment)
     assert done.returncode == 1
-    assert f"none has a bound, so that any value passes; {GIVE}" in done.stdout
+    assert f"no element has a bound, so any value passes; {GIVE}" in done.stdout
 
 
 @pytest.mark.parametrize(("reference", "code"), [("right", 0), ("wrong", 1)])
@@ -94,7 +94,7 @@ def test_of_some_without_a_bound_the_number_is_told(kernel, tmp_path):
     path = kernel(40, "right")
     done = audit(path, "--no-gpu", "--json", "--sarif", str(tmp_path / "a.sarif"))
     assert output_of(done) == (0, {"ok": True, "held": True, "unbounded": 24, "mismatches": 0})
-    assert "24 of them without a bound, which pass whatever they hold" in audit(path, "--no-gpu").stdout
+    assert "24 without a bound, where any value passes" in audit(path, "--no-gpu").stdout
     (result,) = json.loads((tmp_path / "a.sarif").read_text())["runs"][0]["results"]
     assert (result["ruleId"], result["level"]) == ("unbounded", "note")
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
 WGSL = """\

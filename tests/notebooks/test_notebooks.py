@@ -105,7 +105,7 @@ def test_padding_halves_what_a_store_and_a_load_take():
 
 
 def test_the_swap_saves_lines_and_no_sectors():
-    from bankshot.oracle.reports.figures import ran
+    from bankshot.oracle.notebook_runs import ran
 
     found = {}
     for name in names_of("001")["twins"]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bankshot.oracle import wgpu_client
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import Lacking, NoAdapter, UsageError
 from bankshot.oracle.wgpu_client import adapter_choice
 from bankshot.oracle.wgpu_worker import vulkan_drivers
@@ -141,7 +141,7 @@ def test_the_command_lists_every_adapter():
     lines = CliRunner().invoke(main, ["adapters"]).stdout.splitlines()
     entries = json.loads(CliRunner().invoke(main, ["adapters", "--json"]).stdout)["cases"]
     assert [entry["name"] for entry in entries] == [info.name for info in wgpu_client.adapters()]
-    assert lines[0] == f"{entries[0]['name']}, taken by default"
+    assert lines[0] == f"{entries[0]['name']}, the default"
     for info, entry in zip(wgpu_client.adapters(), entries, strict=True):
         assert f"  {info}" in lines
         assert (entry["driver"], entry["version"]) == (info.driver, info.version)

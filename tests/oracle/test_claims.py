@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.reports.json_report import document
+from bankshot.oracle.reports.json_document import document
 from click.testing import CliRunner
 
 from tools.claims import ledger, report

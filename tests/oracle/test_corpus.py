@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.corpus import corpus_survey as corpus
 from bankshot.oracle.corpus import embedded, invented_inputs
 from bankshot.oracle.corpus.difference import differences

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bankshot.oracle import wgpu_client
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.corpus.trial import trials
 from bankshot.oracle.errors import DriverDied, NoAdapter, portable

@@ -1,7 +1,7 @@
 """Kernels whose loops do not end: they are stopped, told of, and kept away from GPUs."""
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.judge import case_run
 from click.testing import CliRunner
 

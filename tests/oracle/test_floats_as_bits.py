@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bankshot.oracle.audit import Options, audit
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.manifests.manifest import load
 from click.testing import CliRunner
 

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import Lacking, UsageError
 from bankshot.oracle.gpu_counters.wgsl_probes import instrument
 from bankshot.oracle.judge import counter_diff as gpu_counters

@@ -20,7 +20,7 @@ class Global:
         os.write(1, b"torn down\\n")
 
 kept = Global()
-@entry.commands.main.command()
+@entry.command.command()
 def probe():
     print("begun")
     atexit.register(print, "registered last")
@@ -125,6 +125,6 @@ import bankshot.__main__
 
 
 def test_who_imports_the_command_line_keeps_what_the_process_has():
-    program = "import gc; before = gc.get_threshold(); import bankshot.oracle.cli.commands"
+    program = "import gc; before = gc.get_threshold(); import bankshot.oracle.cli.main"
     program += "; assert gc.get_threshold() == before"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
 from tests.scaling import manifest

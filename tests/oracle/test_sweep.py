@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, table_files
 from bankshot.oracle.sweep.columns import columns

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.gpu_counters import timeline as room
 from bankshot.oracle.gpu_counters.timeline import Barrier, Slice, record_timeline
@@ -154,4 +154,4 @@ def test_a_place_that_cannot_be_written_is_told_before_the_run(known, tmp_path):
     out = run(tmp_path, "--timeline", tmp_path / "none" / "line.json")
     assert out.exit_code == 2
     assert "--timeline" in out.output
-    assert "there is no folder" in out.output
+    assert "no folder" in out.output

@@ -5,7 +5,7 @@ import os
 import sys
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.references.user_reference import of_file
 from click.testing import CliRunner
 

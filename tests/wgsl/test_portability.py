@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bankshot.oracle import wgpu_client
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import DriverDied
 from bankshot.oracle.manifests import cases
 from bankshot.oracle.manifests.reflection import check_module

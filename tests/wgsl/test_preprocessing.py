@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
 KERNEL = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from bankshot.oracle.cli import audit_cases
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.workers.pool import TaskError, TaskProgress, TaskResult, WorkerPool
 from bankshot.oracle.workers.scheduler import BYTES_EACH, Scheduler, Size

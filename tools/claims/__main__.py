@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from bankshot.oracle.cli.commands import Guarded
-from bankshot.oracle.reports.json_report import document as json_document
-from bankshot.oracle.reports.text import console
+from bankshot.oracle.cli.main import Guarded
+from bankshot.oracle.reports.json_document import document as json_document
+from bankshot.oracle.reports.terminal import console
 from bankshot.oracle.workers.progress import meter
 
 from . import ledger, report

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.reports import ci as report_ci
+from bankshot.oracle.reports.formats import github, sarif
 from bankshot.oracle.reports.remarks import ERROR, NOTE, Entry, Remark, entry_of_error, entry_of_plain, merged
 from bankshot.sim.wgsl.diagnostics import Note, fail
 from bankshot.sim.wgsl.source import Source, Span
@@ -25,11 +25,11 @@ def _root(monkeypatch, tmp_path):
 
 
 def test_an_annotation_says_where_and_what():
-    assert report_ci.github_lines([entry(RACE)]) == [
+    assert github.workflow_commands([entry(RACE)]) == [
         "::error file=k.wgsl,line=7,col=5,title=bankshot%3A race::k.wgsl:7: two lanes write a[0]%0Ak.wgsl:9: the other"
     ]
     note = Remark(NOTE, "counter", "50% of\r\nlanes", "odd,name:.wgsl")
-    assert report_ci.github_lines([entry(note)]) == [
+    assert github.workflow_commands([entry(note)]) == [
         "::notice file=odd%2Cname%3A.wgsl,title=bankshot%3A counter::50%25 of%0D%0Alanes"
     ]
 
@@ -37,19 +37,19 @@ def test_an_annotation_says_where_and_what():
 def test_files_are_named_from_the_root_of_the_repository(monkeypatch, tmp_path):
     inside = Remark(ERROR, "race", "x", str(tmp_path / "deep" / "k.wgsl"))
     outside = Remark(ERROR, "race", "x", "/elsewhere/k.wgsl")
-    assert [report_ci.github_lines([entry(r)])[0].split(",")[0] for r in (inside, outside)] == [
+    assert [github.workflow_commands([entry(r)])[0].split(",")[0] for r in (inside, outside)] == [
         "::error file=deep/k.wgsl", "::error file=/elsewhere/k.wgsl",
     ]  # fmt: skip
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "deep"))
-    assert report_ci.github_lines([entry(inside)])[0].startswith("::error file=k.wgsl,")
+    assert github.workflow_commands([entry(inside)])[0].startswith("::error file=k.wgsl,")
 
 
 def test_the_worst_come_first_and_the_rest_is_counted():
     many = [Remark(ERROR, "race", "x", "k.wgsl", line, weight=line) for line in range(1, 15)]
-    lines = report_ci.github_lines([entry(Remark(NOTE, "race", "x", "k.wgsl", 99, weight=1_000), *many)])
+    lines = github.workflow_commands([entry(Remark(NOTE, "race", "x", "k.wgsl", 99, weight=1_000), *many)])
     assert [line.split(",")[1] for line in lines[:10]] == [f"line={line}" for line in range(14, 4, -1)]
     assert lines[10:] == ["::notice title=bankshot::5 more not shown here; the job summary and the log have them"]
-    assert report_ci.github_lines([]) == []
+    assert github.workflow_commands([]) == []
 
 
 def test_one_place_is_told_once_at_its_worst():
@@ -64,17 +64,17 @@ def test_entries_travel_as_plain_values():
     there = entry(RACE, adapter="llvmpipe")
     back = entry_of_plain(json.loads(json.dumps(there.plain())))
     assert (back.title, back.ok, back.figures, back.adapter) == ("k N=1", False, FIGURES, "llvmpipe")
-    assert report_ci.github_lines([back]) == report_ci.github_lines([there])
+    assert github.workflow_commands([back]) == github.workflow_commands([there])
 
 
 def test_the_summary_has_a_row_for_each_case(monkeypatch, tmp_path):
     target = tmp_path / "summary.md"
     target.write_text("before\n")
     entries = [entry(title="fine | good", adapter="llvmpipe"), entry(RACE, title="bad")]
-    report_ci.write_summary(entries)
+    github.write_summary(entries)
     assert target.read_text() == "before\n"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(target))
-    report_ci.write_summary(entries)
+    github.write_summary(entries)
     assert target.read_text().splitlines() == [
         "before",
         "### bankshot: 1 of 2 cases failed",
@@ -87,17 +87,17 @@ def test_the_summary_has_a_row_for_each_case(monkeypatch, tmp_path):
         "- `race` k.wgsl:7: two lanes write a[0]; k.wgsl:9: the other",
         "",
     ]
-    assert report_ci.summary([entry()]).startswith("### bankshot: all clean, cases run: 1\n")
+    assert github.summary([entry()]).startswith("### bankshot: all clean, cases run: 1\n")
 
 
 def test_a_summary_stays_below_its_limit():
-    text = report_ci.summary([entry(title=f"a kernel with a long name M={n} K=512 N=768") for n in range(9_000)])
+    text = github.summary([entry(title=f"a kernel with a long name M={n} K=512 N=768") for n in range(9_000)])
     assert len(text.encode()) < 2**20
     assert "7,000 more cases not shown" in text
 
 
 def test_sarif_is_what_the_standard_says():
-    log = report_ci.sarif([entry(RACE), entry(Remark(NOTE, "counter", "x", "k.toml"))], "1.2")
+    log = sarif.sarif([entry(RACE), entry(Remark(NOTE, "counter", "x", "k.toml"))], "1.2")
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     driver = run["tool"]["driver"]
@@ -139,4 +139,4 @@ def test_what_cannot_be_run_is_told_too(tmp_path):
 
 def test_sarif_that_cannot_be_written_is_wrong_use(tmp_path):
     with pytest.raises(UsageError, match="cannot be written"):
-        report_ci.write_sarif(Path(tmp_path / "no" / "k.sarif"), [])
+        sarif.write_sarif(Path(tmp_path / "no" / "k.sarif"), [])

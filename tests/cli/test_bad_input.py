@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
 from tests.scaling import PARAMS, SHADER, manifest
@@ -49,7 +49,7 @@ def refused(result, *messages):
     assert result.exit_code == 2, result.output
     assert re.fullmatch(NOT_RUN, result.stdout), result.stdout
     assert "Traceback" not in result.output
-    assert "fault of bankshot" not in result.output
+    assert "bug in bankshot" not in result.output
     for message in messages:
         assert message in result.stderr, result.stderr
 
@@ -127,7 +127,7 @@ NOT_WHOLE = "error: x.npy: is not a whole .npy file of plain numbers ("
         (lambda: b"hello", NOT_WHOLE),
         (lambda: b"PK\x03\x04....", NOT_WHOLE),
         (lambda: npy(np.array([{}], object)), NOT_WHOLE),
-        (lambda: npy(WHOLE).replace(b"(40,)", b"(99999999999999,)"), "error: there is not enough memory (Unable to"),
+        (lambda: npy(WHOLE).replace(b"(40,)", b"(99999999999999,)"), "error: out of memory (Unable to"),
         (lambda: npy(WHOLE.astype(np.float64)), "scale.wgsl:2:42: error: x is float64, and array<f32> holds float32"),
         (lambda: npy(WHOLE.astype(">f4")), "scale.wgsl:2:42: error: x is big-endian"),
         (lambda: npy(np.array(["a"])), "scale.wgsl:2:42: error: x is <U1"),
@@ -198,10 +198,10 @@ def test_bindings(binds, message):
         ("--entry nope", "error: scale.wgsl: no compute entry point is named nope; there are scale"),
         ("--device voodoo", "error: --device: there is no device 'voodoo'; the devices are nvidia"),
         ("--probes lanes,voodoo", "error: probes cannot be 'voodoo'; it is one of all, none, counters, lanes"),
-        ("--save z=z.npy", "error: --save: no output is named z; there are y"),
-        ("--save x=x.npy", "error: --save: no output is named x; there are y"),
-        ("--save y=y.txt", "error: --save y: y.txt is to end in .npy"),
-        ("--save y=none/y.npy", "error: --save y: none/y.npy cannot be written, for there is no folder none"),
+        ("--save z=z.npy", "error: --save: no output is named z; the outputs are y"),
+        ("--save x=x.npy", "error: --save: no output is named x; the outputs are y"),
+        ("--save y=y.txt", "error: --save y: y.txt must end in .npy"),
+        ("--save y=none/y.npy", "error: --save y: none/y.npy cannot be written: no folder none"),
         ("--nonsense", "No such option"),
     ],
 )
@@ -343,5 +343,5 @@ def test_a_machine_without_memory(monkeypatch):
     def none(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("bankshot.oracle.cli.run.simulate", none)
-    refused(run(), "error: there is not enough memory (none is left)")
+    monkeypatch.setattr("bankshot.oracle.cli.simulated_run.simulate", none)
+    refused(run(), "error: out of memory (none is left)")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from bankshot.oracle import wgpu_client  # all before one is patched, which others import from
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.diagnosis.mismatch import Diagnosis
 from bankshot.oracle.errors import NoAdapter, TooLarge
 from bankshot.oracle.judge import (  # all before one is patched, which others import from
@@ -21,7 +21,7 @@ from bankshot.oracle.judge import (  # all before one is patched, which others i
 from bankshot.oracle.judge.case_run import EVERYTHING
 from bankshot.oracle.references import Expected, reference_registry
 from bankshot.oracle.reports.source_listing import ADDED, against_ideal, compact, listing
-from bankshot.oracle.reports.text import console
+from bankshot.oracle.reports.terminal import console
 from bankshot.sim.run.workgroup_coverage import Coverage
 from bankshot.sim.wgsl.diagnostics import Crash
 from bankshot.sim.wgsl.source import Source, Span
@@ -383,7 +383,7 @@ def test_run_summarizes_and_saves(world):
     whole = json.loads(command("run", world.folder, "--bind", "x=ones:f32:64", "--json").stdout)
     assert whole["cases"][0]["outputs"]["y"]["max"] == 2.0
     result = command("run", world.folder, "--save", "z=a.npy")
-    assert (result.exit_code, "no output is named z; there are y" in result.stderr) == (2, True)
+    assert (result.exit_code, "no output is named z; the outputs are y" in result.stderr) == (2, True)
 
 
 # ---- failures ----------------------------------------------------------------------------------------
@@ -424,7 +424,7 @@ def test_our_own_fault_is_called_that(world, monkeypatch, error):
     result = command("audit", world.folder)
     assert result.exit_code == 70
     assert "internal error" in result.stderr
-    assert "fault of bankshot" in result.stderr
+    assert "bug in bankshot" in result.stderr
     assert "Traceback" not in result.output
 
 

@@ -1,7 +1,7 @@
 """`bankshot run --dump`: the text of stages on stdout, and nothing is run."""
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.sim.dump import STAGES
 from click.testing import CliRunner
 

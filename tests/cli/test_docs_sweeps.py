@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.sweep import COLUMNS
 from bankshot.sim.run.counters import NAMES
 from click.testing import CliRunner

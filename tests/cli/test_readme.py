@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.manifests import manifest
 from click.testing import CliRunner
 

@@ -9,7 +9,7 @@ import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import bankshot.oracle.cli.commands
+import bankshot.oracle.cli.main
 import bankshot.oracle.pytest_plugin.fixture
 import bankshot.oracle.pytest_plugin.hooks
 import pytest
@@ -17,8 +17,9 @@ from bankshot.oracle import wgpu_client
 from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.errors import NoAdapter
 from bankshot.oracle.manifests.cases import Request, plans
-from bankshot.oracle.reports.json_report import audit_entry
-from bankshot.oracle.reports.text import console, show_audit
+from bankshot.oracle.reports.audit_json import audit_entry
+from bankshot.oracle.reports.audit_text import show_audit
+from bankshot.oracle.reports.terminal import console
 from bankshot.sim.disk_cache import cache_home
 from click.testing import CliRunner
 
@@ -241,7 +242,7 @@ def test_a_golden_that_nothing_uses(project):
     result = project()
     result.assert_outcomes(failed=1, passed=1, deselected=1)
     result.stdout.fnmatch_lines([
-        "nothing uses these goldens:", "*golden?k-N64.json", "pytest --bankshot-update removes them",
+        "unused goldens:", "*golden?k-N64.json", "pytest --bankshot-update removes them",
     ])  # fmt: skip
     project("k.toml::k[N=32]").assert_outcomes(passed=1)
     project("--bankshot-update").assert_outcomes(passed=2, deselected=1)
@@ -271,7 +272,7 @@ def test_outputs_are_kept_where_they_are_asked_for(project):
 
 def test_the_command_line_holds_them_too(project, monkeypatch):
     def audit(*arguments):
-        return CliRunner().invoke(bankshot.oracle.cli.commands.main, ["audit", "k.toml", "--no-gpu", *arguments])
+        return CliRunner().invoke(bankshot.oracle.cli.main.main, ["audit", "k.toml", "--no-gpu", *arguments])
 
     assert "golden k-N32.json: there is none" in audit().stdout
     assert audit("--update-golden").exit_code == 0
@@ -320,7 +321,7 @@ def test_a_golden_of_a_test_that_is_gone(project):
     (project.path / "test_k.py").write_text(TEST)
     result = project("test_k.py")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["nothing uses these goldens:", "*test_k-test_more.json"])
+    result.stdout.fnmatch_lines(["unused goldens:", "*test_k-test_more.json"])
     project("test_k.py::test_run").assert_outcomes(passed=1)
     project("test_k.py", "-k", "run").assert_outcomes(passed=1, deselected=1)
     project("test_k.py", "--bankshot-update").assert_outcomes(passed=2)
@@ -338,7 +339,7 @@ def test_run(bankshot):
     data = {{"y": bytes(128)}}
     for shader in (Path("k.wgsl"), {SHADER!r}):
         assert bankshot.run(shader, grid=1, bindings=data).excess_wavefronts == 0
-    with pytest.raises(UsageError, match="no.wgsl: there is no such file"):
+    with pytest.raises(UsageError, match="no.wgsl: no such file"):
         bankshot.run("no.wgsl", grid=1)
     with pytest.raises(WgslError):
         bankshot.run("fn main() {{", grid=1)

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
 SHADERS = Path(__file__).parents[2] / "shaders"
@@ -160,7 +160,7 @@ def test_a_differing_output_is_drawn_with_its_likely_cause(tmp_path):
     words = " ".join(" ".join(Page(page.read_text(encoding="utf-8")).words).split())
     assert "likely wrong sign: the 100 elements that differ are minus what reference silu gives" in words
     assert "a patch is 1 \u00d7 2 elements. Its worst element, times the bound: from" in words
-    assert "rows 0 to 0, columns 8 to 9: 2 of 2 differ, the worst not a number, or infinite" in words
+    assert "rows 0 to 0, columns 8 to 9: 2 of 2 differ, the worst NaN or infinite" in words
     assert "never written" in words
 
 

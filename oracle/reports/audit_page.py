@@ -1,44 +1,47 @@
-"""Audits as one HTML page that needs nothing but itself: verdicts, the source with counters, conflicts, findings.
+"""Audits as one HTML page that needs no other file: verdicts, the source with counters, conflicts, findings.
 
-`templates/report.html.j2` and, of one case, `case.html.j2` say how it looks; here is what they ask for. Every text goes
-through Jinja's escaping. Counters beside the source are those of `listing`; the first case of a kernel shows all
-of its source, the others the lines that were charged, or that a finding names.
+The layout is in `templates/report.html.j2` and, for one case, `case.html.j2`; this module computes what they show.
+Jinja escapes all text. Counters beside the source are those of `source_listing`. The first case of a kernel shows all
+of its source, the others only lines that were charged or that a finding names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
-from pygments.lexers import get_lexer_by_name
+from pygments import lexers
 from pygments.token import Comment, Keyword, Number
 
 from ...sim.fast_dataclass import frozen
-from ..comparison.mismatch_map import Patch
-from ..errors import UsageError
 from ..goldens.golden_store import STATES
-from ..gpu_counters.bank_conflicts import Access, worst_accesses
-from ..gpu_counters.timeline import Timeline, record_timeline
 from ..judge.counter_checks import with_derived
-from ..judge.verdict import Audit
-from .json_report import SITE
+from .check_words import comparison_words
+from .json_entries import SITE
 from .source_listing import Line, against_ideal, compact, listings
-from .tables import idle_words, tables, useful
-from .text import CHARGES, TOTALS, comparison_words
+from .tables import CHARGES, TOTALS, idle_words, tables, useful
 
-# From which share of a run's excess on a line is as hot as 1, 2, 3, 4.
+if TYPE_CHECKING:
+    from ...sim import Finding, Site
+    from ...sim.wgsl.source import Span
+    from ..comparison.mismatch_map import Patch
+    from ..judge.verdict import Audit
+    from .protocol import CaseFailure
+
+    LineAnchor = Callable[[Span], str | None]
+
+# The shares of a run's excess from which a line has heat 1, 2, 3 and 4.
 HEAT = (0.0, 0.05, 0.2, 0.5)
 CLASSES = ((Comment, "c"), (Keyword, "k"), (Number, "n"))  # of highlighted source
 
 
 @frozen
 class Cell:
-    """What was charged on a line. `heat`: 0, where nothing is in excess, to 4."""
+    """What was charged on a line. `heat`: from 0, no excess, to 4."""
 
     text: str
     times: str
@@ -47,7 +50,7 @@ class Cell:
 
 @frozen
 class Row:
-    """A line of source as it is shown. `findings`: numbers of those that name it."""
+    """A line of source. `findings`: the numbers of the findings that name it."""
 
     line: Line
     anchor: str
@@ -58,7 +61,7 @@ class Row:
 
 @frozen
 class Place:
-    """A labelled place of a finding; `anchor` is that of its line, where that is shown."""
+    """A labelled place of a finding. `anchor` is that of its line, if the page shows it."""
 
     label: str
     at: str
@@ -67,10 +70,10 @@ class Place:
 
 @frozen
 class Found:
-    """A finding, numbered in its case. `how`: held against the kernel, accepted, or silenced."""
+    """A finding, numbered in its case. `how`: who allows it; empty if it counts against the kernel."""
 
     number: int
-    finding: Any
+    finding: Finding
     how: str
     places: tuple[Place, ...]
 
@@ -96,53 +99,34 @@ class Section:
     body: Markup
 
 
-@dataclass
-class Page:
-    """Gathers sections; `write` makes the file."""
-
-    file: Path
-    sections: list[Section] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if not self.file.parent.is_dir():
-            raise UsageError(f"--html {self.file}: there is no folder {self.file.parent}")
-
-    def add(self, section: Section) -> None:
-        self.sections.append(section)
-
-    def write(self) -> None:
-        """Raises `UsageError` where the file cannot be written."""
-        cases, bodies = [each.summary for each in self.sections], [each.body for each in self.sections]
-        text = _template("report.html.j2").render(cases=cases, bodies=bodies, good=sum(case.ok for case in cases))
-        try:
-            self.file.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"--html {self.file}: {error.strerror}") from None
+def page(sections: Sequence[Section]) -> str:
+    """The whole page."""
+    cases, bodies = [each.summary for each in sections], [each.body for each in sections]
+    return _template("report.html.j2").render(cases=cases, bodies=bodies, good=sum(case.ok for case in cases))
 
 
 def section_of(audit: Audit, number: int, full: bool) -> Section:
-    """Of the `number`-th case, from 1; `full`: with all of its source."""
+    """The section of the `number`-th case, from 1. `full`: with all of its source. Accesses and the timeline are drawn
+    if the audit recorded them."""
     kernel, anchor = audit.case.kernel, f"case{number}"
-    accesses, reason = _accesses(audit)
-    schedule = _schedule(audit)
     sources, found = _sources(audit, anchor, full)
     held = sum(not item.ok for item in audit.findings)
     totals, likely = {**with_derived(audit.run.counters), **useful(audit.run)}, ", ".join(audit.likely)
     summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, totals, held, likely)
     parts = {"audit": audit, "case": summary, "full": full, "sources": sources, "found": found}
     case = _template("case.html.j2").module.case
-    return Section(summary, case(**parts, accesses=accesses, reason=reason, schedule=schedule))
+    return Section(summary, case(**parts, recorded=audit.recordings))
 
 
-def section_of_error(kernel: str, shape: str, text: str, number: int) -> Section:
-    """Of the `number`-th case, which could not be run."""
-    summary = Summary(f"case{number}", kernel, shape, False, {}, 0, "could not be run")
-    return Section(summary, _template("case.html.j2").module.failure(summary, text))
+def section_of_failure(case: CaseFailure) -> Section:
+    """The section of a case that could not be run."""
+    summary = Summary(f"case{case.number}", case.kernel, str(case.shape), False, {}, 0, "could not be run")
+    return Section(summary, _template("case.html.j2").module.failure(summary, case.failure.reason))
 
 
 @cache
 def _template(name: str) -> Any:
-    environment = Environment(
+    environment: Any = Environment(
         loader=PackageLoader("bankshot.oracle.reports"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -156,34 +140,16 @@ def _template(name: str) -> Any:
     return environment.get_template(name)
 
 
-def _accesses(audit: Audit) -> tuple[Sequence[Access], str]:
-    """The accesses that are drawn, or why there are none."""
-    try:
-        return worst_accesses(audit.case, audit.run), ""
-    except UsageError as error:
-        return (), str(error)
-
-
-def _schedule(audit: Audit) -> Timeline | None:
-    """The timeline of the first workgroup, where it has barriers to tell of, and takes probes."""
-    if not any(site.kind == "barrier" for site in audit.run.sites):
-        return None
-    try:
-        return record_timeline(audit.case, audit.run)
-    except UsageError:
-        return None
-
-
 # ---- source ------------------------------------------------------------------------------------------
 
 
 def _sources(audit: Audit, anchor: str, full: bool) -> tuple[dict[str, list[Row]], list[Found]]:
-    """The lines to show of each file, and the findings with their places among them."""
+    """The lines of each file to show, and the findings with their places in them."""
     source = audit.case.kernel.source
     files = listings(audit.run.sites, source, audit.subgroup_size)
     numbered = {file: number for number, file in enumerate(files)}
 
-    def line_anchor(span: Any) -> str | None:
+    def line_anchor(span: Span) -> str | None:
         file = Path(span.place.file)
         number = numbered.get(file if file.is_file() else source)
         return None if number is None else f"{anchor}-{number}-{span.line}"
@@ -207,17 +173,17 @@ def _sources(audit: Audit, anchor: str, full: bool) -> tuple[dict[str, list[Row]
     return shown, found
 
 
-def _findings(audit: Audit, line_anchor: Any) -> list[Found]:
+def _findings(audit: Audit, line_anchor: LineAnchor) -> list[Found]:
     held = [(item.finding, "accepted by the manifest" if item.allowed else "") for item in audit.findings]
     silenced = [(finding, "allowed by a comment") for finding in audit.run.silenced]
-    found = []
+    found: list[Found] = []
     for number, (finding, how) in enumerate(held + silenced, 1):
         places = [(finding.code, finding.span), *((note.message, note.span) for note in finding.notes)]
         found.append(Found(number, finding, how, tuple(_place(label, span, line_anchor) for label, span in places)))
     return found
 
 
-def _place(label: str, span: Any, line_anchor: Any) -> Place:
+def _place(label: str, span: Span | None, line_anchor: LineAnchor) -> Place:
     if span is None:
         return Place(label, "", None)
     place = span.place
@@ -229,10 +195,10 @@ def _excess(line: Line, actual: str, ideal: str) -> int:
 
 
 def _cells(line: Line, excess: Sequence[int]) -> tuple[Cell, ...]:
-    """Wavefronts and sectors of a line. `excess`: of each, that of the whole run."""
+    """The wavefronts and sectors of a line. `excess`: that of the whole run, for each."""
     if line.counters is None:
         return ()
-    cells = []
+    cells: list[Cell] = []
     for (actual, ideal, _), whole in zip(CHARGES, excess, strict=True):
         charged, least, more = line.counters[actual], line.counters[ideal], _excess(line, actual, ideal)
         heat = sum(more >= share * whole for share in HEAT) if more > 0 else 0
@@ -242,9 +208,11 @@ def _cells(line: Line, excess: Sequence[int]) -> tuple[Cell, ...]:
 
 
 def highlighted(lines: Sequence[str]) -> list[Markup]:
-    """Each line of a shader, escaped, with spans of `CLASSES` around what is a comment, a keyword or a number."""
-    lexer = get_lexer_by_name("wgsl", stripnl=False, ensurenl=False)
-    done, now = [], Markup()
+    """The lines of a shader, escaped, with comments, keywords and numbers marked with `CLASSES`."""
+    make: Any = getattr(lexers, "get_lexer_by_name")  # noqa: B009  # partially typed
+    lexer = make("wgsl", stripnl=False, ensurenl=False)
+    done: list[Markup] = []
+    now = Markup()
     for token, text in lexer.get_tokens("\n".join(lines)):
         name = next((name for kind, name in CLASSES if token in kind), None)
         for number, part in enumerate(text.split("\n")):
@@ -270,15 +238,15 @@ def _number(value: float) -> str:
     return f"{value:.6g}" if isinstance(value, float) and not value.is_integer() else f"{value:,.0f}"
 
 
-def _in_use(sites: Iterable[Any], names: Sequence[str]) -> list[str]:
-    """The counters that are not zero everywhere."""
+def _in_use(sites: Iterable[Site], names: Sequence[str]) -> list[str]:
+    """The counters that are not zero at every site."""
     rows = list(sites)
     return [name for name in names if any(getattr(row, name) for row in rows)]
 
 
 def patch_words(patch: Patch, measure: str) -> str:
-    """A patch of a heat map, for who points there."""
+    """The tooltip of a patch of a heat map."""
     (top, bottom), (left, right) = patch.rows, patch.columns
     where = f"rows {top} to {bottom - 1}, columns {left} to {right - 1}"
-    worst = f"{patch.worst:.3g} {measure}" if patch.heat else "not a number, or infinite"
+    worst = f"{patch.worst:.3g} {measure}" if patch.heat else "NaN or infinite"
     return f"{where}: {patch.count:,} of {(bottom - top) * (right - left):,} differ, the worst {worst}"

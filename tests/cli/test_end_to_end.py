@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bankshot.oracle.audit import Options, audit
-from bankshot.oracle.cli.commands import main
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.judge.golden_check import golden_place
 from bankshot.oracle.manifests.cases import Request, plans
 from click.testing import CliRunner

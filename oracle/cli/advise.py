@@ -1,0 +1,44 @@
+"""`bankshot advise`: try other layouts of workgroup arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+import click
+
+from .options import JSON, PATHS, RequestOptions, device_option, request_of, request_options
+
+
+@click.command()
+@PATHS
+@request_options
+@device_option("Device profile that is charged for.")
+@click.option("--array", metavar="NAME", help="One workgroup array; by default all that the entry point uses.")
+@click.option("--pitch", metavar="NAME", help="The constant that is the row pitch; by default Bankshot finds it.")
+@click.option(
+    "--pads", metavar="FROM..TO", help="Values of the pitch to try: 0..33, or 33 more where it is already larger."
+)
+@JSON
+def advise(
+    paths: tuple[Path, ...],
+    device: str,
+    array: str | None,
+    pitch: str | None,
+    pads: str | None,
+    as_json: bool,
+    **request: Unpack[RequestOptions],
+) -> None:
+    """Try other row pitches and swizzles of workgroup arrays: fewest wavefronts, then least memory."""
+    from ..advise.layout_search import Options
+    from ..advise.layout_search import advise as search
+    from ..manifests import inputs
+    from ..manifests.cases import plans
+    from ..reports.advise_report import advised_entry, show_advised
+    from ..reports.command_reports import report_of
+    from .each_case import report_cases, results_of
+
+    options = Options(device, array, pitch, None if pads is None else inputs.parse_range("--pads", pads))
+    work = plans(paths, request_of(request, sweep=False))
+    results = results_of(work, lambda case, say: [search(case, options, say)])
+    report_cases("advise", work, results, report_of(show_advised, advised_entry, as_json))

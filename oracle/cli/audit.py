@@ -1,0 +1,142 @@
+"""`bankshot audit`: run kernels and judge them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from ..reports import formats
+from .options import (
+    ADAPTERS,
+    JSON,
+    PATHS,
+    Command,
+    RequestOptions,
+    device_option,
+    request_of,
+    request_options,
+    workgroup_options,
+    workgroups_of,
+)
+
+if TYPE_CHECKING:
+    from ..manifests.cases import Broken
+
+
+_FILES = "bankshot.files"  # in a click context: the file of each format that writes one
+
+
+def _file_options(command: Command) -> Command:
+    """Add an option for each format that writes a file, such as --html FILE."""
+    for each in reversed(formats.written()):
+        command = click.option(
+            f"--{each.name}",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help=each.help,
+            expose_value=False,
+            callback=_keep_file,
+        )(command)
+    return command
+
+
+def _keep_file(context: click.Context, option: click.Parameter, file: Path | None) -> None:
+    if file is not None:
+        _files(context)[option.name or ""] = file
+
+
+def _files(context: click.Context | None = None) -> dict[str, Path]:
+    return (context or click.get_current_context()).meta.setdefault(_FILES, {})
+
+
+@click.command()
+@PATHS
+@request_options
+@device_option("Device profile that is charged for and judged; profiles after a comma are charged as well.")
+@ADAPTERS
+@click.option("--gpu/--no-gpu", default=True, show_default=True, help="Compare with wgpu, bit for bit.")
+@click.option("--sweep", is_flag=True, help="Every shape of the manifest, including heavy ones.")
+@workgroup_options
+@click.option(
+    "--listing",
+    type=click.Choice(["auto", "full", "counted", "none"]),
+    default="auto",
+    show_default=True,
+    help="The source with counters: in full, only lines that were charged, or none; auto: in full once per kernel.",
+)
+@click.option("--update-golden", is_flag=True, help="Write the goldens that manifests ask for; refused if CI is set.")
+@click.option(
+    "--format",
+    "stdout",
+    type=click.Choice([each.name for each in formats.printed()]),
+    default="text",
+    help="; ".join(f"{each.name}: {each.help}" for each in formats.printed()) + ".",
+)
+@_file_options
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="Processes that share the cases; by default one for each processor, up to eight, once the audit takes "
+    "seconds.",
+)
+@click.option("--watch", is_flag=True, help="Audit again whenever a manifest, its shaders or its references change.")
+@JSON
+def audit(
+    paths: tuple[Path, ...],
+    device: str,
+    adapter: str | None,
+    gpu: bool,
+    sweep: bool,
+    listing: str,
+    update_golden: bool,
+    stdout: str,
+    jobs: int | None,
+    sample: int | None,
+    check_classes: bool,
+    watch: bool,
+    as_json: bool,
+    **more: Unpack[RequestOptions],
+) -> None:
+    """Run kernels in the shapes of their manifests and judge them: outputs, counters per line, findings, goldens."""
+    from ..goldens import golden_files
+    from ..judge.device_comparison import parse_devices
+    from ..judge.options import Options
+    from ..manifests.cases import plans
+    from ..reports.audited import AuditReport
+    from ..reports.protocol import ReportOptions
+    from ..reports.terminal import console
+    from . import watch as watching
+    from .audit_cases import Audits, in_turn
+    from .each_case import report_cases
+
+    first, *also = parse_devices(device)
+    if update_golden:
+        golden_files.may_write("--update-golden")
+    request = request_of(more, quick=not sweep)
+    if watch:
+        watching.rounds(paths, request, gpu)
+    out = console()
+    wanted = ReportOptions("json" if as_json else stdout, listing, _files(), out.width, out.is_terminal)
+    options = Options(
+        first,
+        gpu,
+        adapter,
+        also=tuple(also),
+        workgroups=workgroups_of(sample, check_classes),
+        golden=request.as_in_manifest,
+        update=update_golden,
+        record=any(each.records for each in formats.enabled(wanted)),
+    )
+    broken: list[Broken] = []
+    work = plans(paths, request, broken)
+    audits = Audits(work, options, wanted, broken)
+    report_cases(
+        "audit",
+        work,
+        lambda progress: in_turn(audits, jobs, progress),
+        AuditReport(wanted, work, broken),
+        more=len(broken),
+        failed=lambda case: case.failure,
+    )

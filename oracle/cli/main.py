@@ -1,0 +1,85 @@
+"""The group of commands, each imported when it runs, and what becomes of their errors.
+
+Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (an invalid shader, data that does not fit, a missing file),
+70 an internal error. An audit continues after a case fails and exits with the largest of its codes. Reports go to
+stdout, everything else to stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from ...sim.dump import debug_level
+from ...sim.wgsl.diagnostics import WgslError
+from ..errors import UsageError
+from ..exit_codes import CLEAN, Failure
+
+# Each is a module here that defines a `click.Command` of the same name.
+COMMANDS = ("adapters", "advise", "audit", "check", "corpus", "diff", "run", "sweep")
+
+
+class Guarded(click.Group):
+    """A group that turns every exception into a message and an exit code.
+
+    BANKSHOT_DEBUG=1..5 shows the traceback of internal errors, and stages of each simulated kernel (see `sim.dump`).
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (UsageError, WgslError) as error:
+            _annotate(error)
+            _exit(ctx, error)
+        except MemoryError as error:
+            _exit(ctx, error)
+        except BrokenPipeError:  # the reader of a pipe has closed it
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            ctx.exit(CLEAN)
+        except (click.exceptions.Exit, click.Abort, click.ClickException):
+            raise
+        except Exception as error:
+            if debug_level():
+                raise
+            _exit(ctx, error)
+
+
+def _exit(ctx: click.Context, error: Exception) -> NoReturn:
+    failure = Failure.of(error)
+    click.echo(failure.text, err=True)
+    ctx.exit(failure.code)
+
+
+def _annotate(error: UsageError | WgslError) -> None:
+    """Add an annotation beside the source where GitHub runs the command."""
+    from ..reports.formats.github import on_github, workflow_commands
+    from ..reports.remarks import entry_of_error
+
+    if on_github():
+        click.echo("\n".join(workflow_commands([entry_of_error("", error)])), err=True)
+
+
+class Commands(Guarded):
+    """A group that imports a command when it is first used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*COMMANDS, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        return getattr(import_module(f".{cmd_name}", __package__), cmd_name)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="bankshot")
+def main() -> None:
+    """Run WGSL compute kernels on the CPU, count what they would cost on a GPU, and compare with real GPU runs.
+
+    PATHs are manifests (.toml), folders of manifests, or .wgsl files. For a shader without a manifest, pass its data
+    with --bind and --grid.
+    """

@@ -1,0 +1,113 @@
+"""The work of `bankshot run`: one simulated run, and the files that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...sim.fast_dataclass import frozen
+from ..errors import UsageError
+from ..gpu_counters.timeline import record_timeline
+from ..judge.case_run import Say, side_by_side, simulate
+from ..judge.run_result import RunResult
+from ..manifests.manifest import Case
+from ..manifests.reflection import check_module, entry_point
+from ..reports import chrome_trace
+from ..wgpu_client import slots_of
+
+if TYPE_CHECKING:
+    from ...sim import Run, Trace
+
+FIRST = 6  # elements of an output that are shown
+
+
+@frozen
+class TimelineFile:
+    """The timeline to record, and the file to write."""
+
+    path: Path
+    workgroup: tuple[int, int, int] = (0, 0, 0)
+
+
+def simulated_run(
+    case: Case,
+    devices: Sequence[str],
+    probes: str,
+    saves: Mapping[str, Path],
+    say: Say = lambda stage: None,
+    trace: Trace | None = None,
+    timeline: TimelineFile | None = None,
+    workgroups: str | int = "classes",
+) -> RunResult:
+    """Simulate a case, and write the files that `saves` and `timeline` name.
+
+    `devices`: the profile to simulate, and others that are charged as well, which requires all probes. `probes`: all,
+    none, counters (which computes no outputs), or names separated by commas. `workgroups`: as for `bankshot.simulate`.
+    Raises `WgslError`, `UsageError`.
+    """
+    device, *others = devices
+    if others and probes != "all":
+        raise UsageError(f"--probes {probes}: several devices need all probes")
+    _check_saves(case, saves)
+    if timeline is not None:
+        chrome_trace.check_place(timeline.path)
+    names = probes if probes in ("all", "none") else probes.split(",")
+    result = simulate(case, device, names, say, trace, workgroups)
+    for name, path in saves.items():
+        _save(name, path, result.outputs[name])
+    if timeline is not None:
+        say("recording the timeline")
+        recorded = record_timeline(case, result, timeline.workgroup)
+        chrome_trace.write(timeline.path, recorded, case, timeline.workgroup)
+    changed = {} if probes == "counters" else _changed(case, result)  # reading outputs would run all workgroups
+    return RunResult(case, device, result, changed, trace, side_by_side(case, result, tuple(others), say, workgroups))
+
+
+def _changed(case: Case, result: Run) -> dict[str, dict[str, Any]]:
+    before = case.bindings
+    return {str(n): summary(after) for n, after in result.outputs.items() if before[n].tobytes() != after.tobytes()}
+
+
+def _check_saves(case: Case, saves: Mapping[str, Path]) -> None:
+    """Raise `UsageError` for outputs that cannot be saved, before the run, which may be long."""
+    if not saves:
+        return
+    slots = slots_of(entry_point(check_module(case.kernel), case.kernel.entry))
+    outputs = [slot.name for slot in slots if slot.kind == "storage-write"]
+    for name, path in saves.items():
+        if name not in outputs:
+            raise UsageError(f"--save: no output is named {name}; the outputs are {', '.join(outputs) or 'none'}")
+        if path.suffix != ".npy":
+            raise UsageError(f"--save {name}: {path} must end in .npy")
+        if path.is_dir() or not path.parent.is_dir():
+            raise UsageError(f"--save {name}: {path} cannot be written: no folder {path.parent}")
+
+
+def _save(name: str, path: Path, array: NDArray[Any]) -> None:
+    """Write an .npy file; if that fails, an existing file stays as it was."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        with beside.open("wb") as file:
+            np.save(file, array)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(f"--save {name}: {path} cannot be written: {error.strerror}") from None
+
+
+def summary(array: NDArray[Any]) -> dict[str, Any]:
+    """The shape, dtype, extremes, number of NaN, and first elements of an array."""
+    flat = array.reshape(-1)
+    numbers = flat[~np.isnan(flat)] if array.dtype.kind == "f" else flat
+    return {
+        "shape": list(array.shape),
+        "dtype": array.dtype.name,
+        "min": numbers.min().item() if numbers.size else None,
+        "max": numbers.max().item() if numbers.size else None,
+        "nan": int(flat.size - numbers.size),
+        "first": flat[:FIRST].tolist(),
+    }

@@ -1,0 +1,57 @@
+"""`bankshot sweep`: a table of counters over shapes and devices."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Unpack
+
+import click
+
+from ..exit_codes import CLEAN, FOUND, INTERRUPTED
+from .options import JSON, PATHS, RequestOptions, device_option, once, request_of, request_options
+
+
+@click.command()
+@PATHS
+@request_options
+@click.option(
+    "--dims",
+    "sizes",
+    multiple=True,
+    metavar="DIM=SIZES,...",
+    help="Sizes to sweep: M=64:512:64,N=1,768. By default the shapes of the manifests.",
+)
+@click.option("--heavy", is_flag=True, help="Include the shapes that manifests mark as heavy.")
+@device_option("Device profiles, separated by commas.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    required=True,
+    help="The table to write, .csv or .parquet. Finished rows are kept in FILE.rows; run the command again to resume.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Processes; by default one for each processor.")
+@click.option("--dask", metavar="ADDRESS", help="Run on the workers of a Dask scheduler, such as tcp://host:8786.")
+@JSON
+def sweep(
+    paths: tuple[Path, ...],
+    sizes: tuple[str, ...],
+    heavy: bool,
+    device: str,
+    out: Path,
+    jobs: int | None,
+    dask: str | None,
+    as_json: bool,
+    **request: Unpack[RequestOptions],
+) -> None:
+    """Run kernels in many shapes and for many devices, and write a table with one row of counters for each."""
+    from ..judge.device_comparison import parse_devices
+    from ..reports.json_document import document
+    from ..sweep import cases, parse_dims, sweep_command
+
+    dims = once("--dims", [pair for text in sizes for pair in parse_dims(text).items()])
+    wanted = cases(paths, dims=dims, devices=parse_devices(device), request=request_of(request, quick=not heavy))
+    swept = sweep_command.run(wanted, out, jobs, dask)
+    click.echo(document("sweep", swept.rows, swept.ok) if as_json else sweep_command.summary(swept, out))
+    sys.exit(INTERRUPTED if swept.stopped else CLEAN if swept.ok else FOUND)

@@ -1,0 +1,64 @@
+"""Checks of outputs on the terminal, with the elements that differ most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from .check_words import comparison_words
+from .run_text import finding_summary
+from .terminal import say, verdict
+
+if TYPE_CHECKING:
+    from ..comparison.compare import Difference
+    from ..judge.output_checks import OutputCheck
+
+_ANY_WIDTH = 1000
+
+# The verdict of a check that no value can fail, by whether another check covers the output.
+UNCHECKED = {True: ("  -        ", "yellow"), False: ("  UNCHECKED ", "bold red")}
+
+
+def show_output_check(out: Console, check: OutputCheck) -> None:
+    """Print one line, and the worst elements below it if some differ."""
+    words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
+    mark = Text.assemble(UNCHECKED[check.ok]) if check.comparison.vacuous else verdict(check.ok)
+    say(out, mark.append(words))
+    if check.comparison.worst:
+        show_differences(out, check.comparison.worst)
+    if check.advice:
+        say(out, f"           {check.advice}")
+    if check.likely is not None:
+        say(out, f"           {check.likely}")
+    for finding in check.doubts:
+        say(out, f"  {finding_summary(finding)}")
+
+
+def show_differences(out: Console, worst: Sequence[Difference]) -> None:
+    """Print a table as wide as it needs to be: an index that is cut is useless."""
+    table, width = _differences(worst), out.width
+    out.width = max(width, Measurement.get(out, out.options.update(width=_ANY_WIDTH), table).maximum)
+    out.print(table)
+    out.width = width
+
+
+def _differences(worst: Sequence[Difference]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
+    headings = ["index", "ours", "theirs", "our bits", "their bits", "ULP" if worst[0].is_float else "apart"]
+    owners, bounds = any(d.owner for d in worst), any(d.bound is not None for d in worst)
+    for heading in (*headings, *(["bound", "used"] if bounds else []), *(["written by"] if owners else [])):
+        table.add_column(heading, justify="left" if heading == "written by" else "right", no_wrap=True)
+    for d in worst:
+        ulp = "NaN" if d.ulp is None else f"{d.ulp:,}"
+        index = ", ".join(map(str, d.index))
+        cells = (f"[{index}]", *d.numbers, d.actual_bits, d.expected_bits, ulp)
+        if bounds and d.bound is not None and d.used is not None:
+            cells += (f"{d.bound:.3g}", f"{d.used:.3g}")
+        table.add_row(*(Text(cell) for cell in cells), *([Text(d.owner or "")] if owners else []))
+    return table

@@ -1,0 +1,33 @@
+"""Verdicts of checks in words, which the terminal, the HTML page and remarks share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..comparison.compare import Comparison
+    from ..judge.counter_checks import CounterCheck
+
+
+def counter_words(check: CounterCheck) -> str:
+    if check.ok:
+        return f"{check.actual:,} as expected"
+    return f"{check.actual:,}, the manifest expects {check.expected:,}"
+
+
+def comparison_words(c: Comparison) -> str:
+    """A comparison in a few words: the rule, how many elements, and the rule's own measure."""
+    elements = f"{c.elements:,} element{'' if c.elements == 1 else 's'}"
+    if c.ok and c.rule.row.bitwise:
+        return f"bit for bit, {elements}"
+    if c.vacuous:
+        return f"{elements}, rule {c.rule}: no element has a bound, so any value passes"
+    score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
+    if c.unbounded:
+        score += f", {c.unbounded:,} without a bound, where any value passes"
+    if c.ok:
+        return f"{elements}, rule {c.rule}{score}"
+    unit = " ULP" if all(d.is_float for d in c.worst) else ""
+    ulp = "" if c.max_ulp is None else f", up to {c.max_ulp:,}{unit} apart"
+    more = "" if c.rule.row.bitwise else score
+    return f"{c.mismatches:,} of {elements} ({c.share:.2%}), rule {c.rule}{more}{ulp}"

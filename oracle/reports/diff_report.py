@@ -1,0 +1,87 @@
+"""The result of `bankshot diff`: text for people, an entry for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from .check_text import show_output_check
+from .json_document import Entry
+from .json_entries import adapter_entry, case_entry, output_entry
+from .terminal import say, show_heading, show_seconds, verdict
+
+if TYPE_CHECKING:
+    from ..judge.counter_diff import CounterDiff
+    from ..judge.diff import Diff
+
+MOST_DIFFERENCES = 20  # of counters that are shown
+
+
+def show_diff(out: Console, diff: Diff) -> None:
+    """Print how each output compares, and the counters."""
+    show_heading(out, diff.case, f"simulated as {diff.device}")
+    say(out, f"  GPU: {diff.adapter}")
+    for check in diff.outputs:
+        show_output_check(out, check)
+    if diff.counters is not None:
+        _counters(out, diff.counters)
+    for what, reason in (("run", diff.not_run), ("counted", diff.not_counted)):
+        if reason:
+            say(out, Text.assemble((f"  NOT {what.upper()}  ", "yellow"), reason))
+    if diff.seconds:
+        show_seconds(out, diff.seconds)
+
+
+def _counters(out: Console, diff: CounterDiff) -> None:
+    ran = "the whole grid" if not diff.cut else f"cut to a grid of {' x '.join(map(str, diff.grid))}"
+    counted = f"{diff.compared:,} counters of {diff.rows:,} recorded events, {ran}"
+    words = "all equal" if not diff.differences else f"{len(diff.differences):,} differ"
+    say(out, verdict(not diff.differences).append(f"counters as {diff.device}: {counted}: {words}"))
+    if not diff.outputs_equal:
+        changed = f"the probes changed {', '.join(map(str, diff.changed))} by more than rounding errors"
+        say(out, verdict(False).append(f"{changed}, so these are the counters of a different run"))
+    for each in diff.differences[:MOST_DIFFERENCES]:
+        place = each.site.span.place
+        what = f"{each.site.kind} of {each.site.variable}" if each.site.variable else each.site.name or each.site.kind
+        at = f"{place.file}:{place.line}:{place.column}"
+        say(out, f"           {at}: {what}: {each.counter} {each.simulated:,} simulated, {each.counted:,} counted")
+
+
+def diff_entry(diff: Diff) -> Entry:
+    return {
+        **case_entry(diff.case),
+        "device": diff.device,
+        "ok": diff.ok,
+        "gpu": adapter_entry(diff.adapter),
+        "outputs": [output_entry(check) for check in diff.outputs],
+        "counters": None if diff.counters is None else _counters_entry(diff.counters),
+        "not_run": diff.not_run,
+        "not_counted": diff.not_counted,
+        "seconds": diff.seconds,
+    }
+
+
+def _counters_entry(diff: CounterDiff) -> Entry:
+    return {
+        "ok": diff.ok,
+        "grid": list(diff.grid),
+        "cut": diff.cut,
+        "rows": diff.rows,
+        "passes": diff.passes,
+        "compared": diff.compared,
+        "outputs_equal": diff.outputs_equal,
+        "differences": [
+            {
+                "file": each.site.span.place.file,
+                "line": each.site.line,
+                "kind": each.site.kind,
+                "name": each.site.variable or each.site.name,
+                "counter": each.counter,
+                "simulated": each.simulated,
+                "counted": each.counted,
+            }
+            for each in diff.differences
+        ],
+    }

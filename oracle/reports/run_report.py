@@ -1,0 +1,74 @@
+"""The result of `bankshot run`: text for people, an entry for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from .json_document import Entry
+from .json_entries import case_entry, coverage_entry, device_entry, finding_entry, instructions_entry, site_entry
+from .run_text import finding_text, show_devices, show_silenced, totals_table
+from .terminal import say, show_heading
+
+if TYPE_CHECKING:
+    from ...sim import Trace
+    from ..judge.run_result import RunResult
+
+
+def show_run(out: Console, result: RunResult) -> None:
+    """Print the outputs in short, the trace, totals and findings."""
+    show_heading(out, result.case, f"simulated as {result.device}")
+    for name, s in result.changed.items():
+        nan = f", {s['nan']:,} NaN" if s["nan"] else ""
+        first = ", ".join(f"{value:.7g}" for value in s["first"])
+        extremes = "" if s["min"] is None else f", {s['min']:.7g} to {s['max']:.7g}"
+        say(out, f"  {name}: {s['dtype']}{s['shape']}{extremes}{nan}; {first}, …")
+    out.print()
+    if result.trace is not None:
+        _trace(out, result, result.trace)
+    out.print(totals_table(result.run.counters))
+    say(out, f"  {result.run.coverage}", "dim")
+    show_devices(out, result.devices)
+    for finding in result.run.findings:
+        say(out, finding_text(finding))
+    show_silenced(out, result.run)
+    out.print()
+
+
+def _trace(out: Console, result: RunResult, trace: Trace) -> None:
+    for row in result.run.trace:
+        say(out, str(row))
+    if result.run.trace_missed:
+        say(out, f"  {result.run.trace_missed:,} more values were not recorded; trace fewer lanes", "yellow")
+    if not result.run.trace:
+        say(out, f"  the traced lanes give {trace.variable} no value", "dim")
+    out.print()
+
+
+def run_entry(result: RunResult) -> Entry:
+    allow = result.case.kernel.allow
+    return {
+        **case_entry(result.case),
+        "device": result.device,
+        "ok": result.ok,
+        "outputs": result.changed,
+        "coverage": coverage_entry(result.run.coverage),
+        "counters": dict(result.run.counters),
+        "sites": [site_entry(site) for site in result.run.sites],
+        "instructions": instructions_entry(result.run),
+        "findings": [finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
+        "silenced": [finding_entry(f, allowed=True) for f in result.run.silenced],
+        "devices": [device_entry(charged) for charged in result.devices],
+        **({} if result.trace is None else {"trace": _trace_entry(result, result.trace)}),
+    }
+
+
+def _trace_entry(result: RunResult, trace: Trace) -> Entry:
+    rows = [
+        {"file": row.span.place.file, "line": row.line, "lane": row.lane, "name": row.name, "old": row.old,
+         "new": row.new, "function": row.function}
+        for row in result.run.trace
+    ]  # fmt: skip
+    return {**dataclasses.asdict(trace), "rows": rows, "missed": result.run.trace_missed}
