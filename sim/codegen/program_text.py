@@ -89,10 +89,12 @@ class _Printer:
         return fields["a"] if "{a:l}" in template and fields["a"] >= 0 else None
 
     def _name(self, position: int) -> str:
-        return self._names[int(self._program.code[position, op.OP])]
+        opcode, *_ = self._program.code[position].tolist()
+        return self._names[opcode]
 
     def _fields(self, position: int) -> dict[str, int]:
-        return dict(zip("dabcemx", self._program.code[position, op.D :].tolist(), strict=True))
+        _, *fields = self._program.code[position].tolist()
+        return dict(zip("dabcemx", fields, strict=True))
 
     def header(self) -> Iterator[str]:
         program = self._program

@@ -128,9 +128,9 @@ class Sample:
     def fetch(self, row: Value, place: list[Value]) -> list[Value]:
         """Return the texel at a place and layer; with a reference, the result of the comparison (0 or 1)."""
         texel = self.image.read(self.image.address(place, row), self.site)
-        return texel if self.reference is None else [self._compared(texel[0], self.reference)]
+        return texel if self.reference is None else [self._comparison(texel[0], self.reference)]
 
-    def _compared(self, texel: Value, reference: Value) -> Value:
+    def _comparison(self, texel: Value, reference: Value) -> Value:
         op, mode = self.op, self.setting(texture_handles.COMPARE)
         holds = self.const("bool", False)
         for bit, comparison in (
