@@ -10,7 +10,7 @@ from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import RULES, Judgement, Limits, OutputRule, Pair, Parameter, Rule, output_rule
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests import manifest
-from bankshot.oracle.reports.text import comparison_words
+from bankshot.oracle.reports.check_words import comparison_words
 
 MANIFEST = """\
 [kernel]
