@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..errors import UsageError
 from ..manifests.manifest import Case
 from ..references import Expected, Reference
 from .time_limit import TimeLimit
+
+if TYPE_CHECKING:
+    from ...sim import Finding, Module, Run
 
 MOST = 0.9  # share of the wrong elements that an explanation must cover: the rest may be wrong as a consequence
 WATCHED = ("races", "uninit", "bounds", "nan")
@@ -58,7 +61,7 @@ class Mismatch:
     """
 
     case: Case
-    run: Any  # bankshot.Run
+    run: Run
     output: str
     expected: np.ndarray
     rule: Rule = EXACT
@@ -93,11 +96,11 @@ class Mismatch:
         return self.expected.size // max(columns, 1), columns
 
     @cached_property
-    def findings(self) -> list[Any]:
+    def findings(self) -> list[Finding]:
         """The findings of the run, or of another with probes, where this one has none."""
         return self.run.findings or self.again(probes=WATCHED, replay=True).findings
 
-    def found(self, code: str) -> Any | None:
+    def found(self, code: str) -> Finding | None:
         return next((f for f in self.findings if f.code == code), None)
 
     @cached_property
@@ -110,13 +113,13 @@ class Mismatch:
 
     # ---- running again ----
 
-    def again(self, case: Case | None = None, module: Any = None, **options: Any) -> Any:
+    def again(self, case: Case | None = None, module: Module | None = None, **options: Any) -> Run:
         """Run again without probes, on another case or another text, or with other options of `bankshot.simulate`.
         Raises `WgslError`."""
         from ... import sim
 
         self.time_limit.check()
-        usual = {"probes": "none", "replay": False, "device": self.run.device}
+        usual: dict[str, Any] = {"probes": "none", "replay": False, "device": self.run.device}
         usual["progress"] = self.time_limit.check
         launch = (case or self.case).launch
         return sim.simulate(module or self.run.pipeline.module, **{**usual, **launch, **options})

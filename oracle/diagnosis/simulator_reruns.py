@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,15 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
 from .mismatch import Mismatch
 
+if TYPE_CHECKING:
+    from ...sim import Finding
+
 ORDERS = ("subgroup-serial", "reversed", "random(1)")  # schedules, beside the usual one
 POLICIES = {"zero": "left out", "wrap": "wrapped around"}  # of what is out of bounds, beside the usual one
 SUBGROUPS = (4, 8, 16, 32, 64, 128)
 
 
-def place(finding: Any) -> str:
+def place(finding: Finding) -> str:
     line = f"line {finding.span.line}: " if finding.span else ""
     return f"{finding.code}, {line}{finding.message}"
 
@@ -81,7 +84,7 @@ def inactive_lanes(m: Mismatch) -> str | None:
     return _harmful(m.found("inactive-lane"))
 
 
-def _harmful(found: Any | None) -> str | None:
+def _harmful(found: Finding | None) -> str | None:
     """What a finding says, where other runs have shown that it matters."""
     if found is None or found.verdict != "harmful":
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import wgpu_client as gpu
 from ..errors import DriverDied, GpuError, Lacking, NoAdapter, TooLarge
@@ -64,7 +64,7 @@ def adapter_checks(
     return checks
 
 
-def _unordered(run: Run) -> set[str]:
+def _unordered(run: Run) -> set[Any]:
     """The variables whose contents depend on the order in which invocations reach atomics."""
     findings = (*run.findings, *run.silenced)
     return {name for finding in findings if finding.code == "atomic-order" for name in finding.outputs}

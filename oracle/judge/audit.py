@@ -6,7 +6,7 @@ simulator runs a second time under that profile, without probes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -71,7 +71,7 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
 
 
 @contextmanager
-def _drivers_compiling(case: Case, options: Options) -> Iterator[None]:
+def _drivers_compiling(case: Case, options: Options) -> Generator[None]:
     """Have drivers compile the shader meanwhile; all of it has ended afterwards."""
     preparing = prepare_on_gpu(case, options.adapter) if options.gpu else None
     try:

@@ -36,7 +36,7 @@ class Diff:
     device: str
     adapter: AdapterInfo
     outputs: tuple[OutputCheck, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
     counters: CounterDiff | None = None
     not_run: str | None = None
     not_counted: str | None = None

@@ -1,12 +1,15 @@
-"""What `bankshot run` shows: one simulated run of a case."""
+"""The result of `bankshot run`: one simulated run of a case."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...sim.fast_dataclass import frozen
 from ..manifests.manifest import Case
 from .device_comparison import Charged
+
+if TYPE_CHECKING:
+    from ...sim import Run, Trace
 
 
 @frozen
@@ -15,9 +18,9 @@ class RunResult:
 
     case: Case
     device: str
-    run: Any  # bankshot.Run
+    run: Run
     changed: dict[str, dict[str, Any]]
-    trace: Any = None  # bankshot.Trace that was asked for
+    trace: Trace | None = None  # as requested
     devices: tuple[Charged, ...] = ()
 
     @property

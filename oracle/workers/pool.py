@@ -11,7 +11,7 @@ import signal
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from typing import IO, TYPE_CHECKING, Any
@@ -207,7 +207,7 @@ class WorkerPool:
 
 
 @contextmanager
-def _inherited(threads: int) -> Iterator[None]:
+def _inherited(threads: int) -> Generator[None]:
     """What a process inherits that starts meanwhile: its number of threads (for others than the simulator's, the user's
     setting wins), and blocked interrupts, which belong to the parent."""
     before = dict(os.environ)

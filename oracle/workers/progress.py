@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,11 +20,11 @@ class Meter(Protocol):
     def stage(self, case: str, what: str, number: int | None = None) -> None: ...
 
     @contextmanager
-    def finish(self) -> Iterator[None]: ...
+    def finish(self) -> Generator[None]: ...
 
 
 @contextmanager
-def meter(total: int) -> Iterator[Meter]:
+def meter(total: int) -> Generator[Meter]:
     """A meter for `total` cases, gone without a trace from a terminal afterwards."""
     if not sys.stderr.isatty():
         yield _Lines(total)
@@ -48,7 +48,7 @@ class _Lines:
         print(f"[{number or self.finished + 1}/{self.total}] {case}: {what}", file=sys.stderr, flush=True)
 
     @contextmanager
-    def finish(self) -> Iterator[None]:
+    def finish(self) -> Generator[None]:
         self.finished += 1
         yield
 
@@ -62,7 +62,7 @@ class _Bar:
         self.progress.update(self.task, description=f"{case}: {what}")
 
     @contextmanager
-    def finish(self) -> Iterator[None]:
+    def finish(self) -> Generator[None]:
         self.progress.advance(self.task)
         self.progress.stop()
         yield

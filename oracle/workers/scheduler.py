@@ -54,9 +54,9 @@ class Scheduler:
     def _next(self, fitting: Sequence[int], running: Collection[int], after: int | None) -> int:
         own = set[int]() if after is None else {self._sizes[after].kernel}
         others = {self._sizes[number].kernel for number in running}
-        wanted = (own.__contains__, lambda kernel: kernel not in others)
-        found = (number for wants in wanted for number in fitting if wants(self._sizes[number].kernel))
-        return next(found, fitting[0])
+        built = [number for number in fitting if self._sizes[number].kernel in own]
+        free = [number for number in fitting if self._sizes[number].kernel not in others]
+        return [*built, *free, *fitting][0]
 
     def again(self, number: int) -> bool:
         """Start a case once more whose process died, as others may have taken the memory. False where that was done

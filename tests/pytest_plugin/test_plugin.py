@@ -179,7 +179,7 @@ def test_what_is_broken_fails_alone(project):
     (project.path / "shader.wgsl").write_text(SHADER.replace("workgroupBarrier()", "workgroupBarrier("))
     done = project("--bankshot-sarif", "a.sarif")
     done.assert_outcomes(passed=2, failed=3)
-    done.stdout.fnmatch_lines(["*manifest.toml:2: `source` is to be a string, not 3"])
+    done.stdout.fnmatch_lines(["*manifest.toml:2: `source` must be a string, not 3"])
     done.stdout.fnmatch_lines(["*shader.wgsl:6:22: error: expected*"])
     assert "Traceback" not in done.stdout.str()
     locations = [r["locations"][0] for r in json.loads((project.path / "a.sarif").read_text())["runs"][0]["results"]]
