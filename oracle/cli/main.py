@@ -1,4 +1,4 @@
-"""The group of commands, each imported when it runs, and what becomes of their errors.
+"""The group of commands, each imported when it runs, and the messages and exit codes of their errors.
 
 Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (an invalid shader, data that does not fit, a missing file),
 70 an internal error. An audit continues after a case fails and exits with the largest of its codes. Reports go to

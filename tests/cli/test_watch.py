@@ -83,7 +83,7 @@ def folder(tmp_path):
 
 
 def save(file, text):
-    """At once, as editors do: nobody sees half of it."""
+    """Replace a file at once, as editors do, so that it is never half written."""
     beside = file.with_name("being written")
     beside.write_text(text)
     beside.replace(file)
@@ -161,7 +161,7 @@ def test_paths_that_are_not_there_end_it(folder):
 
 
 def test_what_is_half_saved_is_waited_for(monkeypatch):
-    """A file that is emptied, then written: nobody is told of it before two looks at it are alike."""
+    """A file that is emptied, then written, is reported once two checks find it unchanged."""
     file, looks = Path("a.wgsl"), iter([(1, 9), (1, 9), (2, 0), (3, 4), (3, 8), (3, 8)])
     monkeypatch.setattr(watching_room, "_stamp", lambda _: next(looks))
     monkeypatch.setattr(watching_room, "PERIOD", 0)

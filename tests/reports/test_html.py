@@ -148,7 +148,7 @@ bind = 0
 
 
 def test_a_differing_output_is_drawn_with_its_likely_cause(tmp_path):
-    """Nobody writes the first nine elements, the others have the wrong sign."""
+    """The first nine elements are never written, the others have the wrong sign."""
     (tmp_path / "wrong.wgsl").write_text(WRONG)
     arrays = "".join(
         f'[bind.{name}]\ndtype = "f32"\nshape = ["N"]\ninit = "{init}"\n'
