@@ -441,9 +441,9 @@ REFUSED = {
     "external": ("texture_external", IMAGE, ("cannot bind t (texture_external)",)),
     "sampler": ("sampler", IMAGE, ("t is given a ndarray", "bankshot.Sampler")),
     "sampler's fields": ("sampler", {"magg": "linear"}, ("t is given magg", "mag, min, mip, address, lod, compare")),
-    "sampler's filter": ("sampler", {"mag": "cubic"}, ("t: mag is one of nearest, linear, not 'cubic'",)),
-    "sampler's mode": ("sampler", {"address": ["repeat", "wrap"]}, ("address is one of", "'wrap'")),
-    "a list for a filter": ("sampler", {"mag": ["linear"]}, ("t: mag is one of",)),
+    "sampler's filter": ("sampler", {"mag": "cubic"}, ("t: mag must be one of nearest, linear, not 'cubic'",)),
+    "sampler's mode": ("sampler", {"address": ["repeat", "wrap"]}, ("address must be one of", "'wrap'")),
+    "a list for a filter": ("sampler", {"mag": ["linear"]}, ("t: mag must be one of",)),
     "comparison": ("sampler_comparison", bankshot.Sampler(), ("t is a sampler_comparison, which compares",)),
     "no comparison": ("sampler", bankshot.Sampler(compare="less"), ("which does not compare",)),
 }
