@@ -113,9 +113,11 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
             findings = _judged(dispatch, probes, left, after, findings)
     if "redundant" in probes:
 
-        def representatives(probes: frozenset[str], /, **changes: Unpack[Changes]) -> tuple[Launch, Outcome]:
+        def representatives(
+            probes: frozenset[str], progress: Progress = None, /, **changes: Unpack[Changes]
+        ) -> tuple[Launch, Outcome]:
             changes["chosen"] = found.representatives
-            return dispatch.run(probes, **changes)
+            return dispatch.run(probes, progress, **changes)
 
         findings += find_redundant(representatives, found.launch)
     return Measured(found.launch, found.outcome, findings, _coverage(found), left)

@@ -461,11 +461,11 @@ def test_what_does_not_fit_is_refused_by_name(type_, value, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"mip": "cubic"}, "mip is one of nearest, linear"),
+        ({"mip": "cubic"}, "mip must be one of nearest, linear"),
         ({"address": ()}, "address has 0 modes"),
         ({"address": ("repeat",) * 4}, "address has 4 modes"),
-        ({"lod": (2.0, 1.0)}, "lod is the lowest and the highest"),
-        ({"compare": "more"}, "compare is one of never, less"),
+        ({"lod": (2.0, 1.0)}, "lod must be the lowest and the highest"),
+        ({"compare": "more"}, "compare must be one of never, less"),
     ],
 )
 def test_samplers_that_cannot_be(fields, words):
