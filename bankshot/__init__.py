@@ -1,4 +1,4 @@
-"""Run WGSL compute shaders on the CPU, exactly, and count what a GPU would pay.
+"""Run WGSL compute shaders on the CPU, bit for bit, and count what they cost on a GPU.
 
     module = bankshot.check(wgsl)  # a typed module; raises bankshot.WgslError
     run = bankshot.simulate(wgsl, grid=(12, 8, 1), bindings={"X": x, "Y": y, "dims": (512, 768, 768, 0)})
@@ -63,7 +63,7 @@ __all__ = [
     "simulate",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of these
+if not TYPE_CHECKING:  # a type checker would accept any name
 
     def __getattr__(name: str) -> object:
         """Import a public name on first use: `import bankshot` alone takes milliseconds."""

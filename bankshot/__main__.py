@@ -6,17 +6,17 @@ import os
 import sys
 from contextlib import suppress
 
-# What a command makes lives to its end. Looking for garbage in it took a fifth of a short audit; a second case is begun
-# before as much is made.
+# What a command allocates lives until it ends. Collecting garbage took a fifth of the time of a short audit; these
+# thresholds are reached only after the first case.
 gc.set_threshold(400_000, 50, 100)
 
-# How long threads of OpenBLAS wait busily for the next product: 2 to this power processor cycles. By itself it is 26,
-# which takes a processor from the machine.
+# OpenBLAS threads spin for 2 to this power processor cycles before they sleep. The default, 26, takes a processor from
+# the simulator.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 from bankshot.oracle.wgpu_worker import worker_process  # noqa: E402
 
-# wgpu is imported there, and its devices made, while this process imports what it needs itself.
+# The worker imports wgpu and makes its devices while this process imports its own modules.
 if sys.argv[1:2] in (["audit"], ["diff"]) and not {"--no-gpu", "--help", "-h"} & {*sys.argv}:
     worker_process.begin()
 
@@ -24,7 +24,7 @@ from bankshot.oracle.cli.main import main as command  # noqa: E402
 
 
 def main() -> None:
-    """The command. What the process is about to lose anyway is not taken apart at its end."""
+    """Run the command, and end the process without tearing down its modules."""
     try:
         command(prog_name="bankshot")
     except SystemExit as end:
@@ -33,10 +33,10 @@ def main() -> None:
 
 
 def _leave(code: object) -> None:
-    """Do what Python does at the end of a process, less the teardown of its modules."""
+    """End the process as Python does, but without tearing down modules."""
     atexit.unregister(_leave)
-    atexit._run_exitfuncs()
-    with suppress(OSError, ValueError):  # where nobody reads any more, Python goes on, and says so
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
+    with suppress(OSError, ValueError):  # a closed pipe: leave it to Python, which reports it
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
         if code is None or isinstance(code, int):

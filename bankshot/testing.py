@@ -1,4 +1,4 @@
-"""The types that a test gets from the pytest fixture `bankshot`, for annotations."""
+"""The types of the pytest fixture `bankshot`, for annotations in tests."""
 
 from bankshot.oracle.pytest_plugin.fixture import Bankshot, MeasuredRun
 

@@ -1,6 +1,6 @@
 """From WGSL text to outputs, counters and findings. Imports neither wgpu nor `oracle`; `README.md` has the map.
 
-The names in `__all__` are imported on first use, so that checking a shader waits neither for NumPy nor for the machine.
+The names in `__all__` are imported on first use, so that checking a shader loads neither NumPy nor the machine.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MODULES = {
     "Site": "run.site",
 }
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of these
+if not TYPE_CHECKING:  # a type checker would accept any name
 
     def __getattr__(name: str) -> object:
         if name not in _MODULES:

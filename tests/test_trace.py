@@ -277,9 +277,9 @@ def test_more_values_than_there_is_room_for():
         (bankshot.Trace("main.i.x"), "reaches no variable"),
         (
             bankshot.Trace("a", workgroup=(1, 0, 0)),
-            r"the workgroup \(1, 0, 0\) to be traced is not in the grid \(1, 1, 1\)",
+            r"workgroup \(1, 0, 0\) of the trace is outside the grid \(1, 1, 1\)",
         ),
-        (bankshot.Trace("a", lanes=(0, 4)), "there is no lane 4 to be traced: a workgroup has 4"),
+        (bankshot.Trace("a", lanes=(0, 4)), "lane 4 of the trace is out of range; a workgroup has 4"),
     ],
 )
 def test_what_cannot_be_traced(given, message):
@@ -325,10 +325,10 @@ def test_the_command_prints_the_trace(command):
         (("--trace", "a", "--lanes", "3-1"), "--lanes: `3-1` is not a list of lanes like 0-3,7"),
         (("--trace", "a", "--lanes", "0-99999999"), "is not a list of lanes"),
         (("--trace", "a", "--lanes", "x"), "is not a list of lanes"),
-        (("--trace", "a", "--lanes", "8"), "there is no lane 8 to be traced: a workgroup has 8"),
-        (("--trace", "a", "--workgroup", "2"), "the workgroup (2, 0, 0) to be traced is not in the grid (2, 1, 1)"),
+        (("--trace", "a", "--lanes", "8"), "lane 8 of the trace is out of range; a workgroup has 8"),
+        (("--trace", "a", "--workgroup", "2"), "workgroup (2, 0, 0) of the trace is outside the grid (2, 1, 1)"),
         (("--trace", "a", "--workgroup", "1,2,3,4"), "--workgroup: `1,2,3,4` is not a place in the grid like 2,1,0"),
-        (("--trace", "a", "--workgroup", "-1"), "the workgroup (-1, 0, 0) to be traced is not in the grid"),
+        (("--trace", "a", "--workgroup", "-1"), "workgroup (-1, 0, 0) of the trace is outside the grid"),
     ],
 )
 def test_a_trace_that_makes_no_sense(command, options, message):

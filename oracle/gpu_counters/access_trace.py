@@ -118,7 +118,7 @@ def record(
         device=run.device,
         probes="none",
     )
-    words = out.outputs[LOG]
+    words = np.asarray(out.outputs[LOG])
     used = min(int(words[0]), most)
     rows = words[HEADER_WORDS:][: used * ROW_WORDS].reshape(used, ROW_WORDS)
     return Log(rows, probed.probes, int(words[0]) - used)

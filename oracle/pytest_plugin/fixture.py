@@ -27,7 +27,7 @@ from ..reports.remarks import ERROR, Entry, Remark, figures_of, golden_remarks, 
 
 if TYPE_CHECKING:
     from ...sim import Finding, Run, Site
-    from ...sim.bindings.binding import Key
+    from ...sim.bindings.binding import Bindings, Key, Output
 
 
 @sealed
@@ -38,7 +38,7 @@ class MeasuredRun:
     source: Path | None = None
 
     @property
-    def outputs(self) -> Mapping[Key, Any]:
+    def outputs(self) -> Mapping[Key, Output]:
         """The writable bindings after the run, see `bankshot.Run`."""
         return self.run.outputs
 
@@ -107,7 +107,7 @@ class Bankshot:
         wgsl: str | Path,
         *,
         grid: int | Sequence[int],
-        bindings: Mapping[Key, Any] | None = None,
+        bindings: Bindings | None = None,
         defines: Mapping[str, Any] | None = None,
         include_dirs: Sequence[str | Path] = (),
         **options: Any,

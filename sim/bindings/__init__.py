@@ -1,1 +1,4 @@
-"""What a kernel is given, as bytes the machine can index, and what it leaves, in the form in which it was given."""
+"""Bindings: values from Python as bytes that the machine can index, and back in the form in which they were given.
+
+`buffers` binds everything to the variables of an entry point; textures and samplers have files of their own.
+"""

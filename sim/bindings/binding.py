@@ -1,8 +1,9 @@
-"""One binding of a launch, as it was given and as bytes."""
+"""One binding of a launch: the value that was given, and its bytes."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,52 +12,87 @@ from ..fast_dataclass import frozen
 from ..wgsl import types as t
 from ..wgsl.typed import Variable
 
-Key = str | tuple[int, int]
-Output = NDArray[Any] | bytes  # what a writable binding holds after a run, in the form in which it was given
+if TYPE_CHECKING:
+    from .samplers import Sampler
+
+    # What can be bound: arrays, bytes, numbers, nested sequences, mappings of struct members or of a sampler's fields.
+    _Plain: TypeAlias = NDArray[Any] | bytes | bytearray | memoryview | bool | int | float | np.generic | Sampler
+    Value: TypeAlias = _Plain | Sequence["Value"] | Mapping[str, "Value | str | None"]
+    Bindings: TypeAlias = Mapping[str, Value] | Mapping[tuple[int, int], Value] | Mapping["Key", Value]
+
+Key: TypeAlias = str | tuple[int, int]
+"""How a binding is named: by its variable, or by its group and binding."""
+
+Output: TypeAlias = NDArray[Any] | bytes
+"""What a writable binding holds after a run: bytes if bytes were given, else an array."""
+
 DTYPES = {"f32": "<f4", "i32": "<i4", "u32": "<u4", "f16": "<f2"}
 
 
-class Bits(np.ndarray):
-    """An array whose floats may also go in, and come out, as the bits of whole numbers of that width: WGSL has no float
-    atomics, so that sums are kept in atomic<u32>. A view of any array: `array.view(Bits)`."""
+class Bits(np.ndarray[Any, np.dtype[Any]]):
+    """An array whose floats may be passed and returned as integers of the same width that hold their bits.
+
+    WGSL has no float atomics, so shaders accumulate floats in atomic<u32>. Make one with `array.view(Bits)`.
+    """
+
+
+def is_array(value: object) -> TypeGuard[NDArray[Any]]:
+    """Whether a value is a NumPy array."""
+    return isinstance(value, np.ndarray)
+
+
+def is_bytes(value: object) -> TypeGuard[bytes | bytearray | memoryview[int]]:
+    """Whether a value is bytes, or a view of bytes."""
+    return isinstance(value, bytes | bytearray | memoryview)
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Whether a value is a mapping."""
+    return isinstance(value, Mapping)
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    """Whether a value is a list or a tuple."""
+    return isinstance(value, list | tuple)
 
 
 @frozen
 class Bound:
-    """One binding: its variable, its store type, the key and value it was given as, and its bytes."""
+    """A binding: its variable, its store type, the key and value that were given, and its bytes."""
 
     variable: Variable
     type: t.Type
     key: Key
-    given: Any
+    given: object
     data: NDArray[np.uint8]
 
     @property
     def writable(self) -> bool:
+        """Whether the shader can store to it."""
         return self.variable.space == "storage" and self.variable.access in ("read_write", "write")
 
     def byte_of(self, element: int) -> int:
-        """Where an element of what was given begins in the bytes; elements of bytes are bytes."""
-        if isinstance(self.given, np.ndarray):
+        """Return the byte at which an element of the given value begins; the elements of bytes are bytes."""
+        if is_array(self.given):
             return element * self.given.dtype.itemsize
-        return element if isinstance(self.given, bytes | bytearray | memoryview) else element * 4
+        return element if is_bytes(self.given) else element * 4
 
-    def output(self, data: NDArray[np.uint8]) -> Any:
-        """These bytes in the form in which the binding was given."""
-        if isinstance(self.given, bytes | bytearray | memoryview):
+    def output(self, data: NDArray[np.uint8]) -> Output:
+        """Return these bytes in the form in which the binding was given."""
+        if is_bytes(self.given):
             return data.tobytes()
-        if isinstance(self.given, np.ndarray):
+        if is_array(self.given):
             return data.view(self.given.dtype).reshape(self.given.shape).copy()
         kinds = {t.KIND[s] for s in scalars(self.type)}
         return data.view(DTYPES[kinds.pop()] if len(kinds) == 1 else np.uint8).copy()
 
 
 class Blank(Bound):
-    """A buffer that holds nothing but zeros."""
+    """A buffer of zeros, which need not be copied."""
 
 
 def scalars(type_: t.Type) -> set[t.Scalar]:
-    """The scalar types that a type in memory is made of."""
+    """Return the scalar types that a type in memory consists of."""
     match type_:
         case t.Scalar():
             return {type_}

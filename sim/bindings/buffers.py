@@ -1,48 +1,53 @@
-"""What a kernel is given, as bytes, and what it leaves, as it was given.
+"""Binding values to the variables of an entry point, by name or by (group, binding).
 
-Arrays, bytes, scalars, small sequences and mappings of struct members go in by variable name or by (group, binding);
-sizes, dtypes and access modes are checked before anything runs. What textures and samplers are, their own files say.
+Arrays, bytes, scalars, sequences and mappings of struct members are accepted. Sizes, dtypes and access modes are
+checked before anything runs. `texture_arrays` and `samplers` bind textures and samplers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..instrument.shadows import Shadow
 from ..wgsl import types as t
 from ..wgsl.diagnostics import WgslError, fail
 from ..wgsl.typed import Pipeline, Variable
-from .binding import DTYPES, Bits, Blank, Bound, Key, scalars
+from .binding import DTYPES, Bits, Blank, Bound, Key, is_array, is_bytes, is_mapping, is_sequence, scalars
 from .samplers import bind_sampler
 from .texture_arrays import bind_texture
 
+if TYPE_CHECKING:
+    from .binding import Bindings
+
 
 def words(variable: Variable, contents: NDArray[Any]) -> Bound:
-    """A buffer that the shader does not know of: of instrumentation."""
+    """Return a hidden buffer of instrumentation with these contents."""
     return Bound(variable, variable.type, variable.name, contents, contents.view(np.uint8))
 
 
-def blank(variable: Variable, count: int, dtype: Any) -> Bound:
-    """The same, all zero."""
+def blank(variable: Variable, count: int, dtype: DTypeLike) -> Bound:
+    """Return a hidden buffer of `count` zeros."""
     contents = np.zeros(count, dtype)
     return Blank(variable, variable.type, variable.name, contents, contents.view(np.uint8))
 
 
-def hide(shadows: Iterable[Shadow], bound: list[Bound], dtype: Any) -> dict[Shadow, Bound]:
-    """A buffer, all zero, for each shadow of a buffer."""
+def hide(shadows: Iterable[Shadow], bound: list[Bound], dtype: DTypeLike) -> dict[Shadow, Bound]:
+    """Return a hidden buffer of zeros for each shadow of a buffer."""
     sizes = {b.variable: len(b.data) for b in bound}
     return {s: blank(s.variable, sizes[s.of] // s.unit, dtype) for s in shadows if s.of in sizes}
 
 
-def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
-    """Match what is given with what the entry point uses. Raises `WgslError` naming the binding.
+def bind(pipeline: Pipeline, bindings: Bindings) -> list[Bound]:
+    """Match the values given with the variables that the entry point uses.
 
-    The bytes of arrays are those arrays' own: what becomes of these, a binding sees."""
+    A bound array shares its memory with the array given. Raises `WgslError`, which names the binding.
+    """
+    given = cast("Mapping[Key, object]", bindings)
     wanted = [v for v in pipeline.globals if _bindable(v)]
     by_key: dict[Key, Variable] = {v.name: v for v in wanted} | {v.binding: v for v in wanted if v.binding}
     bindable = [v for v in pipeline.module.globals if _bindable(v)]
@@ -50,7 +55,7 @@ def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
     for key in given:
         if key not in by_key and key not in declared:
             raise _unknown(key, wanted)
-    bound = []
+    bound: list[Bound] = []
     for variable in wanted:
         keys: list[Key] = [k for k in (variable.name, variable.binding) if k is not None and k in given]
         if not keys:
@@ -62,7 +67,7 @@ def bind(pipeline: Pipeline, given: Mapping[Key, Any]) -> list[Bound]:
 
 
 def _bindable(variable: Variable) -> bool:
-    """Whether it is given from outside: a binding, or immediate data, which has a name only."""
+    """Whether a value is bound to it: a binding, or immediate data, which has a name only."""
     return variable.binding is not None or variable.space == "immediate"
 
 
@@ -90,7 +95,7 @@ def _kind(variable: Variable) -> str:
     return "" if variable.space == "handle" else f"{variable.space}, "
 
 
-def _bound(variable: Variable, type_: t.Type, key: Key, value: Any) -> Bound:
+def _bound(variable: Variable, type_: t.Type, key: Key, value: object) -> Bound:
     if isinstance(type_, t.Texture):
         return bind_texture(variable, type_, key, value)
     if isinstance(type_, t.Sampler):
@@ -121,22 +126,22 @@ def _is_runtime(type_: t.Type) -> bool:
 def _padding_hint(type_: t.Type) -> str | None:
     element = type_.elem if isinstance(type_, t.Array) else type_
     if isinstance(element, t.Vec) and element.size == 3:
-        return f"in memory a vec3<{element.elem}> takes the room of a vec4"
+        return f"in memory a vec3<{element.elem}> takes the space of a vec4"
     return None
 
 
-def _as_bytes(variable: Variable, type_: t.Type, value: Any) -> NDArray[np.uint8]:
-    if isinstance(value, bytes | bytearray | memoryview):
+def _as_bytes(variable: Variable, type_: t.Type, value: object) -> NDArray[np.uint8]:
+    if is_bytes(value):
         return np.frombuffer(bytes(value), np.uint8)
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         _check_dtype(variable, type_, value)
         return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
     return _packed(variable, type_, value)
 
 
 def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None:
-    """A plain dtype must be that of the shader's scalars, or bytes, or words where it has several kinds of scalars; a
-    structured one is taken at its word."""
+    """Check that a plain dtype is that of the shader's scalars, or bytes, or words where there are several kinds of
+    scalars. Structured dtypes are not checked."""
     dtype = value.dtype
     if dtype.hasobject or dtype != dtype.newbyteorder("<"):
         what = "Python objects" if dtype.hasobject else "big-endian"
@@ -163,8 +168,8 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
     )
 
 
-def _packed(variable: Variable, type_: t.Type, value: Any) -> NDArray[np.uint8]:
-    """Scalars, nested sequences and mappings of struct members, laid out as the shader wants them."""
+def _packed(variable: Variable, type_: t.Type, value: object) -> NDArray[np.uint8]:
+    """Lay out scalars, nested sequences and mappings of struct members as the type requires."""
     if _is_runtime(type_):
         raise fail(
             "binding-dtype",
@@ -185,10 +190,11 @@ def _packed(variable: Variable, type_: t.Type, value: Any) -> NDArray[np.uint8]:
     return data
 
 
-def _word(scalar: t.Scalar, number: Any) -> bytes | None:
-    """The bytes of a number; None where the type has no such value."""
+def _word(scalar: t.Scalar, number: object) -> bytes | None:
+    """Return the bytes of a number; None where the type cannot represent it."""
     if not isinstance(number, bool | int | float | np.bool_ | np.number) or isinstance(number, np.complexfloating):
         return None
+    number = cast(float, number)
     dtype = np.dtype(DTYPES[t.KIND[scalar]])
     if dtype.kind != "f":
         bounds = np.iinfo(dtype)
@@ -202,9 +208,9 @@ def _word(scalar: t.Scalar, number: Any) -> bytes | None:
     return None if np.isinf(word) and np.isfinite(number) else word.tobytes()
 
 
-def _numbers(variable: Variable, type_: t.Type | None, value: Any) -> list[Any]:
-    """The numbers in a value, members of structs in their order. `type_` None: the value has a shape of its own."""
-    if isinstance(value, Mapping):
+def _numbers(variable: Variable, type_: t.Type | None, value: object) -> list[object]:
+    """Flatten a value into numbers, members of structs in their order. `type_` None: the shapes do not match."""
+    if is_mapping(value):
         if not isinstance(type_, t.Struct) or set(value) != {m.name for m in type_.members}:
             wanted = (
                 ", ".join(m.name for m in type_.members) if isinstance(type_, t.Struct) else f"no members, but {type_}"
@@ -212,9 +218,9 @@ def _numbers(variable: Variable, type_: t.Type | None, value: Any) -> list[Any]:
             given = ", ".join(map(str, value))
             raise fail("binding-members", f"{variable.name} is given {given}, and has {wanted}", variable.span)
         return [n for m in type_.members for n in _numbers(variable, m.type, value[m.name])]
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return value.ravel().tolist()
-    if isinstance(value, list | tuple):
+    if is_sequence(value):
         types = _parts(type_)
         fitting = types if len(types) == len(value) else [None] * len(value)
         return [n for part, each in zip(value, fitting, strict=True) for n in _numbers(variable, each, part)]
@@ -222,7 +228,7 @@ def _numbers(variable: Variable, type_: t.Type | None, value: Any) -> list[Any]:
 
 
 def _parts(type_: t.Type | None) -> Sequence[t.Type]:
-    """What an array or a struct consists of."""
+    """Return the types of the elements of an array, or of the members of a struct."""
     match type_:
         case t.Array(elem=elem, count=int(count)):
             return [elem] * count
@@ -233,7 +239,7 @@ def _parts(type_: t.Type | None) -> Sequence[t.Type]:
 
 
 def _places(type_: t.Type, offset: int) -> list[tuple[t.Scalar, int]]:
-    """The scalars of a type with their byte offsets."""
+    """Return the scalars of a type with their byte offsets."""
     match type_:
         case t.Scalar():
             return [(type_, offset)]

@@ -1,4 +1,4 @@
-"""Samplers: how texture coordinates become texels. Spec: WebGPU, "GPUSamplerDescriptor"."""
+"""Samplers: how texture coordinates select texels. Spec: WebGPU, "GPUSamplerDescriptor"."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..fast_dataclass import sealed
 from ..ir import texture_handles as at
 from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
 from ..wgsl.typed import Variable
-from .binding import Bound, Key
+from .binding import Bound, Key, is_mapping, is_sequence
 
 ADDRESS_MODES = {"clamp-to-edge": at.CLAMP, "repeat": at.REPEAT, "mirror-repeat": at.MIRROR}
 FILTERS = {"nearest": at.NEAREST, "linear": at.LINEAR}
@@ -32,9 +33,12 @@ _AXES = 3
 
 @sealed
 class Sampler:
-    """`mag`, `min` and `mip` filter by nearest or linear; `address` is one mode, or one for each of up to three axes
-    (clamp-to-edge, repeat, mirror-repeat); `lod` the lowest and highest level of detail; `compare` a comparison, for a
-    `sampler_comparison` (never, less, equal, less-equal, …). Raises ValueError on what is none of these.
+    """A sampler, to bind to a `sampler` or `sampler_comparison`.
+
+    `mag`, `min` and `mip` filter by "nearest" or "linear". `address` is one mode, or one for each of up to three axes:
+    "clamp-to-edge", "repeat" or "mirror-repeat". `lod` is the lowest and the highest level of detail. `compare` is the
+    comparison of a `sampler_comparison`: "never", "less", "equal", "less-equal", "greater", "not-equal",
+    "greater-equal" or "always". Raises ValueError for any other value.
     """
 
     mag: str = "nearest"
@@ -50,21 +54,21 @@ class Sampler:
         for mode in self.addresses:
             _known("address", mode, ADDRESS_MODES)
         if not isinstance(self.address, str) and not 1 <= len(self.address) <= _AXES:
-            raise ValueError(f"address has {len(self.address)} modes, and a texture one to {_AXES} axes")
+            raise ValueError(f"address has {len(self.address)} modes, and a texture has one to {_AXES} axes")
         if self.compare is not None:
             _known("compare", self.compare, COMPARISONS)
         if len(self.lod) != 2 or not 0 <= self.lod[0] <= self.lod[1]:
-            raise ValueError(f"lod is the lowest and the highest level of detail, from 0 on, not {self.lod!r}")
+            raise ValueError(f"lod must be the lowest and the highest level of detail, at least 0, not {self.lod!r}")
 
     @property
     def addresses(self) -> tuple[str, str, str]:
-        """The mode of each of three axes."""
+        """The address mode of each of three axes."""
         given = (self.address,) if isinstance(self.address, str) else tuple(self.address)
         x, y, z = (given * _AXES if isinstance(self.address, str) else (*given, *["clamp-to-edge"] * _AXES))[:_AXES]
         return x, y, z
 
-    def words(self) -> np.ndarray:
-        """As the program reads them: see `program.handles`."""
+    def words(self) -> NDArray[np.uint32]:
+        """Return the words that the program reads; see `ir.texture_handles`."""
         words = np.zeros(at.SAMPLER_WORDS, np.uint32)
         words[at.MODES : at.MODES + _AXES] = [ADDRESS_MODES[mode] for mode in self.addresses]
         words[[at.MAG, at.MIN, at.MIP]] = [FILTERS[f] for f in (self.mag, self.min, self.mip)]
@@ -73,19 +77,19 @@ class Sampler:
         return words
 
 
-def _known(what: str, name: Any, names: Mapping[str, int]) -> None:
+def _known(what: str, name: str, names: Mapping[str, int]) -> None:
     if name not in names:
-        raise ValueError(f"{what} is one of {', '.join(names)}, not {name!r}")
+        raise ValueError(f"{what} must be one of {', '.join(names)}, not {name!r}")
 
 
-def bind_sampler(variable: Variable, type_: t.Sampler, key: Key, value: Any) -> Bound:
-    """A sampler, or a mapping of its fields, in the machine's words. Raises `WgslError` naming the binding."""
+def bind_sampler(variable: Variable, type_: t.Sampler, key: Key, value: object) -> Bound:
+    """Bind a sampler, or a mapping of its fields. Raises `WgslError`, which names the binding."""
     sampler = read_sampler(variable, type_, value)
     return Bound(variable, type_, key, sampler, sampler.words().view(np.uint8))
 
 
-def read_sampler(variable: Variable, type_: t.Sampler, value: Any) -> Sampler:
-    """What is given for a sampler, as one. Raises `WgslError` naming the binding."""
+def read_sampler(variable: Variable, type_: t.Sampler, value: object) -> Sampler:
+    """Return the sampler given, or made from a mapping. Raises `WgslError`, which names the binding."""
     sampler = value if isinstance(value, Sampler) else _of_fields(variable, value)
     if type_.comparison != (sampler.compare is not None):
         does = "compares" if type_.comparison else "does not compare"
@@ -93,16 +97,16 @@ def read_sampler(variable: Variable, type_: t.Sampler, value: Any) -> Sampler:
     return sampler
 
 
-def _of_fields(variable: Variable, value: Any) -> Sampler:
+def _of_fields(variable: Variable, value: object) -> Sampler:
     names = [f.name for f in fields(Sampler)]
-    if not isinstance(value, Mapping) or not set(value) <= set(names):
-        what = ", ".join(map(str, value)) if isinstance(value, Mapping) else f"a {type(value).__name__}"
+    if not is_mapping(value) or not set(value) <= set(names):
+        what = ", ".join(map(str, value)) if is_mapping(value) else f"a {type(value).__name__}"
         message = (
             f"{variable.name} is given {what}, and a sampler is a bankshot.Sampler, or a mapping of {', '.join(names)}"
         )
         raise fail("binding-sampler", message, variable.span)
     try:
-        given: dict[str, Any] = {n: tuple(each) if isinstance(each, list) else each for n, each in value.items()}
+        given: dict[str, Any] = {n: tuple(each) if is_sequence(each) else each for n, each in value.items()}
         return Sampler(**given)
     except (ValueError, TypeError) as error:
         raise fail("binding-sampler", f"{variable.name}: {error}", variable.span) from None

@@ -1,6 +1,6 @@
-"""Textures as NumPy arrays: what a kernel is given and what it leaves.
+"""Textures as NumPy arrays, before a run and after it.
 
-An array has the axes of its texture, outermost first, and then one of channels, which may be missing where there is one
+An array has the axes of its texture, outermost first, and then an axis of channels, which may be left out for a single
 channel: `[width]`, `[height, width]`, `[layer, height, width]` (of cubes: six faces each, +x -x +y -y +z -z),
 `[depth, height, width]`, `[sample, height, width]`. Its dtype is what the format stores: uint8 for rgba8unorm, float16
 for rgba16float; a texel of rgb10a2unorm, rgb10a2uint or rg11b10ufloat is one uint32. The format of a sampled texture
@@ -21,10 +21,10 @@ from ..wgsl import types as t
 from ..wgsl.diagnostics import WgslError, fail
 from ..wgsl.texel_formats import Format, Shape, channel_kind, format_of, is_depth, is_external, is_written, shape_of
 from ..wgsl.typed import Variable
-from .binding import DTYPES, Bound, Key
+from .binding import DTYPES, Bound, Key, Output, is_array, is_sequence
 
 _LETTERS = {"unorm": "u", "snorm": "i", "uint": "u", "sint": "i", "float": "f"}
-# What the elements of an array are to a sampled texture, by what a channel is in the shader.
+# The format of each channel of a sampled texture, by the channel's type in the shader and the dtype of the array.
 _SAMPLED = {
     "f32": {"f4": "32float", "f2": "16float", "u1": "8unorm", "i1": "8snorm", "u2": "16unorm", "i2": "16snorm"},
     "i32": {"i4": "32sint", "i2": "16sint", "i1": "8sint"},
@@ -40,7 +40,7 @@ _FACES = 6
 
 @frozen
 class _Transfer:
-    """From stored numbers to what a shader reads, and back from what it can have stored. Both take bits."""
+    """Converts stored numbers to those that a shader reads, and back; both functions take the width in bits."""
 
     read: Callable[[NDArray[Any], int], NDArray[Any]]
     write: Callable[[NDArray[Any], int], NDArray[Any]]
@@ -51,7 +51,7 @@ def _most(bits: int) -> np.float32:
 
 
 def _small_float(raw: NDArray[Any], bits: int) -> NDArray[Any]:
-    """A float of 5 bits of exponent without a sign is the upper end of an f16."""
+    """Decode a float with 5 bits of exponent and no sign: it is the upper part of an f16."""
     return (raw << (15 - bits)).astype(np.uint16).view(np.float16)
 
 
@@ -63,22 +63,37 @@ def _unclamped(raw: NDArray[Any], bits: int) -> NDArray[Any]:
     return raw.astype(np.float32) / _most(bits - 1)
 
 
+def _read_unorm(raw: NDArray[Any], bits: int) -> NDArray[Any]:
+    return raw.astype(np.float32) / _most(bits)
+
+
+def _write_unorm(values: NDArray[Any], bits: int) -> NDArray[Any]:
+    return np.rint(values * _most(bits))
+
+
+def _read_snorm(raw: NDArray[Any], bits: int) -> NDArray[Any]:
+    return np.maximum(_unclamped(raw, bits), np.float32(-1))
+
+
+def _write_snorm(values: NDArray[Any], bits: int) -> NDArray[Any]:
+    return np.rint(values * _most(bits - 1))
+
+
+def _same(numbers: NDArray[Any], bits: int) -> NDArray[Any]:
+    return numbers
+
+
 # Spec: WGSL, "Texel Formats", channel transfer functions.
 _TRANSFERS = {
-    "unorm": _Transfer(
-        lambda raw, bits: raw.astype(np.float32) / _most(bits), lambda v, bits: np.rint(v * _most(bits))
-    ),
-    "snorm": _Transfer(
-        lambda raw, bits: np.maximum(_unclamped(raw, bits), np.float32(-1)),
-        lambda v, bits: np.rint(v * _most(bits - 1)),
-    ),
-    **dict.fromkeys(("uint", "sint", "float"), _Transfer(lambda raw, bits: raw, lambda v, bits: v)),
+    "unorm": _Transfer(_read_unorm, _write_unorm),
+    "snorm": _Transfer(_read_snorm, _write_snorm),
+    **dict.fromkeys(("uint", "sint", "float"), _Transfer(_same, _same)),
     "ufloat": _Transfer(_small_float, _small_float_bits),
 }
 
 
 def stored_dtype(format_: Format) -> np.dtype[Any]:
-    """Of the elements of an array in this format."""
+    """Return the dtype of an array in this format."""
     return np.dtype(np.uint32 if format_.packed else f"{_LETTERS[format_.number]}{format_.bits[0] // 8}")
 
 
@@ -87,9 +102,9 @@ def _columns(format_: Format) -> list[int]:
 
 
 def _to_words(format_: Format, kind: str, array: NDArray[Any], loaded: bool = True) -> NDArray[np.uint8]:
-    """The bytes of four words a texel, as the shader reads them; channels that are missing are 0, 0, 1.
+    """Return the bytes of four words for each texel, as the shader reads them; missing channels are 0, 0, 1.
 
-    The least snorm reads as the one above it does; where the shader cannot load, it stays what it is.
+    The lowest snorm reads as -1, like the one above it; where the shader cannot load (`loaded` False), it is kept.
     """
     raw = array.reshape(-1, 1 if format_.packed else len(format_.channels))
     if format_.packed:
@@ -104,7 +119,7 @@ def _to_words(format_: Format, kind: str, array: NDArray[Any], loaded: bool = Tr
 
 
 def _from_words(format_: Format, kind: str, data: NDArray[np.uint8]) -> NDArray[Any]:
-    """The elements of an array in this format, in a row, of words that `_to_words` could have made."""
+    """Return the flat elements of an array in this format: the inverse of `_to_words`."""
     words, write = data.view(DTYPES[kind]).reshape(-1, 4), _TRANSFERS[format_.number].write
     dtype = stored_dtype(format_)
     channels = [write(words[:, c], bits).astype(dtype) for c, bits in zip(_columns(format_), format_.bits, strict=True)]
@@ -119,7 +134,7 @@ def _from_words(format_: Format, kind: str, data: NDArray[np.uint8]) -> NDArray[
 
 @frozen
 class BoundTexture(Bound):
-    """A texture, whose bytes are laid out as `program.handles` says. `levels`: its arrays, the largest first."""
+    """A texture, laid out as in `ir.texture_handles`. `levels`: its arrays, the largest first."""
 
     format: Format
     levels: tuple[NDArray[Any], ...]
@@ -132,14 +147,14 @@ class BoundTexture(Bound):
         per_texel = 1 if self.format.packed else len(self.format.channels)
         return at.TEXELS + element // per_texel * at.TEXEL_BYTES
 
-    def output(self, data: NDArray[np.uint8]) -> Any:
+    def output(self, data: NDArray[np.uint8]) -> Output:
         assert isinstance(self.type, t.Texture)
         texels = data[at.TEXELS : -at.TEXEL_BYTES]
         return _from_words(self.format, channel_kind(self.type), texels).reshape(self.levels[0].shape)
 
 
-def bind_texture(variable: Variable, type_: t.Texture, key: Key, value: Any) -> BoundTexture:
-    """An array, or a list of one for each mip level, as a texture. Raises `WgslError` naming the binding."""
+def bind_texture(variable: Variable, type_: t.Texture, key: Key, value: object) -> BoundTexture:
+    """Bind an array, or a list of one for each mip level. Raises `WgslError`, which names the binding."""
     format_, levels = read_texture(variable, type_, value)
     shape, kind = shape_of(type_), channel_kind(type_)
     table = np.zeros(at.TEXELS // 4, np.uint32)
@@ -155,12 +170,13 @@ def bind_texture(variable: Variable, type_: t.Texture, key: Key, value: Any) -> 
     return BoundTexture(variable, type_, key, value, data, format_, levels)
 
 
-def read_texture(variable: Variable, type_: t.Texture, value: Any) -> tuple[Format, tuple[NDArray[Any], ...]]:
-    """The format of a texture and the arrays of its levels, checked. Raises `WgslError` naming the binding."""
+def read_texture(variable: Variable, type_: t.Texture, value: object) -> tuple[Format, tuple[NDArray[Any], ...]]:
+    """Return the format of a texture and the arrays of its levels. Raises `WgslError`, which names the binding."""
     if is_external(type_):
         raise fail("unsupported", f"the simulator cannot bind {variable.name} ({type_})", variable.span)
-    levels = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if not levels or not all(isinstance(level, np.ndarray) for level in levels):
+    given = tuple(value) if is_sequence(value) else (value,)
+    levels = tuple(level for level in given if is_array(level))
+    if not levels or len(levels) < len(given):
         message = (
             f"{variable.name} is a {type(value).__name__}, and a texture is a NumPy array, or a list of one per level"
         )
@@ -174,7 +190,7 @@ def read_texture(variable: Variable, type_: t.Texture, value: Any) -> tuple[Form
 
 
 def level_shape(type_: t.Texture, largest: tuple[int, ...], level: int) -> tuple[int, ...]:
-    """Of the array of a level: half the one before, rounded down, and at least 1, along all axes but layers."""
+    """Return the shape of a level: each axis but layers is half that of the level before, rounded down, at least 1."""
     shape = shape_of(type_)
     end = _ranks(shape)
     halved = range(end - shape.axes, end)
@@ -182,18 +198,18 @@ def level_shape(type_: t.Texture, largest: tuple[int, ...], level: int) -> tuple
 
 
 def _ranks(shape: Shape) -> int:
-    """Axes of an array, without that of channels."""
+    """Return the number of axes without that of channels."""
     return shape.axes + (shape.third is not None)
 
 
 def extent_of(shape: Shape, level: NDArray[Any]) -> tuple[int, int, int]:
-    """Width, height, and depth or what comes instead (layers, faces, samples), of an array."""
+    """Return the width, height, and depth (or layers, faces, samples) of an array."""
     x, y, z = (*level.shape[: _ranks(shape)][::-1], 1, 1)[:3]
     return x, y, z
 
 
 def _format(variable: Variable, type_: t.Texture, shape: Shape, array: NDArray[Any]) -> Format:
-    """The format that the array has, where the texture can have it."""
+    """Return the format of an array. Raises `WgslError` where the texture cannot have it."""
     ranks = _ranks(shape)
     channels = array.shape[ranks] if array.ndim == ranks + 1 else 1
     if array.ndim not in (ranks, ranks + 1) or array.size == 0:
@@ -220,7 +236,7 @@ def _misfit(variable: Variable, type_: t.Texture, array: NDArray[Any], channels:
 
 
 def _axes(type_: t.Texture, shape: Shape) -> str:
-    """`[layer, height, width, channels]`, in words."""
+    """Name the axes of an array: `[layers, height, width] and channels`."""
     names = ["depth", "height", "width"][-shape.axes :]
     third = {None: [], "layer": ["layers"], "sample": ["samples"], "face": ["faces"]}[shape.third]
     return f"[{', '.join([*third, *names])}] and channels"
@@ -235,7 +251,7 @@ def _check_faces(variable: Variable, type_: t.Texture, shape: Shape, array: NDAr
 
 
 def _check_levels(variable: Variable, type_: t.Texture, shape: Shape, levels: tuple[NDArray[Any], ...]) -> None:
-    """No more levels than there can be, and each of its shape."""
+    """Check the number of levels, and the shape of each."""
     largest = levels[0]
     most = max(extent_of(shape, largest)[: shape.axes]).bit_length()
     if type_.format is not None or shape.axes == 1 or shape.third == "sample":

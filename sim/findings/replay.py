@@ -50,10 +50,7 @@ class Runner(Protocol):
     """Runs the dispatch again, with these probes and changes."""
 
     def __call__(
-        self,
-        probes: frozenset[str],
-        progress: Callable[[int, int], None] | None = None,
-        **changes: Unpack[Changes],
+        self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, /, **changes: Unpack[Changes]
     ) -> tuple[Launch, Outcome]: ...
 
 

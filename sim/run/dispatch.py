@@ -1,4 +1,4 @@
-"""A dispatch: everything that decides a run, and the runs that are made of it."""
+"""A dispatch: everything that determines a run, and the runs made from it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import cached_property, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..codegen.interleaved import MIN_SPEEDUP, interleaving_speedup
 from ..codegen.program import Program
 from ..dump import Stages
 from ..fast_dataclass import frozen
+from ..findings.replay import Changes
 from ..instrument.shadows import Shadow
 from ..ir.rounding import Rounding
 from ..launch.device_memory import DeviceMemory
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
     from ..instrument.error_bounds import Instrumented
 
 _LANES_PER_BATCH = 512
-_MOST_PROGRAMS = 64  # of a module, with other overrides, entry points, probes
+_MOST_PROGRAMS = 64  # that are kept for each module, with different overrides, entry points and probes
 
 _PROGRAMS: WeakKeyDictionary[Module, dict[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
 def _built(pipeline: Pipeline, **how: Any) -> Program:
-    """The program of a pipeline, built as `how` says; of a module that is run again and again, the one made before."""
+    """Return the program of a pipeline, built with these options; those of a module are kept."""
     programs = _PROGRAMS.setdefault(pipeline.module, {})
     values = tuple((override.name, repr(value)) for override, value in pipeline.values.items())
     key = (pipeline.entry.name, values, *how.items())
@@ -51,28 +52,28 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
 
 @frozen
 class Dispatch:
-    """Everything that decides a run. `arenas`: those that hold the bindings as they are, for the first runs."""
+    """Everything that determines a run. `arenas`: device memory that already holds the bindings, for the first runs."""
 
     pipeline: Pipeline
     bound: list[Bound]
     grid: tuple[int, int, int]
     device: Device
     how: RunOptions
-    arenas: list[DeviceMemory] = field(default_factory=list)
+    arenas: list[DeviceMemory] = field(default_factory=lambda: list[DeviceMemory]())
 
     @property
     def lanes(self) -> int:
-        """Invocations of a workgroup."""
+        """The number of invocations in a workgroup."""
         return prod(self.pipeline.workgroup_size)
 
     def workgroups_per_batch(self, how: RunOptions) -> int:
-        """Workgroups that run side by side."""
+        """Return how many workgroups run side by side in the lanes of one batch."""
         if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.alone != "workgroup" or how.ignored is not None:
             return 1
         return max(1, min(_LANES_PER_BATCH // self.lanes, prod(self.grid)))
 
     def _abreast(self, launch: Launch) -> int:
-        """How many workgroups are to go abreast instead: none, or as many as fill a vector with one lane of each."""
+        """Return how many workgroups to interleave instead: 0, or enough to fill a vector with a lane of each."""
         several = max(VECTOR_LANES, launch.program.workgroups_per_batch)
         if launch.count < 2 * several or not launch.may_go_abreast:
             return 0
@@ -87,9 +88,9 @@ class Dispatch:
         )
 
     def run(
-        self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, **changes: Any
+        self, probes: frozenset[str], progress: Callable[[int, int], None] | None = None, /, **changes: Unpack[Changes]
     ) -> tuple[Launch, Outcome]:
-        """Run it as it is to be run, or with some `changes` to `how`."""
+        """Run it with these probes, and with any `changes` to its options."""
         how = replace(self.how, **changes)
         build = partial(_built, self.pipeline, **self._options(probes, how))
         program = build()
@@ -102,13 +103,13 @@ class Dispatch:
                 return wide, outcome
             launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
-        if launch.met:  # threads have written to the same words: what they left, and saw, depends on who was first
+        if launch.met:  # threads wrote to the same words, so the result depends on their timing
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome
 
     def _options(self, probes: frozenset[str], how: RunOptions) -> dict[str, Any]:
-        """The arguments of `codegen.build` for a run."""
+        """Return the arguments of `codegen.build` for a run."""
         return {
             "rounding": self.rounding,
             "probes": self._charged(probes),
@@ -120,7 +121,7 @@ class Dispatch:
         }
 
     def stages(self, probes: frozenset[str]) -> Stages:
-        """What a run of all workgroups with these probes is made of, for `sim.dump`. Runs nothing."""
+        """Return the stages of a run of all workgroups with these probes, for `sim.dump`, without running it."""
         options = self._options(probes, self.how)
         return Stages(
             self.pipeline,
@@ -129,14 +130,14 @@ class Dispatch:
         )
 
     def classes(self, probes: frozenset[str]) -> Classes:
-        """Run one workgroup of each class. Raises `Unproven`."""
+        """Run one workgroup of each class. Raises `Unproven` where workgroups cannot be classed."""
         probes = self._charged(probes) | {"reach"}
-        how = {"policy": self.how.policy, "passes": self.how.passes}
-        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, **how)
+        how = self.how
+        looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, policy=how.policy, passes=how.passes)
         return run_classes(looked_at, self.bound, self.grid, self.device, self.how)
 
     def _charged(self, probes: frozenset[str]) -> frozenset[str]:
-        """The probes, charging as the device does."""
+        """Return the probes, with merged accesses where the device merges them."""
         return probes | {"merged"} if self.device.merge_adjacent and probes & {"banks", "sectors"} else probes
 
     @property
@@ -155,7 +156,7 @@ class Dispatch:
 
     @cached_property
     def marks(self) -> tuple[Launch, dict[Shadow, Bound]]:
-        """A launch that has left, beside each element, what stored it."""
+        """A finished launch that noted, for each element, the site that stored it, and where."""
         program, shadows = build_with_sites(self.pipeline, **self._how_built)
         hidden = hide(shadows, self.bound, np.uint32)
         launch = self.launch(program, [*self.bound, *hidden.values()])
@@ -163,15 +164,17 @@ class Dispatch:
         return launch, hidden
 
     def span_of_store(self, bound: Bound, byte: int) -> Span | None:
-        """Where in the source this byte of a buffer was stored last; None where it was not."""
+        """Return where in the source this byte of a buffer was stored last; None where it was not."""
         launch, hidden = self.marks
         marks = (int(launch.output(hidden[s])[byte // s.unit]) for s in hidden if s.of is bound.variable)
         mark = max(marks, default=0)
         return launch.program.sites[mark - 1].span if mark else None
 
     def padding_flops(self, classes: Sequence[tuple[Place, int]]) -> int:
-        """FLOPs of which no result gets to anybody, of all invocations (see `program.padding`). `classes`: a workgroup
-        of each, and how many do as it does; where there are none, all run."""
+        """Count the FLOPs of all invocations whose results are unused (see `analysis.dead_flops`).
+
+        `classes`: a workgroup of each class and how many it represents; empty to run all workgroups.
+        """
         x, y, z = self.grid
         numbers = [i + x * (j + y * k) for (i, j, k), _ in classes]
         how = replace(self.how, chosen=np.array(numbers)) if classes else self.how
@@ -186,10 +189,10 @@ class Dispatch:
 
     @cached_property
     def writers(self) -> Launch:
-        """A launch that has noted who wrote what."""
+        """A finished launch that noted which invocation wrote each word."""
         return self.run(frozenset(("writers",)))[0]
 
     @cached_property
     def touched(self) -> dict[str, int]:
-        """Bytes of each storage buffer that are accessed."""
+        """Bytes of each storage buffer that are accessed, by name."""
         return self.run(frozenset(("touched",)))[0].take_touched()

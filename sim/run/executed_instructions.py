@@ -1,5 +1,4 @@
-"""How many instructions of each class a run executed, at each place in the source: counts of straight runs, by what is
-written in them."""
+"""The instructions that a run executed, by class and place in the source."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ from ..wgsl.source import Span
 
 @sealed
 class Instructions:
-    """Instructions of one class at one place. `executions`: issued by subgroups; `lanes`: by active lanes of them."""
+    """The instructions of one class at one place: how often subgroups executed them, and how often active lanes did."""
 
-    kind: str  # one of `program.mix.CLASSES`
+    kind: str  # one of `ir.instruction_classes.CLASSES`
     span: Span
     executions: int
     lanes: int
@@ -31,7 +30,7 @@ class Instructions:
 
 
 def count_instructions(program: Program, blocks: NDArray[np.int64]) -> list[Instructions]:
-    """The instructions of a run, in the order of the source. `blocks`: see `machine.layout`."""
+    """Count the instructions of a run, in the order of the source. `blocks`: see `machine.layout`."""
     found: dict[tuple[str, Span], list[int]] = {}
     for run, computed, block in zip(program.block_sites, program.block_instructions, blocks.tolist(), strict=False):
         written = dict(computed)
@@ -47,7 +46,7 @@ def count_instructions(program: Program, blocks: NDArray[np.int64]) -> list[Inst
 
 
 def by_class(rows: Iterable[Instructions]) -> dict[str, tuple[int, int]]:
-    """Executions and lanes of each class that there is, in the order of `CLASSES`."""
+    """Add up executions and lanes of each class that occurs, in the order of `CLASSES`."""
     sums = {kind: [0, 0] for kind in CLASSES}
     for row in rows:
         sums[row.kind][0] += row.executions

@@ -1,17 +1,16 @@
-"""Running a dispatch for its counters and findings: every workgroup, one of each class, or a sample.
+"""Run a dispatch for its counters and findings: every workgroup, one of each class, or a sample.
 
-By classes, counters and all findings that depend on control flow and addresses come from one workgroup of each class
-(`launch.classes` has the proof). What depends on data, and what workgroups do to each other, is looked for in a run of
-all of them, which counts nothing: numbers that are not finite, races in storage, what is touched. So the result is that
-of a run of all.
+With classes, counters and the findings that depend on control flow and addresses come from one workgroup of each class
+(`launch.workgroup_classes` has the proof). Findings that depend on data or on several workgroups come from a run of all
+of them that counts nothing, so that the result equals that of a full run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from math import prod
+from typing import Unpack
 
 from ..analysis.workgroup_equivalence import Unproven
 from ..fast_dataclass import frozen
@@ -21,7 +20,7 @@ from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.inactive_lane import find_inactive_lane_reads, shuffles
 from ..findings.redundant_barriers import find_redundant
-from ..findings.replay import Judge
+from ..findings.replay import Changes, Judge
 from ..findings.table import depending_on
 from ..launch.launch import Launch
 from ..launch.partition import Outcome
@@ -41,7 +40,7 @@ _SEEN_BY_ALL = depending_on("workgroups")
 
 @frozen
 class Measured:
-    """`launch` and `outcome` hold the counters, `left` what a run of all workgroups has left, where there was one."""
+    """The result. `launch` and `outcome` hold the counters; `left` is the run of all workgroups, if there was one."""
 
     launch: Launch
     outcome: Outcome
@@ -53,8 +52,11 @@ class Measured:
 def measure(
     dispatch: Dispatch, probes: frozenset[str], workgroups: str, *, replay: bool, progress: Progress
 ) -> Measured:
-    """Run the workgroups that the dispatch has chosen: "all", or one of each of their "classes" where there is a proof;
-    "check" does both. Raises `Crash` where these differ."""
+    """Run the chosen workgroups of a dispatch.
+
+    `workgroups` is "all", "classes" (one of each class where there is a proof, else all) or "check", which does both
+    and raises `Crash` where they differ.
+    """
     if workgroups == "all" or not probes:
         return _of_all(dispatch, probes, replay, progress)
     try:
@@ -80,7 +82,7 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
 def _judged(
     dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding]
 ) -> list[Finding]:
-    """What was found, with what other runs make of it, and what only those show. All workgroups have run."""
+    """Return the findings with their verdicts, and those that only reruns show. All workgroups have run."""
     judged = Judge(dispatch.run, launch, outcome).judge(findings) if findings else []
     if "uninit" in probes:
         judged += find_unwritten_atomics(dispatch.run, launch, outcome, judged)
@@ -95,8 +97,8 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     found = dispatch.classes(probes - {"touched", "redundant"})
     findings = [f for f in explain(found.launch, found.outcome) if f.code not in _OF_DATA]
     if found.met or any(f.code in _SEEN_BY_ALL for f in findings):
-        raise Unproven("what was found depends on all of them")
-    rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
+        raise Unproven("findings depend on all of them")
+    rest = probes & {"nan", "touched"} | (frozenset(("across",)) if "races" in probes else frozenset[str]())
     left = after = None
     program = found.launch.program
     if rest or (
@@ -105,17 +107,24 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)
         if any(f.code in _SEEN_BY_ALL for f in of_all):
-            raise Unproven("what was found depends on all of them")
+            raise Unproven("findings depend on all of them")
         findings = [*(f for f in of_all if f.code in _OF_DATA), *findings]
         if replay:
             findings = _judged(dispatch, probes, left, after, findings)
     if "redundant" in probes:
-        findings += find_redundant(partial(dispatch.run, chosen=found.representatives), found.launch)
+
+        def representatives(
+            probes: frozenset[str], progress: Progress = None, /, **changes: Unpack[Changes]
+        ) -> tuple[Launch, Outcome]:
+            changes["chosen"] = found.representatives
+            return dispatch.run(probes, progress, **changes)
+
+        findings += find_redundant(representatives, found.launch)
     return Measured(found.launch, found.outcome, findings, _coverage(found), left)
 
 
 def _checked(dispatch: Dispatch, found: Measured, whole: Measured) -> Measured:
-    """What was found by classes, if it is what all workgroups together have done."""
+    """Return the result by classes, if it equals that of all workgroups."""
     if found.outcome.worked != whole.outcome.worked or _counted(dispatch, found) != _counted(dispatch, whole):
         raise Crash("workgroups of one class do not have the same counters")
     if found.findings != whole.findings:

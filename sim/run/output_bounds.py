@@ -1,6 +1,6 @@
-"""How far other legal implementations may be from a run's outputs: the run once more, with bounds woven in.
+"""How far other conforming implementations may be from a run's outputs, derived by a rerun with error bounds.
 
-See `program.bounds` for what counts as legal and how bounds come about.
+`instrument.error_bounds` says what conforms and how bounds are computed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bindings.binding import Bound, Key, scalars
+from ..bindings.binding import Bound, Key, Output, is_array, scalars
 from ..bindings.buffers import hide, words
 from ..bindings.texture_arrays import BoundTexture
 from ..fast_dataclass import sealed
@@ -28,10 +28,11 @@ _NEVER = 0xFFFFFFFF
 
 @sealed
 class Bounds(Mapping[Key, NDArray[np.float64]]):
-    """Per output the largest |legal result - result of this run|, infinite where nothing can be said.
+    """For each output the largest |conforming result - result of this run|, infinite where it is unbounded.
 
-    An array has the shape of its output; of bytes and structured arrays it is flat, an element for each 32-bit word. Of
-    integers it is 0 or infinite. `findings`: branches and conversions that a rounding could have decided otherwise.
+    An array has the shape of its output; for bytes and structured arrays it is flat, with an element for each 32-bit
+    word. The bound of an integer is 0 or infinite. `findings` are the branches and conversions that rounding could have
+    decided otherwise.
     """
 
     outputs: dict[Key, NDArray[np.float64]]
@@ -47,8 +48,8 @@ class Bounds(Mapping[Key, NDArray[np.float64]]):
         return len(self.outputs)
 
 
-def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Any]) -> Bounds:
-    """Run `dispatch` with bounds. Raises `WgslError` as the run itself does."""
+def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Output]) -> Bounds:
+    """Run `dispatch` with bounds. Raises `WgslError` where the run itself does."""
     subnormal = frozenset(b.variable.name for b in dispatch.bound if _has_subnormals(b))
     program, instrumented = dispatch.build_with_bounds(subnormal)
     hidden = hide(instrumented.shadows, dispatch.bound, np.float32)
@@ -57,10 +58,10 @@ def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Any]) -> Bounds:
     launch.run()
     told = launch.output(notes)
     lost = {v for v, word in zip(instrumented.lost, told, strict=False) if word}
-    bounds = {}
+    bounds: dict[Key, NDArray[np.float64]] = {}
     for bound in dispatch.bound:
         if isinstance(bound, BoundTexture):
-            if bound.writable:  # how a format rounds is not followed
+            if bound.writable:  # the rounding of formats is not modelled
                 bounds[bound.key] = np.full(np.shape(outputs[bound.key]), np.inf)
         elif bound.writable:
             parts = {s.unit: launch.output(hidden[s]) for s in hidden if s.of is bound.variable}
@@ -74,7 +75,7 @@ def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Any]) -> Bounds:
 
 
 def _has_subnormals(bound: Bound) -> bool:
-    """Whether some float in a buffer may be subnormal; of a buffer that holds integers too, some word."""
+    """Whether any float in a buffer may be subnormal; where it also holds integers, any word."""
     kinds = scalars(bound.type)  # none, of a texture
     words, halves = bound.data.view(np.uint32), bound.data.view(np.uint16)
     small = t.F32 in kinds and bool(np.any(((words & 0x7F800000) == 0) & ((words & 0x7FFFFF) != 0)))
@@ -89,14 +90,19 @@ def _first_notes(instrumented: Instrumented) -> NDArray[np.uint32]:
 
 
 def _unit(bound: Bound) -> int:
-    """Bytes of what one bound is about."""
-    plain = isinstance(bound.given, np.ndarray) and bound.given.dtype.names is None
-    return 2 if plain and bound.given.dtype.itemsize == 2 else 4
+    """Return the bytes of an element that has a bound of its own."""
+    given = _plain(bound)
+    return 2 if given is not None and given.dtype.itemsize == 2 else 4
+
+
+def _plain(bound: Bound) -> NDArray[Any] | None:
+    """Return the array that was given, unless its dtype is structured."""
+    return bound.given if is_array(bound.given) and bound.given.dtype.names is None else None
 
 
 def _shape(bound: Bound) -> tuple[int, ...]:
-    plain = isinstance(bound.given, np.ndarray) and bound.given.dtype.itemsize == _unit(bound)
-    return bound.given.shape if plain and bound.given.dtype.names is None else (-1,)
+    given = _plain(bound)
+    return given.shape if given is not None and given.dtype.itemsize == _unit(bound) else (-1,)
 
 
 def _per_unit(bound: Bound, parts: Mapping[int, NDArray[np.float32]]) -> NDArray[np.float64]:
@@ -112,7 +118,7 @@ def _per_unit(bound: Bound, parts: Mapping[int, NDArray[np.float32]]) -> NDArray
 
 
 def _integers(bound: Bound, unit: int) -> NDArray[np.bool_]:
-    """Which units of a buffer are integers."""
+    """Return a mask of the elements that are integers."""
     marks = np.zeros(len(bound.data) // 2, np.bool_)
     _mark(marks, bound.type)
     return marks[:: unit // 2]
@@ -134,14 +140,14 @@ def _mark(marks: NDArray[np.bool_], type_: t.Type) -> None:
             marks[: t.size_of(type_) // 2] = t.element_of(type_) in t.INTEGERS
 
 
-def _differ(bound: Bound, one: Any, other: Any) -> NDArray[np.bool_]:
-    """Where the run with bounds has other bits: a race, or the order of atomics."""
+def _differ(bound: Bound, one: Output, other: Output) -> NDArray[np.bool_]:
+    """Return a mask of the elements whose bits differ in the run with bounds: by a race, or the order of atomics."""
     words = [np.frombuffer(np.ascontiguousarray(x).tobytes(), f"<u{_unit(bound)}") for x in (one, other)]
     return words[0] != words[1]
 
 
 def _findings(instrumented: Instrumented, notes: NDArray[np.uint32], dispatch: Dispatch) -> Iterator[Finding]:
-    """One for each place in the source, however often it was inlined."""
+    """Yield a finding for each place in the source, however often it was inlined."""
     places: dict[Doubt, list[tuple[int, int]]] = {}
     for doubt, (count, first) in zip(instrumented.doubts, notes, strict=False):
         if count:

@@ -1,4 +1,4 @@
-"""`simulate`: run one dispatch of a compute shader, and tell what it did."""
+"""`simulate`: run one dispatch of a compute shader, and return its outputs, counters and findings."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import dump
-from ..bindings.buffers import Key, bind
+from ..bindings.binding import Key, Output
+from ..bindings.buffers import bind
 from ..codegen.inexact_ops import is_inexact_op
 from ..codegen.program import Program
 from ..fast_dataclass import sealed
@@ -42,18 +43,24 @@ from .traffic import Traffic, traffic
 from .workgroup_coverage import Coverage
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from ..bindings.binding import Bindings
     from .output_bounds import Bounds
 
+    _Number: TypeAlias = bool | int | float | np.generic
+    Overrides: TypeAlias = Mapping[str, _Number] | Mapping[int, _Number] | Mapping[str | int, _Number]
+
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops", "bounds", "races", "uninit", "nan", "touched", "redundant")
-_ASKED_FOR = frozenset(("touched", "redundant"))  # not in "all": they take more time, and few need them
+_ON_REQUEST = frozenset(("touched", "redundant"))  # not in "all": they take more time, and few need them
 _COUNTED = frozenset(("barriers", "flops"))  # counted by the same instruction as lanes
-_COUNTERS = frozenset(("lanes", "banks", "sectors", "barriers", "flops"))  # "counters": what finds nothing
+_COUNTERS = frozenset(("lanes", "banks", "sectors", "barriers", "flops"))  # "counters": those that look for no findings
 _MOST_INVOCATIONS = 1 << 32  # global_invocation_index counts them in a u32
 
 
 @sealed
 class Writer:
-    """The invocation that stored an element last. `lane` is its local invocation index; `span` the place in the source,
+    """The invocation that stored an element last. `lane` is its local invocation index, `span` the place in the source;
     None where workgroups race for it."""
 
     workgroup: tuple[int, int, int]
@@ -67,13 +74,11 @@ class Writer:
 
 @sealed
 class Run:
-    """What a dispatch left, and what it did.
+    """The result of a dispatch: outputs, counters and findings.
 
-    `counters`: totals by name, see `Counters`, and `workgroups`, `invocations`, `workgroup_memory_bytes`,
-    `simt_efficiency`, `thread_utilization`. `sites`: counters of each place in the source. `silenced`: findings that
-    comments in the shader answer for, see `allow`. `finished`: workgroups that ran to their end. `trace`: the changes
-    of the variable that was traced; `trace_missed`: values that came after the trace's limit. `coverage`: which
-    workgroups ran for the counters.
+    `findings`, and `silenced`, those that comments in the shader suppress. `program`: what ran (internal). `finished`:
+    workgroups that ran to their end. `trace`: the changes of the traced variable; `trace_missed`: how many values came
+    after the trace was full. `coverage`: which workgroups ran for the counters.
     """
 
     findings: list[Finding]
@@ -91,71 +96,86 @@ class Run:
 
     @cached_property
     def sites(self) -> list[Site]:
-        """Counters of each place in the source."""
+        """The counters of each access, operation and barrier in the source."""
         size = self._dispatch.device.subgroup_size
         return site_counters(self.program, self._outcome.blocks, self._outcome.tallies, self._dispatch.lanes, size)
 
     @cached_property
     def counters(self) -> dict[str, float]:
-        """Totals by name."""
+        """Totals by key: the sums over all sites, and those of the whole run (see docs/counters.md)."""
         return _totals(self.sites, self._dispatch, self._outcome.worked, self._probes)
 
     @cached_property
-    def outputs(self) -> dict[Key, Any]:
-        """Every writable binding as it was given (same dtype and shape), keyed as it was given. Of a run by classes
-        that looked at no data the first use runs all workgroups; of a sample they hold what its workgroups stored."""
+    def outputs(self) -> dict[Key, Output]:
+        """Every writable binding after the run, with the key, dtype and shape that it was given with.
+
+        Bytes stay bytes. After a run by classes the first use may run all workgroups; after a sample, outputs hold what
+        its workgroups stored.
+        """
         launch = self._left or self._dispatch.run(frozenset())[0]
         return launch.outputs()
 
     @cached_property
     def instructions(self) -> list[Instructions]:
-        """Those executed, by class and place."""
+        """The executed instructions, by class and place."""
         return count_instructions(self.program, self._outcome.blocks)
 
     @property
     def device(self) -> Device:
+        """The device, with the subgroup size that ran."""
         return self._dispatch.device
 
     @property
     def pipeline(self) -> Pipeline:
+        """The entry point with its overrides."""
         return self._dispatch.pipeline
 
     @property
     def grid(self) -> tuple[int, int, int]:
+        """The size of the dispatch in workgroups."""
         return self._dispatch.grid
 
     @cached_property
     def bounds(self) -> Bounds:
-        """How far other implementations may be from `outputs`. The first use runs the dispatch again, several times as
-        long."""
-        from .output_bounds import derive_bounds  # which few runs need
+        """How far other conforming implementations may be from `outputs`.
+
+        The first use reruns the dispatch, which takes several times as long.
+        """
+        from .output_bounds import derive_bounds  # few runs need it
 
         return derive_bounds(self._dispatch, self.outputs)
 
     @cached_property
     def traffic(self) -> list[Traffic]:
-        """Of each storage buffer the bytes that are asked for, moved, and touched at all. The first use runs the
-        dispatch again, where the probe `touched` was left out; nothing is asked for or moved without `sectors`."""
+        """The bytes of each storage buffer that are requested, moved, and accessed at all.
+
+        The first use reruns the dispatch, unless the probe `touched` was on. Without `sectors`, requested and moved
+        bytes are 0.
+        """
         return traffic(self._dispatch, self.sites, self._touched or self._dispatch.touched)
 
     @cached_property
     def padding_flops(self) -> int:
-        """FLOPs that are certain to be for nothing, as of outputs past the edge of a matrix: no result of theirs gets
-        to a store, an atomic operation or an exchange that the invocation came to. Zeros that are multiplied are not
-        told from others. The first use runs the dispatch again, or one workgroup of each of the run's classes."""
+        """FLOPs whose results are certainly unused, such as outputs past the edge of a matrix.
+
+        Their results reach no store, atomic operation or exchange that the invocation executes. Operations on padding
+        zeros are not detected. The first use reruns the dispatch, or one workgroup of each class.
+        """
         return self._dispatch.padding_flops(self.coverage.classes)
 
     @cached_property
     def loose(self) -> frozenset[str]:
-        """The operations of this run in which implementations are sure to differ, such as exp_f32. Where there are
-        none, those that round to nearest and fuse alike agree bit for bit."""
+        """The operations of this run whose results differ between implementations, such as exp_f32.
+
+        Where there are none, implementations that round to nearest and fuse alike agree bit for bit.
+        """
         names = opcode_names()
         return frozenset(name for code in {*self.program.code[:, 0].tolist()} if is_inexact_op(name := names[code]))
 
     def writer(self, key: Key, element: int) -> Writer | None:
-        """Who stored to element number `element` (flat) of an output last; None where nobody did.
+        """Return which invocation stored to an element (flat index) of an output last; None where none did.
 
-        The first call runs the dispatch again. Raises KeyError for what is not an output.
+        The first call reruns the dispatch. Raises KeyError where `key` is no output.
         """
         bound = next((b for b in self._dispatch.bound if b.key == key and b.writable), None)
         if bound is None:
@@ -173,9 +193,9 @@ def simulate(
     wgsl: str | Path | Module,
     *,
     grid: int | Sequence[int],
-    bindings: Mapping[Any, Any] | None = None,
+    bindings: Bindings | None = None,
     entry: str | None = None,
-    overrides: Mapping[str | int, Any] | None = None,
+    overrides: Overrides | None = None,
     device: str | Device = "nvidia",
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
@@ -186,24 +206,31 @@ def simulate(
     workgroups: str | int = "all",
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
-    """Run `grid` workgroups of a compute entry point.
+    """Run one dispatch of a compute entry point.
 
-    `bindings`: arrays, bytes, scalars or small sequences by variable name or (group, binding); they are not changed.
-    Textures are arrays (`bindings.texture_arrays` says which axes and dtypes) or lists of their levels, samplers a
-    `bankshot.Sampler`.
-    `probes`: "all", "none", or names of `PROBES` ("all" is without "redundant", which runs once more for each barrier,
-    and "touched", which notes here what `Run.traffic` would look for in a run of its own; "counters": those that find
-    nothing).
-    `schedule`: see `schedules`; outputs are those of this order, counters and findings always those of lockstep.
-    `replay`: run again to see whether races, unwritten memory and accesses out of bounds matter.
-    `out_of_bounds`: what an access past the end of an array does: clamp, zero, wrap. A texel that is not there is the
-    device's affair (`Device.texel_outside`).
-    `budget`: how often a batch of workgroups may go round loops before the run is stopped. `trace`: a variable whose
-    values are noted in one more run, see `Trace`. `progress(done, of)` is told of workgroups.
-    `workgroups`: "all"; "classes": one of each class that provably does the same, which gives the same counters and
-    findings sooner (all, where there is no proof, see `Run.coverage`); "check": both, and whether they are the same; or
-    how many to run as a sample.
-    Raises `WgslError` where the shader, or what it is given, is wrong.
+    `wgsl`: source text, the path of a file, or a module from `check`.
+    `grid`: one to three sizes in workgroups.
+    `bindings`: values by variable name or by (group, binding); they are not modified. Buffers take arrays, bytes,
+    scalars, sequences and mappings of struct members; textures take arrays (see `bindings.texture_arrays` for axes and
+    dtypes) or lists of one per mip level; samplers take a `bankshot.Sampler`.
+    `entry`: the entry point; may be left out where there is only one compute entry point.
+    `overrides`: values of overrides by name or id.
+    `device`: a name from `bankshot.devices`, or a `Device`.
+    `probes`: "all", "none", "counters" (those that look for no findings), or names from `PROBES`. "all" leaves out
+    "redundant", which reruns once for each barrier, and "touched", which saves `Run.traffic` a rerun.
+    `schedule`: the order of invocations (see `launch.schedules`) that outputs come from; counters and findings are
+    always those of lockstep.
+    `replay`: rerun to decide whether races, unwritten memory and accesses out of bounds matter.
+    `out_of_bounds`: what an access past the end of an array does: "clamp", "zero" or "wrap". For texels the device
+    decides (`Device.texel_outside`).
+    `budget`: loop iterations that a batch of workgroups may make before the run is stopped.
+    `trace`: a variable whose values are recorded in one more run.
+    `workgroups`: "all"; "classes" for one of each class that provably behaves the same, which gives the same counters
+    and findings sooner (all where there is no proof, see `Run.coverage`); "check" for both, compared; or the number to
+    run as a sample.
+    `progress`: called with the number of workgroups done, and in all.
+
+    Raises `WgslError` where the shader, or a value given for it, is wrong.
     """
     names, order = _probes(probes), schedules.schedule(schedule)
     dispatch = prepare(
@@ -251,18 +278,18 @@ def prepare(
     wgsl: str | Path | Module,
     *,
     grid: int | Sequence[int],
-    bindings: Mapping[Any, Any] | None = None,
+    bindings: Bindings | None = None,
     entry: str | None = None,
-    overrides: Mapping[str | int, Any] | None = None,
+    overrides: Overrides | None = None,
     device: str | Device = "nvidia",
     out_of_bounds: str = "clamp",
     budget: int = BUDGET,
     workgroups: str | int = "all",
 ) -> Dispatch:
-    """Check and bind everything that decides a run, and run nothing. Arguments and errors are those of `simulate`."""
+    """Check and bind everything that determines a run, without running it. Takes the arguments of `simulate`."""
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
     _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
-    pipeline = module.pipeline(entry, dict(overrides or {}), GRANTED)
+    pipeline = module.pipeline(entry, cast("Mapping[str | int, Any]", overrides or {}), GRANTED)
     profile = sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
     how = RunOptions(policy=out_of_bounds, budget=budget, chosen=_chosen(workgroups, size))
@@ -276,14 +303,14 @@ def dump_stage(stage: str, dispatch: Dispatch, probes: str | Sequence[str] = "al
 
 
 def _traced(dispatch: Dispatch, trace: Trace | None, order: schedules.Schedule) -> tuple[list[TraceRow], int]:
-    """The rows of a trace, and how many values had no room: of a run of its own, which counts nothing else."""
+    """Return the rows of a trace, from a run that counts nothing else, and how many values it had no room for."""
     if trace is None:
         return [], 0
     if any(not 0 <= at < of for at, of in zip(trace.workgroup, dispatch.grid, strict=True)):
-        raise fail("trace", f"the workgroup {trace.workgroup} to be traced is not in the grid {dispatch.grid}", None)
+        raise fail("trace", f"workgroup {trace.workgroup} of the trace is outside the grid {dispatch.grid}", None)
     for lane in trace.lanes or ():
         if not 0 <= lane < dispatch.lanes:
-            raise fail("trace", f"there is no lane {lane} to be traced: a workgroup has {dispatch.lanes}", None)
+            raise fail("trace", f"lane {lane} of the trace is out of range; a workgroup has {dispatch.lanes}", None)
     launch, outcome = dispatch.run(frozenset(), schedule=order, trace=trace, chosen=None)
     program, count = launch.program, int(outcome.trace[0, 0])
     kept = outcome.trace[1 : 1 + count]
@@ -300,13 +327,13 @@ def _device(device: str | Device) -> Device:
 
 
 def sized(device: Device, pipeline: Pipeline) -> Device:
-    """The device, running with the subgroup size that the entry point asks for. Spec: attribute `subgroup_size`."""
+    """Return the device with the subgroup size that the entry point requests. Spec: attribute `subgroup_size`."""
     size, asked = pipeline.subgroup_size, pipeline.entry.subgroup_size
     if size is None or asked is None or size == device.subgroup_size:
         return device
     if not min(device.subgroup_sizes) <= size <= max(device.subgroup_sizes):
         sizes = " or ".join(map(str, device.subgroup_sizes))
-        message = f"the entry point asks for subgroups of {size}, and the device {device.name} has {sizes}"
+        message = f"the entry point requests subgroups of {size}, but the device {device.name} has {sizes}"
         raise fail("subgroup-size", message, asked.span)
     return device.with_(subgroup_size=size)
 
@@ -319,38 +346,45 @@ def _probes(probes: str | Sequence[str]) -> frozenset[str]:
     if "counters" in names:
         chosen |= _COUNTERS
     if "all" in names:
-        chosen |= frozenset(PROBES) - _ASKED_FOR
+        chosen |= frozenset(PROBES) - _ON_REQUEST
     return chosen | {"lanes"} if chosen & _COUNTED else chosen
 
 
 def _known(what: str, name: str, names: tuple[str, ...]) -> None:
     if name not in names:
-        raise fail("unknown-option", f"{what} cannot be {name!r}; it is one of {', '.join(names)}", None)
+        raise fail("unknown-option", f"{what} must be one of {', '.join(names)}, not {name!r}", None)
 
 
 def _chosen(workgroups: str | int, grid: tuple[int, int, int]) -> NDArray[np.int64] | None:
-    """The workgroups of a sample, by their numbers: from the first to the last, as evenly as can be."""
+    """Return the workgroups of a sample by linear index: from the first to the last, evenly spaced."""
     if isinstance(workgroups, str):
         _known("workgroups", workgroups, ("all", "classes", "check"))
         return None
-    if not isinstance(workgroups, int | np.integer) or workgroups < 1:
-        raise fail("unknown-option", f"a sample is of at least one workgroup, not {workgroups!r}", None)
+    size = _whole(workgroups)
+    if size is None:
+        raise fail("unknown-option", f"a sample needs at least one workgroup, not {workgroups!r}", None)
     count = prod(grid)
-    return np.unique(np.linspace(0, count - 1, min(workgroups, count)).round().astype(np.int64))
+    return np.unique(np.linspace(0, count - 1, min(size, count)).round().astype(np.int64))
+
+
+def _whole(number: object) -> int | None:
+    """Return a positive integer, of Python or NumPy, as an int; None for anything else."""
+    return int(cast(int, number)) if isinstance(number, int | np.integer) and cast(int, number) > 0 else None
 
 
 def _grid(grid: int | Sequence[int], pipeline: Pipeline) -> tuple[int, int, int]:
-    sizes = list(grid) if isinstance(grid, Iterable) else [grid]
-    if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int | np.integer) and n > 0 for n in sizes):
-        raise fail("grid", f"a grid is one to three sizes in workgroups, each at least 1, not {grid!r}", None)
+    given: list[object] = [*grid] if isinstance(grid, Iterable) else [grid]
+    sizes = [size for n in given if (size := _whole(n)) is not None]
+    if not 1 <= len(given) <= 3 or len(sizes) < len(given):
+        raise fail("grid", f"a grid must be one to three sizes in workgroups, each at least 1, not {grid!r}", None)
     for problem in check_dispatch(sizes, pipeline.workgroup_size):
         if problem.limit == "maxComputeWorkgroupsPerDimension":
             raise fail("grid", str(problem), pipeline.entry.span)
-    invocations = prod(map(int, sizes)) * prod(pipeline.workgroup_size)
+    invocations = prod(sizes) * prod(pipeline.workgroup_size)
     if invocations > _MOST_INVOCATIONS:
         message = f"the grid has {invocations:,} invocations, and the simulator runs at most {_MOST_INVOCATIONS:,}"
         raise fail("grid", message, pipeline.entry.span)
-    x, y, z = (*map(int, sizes), 1, 1)[:3]
+    x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
 
 

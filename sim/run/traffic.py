@@ -1,4 +1,4 @@
-"""What a run moves of each storage buffer, against what it could not do without."""
+"""Bytes that a run requests, moves and needs of each storage buffer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from .site import Site
 
 @sealed
 class Traffic:
-    """Bytes of one buffer. `asked`: by active lanes, all together; `moved`: of the sectors that their requests touch,
-    which is what would move if no cache held any of it; `distinct`: that are touched at all, in words of 4 bytes, which
-    has to move once whatever holds it (its compulsory traffic); `size`: of the buffer."""
+    """Bytes of one buffer.
+
+    `asked`: requested by active lanes. `moved`: in the sectors that requests touch, which would move if nothing were
+    cached. `distinct`: in the 4-byte words that are accessed at all, its compulsory traffic. `size`: of the buffer.
+    """
 
     buffer: str
     asked: int
@@ -24,19 +26,19 @@ class Traffic:
 
     @property
     def reuse(self) -> float:
-        """How often each byte that is touched is asked for."""
+        """How often each accessed byte is requested, on average."""
         return self.asked / self.distinct if self.distinct else 0.0
 
     @property
     def again(self) -> float:
-        """How often each byte that is touched moves: 1 where every sector is touched by one request, and whole."""
+        """How often each accessed byte moves, on average: 1 where one request uses the whole of each sector."""
         return self.moved / self.distinct if self.distinct else 0.0
 
 
 def traffic(dispatch: Dispatch, sites: Iterable[Site], touched: Mapping[str, int]) -> list[Traffic]:
-    """The traffic of every storage buffer that is bound, in that order. `touched`: bytes of each, by name."""
+    """Return the traffic of every bound storage buffer. `touched`: accessed bytes of each, by name."""
     rows = list(sites)
-    found = []
+    found: list[Traffic] = []
     for bound in dispatch.bound:
         if bound.variable.space == "storage":
             mine = [row for row in rows if row.space == "storage" and row.site.variable == bound.variable.name]
@@ -48,7 +50,7 @@ def traffic(dispatch: Dispatch, sites: Iterable[Site], touched: Mapping[str, int
 
 
 def intensities(flops: float, buffers: Iterable[Traffic]) -> dict[str, float]:
-    """Operations for each byte asked for, moved, and compulsory: how far reuse could take a kernel under a roofline."""
+    """Return operations per byte requested, moved and needed: where reuse would put a kernel on a roofline."""
     rows = list(buffers)
     sums = {name: sum(getattr(each, name) for each in rows) for name in ("asked", "moved", "distinct")}
     return {name: flops / total if total else inf for name, total in sums.items()}

@@ -1,4 +1,4 @@
-"""Which workgroups ran for the counters of a run, and for how many each stands."""
+"""Which workgroups ran for the counters of a run, and how many each represents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ Place = tuple[int, int, int]
 
 @sealed
 class Coverage:
-    """`how` is all, classes or sample. `workgroups` of the grid, of which `ran` were run for the counters; `classes`:
-    the first workgroup_id of each class, and how many workgroups do what it does. `why`: the proof, or why there is
-    none, in words; empty where nobody asked for it."""
+    """Which workgroups ran.
+
+    `how` is "all", "classes" or "sample". Of the `workgroups` of the grid, `ran` were run for the counters. `classes`
+    has the first workgroup_id of each class, and how many workgroups it represents. `why` is the proof, or why there is
+    none, in words; empty unless classes were requested.
+    """
 
     how: str
     workgroups: int
@@ -27,7 +30,7 @@ class Coverage:
     def __str__(self) -> str:
         why = f": {self.why}" if self.why else ""
         if self.how == "classes":
-            return f"counters of {self.workgroups:,} workgroups from {self.ran:,} that ran{why}"
+            return f"{self.workgroups:,} workgroups, {self.ran:,} representatives simulated{why}"
         if self.how == "sample":
-            return f"a sample: {self.ran:,} of {self.workgroups:,} workgroups ran, of the others nothing is known"
+            return f"a sample: {self.ran:,} of {self.workgroups:,} workgroups ran"
         return f"all {self.workgroups:,} workgroups ran{why}" if self.workgroups > 1 else "the only workgroup ran"

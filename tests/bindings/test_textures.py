@@ -441,9 +441,9 @@ REFUSED = {
     "external": ("texture_external", IMAGE, ("cannot bind t (texture_external)",)),
     "sampler": ("sampler", IMAGE, ("t is given a ndarray", "bankshot.Sampler")),
     "sampler's fields": ("sampler", {"magg": "linear"}, ("t is given magg", "mag, min, mip, address, lod, compare")),
-    "sampler's filter": ("sampler", {"mag": "cubic"}, ("t: mag is one of nearest, linear, not 'cubic'",)),
-    "sampler's mode": ("sampler", {"address": ["repeat", "wrap"]}, ("address is one of", "'wrap'")),
-    "a list for a filter": ("sampler", {"mag": ["linear"]}, ("t: mag is one of",)),
+    "sampler's filter": ("sampler", {"mag": "cubic"}, ("t: mag must be one of nearest, linear, not 'cubic'",)),
+    "sampler's mode": ("sampler", {"address": ["repeat", "wrap"]}, ("address must be one of", "'wrap'")),
+    "a list for a filter": ("sampler", {"mag": ["linear"]}, ("t: mag must be one of",)),
     "comparison": ("sampler_comparison", bankshot.Sampler(), ("t is a sampler_comparison, which compares",)),
     "no comparison": ("sampler", bankshot.Sampler(compare="less"), ("which does not compare",)),
 }
@@ -461,11 +461,11 @@ def test_what_does_not_fit_is_refused_by_name(type_, value, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"mip": "cubic"}, "mip is one of nearest, linear"),
+        ({"mip": "cubic"}, "mip must be one of nearest, linear"),
         ({"address": ()}, "address has 0 modes"),
         ({"address": ("repeat",) * 4}, "address has 4 modes"),
-        ({"lod": (2.0, 1.0)}, "lod is the lowest and the highest"),
-        ({"compare": "more"}, "compare is one of never, less"),
+        ({"lod": (2.0, 1.0)}, "lod must be the lowest and the highest"),
+        ({"compare": "more"}, "compare must be one of never, less"),
     ],
 )
 def test_samplers_that_cannot_be(fields, words):

@@ -197,7 +197,7 @@ def test_bindings(binds, message):
         ("--override WG=1 --override WG=1", "error: --override: WG is given 2 times"),
         ("--entry nope", "error: scale.wgsl: no compute entry point is named nope; there are scale"),
         ("--device voodoo", "error: --device: there is no device 'voodoo'; the devices are nvidia"),
-        ("--probes lanes,voodoo", "error: probes cannot be 'voodoo'; it is one of all, none, counters, lanes"),
+        ("--probes lanes,voodoo", "error: probes must be one of all, none, counters, lanes"),
         ("--save z=z.npy", "error: --save: no output is named z; the outputs are y"),
         ("--save x=x.npy", "error: --save: no output is named x; the outputs are y"),
         ("--save y=y.txt", "error: --save y: y.txt must end in .npy"),

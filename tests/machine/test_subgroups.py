@@ -289,5 +289,5 @@ def test_an_entry_point_may_ask_for_a_subgroup_size() -> None:
 
 
 def test_a_subgroup_size_that_the_device_lacks_is_refused() -> None:
-    with pytest.raises(bankshot.WgslError, match="asks for subgroups of 16, and the device nvidia has 32"):
+    with pytest.raises(bankshot.WgslError, match="requests subgroups of 16, but the device nvidia has 32"):
         bankshot.simulate(SIZED, grid=1, bindings={"out": np.zeros(64, np.uint32)}, device="nvidia")

@@ -220,7 +220,7 @@ def test_cases_that_fail_are_rows(folder):
     assert "wrong.wgsl:8:18: error:" in wrong["why"]
     assert (amd["verdict"], amd["subgroup_size"]) == ("clean", 64)
     assert apple["verdict"] == "error"
-    assert "asks for subgroups of 64" in apple["why"]
+    assert "requests subgroups of 64" in apple["why"]
     assert good["verdict"] == "clean"
 
 
