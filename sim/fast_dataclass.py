@@ -4,10 +4,12 @@
 - `frozen`: a value. Compared by its fields; a type checker refuses assignments to them.
 - `sealed`: a `frozen` value that users hold. Assignments raise `FrozenInstanceError` at run time, too.
 
-Use `NamedTuple` where the record must be a tuple: Numba compiles it, a call unpacks it, or the lexer makes one for each
-token. Use `dataclass` nowhere else in `sim` and `oracle`. It generates and compiles six functions for each class, when
-the class is defined: 310 µs for `dataclass(frozen=True)` on CPython 3.11, against 20 µs here. `sim` alone has over 200
-records, which makes 60 ms at the start of every command; a warm command takes 600 ms in all.
+Use `NamedTuple` where the record must be a tuple: Numba compiles it, a call unpacks it, or the lexer makes one for
+each token. Use `dataclass` only for `Counters` and `Site`, rows that users hold, mutable and compared by value.
+
+A `dataclass` generates and compiles six functions when the class is defined: 310 µs for `dataclass(frozen=True)` on
+CPython 3.11, against 20 µs here. `sim` alone has over 200 records, which makes 60 ms at the start of every command; a
+warm command takes 600 ms in all.
 
 The saving comes from sharing all methods but `__init__`, and from generating that one when the first instance is made:
 a process makes no instance of most classes. `dataclasses.fields`, `replace` and `asdict`, `match`, pickling and copying

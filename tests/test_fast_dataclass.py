@@ -210,8 +210,8 @@ def _seconds(function):
     return time.thread_time() - start
 
 
-# Records that other work under way replaces. Remove a name with the last `dataclass` of its file.
-PENDING = {"sim.run.counters", "sim.machine.vector_math.functions", "sim.machine.compile.image"}
+# Rows of counters: users hold them, and they are mutable and compared by value, which no decorator here offers.
+BY_VALUE = {"sim.run.counters", "sim.run.site"}
 
 
 def test_sim_makes_its_records_with_this_module_alone():
@@ -225,4 +225,4 @@ def test_sim_makes_its_records_with_this_module_alone():
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         )
     }
-    assert {user for user in users if user.startswith("sim.")} <= PENDING | {"sim.fast_dataclass"}
+    assert {user for user in users if user.startswith("sim.")} == BY_VALUE | {"sim.fast_dataclass"}

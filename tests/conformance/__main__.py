@@ -61,7 +61,7 @@ def _count(judged: Judged) -> Counter[str]:
 
 
 def _parts(kind: str, judged: Judged) -> list[tuple[str, Judged]]:
-    """What stands in the totals: validation by what is to be done with the module, and what is in it."""
+    """Return the keys of a record in the totals: the expected verdict and the features of the module."""
     parts: dict[str, Judged] = defaultdict(list)
     for record, verdict in judged:
         name = kind

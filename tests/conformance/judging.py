@@ -22,7 +22,7 @@ class Verdict:
 
 
 def judge(kind: str, record: data.Record) -> Verdict:
-    """Run one record. One that is listed must fail: a list of what is no longer so helps nobody."""
+    """Run one record. A listed one must fail, so that the list has no stale rows."""
     verdict = _judge(kind, record)
     reason = data.listed().get(record["id"])
     if reason is None:

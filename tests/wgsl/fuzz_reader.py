@@ -3,9 +3,9 @@
 Each must be read or refused; none may crash or hang the front end.
 
 Read is what the simulator does before it runs: preprocess, check, and where a compute entry point is left, create its
-pipeline and lower it. The answer is yes, or a `WgslError`; any other exception, more than two seconds of processor time
-or a gigabyte of memory, is a fault of ours, and is printed with the text. Text number i is always the same: `--only i`
-reads it alone.
+pipeline and lower it. The answer is yes, or a `WgslError`; any other exception, more than two seconds of processor
+time or a gigabyte of memory, is an internal error, and is printed with the text. Text number i is always the same:
+`--only i` reads it alone.
 
 The shaders are those of the project, with its tests of error messages, and those that the conformance data wants
 accepted, where it is present.
@@ -80,7 +80,7 @@ def shaders() -> tuple[str, ...]:
 
 
 def _with_includes(path: Path) -> str:
-    """The text of a file, which is to be read without its folder."""
+    """Return the text of a file, for reading without its folder."""
     text = path.read_text(encoding="utf-8")
     return _INCLUDE.sub(lambda found: _with_includes(path.parent / found[1]), text)
 
@@ -183,7 +183,7 @@ def text_of(number: int, seed: int = 0) -> str:
 
 
 class _OutOfTime(BaseException):
-    """Not an `Exception`, so that nobody on the way takes it for his."""
+    """Not an `Exception`, so that no handler in between catches it."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def test_a_row_is_well_formed(row: Builtin) -> None:
     assert row.stages
     assert len(set(row.signatures)) == len(row.signatures)
     for signature in row.overloads:
-        assert signature.closed, f"{signature.text} stands for nothing"
+        assert signature.closed, f"{signature.text} has no overloads"
         if not signature.open_variables:
             params = [candidate.params for candidate in signature.candidates((t.F32,) * len(signature.params))]
             templates = [c.templates for c in signature.candidates((t.F32,) * len(signature.params))]

@@ -28,7 +28,7 @@ PLAIN = [path for path in sorted(SHADERS.glob("**/*.wgsl")) if "#" not in path.r
 @pytest.mark.parametrize("path", PLAIN, ids=lambda path: path.stem)
 @pytest.mark.parametrize("wrong", ["nowhere + ", "1u + 1i + "])
 def test_one_mistake_is_one_error(path: Path, wrong: str) -> None:
-    """What is declared wrong is used further on: nobody complains of that."""
+    """Uses of an invalid declaration are not reported again."""
     text = path.read_text(encoding="utf-8")
     declarations = [found.end() for found in re.finditer(r"\b(?:let|var|const) \w+(?: *: *[^=;{}()]+)? = ", text)]
     for at in declarations[::3]:

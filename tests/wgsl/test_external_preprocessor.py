@@ -1,4 +1,4 @@
-"""Outside preprocessors: what a command is given, what becomes of its output, and every way in which it can fail."""
+"""External preprocessors: the input of a command, its output, and every way in which it can fail."""
 
 import shutil
 import sys

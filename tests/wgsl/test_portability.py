@@ -1,6 +1,6 @@
-"""Every portability note, held against wgpu itself: it must refuse the shader of each row, and take its twin.
+"""Every portability note, compared with wgpu: it must reject the shader of each row, and accept its twin.
 
-A row that wgpu has outgrown fails here, and is to be taken out.
+A row that wgpu no longer needs fails here; remove it.
 """
 
 import json
@@ -192,7 +192,7 @@ KEPT = [  # bodies of a loop of i from 0 to 3: as wgpu gets them wrong, and thei
     ("for (var j: u32; j < 2; j++) { out[i] += j + 1; }", "for (var j = 0u; j < 2; j++) { out[i] += j + 1; }"),
     ("var v: u32; let old = v; v = i + 1; out[i] = old;", "var v: u32; v = i + 1; let old = v; out[i] = old;"),
 ]  # fmt: skip
-# Nobody knows whether these read first, so nothing is said: perhaps loops take a turn, and pointers are stored to.
+# Whether these read first is unknown, so there is no note: loops may iterate, and pointers may be written.
 DOUBTFUL = [
     "var v: u32; for (var j = 0u; j < 2; j++) { v = j; } out[i] = v;",
     "var v: array<u32, 2>; for (var j = 0u; j < 2; j++) { v[j] = j; } out[i] = v[1];",
@@ -377,7 +377,7 @@ HUNGRY = [
 @pytest.mark.usefixtures("adapter")
 @pytest.mark.parametrize(("limit", "much", "little"), HUNGRY, ids=[row[0] for row in HUNGRY])
 def test_limits(limit, much, little):
-    """On a device that was asked for nothing wgpu refuses what is noted; only workgroup memory it does not count."""
+    """A device without requested limits rejects what the notes name; wgpu does not count workgroup memory."""
     too_much, enough = (shader(**pieces) for pieces in (much, little))
     refused = refusal(too_much, default_limits=True) is not None
     assert refused == (limit != "maxComputeWorkgroupStorageSize")

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 KERNEL = """\
 #include "add.inc"
 #ifndef STEP
-#error STEP is to be given
+#error STEP is missing
 #endif
 @group(0) @binding(0) var<storage, read_write> y: array<f32, 4>;
 @compute @workgroup_size(4)
@@ -56,7 +56,7 @@ def first(result):
 def test_every_verb_takes_them(folder, verb):
     assert bankshot(verb, "scale.wgsl", "-I", "lib", "-DSTEP=1.5").exit_code == 0
     for given, message in {
-        ("-I", "lib"): "scale.wgsl:3:1: error: STEP is to be given\n#error STEP is to be given\n",
+        ("-I", "lib"): "scale.wgsl:3:1: error: STEP is missing\n#error STEP is missing\n",
         ("-DSTEP=1",): "scale.wgsl:1:1: error: there is no file 'add.inc'\n",
         ("-I", "lib", "-DSTEP=1u"): "scale.wgsl:8:28: error: ",
         ("-I", "lib", "-D", "STEP="): "scale.wgsl:8:",

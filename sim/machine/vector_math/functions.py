@@ -8,13 +8,13 @@ rounds as the function itself does. In lanes where it might not, and of a lane a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
+from ...fast_dataclass import frozen
 from ...scalar import OPS, ScalarOp
 from ..compile.scalar_ir import emitted
 from ..lanes import generated, lane_loop, vector_at, wide
@@ -39,7 +39,7 @@ def _value(number: Any, element: ir.Type) -> Any:
     return ir.Constant(_vector(element), [ir.Constant(element, number)] * VECTOR_LANES)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Vector:
     """Sixteen float64 or int64, or the result of comparing them, with the arithmetic that `near` uses."""
 
@@ -105,7 +105,7 @@ class _Vector:
     __rmul__ = __mul__
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Numbers:
     """What `near` asks of the numbers that it works with."""
 
