@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import random_programs as rp
 
 import bankshot
+from tests.program import random_programs as rp
 
 INVOCATIONS = 24
 GIVEN = np.array([(i * 7 + i // 5) % 11 for i in range(INVOCATIONS)], np.uint32)

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import random_programs as rp
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.run import dispatch
-from test_left_out import BEFORE, NUMBERS, SEEN, checked, simulate, source_of
 
 import bankshot
+from tests.analysis.test_tail_lanes import BEFORE, NUMBERS, SEEN, checked, simulate, source_of
 from tests.ir.test_passes import simulate as simulate_with
 from tests.ir.test_passes import told
+from tests.program import random_programs as rp
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 SIDE_BY_SIDE = ALL - {"interleaved"}

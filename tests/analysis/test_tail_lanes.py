@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import random_programs as rp
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.launch import RunOptions
 from bankshot.sim.machine import opcodes as op
 from bankshot.sim.run import simulate as running
-from dispatch import ENTRY, HEAD
 
 import bankshot
 from tests.ir.test_passes import told
+from tests.program import random_programs as rp
+from tests.program.dispatch import ENTRY, HEAD
 
 HEAD_OF_ALL = """
 @group(0) @binding(1) var<storage, read> x: array<u32>;
