@@ -1,4 +1,4 @@
-"""Idle lanes by cause, counted by hand: who left, who is not there, who waits, and who never comes."""
+"""Idle lanes by cause, compared with counts made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lanes that part compute what each would compute alone: random control flow against a plain interpreter."""
+"""Divergent lanes compute what each would compute alone: random control flow against a plain interpreter."""
 
 from __future__ import annotations
 

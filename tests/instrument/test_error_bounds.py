@@ -52,7 +52,7 @@ def assert_holds(done, other, note=""):
     assert not beyond.any(), (note, np.flatnonzero(beyond)[:3], ours[beyond][:3], other[beyond][:3], bound[beyond][:3])
 
 
-# ---- nobody goes beyond --------------------------------------------------------------------------------------
+# ---- no result is beyond --------------------------------------------------------------------------------------
 
 
 def samples(seed, count, scale):
