@@ -82,7 +82,7 @@ def _may_race(facts: Facts, access: Access) -> bool:
 
 
 def _may_race_unordered(facts: Facts, access: Access) -> bool:
-    """The same, unless the order of accesses is the question, which `watch_order` answers."""
+    """Whether an access may race, and order is not requested (see `watch_order`)."""
     return "order" not in facts.names and _may_race(facts, access)
 
 

@@ -1,4 +1,4 @@
-"""Shadow memory: for each unit of a variable a word more, which instrumentation reads and writes beside it."""
+"""Shadow memory: one more word for each unit of a variable, for instrumentation to read and write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..wgsl.typed import Variable
 
 @frozen
 class Shadow:
-    """A 32-bit word for each of the units, of `unit` bytes, of variable `of`."""
+    """A variable with a 32-bit word for each unit, of `unit` bytes, of the variable `of`."""
 
     variable: Variable
     of: Variable
@@ -21,7 +21,7 @@ class Shadow:
 
 
 class Shadows:
-    """Shadows of a program, made as they are asked for."""
+    """The shadows of a program, created on demand. `what` they hold is part of their names."""
 
     def __init__(self, accesses: list[Access], what: str) -> None:
         self._accesses = accesses
@@ -32,7 +32,7 @@ class Shadows:
         return list(self._known.values())
 
     def beside(self, item: ir.Load | ir.Store | ir.Atomic) -> int:
-        """The number of the access to the shadow of what an item accesses, at the same address."""
+        """Return the number of the access to the shadow of what an item accesses, at the same address."""
         access = self._accesses[item.access]
         which = access.variable, access.unit
         if which not in self._known:
@@ -43,13 +43,14 @@ class Shadows:
         return self.number(replace(access, variable=self._known[which].variable, unit=4, tail=tail))
 
     def number(self, access: Access) -> int:
+        """Return the number of an access, which is added to the program if it is new."""
         if access not in self._accesses:
             self._accesses.append(access)
         return self._accesses.index(access)
 
 
 def mark_stores(lowered: Lowered) -> list[Shadow]:
-    """Behind each store to a buffer put one of its site, counted from 1, to the buffer's shadow."""
+    """Add to each store to a buffer one of its site, counted from 1, to the buffer's shadow. Returns the shadows."""
     shadows = Shadows(lowered.accesses, "sites")
     for region in ir.regions_of(lowered.body):
         items, region.items = region.items, []

@@ -1,25 +1,27 @@
-"""Error bounds by more instructions: every float value gets a companion that says how far off it may be.
+"""Error bounds, computed by added instructions: how far each float may be from the result of another implementation.
 
-`add_error_bounds(lowered)` puts, behind each operation of a program, ordinary operations that compute the largest
-|legal result - result of this program|, where legal is what any implementation may compute that keeps to the spec's
-accuracy table: results rounded up or down, products and sums fused or not, subnormal numbers flushed or not, sums of
-one expression and of a subgroup in any order, zeros of either sign. The machine runs the whole as any other program.
+`add_error_bounds(lowered)` adds, behind each operation of a program, operations that compute the largest
+|legal result - result of this program|. Legal is what any implementation may compute that follows the spec's accuracy
+table: results rounded up or down, products and sums fused or not, subnormal numbers flushed or not, sums of one
+expression and of a subgroup in any order, zeros of either sign. The machine runs the result like any other program.
 
-A bound is an f32 that is never too small: every rounding of its own arithmetic is paid for. Infinity and NaN alike say
-that nothing is known. Of integers and truth values a bound is 0, or anything else for "some implementation may have
-another one". What no rounding can reach has no companion and costs nothing.
+A bound is an f32 that is never too small: it covers every rounding of its own arithmetic. Infinity and NaN both mean
+that nothing is known. The bound of an integer or a bool is 0 if all implementations agree, and anything else if some
+may differ. Values that no rounding can reach have no bound and cost nothing.
 
-    arithmetic   writes operations, and lets rules be read as formulas
-    numbers      float formats, and values with their bounds
-    shapes       what belongs to one sum, and what a branch depends on
-    slopes       how operations carry errors on
-    jumps        operations that add none, or jump
-    rules        the bound of a result, by those and by the accuracy table
-    inexact      what can be off at all, and what a flipped branch can touch
-    weaver       the walk over the program
+    arithmetic       writes operations, and lets rules read like formulas
+    formats          float formats
+    shapes           which operations make up one sum, and what branches depend on
+    rule_context     operands with their bounds, and formulas that rules share
+    slopes           how operations carry errors on
+    discontinuities  operations that add no error, or are discontinuous
+    error_rules      the bound of a result, by these tables and the accuracy table
+    inexact          which values can be inexact, and what a flipped branch can affect
+    subgroup_bounds  the exchange of values in subgroups
+    instrument       the walk over the program
 
-Constants are exact: a constant expression is taken to be computed as every front end does, in float64 and rounded once.
-What is not granted: other formulas that come to the same, such as a * (b + c) for a * b + a * c.
+Constants are exact: every front end computes constant expressions in float64 and rounds once. Bounds do not allow for
+other formulas of equal value, such as a * (b + c) for a * b + a * c.
 """
 
 from __future__ import annotations

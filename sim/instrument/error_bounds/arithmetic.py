@@ -1,4 +1,4 @@
-"""Writing operations into a region, and f32 values that can be added and multiplied as Python numbers are."""
+"""A writer of operations, and f32 values with the arithmetic of Python numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INF = float("inf")
 
 
 class Writer:
-    """Appends to the region `here`. Folds constants, and makes the same operation of one region once."""
+    """Appends to the region `here`. Folds constants, and writes an operation once per region."""
 
     def __init__(self, root: Region) -> None:
         self.root = root
@@ -47,7 +47,7 @@ class Writer:
         return simpler or self._once(name, args, row.result)
 
     def bits(self, value: Value, kind: str) -> Value:
-        """The same register under another kind."""
+        """Return a value of another kind with the same bits."""
         if value.op == "const":
             return self.const(kind, from_bits(kind, value.imm))
         return value if value.kind == kind else self._once("bits", (value,), kind)
@@ -61,7 +61,7 @@ class Writer:
         return Value("result", (), kind, self.here)
 
     def inside(self, then: Callable[[], None]) -> Region:
-        """A new region below this one, in which `then` writes."""
+        """Return a new region inside this one, to which `then` writes."""
         outer = self.here
         inner = self.here = Region(outer, depth=outer.depth + 1)
         then()
@@ -69,7 +69,7 @@ class Writer:
         return inner
 
     def only_where(self, condition: Value, then: Callable[[], None]) -> None:
-        """`then` in the lanes where a condition holds."""
+        """Let `then` write code for the lanes where a condition holds."""
         if condition.op != "const":
             self.append(ir.If(condition, self.inside(then), Region(self.here, depth=self.here.depth + 1)))
         elif condition.imm:
@@ -84,7 +84,7 @@ class Writer:
 
 
 def _of_zero_and_one(name: str, args: tuple[Value, ...]) -> Value | None:
-    """Float identities that hold for bounds: nothing times whatever is nothing."""
+    """Apply float identities that hold for bounds: a bound of 0 times anything is 0."""
     zero, one = (next((a for a in args if _is(a, number)), None) for number in (0.0, 1.0))
     if name == "mul_f32" and zero is not None:
         return zero
@@ -142,37 +142,37 @@ class Real:
         return Truth(self.writer, self._op("le_f32", other))
 
     def times_plus(self, factor: Real | float, addend: Real | float) -> Real:
-        """self * factor + addend."""
+        """Return self * factor + addend, rounded once."""
         factor, addend = self.like(factor), self.like(addend)
         if self.is_zero or factor.is_zero:
             return addend
         return self * factor if addend.is_zero else Real(self.writer, self._op("fma_f32", factor, addend))
 
     def called(self, name: str) -> Real:
-        """The f32 builtin `name` of it."""
+        """Apply the f32 builtin `name`."""
         return Real(self.writer, self._op(f"{name}_f32"))
 
     def at_least(self, other: Real | float) -> Real:
-        """The larger of two numbers (not of two bounds: it would lose a NaN)."""
+        """Return the larger of two numbers (not of two bounds: it would lose a NaN)."""
         return Real(self.writer, self._op("max_f32", other))
 
     def at_most(self, other: Real | float) -> Real:
-        """The smaller of two numbers."""
+        """Return the smaller of two numbers."""
         return Real(self.writer, self._op("min_f32", other))
 
     @property
     def unknown(self) -> Real:
-        """NaN of a bound that says nothing, else 0."""
+        """NaN if a bound is infinite or NaN, else 0."""
         return Real(self.writer, self._op("sub_f32", self))
 
     @property
     def is_sure(self) -> Truth:
-        """Where a bound is 0: all implementations agree."""
+        """Whether a bound is 0: all implementations agree."""
         return self <= 0.0
 
     @property
     def is_zero(self) -> bool:
-        """Whether it is 0 wherever the program runs."""
+        """Whether it is the constant 0."""
         return _is(self.value, 0.0)
 
 

@@ -1,6 +1,6 @@
-"""Operations with rules of their own: those that add no error, those that jump, and those between kinds.
+"""Rules of operations that add no error, that are discontinuous, or that convert between kinds.
 
-`EXACT` are operations of floats, `OF_ANY` of whatever kind, `CONVERSIONS` by source and target.
+`EXACT` has operations on floats, `OF_ANY` operations on any kind, `CONVERSIONS` those by source and target kind.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .rule_context import Number, Rule, RuleContext
 
 
 def of_any(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """Of integers: whatever may be another in one operand may be another in the result."""
+    """Add the bounds of the operands. For integers: if an operand may differ, so may the result."""
     return reduce(Real.__add__, (a.bound for a in args))
 
 
 def reinterpreted(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """Bits on their way through a bitcast may be flushed. What is picked from a variable only gets its kind back."""
+    """A bitcast may flush a subnormal. A value that is picked from a variable only gets its kind back."""
     (x,) = args
     crosses = (result.kind in FORMATS) != (x.kind in FORMATS)
     if not crosses or x.value.op == "pick":
@@ -33,12 +33,12 @@ def reinterpreted(rules: RuleContext, result: Value, args: list[Number]) -> Real
 
 
 def _zero_of_either_sign(rules: RuleContext, x: Number) -> Real:
-    """Of the bits of a computed zero nothing is known: its sign may be ignored. Spec: "Differences from IEEE-754"."""
+    """The bits of a computed zero are unknown: its sign may be ignored. Spec: "Differences from IEEE-754"."""
     return rules.real(0.0) if x.bound.is_zero else rules.unless(~abs(x.real).is_sure)
 
 
 def _root(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """1 / inverseSqrt(x); near zero, of what is never negative, something from 0 to the root of the most it can be."""
+    """1 / inverseSqrt(x); near zero, if x is never negative, anything from 0 to the root of the largest x."""
     (x,) = args
     if not never_negative(x.value):
         return rules.computed("sqrt", result, args)
@@ -48,7 +48,7 @@ def _root(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 
 
 def never_negative(x: Value) -> bool:
-    """Whether every implementation gets 0 or more: seen from how it is computed."""
+    """Whether every implementation gets 0 or more, judging by how the value is computed."""
     stem, args = x.op.partition("_")[0], x.args
     match stem:
         case "const":
@@ -70,7 +70,7 @@ def never_negative(x: Value) -> bool:
 
 
 def _largest(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """The largest bound of the operands; a NaN among them is kept."""
+    """The largest bound of the operands; a NaN among them stays."""
     largest, *rest = (a.bound for a in args)
     for other in rest:
         if not other.is_zero:
@@ -85,7 +85,7 @@ def _clamp(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 
 
 def _select(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """Where the condition may be another, the result may be the other operand."""
+    """If the condition may differ, the result may be the other operand."""
     no, yes, condition = args
     chosen = Truth(rules.writer, condition.value).choose(yes.bound, no.bound)
     if condition.bound.is_zero:
@@ -99,7 +99,7 @@ def _select(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 
 
 def _logic(absorbing: int) -> Rule:
-    """An operand that surely is `absorbing` decides alone."""
+    """Return the rule of and/or: an operand that certainly is `absorbing` decides alone."""
 
     def rule(rules: RuleContext, result: Value, args: list[Number]) -> Real:
         sure = Truth(rules.writer, False)
@@ -112,14 +112,14 @@ def _logic(absorbing: int) -> Rule:
 
 
 def compare(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """Sure where the operands are further apart than their bounds."""
+    """Certain where the operands are further apart than their bounds."""
     x, y = args
     slack = (x.bound + y.bound).times_plus(INFLATED, 0.0)
     return rules.unless((abs(x.real - y.real) - slack > 0.0) | slack.is_sure)
 
 
 def _stays(x: Number, gap: Real) -> Truth:
-    """No jump lies within the bound of x, from which the next one is `gap` away."""
+    """Whether no discontinuity lies within the bound of x, if the next one is `gap` away."""
     return (gap > x.bound.times_plus(INFLATED, 0.0)) | x.bound.is_sure
 
 
@@ -130,7 +130,7 @@ def _gap_floor(x: Real) -> Real:
 
 
 def _gap_trunc(x: Real) -> Real:
-    """Around zero there is no jump."""
+    """The distance to the next discontinuity of trunc; there is none around zero."""
     size = abs(x)
     return (size < 1.0).choose(x.like(1.0) - size, _gap_floor(size))
 
@@ -143,7 +143,7 @@ GAPS = {"floor": _gap_floor, "ceil": _gap_floor, "trunc": _gap_trunc, "round": _
 
 
 def _whole(stem: str) -> Rule:
-    """To a whole number: the same one, or as far off as x and one more."""
+    """Return the rule of rounding to a whole number: the same one, or as far off as x, plus one."""
 
     def rule(rules: RuleContext, result: Value, args: list[Number]) -> Real:
         (x,) = args
@@ -165,7 +165,7 @@ def _step(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 
 
 def _fraction(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """frexp: the same exponent, or nothing is known."""
+    """frexp: the same exponent, or no bound."""
     (x,) = args
     scale = abs(rules.real(result)) / abs(x.real)
     return x.bound.is_sure.choose(0.0, rules.unless(_same_exponent(rules, x)) + x.bound * scale)
@@ -190,14 +190,14 @@ def _scaled(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 
 
 def _half(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """f32 rounded to f16, either way; exact where it is one."""
+    """f32 rounded to f16, up or down; exact if it is an f16."""
     (x,) = args
     same = x.bound.is_sure & abs(rules.real(result) - x.real).is_sure
     return same.choose(x.bound, rules.rounded(result, x.bound, 1.5, "f16"))
 
 
 def _packed(formula: str) -> Rule:
-    """Components that become integers by a formula of floats: the same ones, or the word is another."""
+    """Return the rule of components that a float formula turns into integers: the same ones, or the word differs."""
 
     def rule(rules: RuleContext, result: Value, args: list[Number]) -> Real:
         total = rules.real(0.0)
@@ -241,7 +241,7 @@ EXACT: dict[str, Rule] = {
     "pack2x16unorm": _packed("0.5 + 65535.0 * clamp(x, 0.0, 1.0)"),
     "pack2x16float": _packed_halves,
 }
-# Of operands that need not be floats.
+# Operations whose operands need not be floats.
 OF_ANY: dict[str, Rule] = {
     "select": _select,
     "and_bool": _logic(0),
@@ -265,7 +265,7 @@ def _to_bool(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 
 
 def _from_integer(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """Exact up to the largest number to which all are representable."""
+    """Exact up to the largest number up to which all integers are representable."""
     (x,) = args
     form, size = FORMATS[result.kind], abs(rules.real(result))
     rounding = (size < form.whole).choose(0.0, rules.rounded(result, rules.real(0.0), 1.5))

@@ -1,10 +1,10 @@
 """How each scalar operation carries errors from its operands to its result, and what it adds of its own.
 
-An implementation may have x' for our x, with |x' - x| <= the bound of x. Of an operation f it gets some r' within the
-spec's accuracy of f(x'); ours, r, is f(x) rounded to nearest. So |r' - r| <= |f(x') - f(x)| + accuracy + half a unit in
-the last place (ULP). The accuracy is a column of the builtin table; what it says to be inherited from a formula is
-computed by that formula. `slopes` has the first term of functions that have a slope, `jumps` the operations that add
-nothing or jump.
+Another implementation may have x' for our x, with |x' - x| <= the bound of x. For an operation f it returns some r'
+within the spec's accuracy of f(x'); our r is f(x) rounded to nearest. So |r' - r| <= |f(x') - f(x)| + accuracy + half a
+unit in the last place (ULP). The accuracy is a column of the builtin table; an accuracy inherited from a formula is
+computed by that formula. `slopes` has the first term for functions with a slope, `discontinuities` the operations that
+add no error or are discontinuous.
 
 Spec: WGSL, "Floating Point Accuracy", "Differences from IEEE-754" (either direction of rounding, subnormal numbers).
 """
@@ -32,7 +32,7 @@ from .slopes import CARRY, RESIDUES, product_carried, words
 
 @frozen
 class Sum:
-    """Terms that are added so many times in some order: what they carry, and the sum of their magnitudes."""
+    """A sum of terms by `times` additions in some order: the error they carry, and the sum of their magnitudes."""
 
     carried: Real
     size: Real
@@ -41,7 +41,7 @@ class Sum:
 
 @frozen
 class Range:
-    """What partial products, in whatever order, are at most and at least."""
+    """The largest and smallest magnitude of partial products, in any order."""
 
     high: Real
     low: Real
@@ -59,7 +59,7 @@ class Rules(RuleContext):
         return self.of(result.op, result, [self.number(a) for a in result.args])
 
     def of(self, op: str, result: Value, args: list[Number]) -> Real:
-        """The bound of `result`, which is `op` of `args`."""
+        """Return the bound of `result`, which is `op` of `args`."""
         stem, _, kind = op.rpartition("_")
         if op == "bits":
             return reinterpreted(self, result, args)
@@ -77,7 +77,7 @@ class Rules(RuleContext):
     # ---- operations that round ----
 
     def computed(self, stem: str, result: Value, args: list[Number]) -> Real:
-        """What is carried, and what the accuracy table allows."""
+        """Return the error that operands carry, plus what the accuracy table allows."""
         accuracy = accuracy_of(stem)
         rows = accuracy.f16 if result.kind == "f16" else accuracy.f32
         carried = CARRY.get(stem, words)(self, result, args)
@@ -108,16 +108,18 @@ class Rules(RuleContext):
         return self.extreme(stem, args, total) if stem in _EXTREME and self.shapes.exponents else total
 
     def extreme(self, stem: str, args: list[Number], total: Real) -> Real:
-        """The bound of a result that an infinite operand, or nearly the largest there is, decides alone. A softmax
-        begins its maximum with such, and masks with them: -inf + x, exp(-inf). That an implementation may take it that
-        there are no infinities, or overflow where it rounds away from zero, would leave nothing to check."""
+        """Return the bound of a result that an infinite, or almost infinite, operand decides alone.
+
+        A softmax starts its maximum with such a number, and masks with it: -inf + x, exp(-inf). The spec lets an
+        implementation assume that there are no infinities, or overflow where it rounds away from zero; to allow for
+        that would leave nothing to check."""
         form = FORMATS[args[0].kind]
         infinite = [(abs(a.real) > form.largest) & a.bound.is_sure for a in args]
         finite = [a.most <= form.largest for a in args]
         if stem == "fma":
             alone = finite[0] & finite[1] & (args[0].most * args[1].most <= form.largest) & infinite[2]
             return alone.choose(0.0, total)
-        if len(args) == 1:  # an exponential, of what is 0 whatever the argument is
+        if len(args) == 1:  # an exponential that is 0 for every legal argument
             most = args[0].most.at_most(form.largest)
             least = most.times_plus(2 * form.least * form.ulp, 4 * form.least)
             return infinite[0].choose(0.0, (args[0].real + args[0].bound <= _UNDERFLOWS).choose(least, total))
@@ -128,7 +130,7 @@ class Rules(RuleContext):
         return (infinite[0] & finite[1] | finite[0] & infinite[1]).choose(0.0, total)
 
     def settled(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
-        """The bound of a sum or product whose own rounding may be none, or may come in another order."""
+        """Return the bound of a sum or product that may be exact, or may be computed in another order."""
         reordered = self.reordered(stem, result, args) if stem != "mul" else None
         if reordered is not None:
             return reordered
@@ -138,7 +140,7 @@ class Rules(RuleContext):
         return (sure & self.is_whole(stem, result, args)).choose(0.0, total)
 
     def reordered(self, stem: str, result: Value, args: list[Number]) -> Real | None:
-        """The bound of a sum of three terms or more, which may be added in any order."""
+        """Return the bound of a sum of three terms or more, which may be added in any order."""
         terms = args if stem != "fma" else [args[i] for i in terms_of_fma([a.value for a in args])]
         parts = [self._sums.get(without_sign(a.value)) or Sum(a.bound, a.most, 0) for a in terms]
         if len(parts) == 1:
@@ -151,7 +153,7 @@ class Rules(RuleContext):
         return self.in_any_order(result, whole.carried, whole.size, self.real(whole.times))
 
     def on_the_way(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
-        """The bound of a product of three factors or more, which may overflow or be flushed on another way to it."""
+        """Return the bound of a product of three factors or more, which may overflow or be flushed in another order."""
         form, one = FORMATS[result.kind], self.real(1.0)
         x, y = (
             self._ranges.get(without_sign(a.value)) or Range(a.most.at_least(1.0), a.least.at_most(1.0)) for a in args
@@ -163,7 +165,7 @@ class Rules(RuleContext):
         return (whole.high <= form.largest).choose(total, INF)
 
     def is_whole(self, stem: str, result: Value, args: list[Number]) -> Truth:
-        """Whether nothing was rounded off a result: then no implementation may have another."""
+        """Whether a result is exact: then no implementation may have another."""
         exact, residue = RESIDUES[stem](*(a.real for a in args))
         size = abs(self.real(result))
         form = FORMATS[result.kind]  # of small f32 the residue itself may be flushed
@@ -175,7 +177,7 @@ class Rules(RuleContext):
         return whole & abs(product - product.called("quantizeToF16")).is_sure
 
     def _holds(self, where: Domain | None, args: list[Number]) -> tuple[Truth, Truth]:
-        """Whether an accuracy may hold for some legal arguments, and whether it holds for all."""
+        """Return whether an accuracy may hold for some legal arguments, and whether it holds for all."""
         if where is None:
             return Truth(self.writer, True), Truth(self.writer, True)
         x = args[where.arg]
@@ -186,12 +188,12 @@ class Rules(RuleContext):
         return (high >= where.low) & (low <= where.high), (low >= where.low) & (high <= where.high)
 
     def inherited(self, row: Bound, result: Value, args: list[Number]) -> Real:
-        """As far off as evaluating a formula, whose value here may be another than ours."""
+        """Return the bound of evaluating a formula, whose value here may differ from ours."""
         other = self.formula(row.formula, args, result.kind)
         return other.bound + abs(other.real - self.real(result))
 
     def formula(self, text: str, args: list[Number], kind: str) -> Number:
-        """The value of a formula of the accuracy table, and its bound."""
+        """Return the value of a formula of the accuracy table, with its bound."""
         return self._formula(_parsed(text), args, kind)
 
     def _formula(self, node: ast.expr, args: list[Number], kind: str) -> Number:
@@ -212,7 +214,7 @@ class Rules(RuleContext):
                 raise AssertionError(f"no formula: {ast.unparse(node)}")
 
     def apply(self, stem: str, args: list[Number]) -> Number:
-        """One operation of a formula."""
+        """Apply one operation of a formula."""
         op = f"{stem}_{args[0].kind}"
         result = self.writer.op(op, *(a.value for a in args))
         return Number(result, self.real(result), self.of(op, result, args))
@@ -222,12 +224,12 @@ def _is_power_of_two(value: Value) -> bool:
     return value.op == "const" and abs(frexp(float(from_bits("f32", value.imm)))[0]) == 0.5
 
 
-_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
+_OPERATORS: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 
 
 @cache
 def _parsed(text: str) -> ast.expr:
-    """A formula as a tree: it is scalar WGSL, which happens to be Python as well."""
+    """Parse a formula, which is scalar WGSL, and also valid Python."""
     return ast.parse(text, mode="eval").body
 
 
@@ -237,19 +239,19 @@ _SUMS_AND_PRODUCTS = {"mul": "*", "fma": "+"}
 
 @cache
 def accuracy_of(stem: str) -> Accuracy:
-    """The accuracy of the builtin or operator that a scalar operation computes."""
+    """Return the accuracy of the builtin or operator that a scalar operation computes."""
     name = _SUMS_AND_PRODUCTS.get(stem, stem)
     rows = (row for row in (*BUILTINS.values(), *OPERATORS.values()) if name in (row.op, row.name))
     return next((row.accuracy for row in rows if row.accuracy is not None), UNBOUNDED)
 
 
-# Operations of which an extreme operand decides the result alone, where shaders exponentiate.
+# Operations whose result an extreme operand may decide alone, in shaders that exponentiate.
 _EXTREME = frozenset(("add", "sub", "fma", "exp", "exp2"))
 _UNDERFLOWS = -256.0  # powers of 2 and of e are below all numbers here
 
-# ---- what can be off at all ----------------------------------------------------------------------------------
+# ---- what can be inexact ----------------------------------------------------------------------------------
 
-_STILL = frozenset(("neg", "abs", "saturate", "min", "max", "select", "sign", "step", "modf_fract", *GAPS))
+_KEEPS_EXACT = frozenset(("neg", "abs", "saturate", "min", "max", "select", "sign", "step", "modf_fract", *GAPS))
 
 
 def is_exact(value: Value) -> bool:
@@ -260,6 +262,6 @@ def is_exact(value: Value) -> bool:
     if value.op.startswith("convert_"):
         source, target = value.args[0].kind, value.kind
         return target not in FORMATS or "bool" in (source, target) or (source, target) == ("f16", "f32")
-    if value.op in ("f16_from_bits_u32", "f16_to_bits_f16") or stem in _STILL or stem in COMPARISONS:
+    if value.op in ("f16_from_bits_u32", "f16_to_bits_f16") or stem in _KEEPS_EXACT or stem in COMPARISONS:
         return True
     return not ({value.kind, *(a.kind for a in value.args)} & FORMATS.keys())

@@ -1,10 +1,10 @@
-"""What may be another number on another implementation, and what a branch that may go another way can touch.
+"""Which values may differ on another implementation, and what a branch that may go the other way can affect.
 
-Found by assuming nothing first and walking the program until nothing is added, so that loops settle.
+The analysis starts from no inexact values, and walks the program until it finds no more: loops reach a fixed point.
 
-A branch is *doubtful* where its condition may be inexact. Its *extent* is the construct to whose end the lanes of a
-doubtful branch may be somewhere else in the program: the branch itself or, where jumps leave it, the outermost Loop or
-Scope that these leave, with what the jumps in that leave in turn.
+A branch is *doubtful* if its condition may be inexact. Its *extent* is the construct up to whose end the lanes of the
+branch may be elsewhere in the program: the branch itself or, if jumps leave it, the outermost Loop or Scope that they
+leave, with what jumps in there leave in turn.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Place = tuple[Variable, int]  # the words of a variable that are read and writte
 
 @entity
 class Inexact:
-    """`doubtful`: Ifs and Loops, by identity, with their extents. `lost`: variables of which some doubtful branch may
-    have stored an element that nobody can name."""
+    """What may be inexact. `doubtful`: Ifs and Loops, by identity, with their extents. `lost`: variables of which a
+    doubtful branch may have stored an element that is not known."""
 
-    values: set[Value] = field(default_factory=set)
-    slots: set[Slot] = field(default_factory=set)
-    places: set[Place] = field(default_factory=set)
-    doubtful: dict[int, Construct] = field(default_factory=dict)
-    lost: set[Variable] = field(default_factory=set)
+    values: set[Value] = field(default_factory=set[Value])
+    slots: set[Slot] = field(default_factory=set[Slot])
+    places: set[Place] = field(default_factory=set[Place])
+    doubtful: dict[int, Construct] = field(default_factory=dict[int, Construct])
+    lost: set[Variable] = field(default_factory=set[Variable])
 
     @property
     def extents(self) -> set[int]:
@@ -43,7 +43,7 @@ class Inexact:
 
 
 def find_inexact(body: Region, accesses: list[Access], start: frozenset[str]) -> Inexact:
-    """`start`: variables whose floats are inexact from the start."""
+    """Find what may be inexact. `start`: variables whose floats are inexact from the start."""
     found = Inexact()
     while True:
         before = found.size()
@@ -68,7 +68,7 @@ def is_known_in(region: Region, address: Value | None) -> bool:
 
 
 def _beside(slot: Slot) -> list[Slot]:
-    """What an index that may pick this variable may pick as well."""
+    """Return the variables that an index that may pick this one may also pick."""
     return slot.block.slots if slot.block is not None and slot.block.indexed else [slot]
 
 
@@ -156,7 +156,7 @@ class _Walk:
         self._around.pop()
 
     def _extent(self) -> tuple[Construct, Region]:
-        """The extent of the innermost construct around here, and the region it stands in."""
+        """Return the extent of the innermost construct around here, and the region that contains it."""
         depth = len(self._around) - 1
         while True:
             extent = self._around[depth][0]

@@ -1,7 +1,9 @@
-"""The walk that puts bounds into a program: values, variables, memory, and branches that a rounding could flip.
+"""The pass that adds bounds to a program: to values, variables, memory, and branches that a rounding could flip.
 
-Where a condition is in doubt, a lane may be elsewhere on another implementation, up to the end of the branch's extent:
-it is *astray*. What an astray lane writes has no bound; at the end of the extent, nor has what it could have written.
+It needs a lowered program whose float operations are as in the source (not folded). It changes no value of the program.
+
+If a condition is in doubt, a lane may be elsewhere on another implementation, up to the end of the branch's extent: it
+is *astray*. What an astray lane writes has no bound and, at the end of the extent, nor has what it could have written.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ from .inexact import Construct, Inexact, find_inexact, is_known_in, place
 from .shapes import Shapes
 from .subgroup_bounds import SubgroupBounds
 
-NOTES = "notes of the bounds"  # a variable of words: see `Woven`
+NOTES = "notes of the bounds"  # the name of a variable, see `Instrumented`
 _NONE = Span(Source(""), 0, 0)
 
 
 @frozen
 class Doubt:
-    """A place where a rounding could change what follows: a branch, or the conversion to an integer."""
+    """A place in the source where a rounding could change what follows: a branch, or a conversion to an integer."""
 
     span: Span
     what: str
@@ -39,8 +41,11 @@ class Doubt:
 
 @entity
 class Instrumented:
-    """`notes` holds two words for each doubt, how often it came up and the first invocation, counted through the grid,
-    in which it did (at the start: 0 and the largest u32); then one for each `lost` variable, 1 where it is."""
+    """A program with bounds, and how to read them.
+
+    `shadows` hold the bounds of variables. `notes` holds a word for each `lost` variable, 1 if it is lost, then two for
+    each doubt: how often it arose, and the number in the grid of the first invocation in which it did (initially 0 and
+    the largest u32)."""
 
     lowered: Lowered
     shadows: list[Shadow]
@@ -50,17 +55,19 @@ class Instrumented:
 
 
 def add_error_bounds(lowered: Lowered, subnormal: frozenset[str], filtered: frozenset[str], lanes: int) -> Instrumented:
-    """Put bounds into `lowered`, in place. `subnormal`: variables that hold subnormal floats at the start; `filtered`:
-    textures of whose samples nothing is known; `lanes`: invocations of a workgroup."""
+    """Add bounds to `lowered`, in place.
+
+    `subnormal`: variables that hold subnormal floats at the start. `filtered`: textures whose samples have no bound.
+    `lanes`: the number of invocations in a workgroup."""
     found = find_inexact(lowered.body, lowered.accesses, subnormal | filtered)
-    weaver = _Instrumenter(lowered, found, subnormal, filtered, lanes)
-    weaver.region(lowered.body)
-    return Instrumented(lowered, weaver.shadows, weaver.notes, weaver.doubts, weaver.lost)
+    instrumenter = _Instrumenter(lowered, found, subnormal, filtered, lanes)
+    instrumenter.region(lowered.body)
+    return Instrumented(lowered, instrumenter.shadows, instrumenter.notes, instrumenter.doubts, instrumenter.lost)
 
 
 @entity
 class _Astray:
-    """An extent around here, and where it is noted that a lane is astray in it: infinity, or else 0."""
+    """An enclosing extent, and the variable or value that is infinity in lanes that are astray in it, else 0."""
 
     extent: Construct
     slot: Slot | None = None
@@ -96,7 +103,7 @@ class _Instrumenter:
     # ---- values ----
 
     def region(self, region: Region) -> None:
-        """Write the items anew, each with its bounds behind it."""
+        """Rewrite a region, with the bounds of each item behind it."""
         old, region.items = region.items, []
         outer, self._writer.here = self._writer.here, region
         for item in old:
@@ -113,7 +120,7 @@ class _Instrumenter:
         return sum((self._bound(v) for v in values), self._number(0.0))
 
     def _wild(self, address: Value | None) -> Real:
-        """Infinity where an address may be another."""
+        """Return infinity where an address may differ, else 0."""
         return self._number(0.0) if address is None else self._rules.infinite_if_inexact(address)
 
     def _item(self, item: ir.Item) -> None:
@@ -168,14 +175,14 @@ class _Instrumenter:
         return self._block(slot.block).slots[slot.block.slots.index(slot)]
 
     def _put(self, block: Block, index: Value, value: Value) -> None:
-        """Where the index may be another, so may every element be."""
+        """If the index may differ, so may every element."""
         writer, wild, shadow = self._writer, self._wild(index), self._block(block)
         writer.append(ir.Put(shadow, index, (self._bound(value) + self._gone()).value))
         for slot in shadow.slots if not wild.is_zero else ():
             writer.append(ir.Set(slot, (Real(writer, writer.get(slot)) + wild).value))
 
     def _pick(self, block: Block, index: Value) -> Real:
-        if not self._found.slots.intersection(block.slots):  # the index alone may be another
+        if not self._found.slots.intersection(block.slots):  # only the index may differ
             return self._number(0.0)
         result = Value("pick", (), "f32", self._writer.here)
         result.imm = ir.Pick(result, self._block(block), index)
@@ -196,7 +203,7 @@ class _Instrumenter:
             self._bounds[result] = part + more + self._first(which, result)
 
     def _first(self, which: tuple[Variable, int], result: Value) -> Real:
-        """The bound of what was there at the start."""
+        """Return the bound of a value that was in memory at the start."""
         if which[0].name in self._filtered and result.kind in FORMATS:
             return self._number(INF)
         if which[0].name not in self._subnormal or (which[1] == 4 and result.kind not in FORMATS):
@@ -219,7 +226,7 @@ class _Instrumenter:
         self._lose(store, wild)
 
     def _atomic(self, item: ir.Atomic) -> None:
-        """The old value is as inexact as the place was; the place as what goes in."""
+        """The old value is as inexact as the memory was, the memory becomes as inexact as the operands."""
         writer, which = self._writer, place(self._accesses, item)
         before = self._lost_part(which[0]) + self._wild(item.address)
         if which in self._found.places and item.results:
@@ -238,7 +245,7 @@ class _Instrumenter:
             self._lose(item, wild)
 
     def _lost_part(self, variable: Variable) -> Real:
-        """Infinity where nobody can tell any more which elements of a variable were stored."""
+        """Return infinity if it is no longer known which elements of a variable were stored, else 0."""
         if variable not in self._found.lost:
             return self._number(0.0)
         word = self._writer.result("u32")
@@ -247,7 +254,7 @@ class _Instrumenter:
         return Truth(self._writer, self._writer.op("eq_u32", word, zero)).choose(0.0, INF)
 
     def _lose(self, item: ir.Store | ir.Atomic, where: Real) -> None:
-        """Note that some element of what an item stores to may have been stored, unless `where` is 0."""
+        """Note that an unknown element of what an item stores to may have been stored, unless `where` is 0."""
         note = self._note(place(self._accesses, item)[0]) if not where.is_zero else -1
         one = self._writer.const("u32", 1)
         self._writer.only_where(
@@ -256,21 +263,21 @@ class _Instrumenter:
 
     @property
     def _site(self) -> int:
-        """Of accesses to the notes: a storage atomic, so that workgroups run one after another."""
+        """The site of accesses to the notes: a storage atomic, so that workgroups run one after another."""
         return self._lowered.sites.number(SourceSite("atomic", _NONE, "storage", NOTES))
 
     def _note(self, variable: Variable) -> int:
         return self._word(self.lost.index(variable), True)
 
     def _word(self, number: int, lost: bool) -> int:
-        """Access to a word of the notes. Those of lost variables come first."""
+        """Return the access to a word of the notes. Those of lost variables come first."""
         offset = number if lost else len(self.lost) + number
         return self._shadows.number(Access(self.notes, "storage", 4, 1, offset, writes=True))
 
     # ---- branches ----
 
     def _gone(self) -> Real:
-        """Infinity in lanes that are astray here."""
+        """Return infinity in lanes that are astray here, else 0."""
         total = self._number(0.0)
         for each in self._astray:
             if each.slot is not None:
@@ -302,7 +309,7 @@ class _Instrumenter:
             self.region(region)
 
     def _within(self, item: ir.Loop | ir.Scope) -> None:
-        """A construct that may be an extent."""
+        """Rewrite a construct that may be an extent."""
         writer, slot = self._writer, None
         if id(item) in self._extents:
             slot = Slot("f32", "astray", writer.here)
@@ -331,7 +338,7 @@ class _Instrumenter:
                 self._writer.here = outer
 
     def _stray(self, extent: Construct, doubt: Real) -> None:
-        """From here to the end of an extent, lanes in doubt are astray."""
+        """Note that lanes in doubt are astray from here to the end of an extent."""
         if doubt.is_zero:
             return
         slot = next(each.slot for each in self._astray if each.extent is extent)
@@ -339,7 +346,7 @@ class _Instrumenter:
         self._writer.append(ir.Set(slot, (Real(self._writer, self._writer.get(slot)) + doubt).value))
 
     def _forget(self, extent: Construct, astray: Real) -> None:
-        """At the end of an extent: lanes that went astray may have written whatever is written in it."""
+        """End an extent: lanes that went astray may have made any of its writes."""
         writer = self._writer
         for slot in _written(extent, self._found.slots):
             shadow = self._slot(slot)
@@ -358,14 +365,14 @@ class _Instrumenter:
                 self._lose(store, unknown)
 
     def _is_program(self, item: ir.Store | ir.Atomic) -> bool:
-        """Whether a store is the program's, and not one of bounds or notes."""
+        """Whether a store is one of the program, and not of bounds or notes."""
         variable = self._accesses[item.access].variable
         return variable is not self.notes and all(variable is not s.variable for s in self.shadows)
 
     # ---- doubts ----
 
     def _doubt(self, bound: Real, about: ir.Item, what: str) -> None:
-        """Note a doubt, in lanes that are not astray anyway. What no text says, a builtin does on its own: no doubt."""
+        """Note a doubt in lanes that are not astray already. Code inside a builtin has no span, and no doubts."""
         span = self._lowered.spans.get(id(about))
         if bound.is_zero or span is None:
             return
@@ -382,7 +389,7 @@ class _Instrumenter:
         writer.only_where((~sure).value, note)
 
     def _invocation(self) -> Value:
-        """Counted through the grid, workgroup by workgroup."""
+        """Return the number of the invocation in the grid, counted workgroup by workgroup."""
         writer, op = self._writer, self._writer.op
         x, y, z, width, height, lane = map(
             writer.input, ("group_x", "group_y", "group_z", "grid_x", "grid_y", "local_index")
@@ -392,7 +399,7 @@ class _Instrumenter:
 
 
 def _written(extent: Construct, slots: set[Slot]) -> Iterator[Slot]:
-    """The inexact variables that are written inside, each once."""
+    """Yield the inexact variables that are written inside, each once."""
     seen: set[Slot] = set()
     for item in items(extent):
         touched = [item.slot] if isinstance(item, ir.Set) else item.block.slots if isinstance(item, ir.Put) else []

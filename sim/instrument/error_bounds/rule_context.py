@@ -21,7 +21,7 @@ _EXPONENT = 0x7F800000  # the exponent bits of an f32
 
 @frozen
 class Number:
-    """A value of the program as an operand: its kind, its number (of floats, else nothing) and its bound."""
+    """A value of the program as an operand: its number as an f32 (for floats only), and its bound."""
 
     value: Value
     real: Real
@@ -33,12 +33,12 @@ class Number:
 
     @property
     def most(self) -> Real:
-        """Its magnitude is at most this."""
+        """An upper bound of its magnitude."""
         return abs(self.real) + self.bound
 
     @property
     def least(self) -> Real:
-        """Its magnitude is at least this (or this is negative)."""
+        """A lower bound of its magnitude, or a negative number."""
         return abs(self.real) - self.bound
 
 
@@ -73,25 +73,25 @@ class RuleContext(ABC):
         return self.real(0.0) if bound.is_zero else bound.is_sure.choose(0.0, INF)
 
     def flushed(self, value: Value) -> Real:
-        """The bound of an exact value: a subnormal constant may be taken for zero."""
+        """Return the bound of an exact value: a subnormal constant may be taken for zero."""
         if value.op == "const" and value.kind in FORMATS:
             number = abs(float(from_bits("f32", value.imm)))
             return self.real(number if number < FORMATS[value.kind].least else 0.0)
         return self.real(0.0)
 
     def subnormal(self, value: Value) -> Real:
-        """The bound of an exact float that is not known to be normal."""
+        """Return the bound of an exact float that may be subnormal."""
         number = abs(self.real(value))
         return (number < FORMATS[value.kind].least).choose(number, 0.0)
 
     def rounded(self, result: Value, carried: Real, ulps: Real | float, kind: str = "") -> Real:
-        """The bound of a result that carries an error, and is `ulps` off at most.
+        """Return the bound of a result that carries an error, and is off by at most `ulps`.
 
-        A result just below a power of two may stand for one above, hence the ULP more in what the ULP is taken of.
+        Ours may be just below a power of two and another result above it: the ULP is that of a slightly larger number.
         """
         form = FORMATS[kind or result.kind]
         size = abs(self.real(result))
-        # A flush, and what underflows in here; of f16 a flush is too large to be granted where there can be none.
+        # A flush, and what underflows in here. For f16 a flush is large, and only added below where one can happen.
         carried = carried.times_plus(INFLATED, 2 * form.least if form is FORMATS["f32"] else 0.0)
         most = size.times_plus(1 + 2 * form.ulp, carried)
         # In another order a product's factors may be just above a power of two, where the ULP weighs most.
@@ -103,25 +103,25 @@ class RuleContext(ABC):
         return (most <= form.largest).choose(total, INF)
 
     def is_factor(self, result: Value) -> bool:
-        """Whether a product's factors may be multiplied in another order."""
+        """Whether a value belongs to a product whose factors may be multiplied in another order."""
         return result in self.shapes.factors
 
     def power(self, x: Real) -> Real:
-        """The power of two that is x or next below it, of x > 0."""
+        """Return the largest power of two up to x, for x > 0."""
         bits = self.writer.op("and_u32", self.writer.bits(x.value, "u32"), self.writer.const("u32", _EXPONENT))
         return self.real(self.writer.bits(bits, "f32"))
 
     def in_any_order(self, result: Value, carried: Real, size: Real, times: Real) -> Real:
-        """The bound of a result of so many roundings in an order that is left open; nothing on the way is larger than
-        `size`, and ours was made in the same way."""
+        """Return the bound of a result of `times` roundings in any order, where no intermediate result is larger than
+        `size`, for us as for others."""
         form = FORMATS[result.kind]
-        size = size * (1 + 2.0**-10)  # it was added up here with roundings too, of up to 128 lanes
+        size = size * (1 + 2.0**-10)  # `size` is itself a rounded sum, of up to 128 lanes
         each = self.power(size).times_plus(2 * form.ulp * INFLATED, 2 * form.least)
         total = each.times_plus(times, carried * (1 + 2.0**-10))
         return (size <= form.largest).choose(total, INF)
 
     def unless(self, alike: Truth, bound: Real | float = INF) -> Real:
-        """Nothing where all implementations agree."""
+        """Return 0 where all implementations agree, else `bound`."""
         return alike.choose(0.0, bound)
 
 

@@ -1,10 +1,11 @@
-"""How values hang together in a program: what decides, and what belongs to one sum or product."""
+"""The structure of a program's expressions: what decides branches, and what belongs to one sum or product."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from typing import cast
 
 from ...ir import ir
 from ...ir.access import Access
@@ -18,12 +19,15 @@ _STEPS = frozenset(("floor", "ceil", "trunc", "round", "fract", "sign", "step", 
 
 
 class Shapes:
-    """`delicate`: floats that a comparison, a whole number or an integer is made of: of these it is worth knowing
-    whether they were rounded at all.
+    """What rules need to know about a program.
 
-    `terms`: sums that are a term of a sum, and that no variable keeps; `factors`: products and quotients that belong to
-    one product of more, and to nothing else. These an implementation may compute in another order: a sum that is an
-    operand more than once, as an element of a matrix is, each time in another. Spec: "Reassociation and Fusion".
+    `delicate`: floats from which a comparison, a whole number or an integer is computed. For these it matters whether
+    they were rounded at all.
+
+    `terms`: sums that are a term of another sum, and that no variable keeps. `factors`: products and quotients that
+    belong to one larger product, and to nothing else. An implementation may compute these in another order; a sum that
+    is an operand more than once, like an element of a matrix, each time in another. Spec: "Reassociation and Fusion".
+
     `exponents`: whether anything is exponentiated.
     """
 
@@ -32,7 +36,7 @@ class Shapes:
         self._loaded: dict[Value, Variable] = {}
         self._uses: Counter[Value] = Counter()
         self._kept: set[Value] = set()
-        values = []
+        values: list[Value] = []
         for item in items_of(body):
             if isinstance(item, Value):
                 values.append(item)
@@ -55,7 +59,7 @@ class Shapes:
         self.factors = {value for pair in factors for value in pair}
 
     def _use(self, item: ir.Item) -> None:
-        """Count the uses of what an item needs: of what nothing needs, none."""
+        """Count the uses of what an item needs. Values that nothing needs count as unused."""
         waiting = list(_operands(item))
         while waiting:
             value = waiting.pop()
@@ -75,14 +79,14 @@ class Shapes:
         return found
 
     def _places(self, value: Value) -> list[Slot] | list[Variable]:
-        """The variables that a value may come from."""
+        """Return the variables that a value may come from."""
         if value.op == "result":
             return [self._loaded[value]] if value in self._loaded else []
         return [value.imm] if value.op == "get" else value.imm.block.slots if value.op == "pick" else []
 
 
 def _chains(values: list[Value], stems: tuple[str, ...]) -> Iterator[tuple[Value, Value]]:
-    """An operation and an operand of it that is such an operation too, perhaps negated."""
+    """Yield pairs of an operation and an operand that is such an operation too, perhaps negated."""
     for value in values:
         operands = value.args
         if _stem(value) == "fma":
@@ -95,7 +99,7 @@ def _chains(values: list[Value], stems: tuple[str, ...]) -> Iterator[tuple[Value
 
 
 def without_sign(value: Value) -> Value:
-    """What a negation negates, also one that is written as a product."""
+    """Return what a negation negates, including one written as a product."""
     while _stem(value) == "neg":
         value = value.args[0]
     if _stem(value) == "mul":
@@ -106,7 +110,7 @@ def without_sign(value: Value) -> Value:
 
 
 def terms_of_fma(args: Sequence[Value]) -> list[int]:
-    """Which operands are terms: the last, and before it one that only gets a sign by being multiplied."""
+    """Return the operands of an fma that are terms: the last, and before it one that is multiplied by 1 or -1."""
     signed = [i for i in (0, 1) if _is_unit(args[1 - i])]
     return [*signed[:1], 2]
 
@@ -121,17 +125,19 @@ def _stem(value: Value) -> str:
 
 
 def _decides(value: Value) -> bool:
-    """Whether a result jumps where its operand hardly moves."""
+    """Whether a result is discontinuous in its operand."""
     to_word = value.kind not in _FLOATS and any(a.kind in _FLOATS for a in value.args)
     return (to_word and value.op != "f16_to_bits_f16") or _stem(value) in _STEPS
 
 
 def _operands(item: ir.Item) -> Iterator[Value]:
-    """The values that an item takes."""
+    """Yield the values that an item takes."""
     if isinstance(item, Value):
         yield from item.args
         return
     for field in fields(item):
-        part = getattr(item, field.name)
+        part: object = getattr(item, field.name)
         if field.name not in ("result", "results"):
-            yield from (v for v in (part if isinstance(part, list) else [part]) if isinstance(v, Value))
+            yield from (
+                v for v in (cast(list[object], part) if isinstance(part, list) else [part]) if isinstance(v, Value)
+            )

@@ -1,6 +1,6 @@
-"""Operations that round: what errors of operands become in the result, and what is rounded off.
+"""Operations that round: how errors of operands carry to the result, and what rounding takes off it.
 
-`CARRY[stem]` bounds |f(x') - f(x)| of functions that have a slope; `RESIDUES[stem]` gives an exact result in two parts.
+`CARRY[stem]` bounds |f(x') - f(x)| for functions with a slope; `RESIDUES[stem]` returns an exact result in two parts.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .arithmetic import INF, Real
 from .formats import FORMATS, INFLATED
 from .rule_context import Number, Rule, RuleContext
 
-# ---- what is rounded off -------------------------------------------------------------------------------------
+# ---- what rounding takes off -------------------------------------------------------------------------------------
 
 
 def _rounded_off_sum(x: Real, y: Real) -> tuple[Real, Real]:
-    """Knuth's: x + y as f32 has it, and exactly what that lacks."""
+    """Return x + y as an f32, and the exact rest (Knuth's two-sum)."""
     total = x + y
     part = total - x
     return total, (x - (total - part)) + (y - part)
@@ -51,7 +51,7 @@ RESIDUES: dict[str, Callable[..., tuple[Real, Real]]] = {
 
 
 def words(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """Of operands that are no floats nothing may be another."""
+    """Operands that are not floats must not differ."""
     bounds = [a.bound for a in args if a.kind not in FORMATS]
     return rules.unless(reduce(Real.__add__, bounds).is_sure) if bounds else rules.real(0.0)
 
@@ -62,7 +62,7 @@ def _product(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 
 
 def _scaled_by(bound: Real, size: Real, more: Real) -> Real:
-    """bound * size + more, also where the size is 0: zero times what nobody knows is nothing that anybody knows."""
+    """Return bound * size + more. If the size is 0, an unknown bound makes the result unknown."""
     return bound.unknown + more if size.is_zero and not bound.is_zero else bound.times_plus(size, more)
 
 
@@ -81,7 +81,7 @@ def _multiply_add(rules: RuleContext, result: Value, args: list[Number]) -> Real
 
 
 def product_carried(rules: RuleContext, result: Value, x: Number, y: Number) -> Real:
-    """What a product carries into a sum, where others may round it."""
+    """Return the error that a product carries into a sum, where other implementations may round it."""
     form, size = FORMATS[result.kind], x.most * y.most * INFLATED
     error = _product(rules, result, [x, y]) + form.least
     unit = size if rules.is_factor(result) else rules.power(size)
@@ -89,7 +89,7 @@ def product_carried(rules: RuleContext, result: Value, x: Number, y: Number) -> 
 
 
 def _same(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """Functions that are nowhere steeper than 1."""
+    """Carry the error of functions that are nowhere steeper than 1."""
     return args[0].bound
 
 
@@ -116,8 +116,8 @@ def _inverse_root(rules: RuleContext, result: Value, args: list[Number]) -> Real
 
 
 def _angle(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    """Moved by e at a distance r, a point turns by e / r at most. Nothing is promised where y may be no normal number,
-    and so at the cut."""
+    """A point at distance r that moves by e turns by at most e / r. The spec gives no accuracy where y may not be
+    normal, and so none at the branch cut."""
     y, x = args
     distance = x.least.at_least(y.least)
     normal = y.least >= FORMATS[result.kind].least

@@ -1,12 +1,12 @@
-"""Lanes that part compute what each would compute alone: random control flow against a plain interpreter."""
+"""Divergent lanes compute what each would compute alone: random control flow against a plain interpreter."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import random_programs as rp
 
 import bankshot
+from tests.program import random_programs as rp
 
 INVOCATIONS = 24
 GIVEN = np.array([(i * 7 + i // 5) % 11 for i in range(INVOCATIONS)], np.uint32)

@@ -5,9 +5,9 @@ import pytest
 from bankshot.sim.codegen.build import INSTRUCTION_PASSES
 from bankshot.sim.ir import passes
 from bankshot.sim.machine import opcodes as op
-from random_products import WORDS, Maker
 
 import bankshot
+from tests.program.random_products import WORDS, Maker
 
 PROBES = (
     (),

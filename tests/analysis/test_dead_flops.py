@@ -1,4 +1,4 @@
-"""FLOPs that are for nothing, against counts made by hand."""
+"""Dead FLOPs, compared with counts made by hand."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ var<workgroup> sum: atomic<u32>;
 """
 
 
-def padding(body, n=40, grid=1, size=64, **options):
-    """FLOPs that are padding, and all of them."""
+def dead_flops(body, n=40, grid=1, size=64, **options):
+    """Return the dead FLOPs of a run, and all of them."""
     source = f"""{HEAD} @compute @workgroup_size({size})
     fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) lane: u32) {{
         let i = id.x;
@@ -32,8 +32,8 @@ def padding(body, n=40, grid=1, size=64, **options):
         ("y[i] = f * 2.0 + 1.0;", 0, 64 * 2),
         ("let v = f * 2.0; if i < n { y[i] = v; }", 24, 64),
         ("let v = f * 2.0; let w = f + 1.0; if i < n { y[i] = v; } y[i + 64u] = w;", 24, 128),
-        ("let v = f * 2.0;", 64, 64),  # nobody wants it
-        ("if i >= n { return; } y[i] = f * 2.0;", 0, 40),  # who is gone does nothing
+        ("let v = f * 2.0;", 64, 64),  # never used
+        ("if i >= n { return; } y[i] = f * 2.0;", 0, 40),  # lanes that returned compute nothing
         ("var s = 0.0; for (var k = 0u; k < 5u; k++) { s += f; } if i < n { y[i] = s; }", 24 * 5, 64 * 5),
         ("let v = f * 2.0; if v < 10.0 { y[i] = 1.0; }", 0, 64),  # it decides a branch
         ("let v = f * 2.0; if i < n { y[u32(v)] = 1.0; }", 24, 64),  # and here where the store goes
@@ -43,11 +43,11 @@ def padding(body, n=40, grid=1, size=64, **options):
         ("let v = f * 2.0; if i < n { y[i] = v; } else if i < n + 4u { y[i] = v + 1.0; }", 20, 64 + 4),
     ],
 )
-def test_what_no_store_gets_is_for_nothing(body, wasted, flops):
-    assert padding(body) == (wasted, flops)
+def test_flops_that_reach_no_store_are_dead(body, wasted, flops):
+    assert dead_flops(body) == (wasted, flops)
 
 
-def test_every_output_of_a_lane_stands_for_itself():
+def test_each_output_of_a_lane_counts_by_itself():
     """Each lane makes two outputs, of which those below `n` are stored: 40 of 128."""
     body = """
         var s = f; var t = f;
@@ -55,7 +55,7 @@ def test_every_output_of_a_lane_stands_for_itself():
         if 2u * i < n { y[2u * i] = s; }
         if 2u * i + 1u < n { y[2u * i + 1u] = t; }
     """
-    assert padding(body, n=39) == (3 * 2 * (128 - 39), 3 * 2 * 128)
+    assert dead_flops(body, n=39) == (3 * 2 * (128 - 39), 3 * 2 * 128)
 
 
 def test_the_edge_of_a_tiled_matmul():
@@ -71,7 +71,7 @@ def test_the_edge_of_a_tiled_matmul():
         }
         if row < 5u && column < 6u { y[row * 6u + column] = sum; }
     """
-    assert padding(body, grid=2) == (2 * 34 * 16 * 2, 2 * 64 * 16 * 2)
+    assert dead_flops(body, grid=2) == (2 * 34 * 16 * 2, 2 * 64 * 16 * 2)
 
 
 def test_an_exchange_gets_to_others():
@@ -89,7 +89,7 @@ def test_an_exchange_gets_to_others():
 
 @pytest.mark.parametrize("device", ["nvidia", "lavapipe"])
 def test_a_multiplication_that_is_fused_counts_with_its_sum(device):
-    assert padding("let v = f * 2.0 + 1.0; if i < n { y[i] = v; }", device=device) == (48, 128)
+    assert dead_flops("let v = f * 2.0 + 1.0; if i < n { y[i] = v; }", device=device) == (48, 128)
 
 
 def test_workgroups_side_by_side_and_in_three_dimensions():

@@ -1,4 +1,4 @@
-"""Lanes past the last active one are left out: what the others compute, count and find stays as it is.
+"""Leaving out the lanes past the last active one changes no outputs, counters or findings.
 
 A register row holds vectors of 16 lanes, so workgroups here are larger than that, and the lanes at their end have less
 to do than those at their start.
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import random_programs as rp
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.launch import RunOptions
 from bankshot.sim.machine import opcodes as op
 from bankshot.sim.run import simulate as running
-from dispatch import ENTRY, HEAD
 
 import bankshot
 from tests.ir.test_passes import told
+from tests.program import random_programs as rp
+from tests.program.dispatch import ENTRY, HEAD
 
 HEAD_OF_ALL = """
 @group(0) @binding(1) var<storage, read> x: array<u32>;
@@ -142,7 +142,7 @@ def at_least_once(i):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_active_lanes_compute_what_they_are_to(name: str) -> None:
+def test_active_lanes_compute_the_expected_values(name: str) -> None:
     body, wanted = KERNELS[name]
     module = checked(source_of(f"let at = group.x * 64u + i; {body}", 64))
     done = simulate(module, 64, 3)
@@ -208,7 +208,7 @@ ORDERS = (("nvidia", "lockstep"), ("amd", "subgroup-serial"), ("lavapipe", "reve
 
 @pytest.mark.parametrize(("device", "schedule"), ORDERS)
 @pytest.mark.parametrize("name", SEEN)
-def test_nobody_can_tell(name: str, device: str, schedule: str) -> None:
+def test_results_are_the_same(name: str, device: str, schedule: str) -> None:
     for size, groups in ((128, 2), (40, 7)):  # alone, and some side by side
         module = checked(source_of(f"let at = group.x * {size}u + i; {NUMBERS} {SEEN[name]}", size, BEFORE))
         with_it, without = (
@@ -222,20 +222,20 @@ def test_nobody_can_tell(name: str, device: str, schedule: str) -> None:
 # ---- where it pays -----------------------------------------------------------------------------------
 
 
-def test_what_is_over_at_once_is_computed_in_all_lanes() -> None:
+def test_short_code_runs_on_all_lanes() -> None:
     assert op.NARROW not in opcodes("if i < 5u { y[i] = i; }")
     assert op.NARROW in opcodes("if i < 5u { var t = i * 3u; t ^= 7u; t += i * i; t *= 5u; y[i] = t; }")
 
 
-def test_a_shuffle_may_ask_lanes_that_are_not_active() -> None:
+def test_a_shuffle_may_read_inactive_lanes() -> None:
     long = "var t = i * 3u; t ^= 7u; t += i * i; t *= 5u; y[i] = {};"
     before = "enable subgroups;"
     assert op.NARROW not in opcodes(f"if i < 5u {{ {long.format('subgroupShuffle(t, 9u)')} }}", before=before)
     assert op.NARROW in opcodes(f"if i < 5u {{ {long.format('subgroupAdd(t)')} }}", before=before)
 
 
-def test_each_construct_comes_back_once() -> None:
-    """A loop in a loop in an if: three go on with fewer lanes, the loops look again in each turn."""
+def test_each_construct_restores_once() -> None:
+    """A loop in a loop in an if: all three narrow, the loops again in each iteration."""
     body = """if i < 5u { for (var k = 0u; k < i; k++) { for (var l = 0u; l < k; l++) { y[i] += l * k; } y[i] ^= k; }
         y[i] *= 3u; }"""
     code = opcodes(body)

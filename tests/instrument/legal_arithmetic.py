@@ -126,7 +126,7 @@ class Legal:
         return np.where(x > 0, self.off(1 / np.sqrt(x), 2.0), np.nan)
 
     def sqrt(self, x):
-        """Of 0 it is 0, as nobody doubts, although 1 / inverseSqrt(0) says nothing."""
+        """The root of 0 is 0, although 1 / inverseSqrt(0) has no bound."""
         return np.where(x == 0, 0.0, self.div(np.ones_like(x), self.inverseSqrt(x)))
 
     def exp(self, x):

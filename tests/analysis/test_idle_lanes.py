@@ -1,13 +1,13 @@
-"""Idle lanes by cause, counted by hand: who left, who is not there, who waits, and who never comes."""
+"""Idle lanes by cause, compared with counts made by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import random_programs as rp
-from dispatch import run
 
 import bankshot
+from tests.program import random_programs as rp
+from tests.program.dispatch import run
 
 CAUSES = ("executions", "active_lanes", "idle_guard", "idle_overhang", "idle_divergence", "idle_skipped")
 

@@ -22,7 +22,7 @@ DIMS = (100, 500, 24)
 
 
 def run(body, grid=(64,), workgroups="check", probes="all", size=8192, table=None, **options):
-    """`body` on `grid`, by classes, held against a run of all."""
+    """`body` on `grid`, by classes, compared with a run of all."""
     bindings = {
         "dims": DIMS,
         "a": np.linspace(-1, 1, size, dtype=np.float32),

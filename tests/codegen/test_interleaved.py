@@ -1,6 +1,6 @@
-"""Workgroups abreast, the same lane of each next to the other: what they leave, and what is found, stays as it is.
+"""Interleaved workgroups leave the same outputs and findings as workgroups one after the other.
 
-Where it pays is estimated; here most kernels go abreast whether it pays or not (`everybody`).
+Bankshot estimates where it pays; most tests here interleave every kernel that can be (`always_interleaved`).
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import random_programs as rp
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.run import dispatch
-from test_left_out import BEFORE, NUMBERS, SEEN, checked, simulate, source_of
 
 import bankshot
+from tests.analysis.test_tail_lanes import BEFORE, NUMBERS, SEEN, checked, simulate, source_of
 from tests.ir.test_passes import simulate as simulate_with
 from tests.ir.test_passes import told
+from tests.program import random_programs as rp
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 SIDE_BY_SIDE = ALL - {"interleaved"}
@@ -27,30 +27,30 @@ ALONE = "a shuffle", "votes", "atomics", "unwritten memory"  # lanes, or workgro
 
 
 @pytest.fixture
-def everybody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let all kernels go abreast that may, in grids of any size."""
+def always_interleaved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interleave every kernel that can be, in grids of any size."""
 
     def several(_: dispatch.Dispatch, launch: dispatch.Launch) -> int:
         return 16 if launch.may_go_abreast else 0
 
     monkeypatch.setattr(dispatch.Dispatch, "_abreast", several)
-    monkeypatch.setenv(THREADS, "1")  # two would race where workgroups do
+    monkeypatch.setenv(THREADS, "1")  # several threads would race where workgroups do
 
 
 def ran(body: str, size: int, groups: int, **options) -> bankshot.Run:
-    """What workgroups leave abreast; that it is what they leave side by side."""
+    """Run a body interleaved, and check that it leaves what it does otherwise."""
     module = checked(source_of(f"let at = group.x * {size}u + i; {body}", size, BEFORE))
     done = simulate(module, size, groups, probes="none", **options)
-    not_abreast = simulate(module, size, groups, probes="none", passes=SIDE_BY_SIDE, **options)
-    assert told(done) == told(not_abreast)
-    assert not not_abreast.program.interleaved
+    not_interleaved = simulate(module, size, groups, probes="none", passes=SIDE_BY_SIDE, **options)
+    assert told(done) == told(not_interleaved)
+    assert not not_interleaved.program.interleaved
     return done
 
 
-# ---- nobody can tell ---------------------------------------------------------------------------------
+# ---- the same results --------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("everybody")
+@pytest.mark.usefixtures("always_interleaved")
 @pytest.mark.parametrize(("size", "groups"), [(128, 5), (40, 37), (13, 20)])
 @pytest.mark.parametrize("name", SEEN)
 def test_outputs_and_findings_are_the_same(name: str, size: int, groups: int) -> None:
@@ -59,7 +59,7 @@ def test_outputs_and_findings_are_the_same(name: str, size: int, groups: int) ->
     assert not (done.program.interleaved and name in ALONE)
 
 
-@pytest.mark.usefixtures("everybody")
+@pytest.mark.usefixtures("always_interleaved")
 @pytest.mark.parametrize("seed", range(400, 440))
 @pytest.mark.parametrize("size", [7, 24, 40])
 def test_random_control_flow(seed: int, size: int) -> None:
@@ -73,7 +73,7 @@ def test_random_control_flow(seed: int, size: int) -> None:
     assert got == [rp.interpret(program, int(given[i]), 2, i) for i in range(count)]
 
 
-def test_random_programs_do_go_abreast(everybody: None) -> None:
+def test_random_programs_are_interleaved(always_interleaved: None) -> None:
     """Many of them; the others have no loop, or none in which lanes are left out."""
     gone = []
     for seed in range(400, 440):
@@ -86,15 +86,15 @@ def test_random_programs_do_go_abreast(everybody: None) -> None:
 KERNELS = {f"{plan.kernel.path.stem}-{plan.kernel.name}": plan for plan in plans([SHADERS], Request())}
 
 
-@pytest.mark.usefixtures("everybody")
+@pytest.mark.usefixtures("always_interleaved")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels(name: str) -> None:
     plan = KERNELS[name]
     case = plan.case(min(plan.shapes, key=lambda shape: np.prod(list(shape.dims.values()))))
     module, kernel = check_module(case.kernel), case.kernel
     given = {"entry": kernel.entry, "grid": case.grid, "bindings": case.bindings, "overrides": kernel.overrides}
-    interleaved, not_abreast = (simulate_with(p, module, probes="none", **given) for p in (ALL, SIDE_BY_SIDE))
-    assert told(interleaved) == told(not_abreast)
+    interleaved, not_interleaved = (simulate_with(p, module, probes="none", **given) for p in (ALL, SIDE_BY_SIDE))
+    assert told(interleaved) == told(not_interleaved)
 
 
 # ---- what shows the order of workgroups --------------------------------------------------------------
@@ -102,16 +102,16 @@ def test_kernels(name: str) -> None:
 LOOP = "if i < 3u { var t = i; for (var k = 0u; k < 4u + group.x % 3u; k++) { t = t * 3u + k; } "
 
 
-@pytest.mark.usefixtures("everybody")
+@pytest.mark.usefixtures("always_interleaved")
 def test_it_is_the_last_workgroup_that_stores_last() -> None:
-    """Abreast, workgroup 3 would store after workgroup 4, for it takes more turns."""
+    """Interleaved, workgroup 3 would store after workgroup 4, for it takes more iterations."""
     later = "if i < 3u { for (var k = i; k < 9u - group.x; k++) { y[k] = group.x * 10u + i; } }"
     done = ran(later, 64, 5)
     assert done.outputs["y"][:10].tolist() == [40, 40, 40, 40, 40, 30, 20, 10, 0, 0]
     assert not done.program.interleaved
 
 
-@pytest.mark.usefixtures("everybody")
+@pytest.mark.usefixtures("always_interleaved")
 def test_stores_past_the_end_meet_at_the_last_element() -> None:
     """All of a workgroup go to the last element, of 320: workgroup 4 is the last."""
     done = ran(LOOP + "y[at + 1000u] = group.x; }", 64, 5)
@@ -122,7 +122,7 @@ def test_stores_past_the_end_meet_at_the_last_element() -> None:
     assert nowhere.program.interleaved
 
 
-@pytest.mark.usefixtures("everybody")
+@pytest.mark.usefixtures("always_interleaved")
 def test_neighbours_that_share_a_word_do_not_meet() -> None:
     """Two workgroups store to the halves of each word."""
     source = """enable f16; @group(0) @binding(0) var<storage, read_write> h: array<f16>;
@@ -133,7 +133,7 @@ def test_neighbours_that_share_a_word_do_not_meet() -> None:
     assert done.program.interleaved
 
 
-@pytest.mark.usefixtures("everybody")
+@pytest.mark.usefixtures("always_interleaved")
 def test_a_barrier_that_some_do_not_reach_is_told_of_each_workgroup() -> None:
     body = LOOP + "shared_[i] = t; if group.x > 1u { workgroupBarrier(); } y[at] = shared_[i]; }"
     done = ran(body, 64, 5)
@@ -142,7 +142,7 @@ def test_a_barrier_that_some_do_not_reach_is_told_of_each_workgroup() -> None:
     assert not done.program.interleaved
 
 
-@pytest.mark.usefixtures("everybody")
+@pytest.mark.usefixtures("always_interleaved")
 def test_a_loop_without_an_end_is_told_of_the_workgroup_that_is_in_it() -> None:
     body = "if i < 3u { var t = i; loop { t = t * 5u + 1u; if t % 2u == 3u - group.x { break; } } y[at] = t; }"
     done = ran(body, 64, 6, budget=1000)
@@ -150,7 +150,7 @@ def test_a_loop_without_an_end_is_told_of_the_workgroup_that_is_in_it() -> None:
     assert not done.program.interleaved
 
 
-@pytest.mark.usefixtures("everybody")
+@pytest.mark.usefixtures("always_interleaved")
 @pytest.mark.parametrize(
     "body",
     [

@@ -1,5 +1,5 @@
-"""Random programs whose branches and addresses depend on the workgroup, held against a run of all workgroups; and every
-kernel of shaders/."""
+"""Classes of workgroups compared with runs of all workgroups: random programs whose branches and addresses depend on
+the workgroup, and every kernel of shaders/."""
 
 import random
 from collections import Counter

@@ -4,13 +4,13 @@ import random
 
 import numpy as np
 import pytest
-import random_programs as integers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from legal_arithmetic import SHARES, WRITTEN, Legal, computed, random_tree, written
-from random_floats import Maker, Renderer
 
 import bankshot
+from tests.instrument.legal_arithmetic import SHARES, WRITTEN, Legal, computed, random_tree, written
+from tests.program import random_programs as integers
+from tests.program.random_floats import Maker, Renderer
 
 DTYPES = {"f32": np.float32, "f16": np.float16}
 f32 = np.float32
@@ -52,7 +52,7 @@ def assert_holds(done, other, note=""):
     assert not beyond.any(), (note, np.flatnonzero(beyond)[:3], ours[beyond][:3], other[beyond][:3], bound[beyond][:3])
 
 
-# ---- nobody goes beyond --------------------------------------------------------------------------------------
+# ---- no result is beyond --------------------------------------------------------------------------------------
 
 
 def samples(seed, count, scale):
