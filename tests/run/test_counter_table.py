@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bankshot.oracle.goldens.golden_lines import BY_LINE
 from bankshot.oracle.judge.counter_checks import with_derived
-from bankshot.oracle.reports.text import CHARGES, TOTALS
+from bankshot.oracle.reports.tables import CHARGES, TOTALS
 from bankshot.oracle.sweep import COLUMNS
 from bankshot.sim.run.counters import (
     COUNTERS,
