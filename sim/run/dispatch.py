@@ -67,16 +67,18 @@ class Dispatch:
 
     def workgroups_per_batch(self, how: RunOptions) -> int:
         """Workgroups that run side by side."""
-        if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.alone != "workgroup" or how.ignored is not None:
+        if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.granularity != "workgroup" or how.ignored is not None:
             return 1
         return max(1, min(_LANES_PER_BATCH // self.lanes, prod(self.grid)))
 
     def _abreast(self, launch: Launch) -> int:
         """How many workgroups are to go abreast instead: none, or as many as fill a vector with one lane of each."""
         several = max(VECTOR_LANES, launch.program.workgroups_per_batch)
-        if launch.count < 2 * several or not launch.may_go_abreast:
+        if launch.count < 2 * several or not launch.can_interleave:
             return 0
-        return several if interleaving_speedup(launch.program, several, launch.glance()) >= MIN_SPEEDUP else 0
+        return (
+            several if interleaving_speedup(launch.program, several, launch.sample_loop_lanes()) >= MIN_SPEEDUP else 0
+        )
 
     @property
     def rounding(self) -> Rounding:
@@ -98,11 +100,11 @@ class Dispatch:
         if interleaved := self._abreast(launch):
             wide = Launch(build(interleaved=interleaved), self.bound, self.grid, self.device, how, launch.device_memory)
             outcome = wide.run(progress)
-            if not wide.unclear:
+            if not wide.depends_on_order:
                 return wide, outcome
             launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
-        if launch.met:  # threads have written to the same words: what they left, and saw, depends on who was first
+        if launch.stores_overlap:  # the result depends on which thread was first
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome

@@ -94,7 +94,7 @@ def _judged(
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
     found = dispatch.classes(probes - {"touched", "redundant"})
     findings = [f for f in explain(found.launch, found.outcome) if f.code not in _OF_DATA]
-    if found.met or any(f.code in _SEEN_BY_ALL for f in findings):
+    if found.stores_overlap or any(f.code in _SEEN_BY_ALL for f in findings):
         raise Unproven("what was found depends on all of them")
     rest = (probes & {"nan", "touched"}) | ({"across"} if "races" in probes else set())
     left = after = None

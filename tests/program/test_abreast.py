@@ -31,7 +31,7 @@ def everybody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all kernels go abreast that may, in grids of any size."""
 
     def several(_: dispatch.Dispatch, launch: dispatch.Launch) -> int:
-        return 16 if launch.may_go_abreast else 0
+        return 16 if launch.can_interleave else 0
 
     monkeypatch.setattr(dispatch.Dispatch, "_abreast", several)
     monkeypatch.setenv(THREADS, "1")  # two would race where workgroups do
