@@ -3,6 +3,9 @@
 They decide whether another workgroup, with its values shifted, stays in bounds and takes the same branches.
 """
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,8 @@
 """Scalar operations on register rows, one function per family: a single function would take far longer to compile."""
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 from ..scalar import OPS

@@ -1,5 +1,8 @@
 """Atomic operations: lane by lane, in lane order, on one 32-bit word of storage or workgroup memory."""
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np

@@ -6,6 +6,9 @@ A sum stays infinite or NaN once it is. So if a sum of products is finite at the
 only other sums are examined lane by lane and step by step.
 """
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np

@@ -4,6 +4,9 @@ Each instruction works on all lanes of the batch. `opcodes` and `instruction` de
 arrays.
 """
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np

@@ -4,6 +4,9 @@ An address is `row ADDRESS + first lane of row SHARED + CONSTANT`, in units of t
 limit of the access, its policy applies. Inactive lanes load, too (from an address that is in bounds), but never store.
 """
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np

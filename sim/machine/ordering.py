@@ -8,6 +8,9 @@ as well: they do not race, but the values they see may change.
 Entry WRITER of `Shadow` has the first summary and READER the second, each with the barriers passed when it began.
 """
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np

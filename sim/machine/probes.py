@@ -5,6 +5,9 @@ execution, and remembers the cost of executions with the same mask and all addre
 cost depends only on the position of the first address in a column of banks, or in a line of storage.
 """
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np

@@ -16,6 +16,9 @@ For a store by all lanes, the addresses are kept, and whether each lane had grai
 same addresses, shifted, and all earlier accesses of these grains are ordered before it, it cannot race.
 """
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np

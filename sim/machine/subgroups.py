@@ -5,6 +5,9 @@ is lane 0 of its first subgroup. The lanes of the mask row are active. Reduction
 operations of the rest of the machine. Only shuffles read values of inactive lanes.
 """
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np

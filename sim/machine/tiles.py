@@ -10,6 +10,9 @@ A factor takes as few words in the queue as its lanes allow: see FULL, SAME and 
 If sums are checked, their old values are kept until the new ones are known to be finite (see `checks`).
 """
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 from collections.abc import Callable

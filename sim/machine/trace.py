@@ -1,5 +1,8 @@
 """The trace: values that the traced lanes of one workgroup write to the traced variable."""
 
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
+
 from __future__ import annotations
 
 import numpy as np
