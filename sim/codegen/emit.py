@@ -17,6 +17,7 @@ from ..ir.access import UNITS_PER_ACCESS
 from ..ir.ir import Region, Slot, Value
 from ..ir.lowered import Lowered
 from ..machine import opcodes as op
+from ..machine.instruction import COLLECTIVE_ROWS
 from .control_flow import ControlFlow
 from .operands import Operands
 from .probe_code import ProbeEmitter
@@ -198,7 +199,7 @@ class Emitter:
     # ---- subgroups ----
 
     def _collective(self, item: ir.Collective) -> None:
-        rows = self.operands.copy_to_adjacent(item.args, len(item.results), op.COLLECTIVE_ROWS)
+        rows = self.operands.copy_to_adjacent(item.args, len(item.results), COLLECTIVE_ROWS)
         opcode = op.FIRST_COLLECTIVE + op.COLLECTIVES.index(item.op)
         combine = op.scalar_opcodes()[item.scalar] if item.scalar else -1
         self.code.add(Ins(opcode, d=Reg(row=0, of=rows), a=combine, m=self.flow.mask_field()))

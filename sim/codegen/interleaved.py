@@ -12,6 +12,7 @@ from math import ceil, prod
 import numpy as np
 
 from ..ir.access import UNITS_PER_ACCESS
+from ..machine import instruction as field
 from ..machine import opcodes as op
 from ..machine.layout import VECTOR_LANES
 from .program import Program
@@ -28,7 +29,7 @@ MIN_SPEEDUP = 1.5  # the estimate may be off by as much
 def narrows_in_loops(program: Program) -> bool:
     """Whether a program narrows to its active lanes, and loops. Programs with tiles do not count: a tile needs
     neighbouring lanes of one workgroup."""
-    opcodes = program.code[:, op.OP]
+    opcodes = program.code[:, field.OP]
     return bool(program.loops) and op.NARROW in opcodes and op.TILE not in opcodes
 
 
@@ -49,11 +50,12 @@ def _cost(program: Program, rows: list[list[int]], order: int) -> int:
     """Return the cost of instructions on one vector, one after the other (`order` 0) or interleaved (1)."""
     cost = 0
     for row in rows:
-        stores = row[op.OP] in (op.STORE, op.STORE_KNOWN, op.STORE_FOUR)
-        if stores and program.accesses[row[op.E] // UNITS_PER_ACCESS].space == "storage":
+        stores = row[field.OP] in (op.STORE, op.STORE_KNOWN, op.STORE_FOUR)
+        if stores and program.accesses[row[field.ACCESS] // UNITS_PER_ACCESS].space == "storage":
             cost += _STORES[order]
         else:
-            cost += _LOADS[order] if row[op.OP] in (op.LOAD, op.LOAD_KNOWN) and row[op.M] != 1 else 1
+            in_lanes = row[field.OP] in (op.LOAD, op.LOAD_KNOWN) and row[field.MASK] != field.ONE_LANE
+            cost += _LOADS[order] if in_lanes else 1
     return cost
 
 
@@ -61,6 +63,6 @@ def _in_loops(program: Program) -> list[list[int]]:
     """Return the instructions that lie in some loop."""
     inside = np.zeros(len(program.code), bool)
     for position, row in enumerate(program.code):
-        if row[op.OP] == op.JUMP:
-            inside[row[op.A] : position + 1] = True  # an empty slice for a forward jump
+        if row[field.OP] == op.JUMP:
+            inside[row[field.TARGET] : position + 1] = True  # an empty slice for a forward jump
     return program.code[inside].tolist()

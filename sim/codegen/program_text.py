@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from ..ir.access import UNITS_PER_ACCESS
 from ..ir.dump import SourceLines, literal
+from ..machine import instruction as field
 from ..machine import opcodes as op
 from ..scalar import OPS
 from .program import Program
@@ -89,12 +90,10 @@ class _Printer:
         return fields["a"] if "{a:l}" in template and fields["a"] >= 0 else None
 
     def _name(self, position: int) -> str:
-        opcode, *_ = self._program.code[position].tolist()
-        return self._names[opcode]
+        return self._names[int(self._program.code[position, field.OP])]
 
     def _fields(self, position: int) -> dict[str, int]:
-        _, *fields = self._program.code[position].tolist()
-        return dict(zip("dabcemx", fields, strict=True))
+        return dict(zip("dabcemx", self._program.code[position, field.DEST :].tolist(), strict=True))
 
     def header(self) -> Iterator[str]:
         program = self._program

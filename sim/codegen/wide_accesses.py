@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..ir.access import UNITS_PER_ACCESS
 from ..machine import opcodes as op
+from ..machine.instruction import FOUR
 from .virtual_registers import Code, Ins
 
 _LOADS, _STORES = (op.LOAD, op.LOAD_KNOWN), (op.STORE, op.STORE_KNOWN)
@@ -16,16 +17,16 @@ _LOADS, _STORES = (op.LOAD, op.LOAD_KNOWN), (op.STORE, op.STORE_KNOWN)
 def mark_wide_accesses(code: Code) -> None:
     """Mark the first of any four adjacent loads, or stores, of the units of one access in order."""
     entered = {label.position for _, label in code.jumps}
-    for position in range(code.here - op.FOUR + 1):
-        four = code.instructions[position : position + op.FOUR]
-        inside = range(position + 1, position + op.FOUR)
+    for position in range(code.here - FOUR + 1):
+        four = code.instructions[position : position + FOUR]
+        inside = range(position + 1, position + FOUR)
         if _is_one_access(four) and entered.isdisjoint(inside):
             _mark(four[0])
 
 
 def _mark(first: Ins) -> None:
     if first.op in _LOADS:
-        first.m = op.FOUR
+        first.m = FOUR
     else:
         first.op = op.STORE_FOUR
 

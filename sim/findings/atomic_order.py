@@ -29,7 +29,7 @@ def find_order_dependence(run: Runner, launch: Launch, outcome: Outcome, others:
     if not sites or decided:
         return []
     for order in (MIRRORED, REVERSED) if launch.invocations <= _MOST_SERIAL else (MIRRORED,):
-        again, after = run(frozenset(), budget=launch.how.budget, schedule=order)
+        again, after = run(frozenset(), budget=launch.options.budget, schedule=order)
         changes = dict(differences(launch.outputs(), again.outputs()))
         if changes and after.finished == outcome.finished:
             return [_finding(sites, launch, {name: f"run {order.name}, {changes[name]}" for name in changes})]

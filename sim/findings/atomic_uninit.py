@@ -33,7 +33,7 @@ def find_unwritten_atomics(run: Runner, launch: Launch, outcome: Outcome, others
     sites = atomic_updates(launch.program)
     if not sites or any(each.code == UNINIT.code and each.verdict == "harmful" for each in others):
         return []
-    again, after = run(frozenset(), budget=launch.how.budget, filling=POISON)
+    again, after = run(frozenset(), budget=launch.options.budget, filling=POISON)
     changes = [changed for _, changed in differences(launch.outputs(), again.outputs())]
     if after.finished < outcome.finished:
         changes = [NO_END]

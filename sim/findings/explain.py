@@ -94,7 +94,7 @@ def _texel(site: SourceSite) -> tuple[str, str]:
 def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
     program = launch.program
     findings: dict[tuple[int, int], Finding] = {}
-    for row in outcome.events[1 : 1 + int(outcome.events[0, 0])]:
+    for row in outcome.events[1 : 1 + int(outcome.events[at.HEADER, at.RECORDED])]:
         kind, place = int(row[at.KIND]), int(row[at.SITE])
         known = findings.get((kind, place))
         if known is not None:
@@ -130,7 +130,7 @@ def _endless(launch: Launch, place: int, workgroup: tuple[int, int, int], row: N
         workgroup=workgroup,
         epoch=int(row[at.EPOCH]),
         notes=notes,
-        budget=launch.how.budget,
+        budget=launch.options.budget,
         waiting=_WAITING if sites else "",
         advice=_NO_LOCK if sites else "",
     )

@@ -30,7 +30,7 @@ def find_inactive_lane_reads(run: Runner, launch: Launch, outcome: Outcome) -> l
 
     def changes(*chosen: SourceSite) -> list[str]:
         starts = frozenset(site.span.start for site in chosen)
-        again, after = run(frozenset(), budget=launch.how.budget, poisoned=starts)
+        again, after = run(frozenset(), budget=launch.options.budget, poisoned=starts)
         if after.finished < outcome.finished:
             return [NO_END]
         return [changed for _, changed in differences(launch.outputs(), again.outputs())]

@@ -20,6 +20,15 @@ from .memory_paths import number, path
 from .table import RACE, UNINIT
 
 _DOES = {"load": ("loads", "loads it"), "store": ("stores to", "stores to it")}
+# Fields of a race: slot, workgroup, lane, clock and value of each access.
+_FIRST = (
+    *(at.RACE_FIRST, at.RACE_FIRST_WORKGROUP, at.RACE_FIRST_LANE),
+    *(at.RACE_FIRST_CLOCK, at.RACE_FIRST_VALUE),
+)
+_SECOND = (
+    *(at.RACE_SECOND, at.RACE_SECOND_WORKGROUP, at.RACE_SECOND_LANE),
+    *(at.RACE_SECOND_CLOCK, at.RACE_SECOND_VALUE),
+)
 
 
 @frozen
@@ -40,7 +49,7 @@ def find_races(launch: Launch, outcome: Outcome) -> list[Finding]:
         return []
     for row in race_rows(outcome.races):
         found = _race(launch, row)
-        key = (_site(launch, row[at.R_FIRST]), _site(launch, row[at.R_SECOND]), int(row[at.R_ACROSS]))
+        key = (_site(launch, row[at.RACE_FIRST]), _site(launch, row[at.RACE_SECOND]), int(row[at.RACE_ACROSS]))
         known = findings.get(key) or findings.get((key[1], key[0], key[2]))
         if known is None:
             findings[key] = found
@@ -56,23 +65,23 @@ def _site(launch: Launch, slot: int | np.int64) -> SourceSite:
 
 
 def _race(launch: Launch, row: NDArray[np.int64]) -> Finding:
-    name, scalar = _place(launch, int(row[at.R_SECOND]), int(row[at.R_PLACE]))
-    across = bool(row[at.R_ACROSS])
+    name, scalar = _place(launch, int(row[at.RACE_SECOND]), int(row[at.RACE_PLACE]))
+    across = bool(row[at.RACE_ACROSS])
     one, two = (
         _Access(
-            _site(launch, row[start_slot]),
-            launch.workgroup(int(row[start])),
-            int(row[start + 1]),
-            int(row[start + 2]),
-            number(scalar, int(row[start + 3])),
+            _site(launch, row[slot]),
+            launch.workgroup(int(row[workgroup])),
+            int(row[lane]),
+            int(row[clock]),
+            number(scalar, int(row[value])),
         )
-        for start_slot, start in ((at.R_FIRST, at.R_FIRST_WORKGROUP), (at.R_SECOND, at.R_SECOND_WORKGROUP))
+        for slot, workgroup, lane, clock, value in (_FIRST, _SECOND)
     )
-    same_value = row[at.R_DIFFERENT] == 0
+    same_value = row[at.RACE_DIFFERENT] == 0
     wrong_barrier = not across and one.clock != two.clock
     return RACE.make(
         two.site.span,
-        count=int(row[at.R_TIMES]),
+        count=int(row[at.RACE_TIMES]),
         workgroup=two.workgroup,
         lanes=(one.lane, two.lane),
         epoch=None if across else two.clock,

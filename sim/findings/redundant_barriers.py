@@ -21,6 +21,6 @@ def find_redundant(run: Runner, launch: Launch) -> list[Finding]:
         # The two barriers of a workgroupUniformLoad cannot be removed.
         if site.kind != "barrier" or not (site.name or "").endswith("Barrier"):
             continue
-        if not run(_PROBES, ignored=site)[1].races[0, at.NEEDED]:
+        if not run(_PROBES, ignored=site)[1].races[at.HEADER, at.BARRIER_NEEDED]:
             findings.append(REDUNDANT_BARRIER.make(site.span, barrier=site.name or "", space=site.space or ""))
     return findings

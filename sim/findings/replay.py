@@ -96,7 +96,7 @@ class Judge:
 
     def _change(self, rerun: _Rerun) -> Note | None:
         """Say what a rerun changes, if anything."""
-        budget = min(self._launch.how.budget, 4 * self._outcome.jumps + _SLACK)
+        budget = min(self._launch.options.budget, 4 * self._outcome.jumps + _SLACK)
         changes: Changes = {"budget": budget, "threads": 1, **rerun.changes}
         launch, outcome = self._run(frozenset(), **changes)
         if outcome.finished < self._outcome.finished:
@@ -117,7 +117,7 @@ def _schedules(launch: Launch) -> list[_Rerun]:
 
 
 def _words(order: Schedule) -> str:
-    return f"run {order.name}" + (", by subgroups" if order.alone == "subgroup" and order.seed else "")
+    return f"run {order.name}" + (", by subgroups" if order.granularity == "subgroup" and order.seed else "")
 
 
 def _poison(launch: Launch) -> list[_Rerun]:
@@ -128,7 +128,7 @@ _POLICY_WORDS = {"clamp": "clamped to the last element", "zero": "discarded", "w
 
 
 def _policies(launch: Launch) -> list[_Rerun]:
-    others = [policy for policy in POLICIES if policy != launch.how.policy]
+    others = [policy for policy in POLICIES if policy != launch.options.policy]
     return [_Rerun(f"with accesses out of bounds {_POLICY_WORDS[policy]}", {"policy": policy}) for policy in others]
 
 

@@ -1,4 +1,4 @@
-"""The memory of a launch: all bindings side by side in one array."""
+"""The device memory of a launch: all bindings, side by side in one array."""
 
 from __future__ import annotations
 
@@ -12,46 +12,49 @@ from numpy.typing import NDArray
 from ..bindings.binding import Blank, Bound
 from ..fast_dataclass import frozen
 from ..ir import texture_handles
-from .threads import processors, workgroups_per_batch
+from .threads import processors, run_on_threads
 
 _LINE = 64  # bytes
-_ALIGN = texture_handles.TEXELS  # bytes, between bindings: no line of memory, or of texels, belongs to two
-_FRESH = 1 << 25  # bytes: more than this the system gives, and takes back, page by page, as zeros
+_ALIGN = texture_handles.TEXELS  # bytes: bindings share no line of memory or of texels
+_FRESH = 1 << 25  # bytes: above, the system provides zeroed pages on first use
 _COPIED = 1 << 18  # bytes that a thread copies at a time
-_WORTH = 1 << 20  # bytes: below, one thread has copied them before another wakes up
+_WORTH = 1 << 20  # bytes: below, one thread is done before another wakes up
 
 Bytes = NDArray[np.uint8]
 
 
 @frozen
 class DeviceMemory:
-    """All bindings side by side in one array: where each starts in bytes, and the words."""
+    """All bindings, side by side: `places` has the first byte of each, `words` the contents."""
 
     places: dict[str, int]
     words: NDArray[np.uint32]
 
     def part(self, bound: Bound) -> Bytes:
-        """The bytes of a binding."""
+        """Return the bytes of a binding, as a view."""
         start = self.places[bound.variable.name]
         return self.words.view(np.uint8)[start : start + len(bound.data)]
 
 
 def _lined_up(make: Callable[[int, Any], NDArray[np.uint32]], count: int) -> NDArray[np.uint32]:
-    """Words that begin a line of the cache: a vector across two lines costs twice as much."""
+    """Allocate words from the start of a cache line on: a vector across two lines costs twice as much."""
     room = make(count + _LINE // 4, np.uint32)
     first = -room.ctypes.data % _LINE // 4
     return room[first : first + count]
 
 
-def make_arena(bound: list[Bound]) -> DeviceMemory:
-    """Room for all bindings, and what they hold."""
+def make_device_memory(bound: list[Bound]) -> DeviceMemory:
+    """Allocate memory for all bindings and copy their contents."""
     device_memory, pairs = _laid_out(bound)
     _copy(pairs)
     return device_memory
 
 
-def take(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
-    """The bindings as they are at this moment, and an arena that holds them. What no shader writes to is there only."""
+def snapshot(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
+    """Copy the bindings. Returns them, and the memory that holds the copies.
+
+    Data of a read-only binding is a view of that memory; a writable one has a copy of its own, too.
+    """
     device_memory, pairs = _laid_out(bound)
     kept = [replace(b, data=np.empty_like(b.data) if b.writable else device_memory.part(b)) for b in bound]
     _copy(pairs + [(new.data, old.data) for new, old in zip(kept, bound, strict=True) if old.writable])
@@ -59,7 +62,7 @@ def take(bound: list[Bound]) -> tuple[list[Bound], DeviceMemory]:
 
 
 def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes]]]:
-    """Room for all bindings, and what is to be copied into which part of it. There are zeros between them."""
+    """Allocate memory for all bindings, with zeros between them. Returns it, and pairs of destination and source."""
     ends = [0]
     for each in bound:
         ends.append(ends[-1] + -(-len(each.data) // _ALIGN) * _ALIGN)
@@ -77,7 +80,7 @@ def _laid_out(bound: list[Bound]) -> tuple[DeviceMemory, list[tuple[Bytes, Bytes
 
 
 def _copy(pairs: list[tuple[Bytes, Bytes]]) -> None:
-    """Copy bytes into others, on as many threads as it is worth."""
+    """Copy each pair's second member into the first, on as many threads as pay off."""
     size = sum(len(data) for _, data in pairs)
     threads = max(1, min(processors(), size // _WORTH))
     step = _COPIED if threads > 1 else max(1, size)
@@ -87,4 +90,4 @@ def _copy(pairs: list[tuple[Bytes, Bytes]]) -> None:
         for into, data in left:
             into[:] = data
 
-    workgroups_per_batch(work, threads)
+    run_on_threads(work, threads)

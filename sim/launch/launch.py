@@ -1,4 +1,4 @@
-"""One launch: the arrays the machine runs on, and the threads it runs in."""
+"""One launch: a program, its bindings and grid, run by the machine on several threads."""
 
 from __future__ import annotations
 
@@ -24,30 +24,35 @@ from ..machine import layout as at
 from ..models import Device
 from ..wgsl import types as t
 from ..wgsl.typed import Variable
-from .device_memory import DeviceMemory, make_arena
-from .launch_cache import OUTFITS
+from .device_memory import DeviceMemory, make_device_memory
+from .launch_cache import LAUNCH_SETUPS
 from .machine_arrays import MachineArrays, units_of
-from .partition import Outcome, in_pieces, in_threads, total
-from .race_tables import Shadow, Watching
+from .partition import Outcome, run_parts, split, total
+from .race_tables import LaunchShadow, Shadow
 from .schedules import LOCKSTEP, Schedule
 from .threads import processors
 from .tracing import Trace
 from .workspace import LaunchParams, Template, Workspace
 
-BUDGET = 1 << 24  # turns of loops: seconds, where loops of kernels that end take thousands
-_GLANCE = 1 << 14  # turns, to see what they are for
+BUDGET = 1 << 24  # loop iterations of a batch: takes seconds; kernels that terminate need thousands
+_SAMPLED = 1 << 14  # loop iterations of a sampling run
 _GRID = ("grid_x", "grid_y", "grid_z")  # inputs
 
 
 @frozen
 class RunOptions:
-    """Everything about a run that WGSL leaves open, or that is changed to see what depends on it.
+    """Everything about a run that WGSL leaves open, or that replays vary.
 
-    `policy`: what accesses out of bounds do. `filling`: what each word of workgroup memory holds at first. `ignored`:
-    a barrier that is taken to order nothing; the run ends where it was needed. `threads`: at most. `trace`: a variable
-    whose values are noted. `strange`: shuffles that give strange numbers for lanes that are not active, by where they
-    start in the text. `passes`: by which the program is made shorter; nothing depends on them. `chosen`: the
-    workgroups that run, by their numbers in the grid (None: all).
+    - `policy`: what out-of-bounds accesses do.
+    - `budget`: loop iterations after which a batch is stopped.
+    - `schedule`: the order of execution.
+    - `filling`: initial value of each word of workgroup memory.
+    - `ignored`: a barrier that orders nothing; the run ends where it was needed.
+    - `threads`: the largest number of threads.
+    - `trace`: a variable whose values are noted.
+    - `poisoned`: shuffles that return poison values for inactive lanes, by their offset in the source.
+    - `passes`: optimizations of the program, which change no result.
+    - `chosen`: the workgroups that run, by number in the grid; None: all.
     """
 
     policy: str = "clamp"
@@ -63,7 +68,7 @@ class RunOptions:
 
 
 class Launch:
-    """A program with its memory, `arena` or one of its own. `run` may be called once."""
+    """A program with its device memory, which is allocated unless it is passed. `run` may be called once."""
 
     def __init__(
         self,
@@ -71,35 +76,36 @@ class Launch:
         bound: list[Bound],
         grid: tuple[int, int, int],
         device: Device,
-        how: RunOptions,
+        options: RunOptions,
         device_memory: DeviceMemory | None = None,
     ) -> None:
         self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
-        self._outfit = OUTFITS.of(program, device, how.schedule, how.policy, self._texel_bytes)
-        self.program = replace(program, sites=self._outfit.sites) if self._texel_bytes else program
+        self._setup = LAUNCH_SETUPS.of(program, device, options.schedule, options.policy, self._texel_bytes)
+        self.program = replace(program, sites=self._setup.sites) if self._texel_bytes else program
         self.grid = grid
         self.device = device
         self._bound = bound
-        self.how = how
-        device_memory = device_memory or make_arena(bound)
+        self.options = options
+        device_memory = device_memory or make_device_memory(bound)
         self._places, self.storage = device_memory.places, device_memory.words
         words = len(self.storage)
         noted = words if "writers" in program.probe_names else 2 * words if program.interleaved else 1
         self._writers = np.zeros(noted, np.int64)
         self._touched = np.zeros(words if "touched" in program.probe_names else 1, np.uint8)
-        self._lanes = self._outfit.lockstep_groups.lanes
-        self.count = prod(grid) if how.chosen is None else len(how.chosen)
-        self._order = how.schedule.order(self.count)
-        if how.chosen is not None:
-            self._order = how.chosen[self._order] if self._order.size else how.chosen
-        self.watching = Watching(program, self._outfit.watched, self._places, words)
+        self._lanes = self._setup.lockstep_groups.lanes
+        self.count = prod(grid) if options.chosen is None else len(options.chosen)
+        self._order = options.schedule.order(self.count)
+        if options.chosen is not None:
+            self._order = options.chosen[self._order] if self._order.size else options.chosen
+        self.watching = LaunchShadow(program, self._setup.watched, self._places, words)
 
     def output(self, bound: Bound) -> Any:
+        """Return the contents of a binding as NumPy data."""
         start = self._places[bound.variable.name]
         return bound.output(self.storage.view(np.uint8)[start : start + len(bound.data)])
 
     def writer(self, bound: Bound, byte: int) -> int | None:
-        """The invocation, counted through the grid, that stored to this byte last."""
+        """Return the last invocation that stored to this byte, counted through the grid; None if there is none."""
         number = int(self._writers[(self._places[bound.variable.name] + byte) // 4])
         if not number:
             return None
@@ -107,8 +113,10 @@ class Launch:
         return self.number(place) * self._lanes + lane
 
     def take_touched(self) -> dict[str, int]:
-        """Bytes of each storage buffer that were accessed, in whole words; of a launch with the probe `touched`, once:
-        what it noted is let go."""
+        """Return the bytes of each storage buffer that were accessed, in whole words, and free the notes.
+
+        The launch must have the probe `touched`.
+        """
         noted, self._touched = self._touched, np.zeros(1, np.uint8)
         return {b.variable.name: self._noted(noted, b) for b in self._bound if b.variable.space == "storage"}
 
@@ -118,91 +126,101 @@ class Launch:
 
     @property
     def invocations(self) -> int:
+        """Invocations of all workgroups that run."""
         return self.count * self._lanes
 
     def outputs(self) -> dict[Key, Any]:
-        """Every writable binding as it is now, by the key it was given by."""
+        """Return the contents of every writable binding, by the key it was passed with."""
         return {b.key: self.output(b) for b in self._bound if b.writable}
 
     def number(self, place: int) -> int:
-        """The number in the grid of the workgroup that runs at this place."""
+        """Return the number in the grid of the workgroup at this position of the launch order."""
         return int(self._order[place]) if self._order.size else place
 
     def workgroup(self, place: int) -> tuple[int, int, int]:
-        """The workgroup_id of the workgroup that runs at this place."""
+        """Return the workgroup_id of the workgroup at this position of the launch order."""
         index = self.number(place)
         x, y, _ = self.grid
         return index % x, index // x % y, index // (x * y)
 
     def type_of(self, variable: Variable) -> t.Type:
-        """The store type of a variable, with what overrides decide."""
+        """Return the store type of a variable, with override values applied."""
         return self.program.types[variable]
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Outcome:
-        """Run every workgroup, in pieces on as many threads as there are processors where that cannot matter."""
+        """Run every workgroup, on several threads if the result cannot depend on it.
+
+        `progress` is called with workgroups done, and all of them.
+        """
         program, work = self.program, len(self.program.code) * self._lanes
-        pieces = in_pieces(self.count, self._threads, program.workgroups_per_batch, work, bool(program.loops))
-        return total(self._outcomes(pieces, progress))
+        parts = split(self.count, self._threads, program.workgroups_per_batch, work, bool(program.loops))
+        return total(self._outcomes(parts, progress))
 
     def run_each(self) -> list[Outcome]:
-        """The same, and what came of each workgroup alone."""
+        """Run every workgroup. Returns the outcome of each."""
         return self._outcomes([(place, place + 1) for place in range(self.count)], None)
 
-    def _outcomes(self, pieces: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
+    def _outcomes(self, parts: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
         threads = self._threads
-        template, given = self._mould(), self._given()
+        template, params = self._template(), self._params()
         numbers = list(range(threads if self.watching.watches_storage else 1))
         shadows: dict[int, Shadow] = {}
         idle: dict[int, list[Workspace]] = {number: [] for number in numbers}
 
-        def piece(first: int, last: int, number: int) -> Outcome:
-            desks = idle[number]
-            workspace = (
-                desks.pop() if desks else Workspace(template, given, shadows.setdefault(number, self.watching.shadow()))
-            )
+        def run_part(first: int, last: int, number: int) -> Outcome:
+            free = idle[number]
+            if free:
+                workspace = free.pop()
+            else:
+                workspace = Workspace(template, params, shadows.setdefault(number, self.watching.shadow()))
             outcome = workspace.run(first, last)
-            desks.append(workspace)
+            free.append(workspace)
             return outcome
 
-        outcomes = in_threads(piece, pieces, threads, numbers, progress)
+        outcomes = run_parts(run_part, parts, threads, numbers, progress)
         seen = list(shadows.values())
-        self.met = threads > 1 and (self.watching.overlap(seen) or any(map(self._stores_outside, outcomes)))
-        self.unclear = self.program.interleaved and any(map(_is_unclear, outcomes))
+        self.stores_overlap = threads > 1 and (self.watching.overlap(seen) or any(map(self._stores_outside, outcomes)))
+        self.depends_on_order = self.program.interleaved and any(map(_depends_on_order, outcomes))
         return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
 
-    def glance(self) -> float:
-        """Run a workgroup from the middle, before it runs with all others, which changes nothing where none reads what
-        one has stored: the part of its lanes that loops need, see `Desk.glance`."""
-        workspace = Workspace(self._mould(), self._given(), self.watching.shadow())
-        return workspace.glance(self.count // 2, _GLANCE)
+    def sample_loop_lanes(self) -> float:
+        """Run a workgroup from the middle of the grid, ahead of the run. Returns the fraction of lanes that loops need.
+
+        The run gives the same results if no workgroup reads what another has stored.
+        """
+        workspace = Workspace(self._template(), self._params(), self.watching.shadow())
+        return workspace.sample_loop_lanes(self.count // 2, _SAMPLED)
 
     @cached_property
     def _threads(self) -> int:
-        """How many threads may work on it: one where workgroups see each other, or go in an order that counts."""
-        if self.how.schedule != LOCKSTEP or not self._independent():
+        """How many threads may run it: one if workgroups see each other, or if their order matters."""
+        if self.options.schedule != LOCKSTEP or not self._independent():
             return 1
-        return max(1, min(self.how.threads or processors(), self.watching.threads, self.count))
+        return max(1, min(self.options.threads or processors(), self.watching.threads, self.count))
 
     def _stores_outside(self, outcome: Outcome) -> bool:
-        """Whether stores out of bounds have gone to places that others store to as well."""
+        """Whether out-of-bounds stores have gone to words that other workgroups may store to."""
         if not outcome.bounds[:, at.OUTSIDE].any():
             return False
         accesses = [self.program.accesses[probe.access] for probe in self.program.memory_probes]
         counts = zip(accesses, outcome.bounds[:, at.OUTSIDE], strict=False)
-        return self.how.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)
+        return self.options.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)
 
     @property
     def device_memory(self) -> DeviceMemory:
-        """What holds its memory."""
+        """Its device memory."""
         return DeviceMemory(self._places, self.storage)
 
     @property
-    def may_go_abreast(self) -> bool:
-        """Whether workgroups could go abreast, and might gain by it. Nobody looks at lanes, nor do they at each other;
-        what order workgroups go in shows nowhere but where two store to one place, which is found out."""
-        how, program = self.how, self.program
-        watched = program.probe_names or how.trace is not None or how.ignored is not None or how.schedule != LOCKSTEP
-        if watched or "interleaved" not in how.passes or not narrows_in_loops(program):
+    def can_interleave(self) -> bool:
+        """Whether workgroups may be interleaved in the lanes of a row, and the program has loops that may gain by it.
+
+        No probe may see lanes, and lanes must not see each other. The order of workgroups then matters only if two of
+        them store to one word, which the run detects.
+        """
+        options, program = self.options, self.program
+        special = options.trace is not None or options.ignored is not None or options.schedule != LOCKSTEP
+        if program.probe_names or special or "interleaved" not in options.passes or not narrows_in_loops(program):
             return False
         return program.independent and not program.exchanges_values
 
@@ -210,10 +228,10 @@ class Launch:
         """Whether workgroups cannot see each other."""
         return self.program.independent
 
-    # ---- textures: counted as their formats pack them ----
+    # ---- textures ----
 
     def _in_texels(self, outcome: Outcome) -> Outcome:
-        """The outcome, whose bytes of texture sites are those of the format."""
+        """Convert the bytes of texture sites to those of the texture formats."""
         for probe, tally in zip(self.program.memory_probes, outcome.tallies, strict=False):
             site = self.program.sites[probe.site]
             if site.variable in self._texel_bytes:
@@ -222,68 +240,70 @@ class Launch:
 
     # ---- arrays ----
 
-    def _mould(self) -> Template:
-        """What desks are cast from; a trace takes one of its own."""
-        how, launch_setup = self.how, self._outfit
-        if how.trace is None and launch_setup.template is not None:
-            return launch_setup.template
+    def _template(self) -> Template:
+        """Return the template of the workspaces. A traced launch has one of its own."""
+        is_traced = self.options.trace is not None
+        if self._setup.template is not None and not is_traced:
+            return self._setup.template
         template = Template(self.machine_arrays())
-        if how.trace is None:
-            OUTFITS.keep(launch_setup, template)
+        if not is_traced:
+            LAUNCH_SETUPS.keep(self._setup, template)
         return template
 
     def machine_arrays(self) -> tuple[Any, ...]:
-        """The arguments of `machine.core.run` for this program, before a launch fills them in."""
-        how, launch_setup = self.how, self._outfit
-        notes = 0 if how.trace is None else how.trace.limit
+        """Make the arguments of `machine.core.run` for this program, before a launch fills them in."""
+        options, setup = self.options, self._setup
+        notes = 0 if options.trace is None else options.trace.limit
         arrays = MachineArrays(
-            self.program, self.device, how.schedule, launch_setup.lockstep_groups, self._texel_bytes, notes
+            self.program, self.device, options.schedule, setup.lockstep_groups, self._texel_bytes, notes
         )
-        return arrays.arguments(launch_setup.accesses, launch_setup.watched)
+        return arrays.arguments(setup.accesses, setup.watched)
 
-    def _given(self) -> LaunchParams:
-        """What is this launch's own in the arrays of the machine."""
-        how, access = self.how, self._access_table()
-        ignored = -1 if how.ignored is None else self.program.sites.index(how.ignored)
-        config = (*self.grid, how.budget, ignored, how.ignored is not None, how.filling)
+    def _params(self) -> LaunchParams:
+        """Return what this launch puts into the arrays of the machine."""
+        options, access = self.options, self._access_table()
+        ignored = -1 if options.ignored is None else self.program.sites.index(options.ignored)
+        config = (*self.grid, options.budget, ignored, options.ignored is not None, options.filling)
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
-        tables = (access, self._outfit.watched.table(access), self._traced())
+        tables = (access, self._setup.watched.table(access), self._traced())
         return LaunchParams(config, rows, *tables, (self.storage, self._order, self._writers, self._touched))
 
     def _traced(self) -> NDArray[np.int64]:
-        """The workgroup that is traced (-1: none), and its lanes: all of them for memory that they share."""
+        """Return the row of `layout.TRACED`: all lanes are traced if the variable is in workgroup memory."""
         traced = np.zeros(1 + self._lanes, np.int64)
-        traced[0] = -1
-        if self.how.trace is not None:
-            (x, y, z), (width, height, _) = self.how.trace.workgroup, self.grid
-            traced[0] = (z * height + y) * width + x
+        traced[at.TRACED_WORKGROUP] = -1
+        if self.options.trace is not None:
+            (x, y, z), (width, height, _) = self.options.trace.workgroup, self.grid
+            traced[at.TRACED_WORKGROUP] = (z * height + y) * width + x
             shared = any(point.variable.space == "workgroup" for point in self.program.trace_points)
-            lanes = None if shared else self.how.trace.lanes
-            traced[1:] = [lanes is None or lane in lanes for lane in range(self._lanes)]
+            lanes = None if shared else self.options.trace.lanes
+            traced[at.TRACED_LANES :] = [lanes is None or lane in lanes for lane in range(self._lanes)]
         return traced
 
     def _access_table(self) -> NDArray[np.int64]:
-        return self._outfit.accesses.at(self._places, self._sizes)
+        return self._setup.accesses.at(self._places, self._sizes)
 
     @property
     def _sizes(self) -> dict[str, int]:
         return {b.variable.name: len(b.data) for b in self._bound}
 
     def limits(self) -> list[int]:
-        """The highest address of each access that is in bounds."""
+        """Return the highest in-bounds address of each access."""
         return self._access_table()[::UNITS_PER_ACCESS, at.LIMIT].tolist()
 
     def elements(self, access: Access) -> int:
-        """How many elements the array has that an access indexes."""
+        """Return the length of the array that an access indexes."""
         return access.elements(self._sizes.get(access.variable.name, 0))
 
     def line(self, access: Access) -> int:
-        """How many units of an access a line of memory holds."""
+        """Return the units of an access per line of memory."""
         return units_of(self.device.line_bytes, access, self._texel_bytes)
 
 
-def _is_unclear(outcome: Outcome) -> bool:
-    """Whether something happened, abreast, that the order of workgroups has to tell: a loop without an end, a barrier
-    that some do not reach, or workgroups that store to one place."""
-    return bool(outcome.events[0, 0] or outcome.bounds[:, at.OUTSIDE].any())
+def _depends_on_order(outcome: Outcome) -> bool:
+    """Whether the result of interleaved workgroups depends on their order.
+
+    It does if a loop does not terminate, lanes miss a barrier, or two workgroups store to one word.
+    """
+    return bool(outcome.events[at.HEADER, at.RECORDED] or outcome.bounds[:, at.OUTSIDE].any())

@@ -1,8 +1,8 @@
-"""What launches of one program on one device have in common, kept for the next: it depends on no data, size or grid.
+"""A cache of what launches of a program on a device share: it does not depend on data, sizes or the grid.
 
-It never changes once it is made, so that no run sees anything of another, whatever thread it is in. It lives no longer
-than its program, and what is kept of all programs has no more than `ROOM`. Each step here is one operation of a dict:
-threads cannot come between, and there is no lock that a process could be forked off with.
+Entries never change, so runs cannot affect each other, in any thread. An entry lives no longer than its program, and
+all of them take no more than `ROOM` bytes. Each step is one operation of a dict, atomic without a lock, which a process
+could be forked with.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from weakref import ref
 from ..codegen.program import Program
 from ..ir.sites import SourceSite
 from ..models import Device
-from .machine_arrays import AccessTable, strands_of
-from .race_tables import Watched
+from .machine_arrays import AccessTable, lockstep_groups_of
+from .race_tables import WatchedAccesses
 from .schedules import Schedule
 from .workspace import Template
 
 ROOM = 32 << 20  # bytes
-_LEAST = 1 << 14  # that an outfit has beside its mould
+_LEAST = 1 << 14  # bytes of a setup without its template
 
 Key = tuple["ref[Program]", Device, Schedule, str, tuple[tuple[str, int], ...]]
 
 
 class LaunchSetup:
-    """`sites` of the program, with the widths of the texels that are bound; `mould`: its arrays before a run, made when
-    a first one needs it."""
+    """What the launches of a program share.
+
+    `sites` are those of the program, with the widths of the bound texels; `template` is made by the first launch.
+    """
 
     def __init__(self, program: Program, device: Device, schedule: Schedule, policy: str, widths: Mapping[str, int]):
         self.sites = _with_widths(program.sites, widths)
-        self.lockstep_groups = strands_of(program, device, schedule)
+        self.lockstep_groups = lockstep_groups_of(program, device, schedule)
         self.accesses = AccessTable(program, device, policy)
-        self.watched = Watched(program)
+        self.watched = WatchedAccesses(program)
         self.template: Template | None = None
 
     @property
@@ -42,7 +44,7 @@ class LaunchSetup:
 
 
 class LaunchSetups:
-    """Outfits that are kept, those used last at the end."""
+    """A cache of setups, the most recently used last."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -55,7 +57,7 @@ class LaunchSetups:
     def of(
         self, program: Program, device: Device, schedule: Schedule, policy: str, widths: Mapping[str, int]
     ) -> LaunchSetup:
-        """The outfit of a program. `widths`: bytes of the texels that are bound, by the name of the texture."""
+        """Return the setup of a program. `widths` has the bytes per texel of each bound texture, by name."""
         key = (ref(program, self._forget), device, schedule, policy, tuple(widths.items()))
         known = self._kept.pop(key, None)
         launch_setup = known or LaunchSetup(program, device, schedule, policy, widths)
@@ -65,13 +67,13 @@ class LaunchSetups:
         return launch_setup
 
     def keep(self, launch_setup: LaunchSetup, template: Template) -> None:
-        """Keep a mould, where it leaves room for others."""
+        """Keep a template, if it leaves room for others."""
         if template.image.nbytes <= self._room // 4:
             launch_setup.template = template
             self._make_room()
 
     def _make_room(self) -> None:
-        """Let go what was used longest ago, until the rest has room."""
+        """Drop the least recently used setups until the rest fits."""
         over = self.nbytes - self._room
         for key in list(self._kept) if over > 0 else ():
             launch_setup = self._kept.pop(key, None)
@@ -80,13 +82,14 @@ class LaunchSetups:
                 return
 
     def _forget(self, program: ref[Program]) -> None:
-        """A program is gone."""
+        """Drop the setups of a program that no longer exists."""
         for key in list(self._kept):
-            if key[0] is program:
+            owner, *_ = key
+            if owner is program:
                 self._kept.pop(key, None)
 
 
-OUTFITS = LaunchSetups(ROOM)
+LAUNCH_SETUPS = LaunchSetups(ROOM)
 
 
 def _with_widths(sites: list[SourceSite], widths: Mapping[str, int]) -> list[SourceSite]:

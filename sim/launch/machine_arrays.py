@@ -1,6 +1,6 @@
-"""The machine's arrays as a program has them before it runs, whatever it is given: see `machine.core.run`.
+"""The machine's arrays for a program before it runs, independent of its bindings: the arguments of `machine.core.run`.
 
-What depends on a launch stands in a few places, which it fills in: `Configs`, the table of accesses, `STORAGE`.
+A launch fills in what depends on it: the grid, the access table, storage (see `workspace.LaunchParams`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from ..machine import layout as at
 from ..machine.probe_arrays import kept_words, make_probes, make_queue, queue_words
 from ..models import Device
 from ..wgsl import types as t
-from .race_tables import Watched
+from .race_tables import WatchedAccesses
 from .schedules import MIRRORED, Schedule
 
 POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
-_NEVER = NOWHERE - 1  # the largest address of an access that needs no bound
-_EVENTS = 256  # kinds of events at different places that one piece of a run may note
+_NEVER = NOWHERE - 1  # largest address of an access without bounds
+_EVENTS = 256  # rows of the event list, its header included
 
 
 @frozen
 class LockstepGroups:
-    """How the invocations of a workgroup lie in rows of registers. `lanes`: of them all; `size`: those that go in step
-    from barrier to barrier; `count`: how many times that; `width`: lanes of a row, of all workgroups of a batch."""
+    """How the invocations of a workgroup are divided into groups that run in lockstep from barrier to barrier.
+
+    `lanes` invocations make `count` groups of at most `size`; a register row of a group, for all workgroups of a
+    batch, is `width` lanes wide.
+    """
 
     lanes: int
     size: int
@@ -38,25 +41,27 @@ class LockstepGroups:
     width: int
 
 
-def strands_of(program: Program, device: Device, schedule: Schedule) -> LockstepGroups:
+def lockstep_groups_of(program: Program, device: Device, schedule: Schedule) -> LockstepGroups:
+    """Divide a workgroup of the program as the schedule says."""
     x, y, z = program.workgroup_size
     lanes = size = x * y * z
-    if schedule.alone == "invocation" and not program.exchanges_values:
+    if schedule.granularity == "invocation" and not program.exchanges_values:
         size = 1
-    elif schedule.alone != "workgroup":
+    elif schedule.granularity != "workgroup":
         size = min(lanes, device.subgroup_size)
     width = -(-program.workgroups_per_batch * size // at.VECTOR_LANES) * at.VECTOR_LANES
     return LockstepGroups(lanes, size, -(-lanes // size), width)
 
 
 class AccessTable:
-    """The machine's table of accesses, but for where bindings lie and how long they are."""
+    """The access table, but for the places and sizes of bindings."""
 
     def __init__(self, program: Program, device: Device, policy: str) -> None:
         accesses = program.accesses
-        table = np.zeros((max(1, len(accesses)), UNITS_PER_ACCESS, at.ACCESS_SIZE), np.int64)
+        table = at.ACCESS.new(max(1, len(accesses)), UNITS_PER_ACCESS)
         names: dict[str, int] = {}
-        placed, tails = [], []
+        placed: list[tuple[int, int, int]] = []  # access, name, bytes per unit
+        tails: list[tuple[int, int, int, int, int]] = []  # access, name, offset and pitch in bytes, stride
         for number, access in enumerate(accesses):
             name, count, start = access.variable.name, access.count or 0, 0
             if access.space == "workgroup":
@@ -77,38 +82,41 @@ class AccessTable:
         self._table, self._names = table, list(names)
         self._placed = np.array(placed, np.int64).reshape(-1, 3).T
         self._tails = np.array(tails, np.int64).reshape(-1, 5).T
-        self._bounded = self._tails[4] != 0
         self._last: tuple[Any, NDArray[np.int64]] = (None, table)
 
     @property
     def blank(self) -> NDArray[np.int64]:
-        """The table where nothing is bound."""
-        return self._table.reshape(-1, at.ACCESS_SIZE)
+        """The table without bindings."""
+        return self._table.reshape(-1, at.ACCESS.size)
 
     def at(self, places: Mapping[str, int], sizes: Mapping[str, int]) -> NDArray[np.int64]:
-        """The table where bindings lie at these bytes, and are so long; not to be changed."""
+        """Return the table for bindings at these byte offsets and of these sizes. Callers must not change it."""
         key = [(places[name], sizes[name]) for name in self._names]
         known, table = self._last
         if known != key:
             table = self._placed_at(np.array(key, np.int64).reshape(-1, 2))
-            self._last = key, table  # at once: of two threads, each has its own
+            self._last = key, table  # one assignment: another thread sees both or neither
         return table
 
     def _placed_at(self, extents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The table, by first byte and size of each of `_names`."""
+        """Make the table. `extents` has first byte and size of each of `_names`."""
         table = self._table.copy()
         rows, of, units = self._placed
-        table[rows, :, at.BASE] += (extents[of, 0] // units)[:, np.newaxis]
+        starts, sizes = extents.T
+        table[rows, :, at.BASE] += (starts[of] // units)[:, np.newaxis]
         rows, of, offsets, pitches, strides = self._tails
-        counts = (extents[of, 1] - offsets) // pitches
+        counts = (sizes[of] - offsets) // pitches
         table[rows, :, at.COUNT_OF] = counts[:, np.newaxis]
-        table[rows, :, at.LIMIT] = np.where(self._bounded, (counts - 1) * strides, _NEVER)[:, np.newaxis]
-        return table.reshape(-1, at.ACCESS_SIZE)
+        table[rows, :, at.LIMIT] = np.where(strides != 0, (counts - 1) * strides, _NEVER)[:, np.newaxis]
+        return table.reshape(-1, at.ACCESS.size)
 
 
 def _policy_of(access: Access, device: Device, policy: str) -> int:
-    """Of an access past the end. A texel that is not there is never stored; its address, clamped, is that of the
-    border, and wraps around to that of the nearest texel that is."""
+    """Return the code of what an out-of-bounds access does.
+
+    Texels outside a texture are never stored. Loaded, their address is clamped to the border, or wraps around to the
+    nearest texel.
+    """
     if not isinstance(access.variable.type, t.Texture):
         return POLICIES[policy]
     if access.writes:
@@ -117,15 +125,17 @@ def _policy_of(access: Access, device: Device, policy: str) -> int:
 
 
 def units_of(size: int, access: Access, texel_bytes: Mapping[str, int]) -> int:
-    """How many units of an access so many bytes are: of textures as many texels as the format packs into them, which
-    take more room here. `texel_bytes`: of a format, by the name of the texture."""
+    """Return how many units of an access are `size` bytes of device memory.
+
+    `texel_bytes` has the size of a texel in the format of each texture, by name: here a texel takes more room.
+    """
     room = texture_handles.TEXEL_BYTES // texel_bytes.get(access.variable.name, texture_handles.TEXEL_BYTES)
     return size * room // access.unit
 
 
 @frozen
 class MachineArrays:
-    """Makes the arrays of a program on a device, with room for so many `notes` of a trace."""
+    """The machine's arrays for a program on a device. `notes` is the capacity of the trace."""
 
     program: Program
     device: Device
@@ -134,8 +144,8 @@ class MachineArrays:
     texel_bytes: Mapping[str, int]
     notes: int
 
-    def arguments(self, accesses: AccessTable, watched: Watched) -> tuple[Any, ...]:
-        """What the machine takes, for no workgroups of no grid. Of what a launch lends there is a word each."""
+    def arguments(self, accesses: AccessTable, watched: WatchedAccesses) -> tuple[Any, ...]:
+        """Make the arguments of `machine.core.run`, for an empty grid. Arrays of the launch have one word each."""
         program, lockstep_groups, access = self.program, self.lockstep_groups, accesses.blank
         registers = np.zeros((lockstep_groups.count, program.rows, lockstep_groups.width), np.uint32)
         for lockstep_group in range(lockstep_groups.count):
@@ -147,9 +157,9 @@ class MachineArrays:
             np.zeros(max(1, program.shared_bytes // 4 * program.workgroups_per_batch), np.uint32),
             np.zeros(1, np.uint32),
             access,
-            np.zeros((_EVENTS, at.EVENT_SIZE), np.int64),
-            np.zeros((lockstep_groups.count, program.rows, at.PATTERN_SIZE), np.int64),
-            np.zeros((lockstep_groups.count, at.PLACE_SIZE), np.int64),
+            at.EVENTS.new(_EVENTS),
+            at.PATTERNS.new(lockstep_groups.count, program.rows),
+            at.PROGRESS.new(lockstep_groups.count),
             np.zeros(lockstep_groups.count, np.int64),
             np.zeros(1, np.int64),
             self._probes(),
@@ -160,28 +170,27 @@ class MachineArrays:
         )
 
     def _config(self, lockstep_group: int) -> NDArray[np.int64]:
-        lockstep_groups, config = self.lockstep_groups, np.zeros(at.CONFIG_SIZE, np.int64)
+        lockstep_groups, config = self.lockstep_groups, at.CONFIG.new()
         config[at.LANES] = min(lockstep_groups.size, lockstep_groups.lanes - lockstep_group * lockstep_groups.size)
-        config[at.SUBGROUP] = self.device.subgroup_size
-        config[at.TOGETHER] = self.program.workgroups_per_batch
-        config[at.SHARED_WORDS] = self.program.shared_bytes // 4
+        config[at.SUBGROUP_SIZE] = self.device.subgroup_size
+        config[at.WORKGROUPS_PER_BATCH] = self.program.workgroups_per_batch
         config[at.WGID_ROW] = self.program.inputs["group_x"]
         config[at.WIDTH] = lockstep_groups.width
-        config[at.SEED], config[at.STRANDS] = self.schedule.seed, lockstep_groups.count
-        config[at.FIRST_LANE] = lockstep_group * lockstep_groups.size
+        config[at.SEED], config[at.LOCKSTEP_GROUPS] = self.schedule.seed, lockstep_groups.count
+        config[at.LANE_OFFSET] = lockstep_group * lockstep_groups.size
         config[at.LANE_PITCH], config[at.GROUP_PITCH] = self.program.pitches(lockstep_groups.size)
         config[at.WATCHES] = bool(self.program.race_probes)
         return config
 
     def _places_taken(self, size: int) -> NDArray[np.int64]:
-        """Which invocation of a strand each of its lanes is."""
+        """Return the invocation of a lockstep group that each of its lanes runs."""
         lanes, group = np.arange(size), self.device.subgroup_size if self.program.exchanges_values else 1
         if self.schedule != MIRRORED or size % group:
             return lanes
         return lanes.reshape(-1, group)[::-1].reshape(-1)
 
     def _fill(self, registers: NDArray[np.uint32], lockstep_group: int) -> None:
-        """Put constants and inputs into the rows of a strand."""
+        """Put constants and inputs into the register rows of a lockstep group."""
         for bits, row in self.program.constants.items():
             registers[row] = bits
         lockstep_groups, places = self.lockstep_groups, np.arange(self.lockstep_groups.width)
@@ -191,7 +200,14 @@ class MachineArrays:
         x, y, _ = self.program.workgroup_size
         subgroup = self.device.subgroup_size
         workgroup = places // group_pitch % self.program.workgroups_per_batch
-        launched = ("grid_x", "grid_y", "grid_z", "group_x", "group_y", "group_z")  # the launch's and machine's affair
+        launched = (
+            "grid_x",
+            "grid_y",
+            "grid_z",
+            "group_x",
+            "group_y",
+            "group_z",
+        )  # set later
         values: dict[str, Callable[[], Any]] = {
             "local_x": lambda: lane % x,
             "local_y": lambda: lane // x % y,
@@ -216,14 +232,16 @@ class MachineArrays:
             len(program.block_sites),
             len(program.value_checks),
         )
-        lent = (np.zeros(1, np.int64), np.zeros(1, np.uint8), np.zeros(1 + self.lockstep_groups.lanes, np.int64))
-        probes = make_probes(*counts, *lent, self.notes, program.margin_count)
+        traced = np.zeros(at.TRACED_LANES + self.lockstep_groups.lanes, np.int64)
+        probes = make_probes(
+            *counts, np.zeros(1, np.int64), np.zeros(1, np.uint8), traced, self.notes, program.margin_count
+        )
         for slot, probe in enumerate(program.memory_probes):
             access, row = program.accesses[probe.access], probes.rules[slot]
             rule = self.device.bank_rule(access.bytes_per_lane, access.writes)
             row[at.SHIFT], row[at.COLUMNS], row[at.MERGE] = rule.shift, rule.columns, rule.merge
-            row[at.ORDERED] = len(rule.order)
-            row[at.TURNS_TAKEN] = program.sites[probe.site].takes_turns
+            row[at.ORDER_LENGTH] = len(rule.order)
+            row[at.SERIALIZES] = program.sites[probe.site].takes_turns
             probes.orders[slot, : len(rule.order)] = rule.order
             row[at.SECTOR] = units_of(self.device.sector_bytes, access, self.texel_bytes)
             row[at.LINE] = units_of(self.device.line_bytes, access, self.texel_bytes)

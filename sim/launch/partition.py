@@ -1,4 +1,4 @@
-"""A run in pieces: what the machine needs to work on one, what it leaves, and what all have left together."""
+"""Dividing a run into ranges of workgroups, running them on threads, and combining their outcomes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .threads import pool
 
 @entity
 class Outcome:
-    """What the machine counted: see `layout` for the rows. `finished`: workgroups that ran to their end."""
+    """What the machine counted, in the tables of `layout`. `finished` workgroups ran to their end."""
 
     blocks: NDArray[np.int64]
     tallies: NDArray[np.int64]
     bounds: NDArray[np.int64]
-    reached: NDArray[np.int64]  # of one piece, as are the margins
+    reached: NDArray[np.int64]  # of one part, as are the margins
     margins: NDArray[np.int64]
     events: NDArray[np.int64]
     races: NDArray[np.int64]
@@ -35,65 +35,69 @@ class Outcome:
     trace: NDArray[np.int64]
     worked: int
     finished: int
-    jumps: int  # backward, the most that a batch took
+    jumps: int  # most backward jumps of a batch
 
 
-_WORTH = 1 << 22  # instructions, by lanes: below, a piece takes as long to hand out as to work on
-_PATIENCE = 2e-4  # seconds that other threads leave a run to the one that asks: to work with it costs as much
-_TURNS = 16  # that a program with loops is taken to make of them
-_SHARE = 3  # a piece is this part of what is left for a thread
-_SMALLEST = 64  # of what a thread does in all, the part that the smallest piece is
+_WORTH = 1 << 22  # instructions by lanes: below, a part takes as long to hand out as to run
+_PATIENCE = 2e-4  # seconds before other threads join the calling one: joining costs as much
+_ITERATIONS = 16  # assumed of a program with loops
+_SHARE = 3  # a part is 1/3 of what is left per thread
+_SMALLEST = 64  # the smallest part is 1/64 of what a thread runs in all
 
 
-def in_threads(
-    piece: Callable[[int, int, int], Outcome],
-    pieces: list[tuple[int, int]],
+def run_parts(
+    run_part: Callable[[int, int, int], Outcome],
+    parts: list[tuple[int, int]],
     threads: int,
     shadows: list[int],
     progress: Callable[[int, int], None] | None,
 ) -> list[Outcome]:
-    """The outcomes of all pieces in order, up to the first that ends the run. A piece is told the number of a shadow:
-    one of several is one thread's alone. Of a small run this thread has done all before others begin."""
+    """Run all parts. Returns their outcomes in order, up to the first that ends the run.
+
+    `run_part` takes the first workgroup, the workgroup after the last, and the number of a shadow memory. If there are
+    several `shadows`, each belongs to one thread. A small run is done before other threads begin.
+    """
     outcomes: list[Outcome] = []
-    with closing(_outcomes(piece, pieces, threads, shadows)) as found:
-        for (_, last), outcome in zip(pieces, found, strict=False):
+    _, end = parts[-1]
+    with closing(_outcomes(run_part, parts, threads, shadows)) as found:
+        for (_, last), outcome in zip(parts, found, strict=False):
             outcomes.append(outcome)
             if progress:
-                progress(last, pieces[-1][1])
-            if outcome.races[0, at.NEEDED]:
+                progress(last, end)
+            if outcome.races[at.HEADER, at.BARRIER_NEEDED]:
                 break
     return outcomes
 
 
 def _outcomes(
-    piece: Callable[[int, int, int], Outcome], pieces: list[tuple[int, int]], threads: int, shadows: list[int]
+    run_part: Callable[[int, int, int], Outcome], parts: list[tuple[int, int]], threads: int, shadows: list[int]
 ) -> Generator[Outcome]:
-    """What comes of the pieces. Where it is closed before its end, those that have not begun do not begin."""
-    own = len(shadows) > 1  # each thread has one; else nothing is noted there
-    threads = min(threads, len(pieces), len(shadows) if own else threads)
-    left = iter(range(len(pieces)))  # whoever has time takes the next; no other thread can come between
-    told: SimpleQueue[tuple[int, Outcome | None, BaseException | None]] = SimpleQueue()
+    """Yield the outcomes of the parts in order. Closing the generator cancels the parts that have not begun."""
+    own = len(shadows) > 1  # a shadow per thread; with only one, nothing writes to it
+    threads = min(threads, len(parts), len(shadows) if own else threads)
+    left = iter(range(len(parts)))  # each thread takes the next; `next` is atomic
+    done: SimpleQueue[tuple[int, Outcome | None, BaseException | None]] = SimpleQueue()
 
     def help_out(shadow: int) -> None:
         sleep(_PATIENCE)
         for place in left:
             try:
-                told.put((place, piece(*pieces[place], shadow), None))
+                done.put((place, run_part(*parts[place], shadow), None))
             except BaseException as error:
-                told.put((place, None, error))
+                done.put((place, None, error))
 
     jobs = [pool(threads - 1).submit(help_out, shadows[i if own else 0]) for i in range(1, threads)]
     known: dict[int, tuple[Outcome | None, BaseException | None]] = {}
-    mine = heard = 0
+    mine = received = 0
     try:
-        for place in range(len(pieces)):
+        for place in range(len(parts)):
             while place not in known:
                 if (taken := next(left, None)) is not None:
                     mine += 1
-                    known[taken] = piece(*pieces[taken], shadows[0]), None
+                    known[taken] = run_part(*parts[taken], shadows[0]), None
                 else:
-                    number, outcome, error = told.get()
-                    heard += 1
+                    number, outcome, error = done.get()
+                    received += 1
                     known[number] = outcome, error
             outcome, error = known.pop(place)
             if outcome is None:
@@ -101,21 +105,23 @@ def _outcomes(
                 raise error
             yield outcome
     finally:
-        mine += len(list(left))  # nobody takes another
+        mine += len(list(left))  # so that no thread takes another
         for job in jobs:
             job.cancel()
-        for _ in range(len(pieces) - mine - heard):  # those that others are at
-            told.get()
+        for _ in range(len(parts) - mine - received):  # those that other threads are running
+            done.get()
 
 
-def in_pieces(count: int, threads: int, workgroups_per_batch: int, work: int, loops: bool) -> list[tuple[int, int]]:
-    """Ranges of workgroups in whole batches, which become smaller, so that no thread waits long for the last of
-    another. `work`: instructions of a workgroup, by lanes; where there are loops, how much it is nobody knows."""
+def split(count: int, threads: int, workgroups_per_batch: int, work: int, loops: bool) -> list[tuple[int, int]]:
+    """Divide workgroups into ranges of whole batches, of decreasing size: no thread waits long for the last of another.
+
+    `work` is the number of instructions of a workgroup times its lanes, each loop counted once.
+    """
     if count == 0:
-        return [(0, 0)]  # an empty grid runs nothing, and counts nothing
+        return [(0, 0)]  # an empty grid still has an outcome
     threads = max(threads, 2)
-    least, turns = (threads, _TURNS) if loops else (1, 1)
-    worth = max(least, count * work * turns // _WORTH)  # pieces
+    least, iterations = (threads, _ITERATIONS) if loops else (1, 1)
+    worth = max(least, count * work * iterations // _WORTH)
     smallest = -(-count // min(count, worth, _SMALLEST * threads))
     ends = [0]
     while (left := count - ends[-1]) > 0:
@@ -125,7 +131,7 @@ def in_pieces(count: int, threads: int, workgroups_per_batch: int, work: int, lo
 
 
 def times(outcome: Outcome, count: int) -> Outcome:
-    """What `count` workgroups leave that all do what one of them did."""
+    """Return the outcome of `count` workgroups that do the same as the one of this outcome."""
     for table, column in (
         *((outcome.blocks, slice(None)), (outcome.tallies, slice(None)), (outcome.bounds, at.OUTSIDE)),
         *((outcome.events[1:], at.TIMES), (outcome.unwritten, at.OUTSIDE), (outcome.checks, at.CHECK_TIMES)),
@@ -135,36 +141,37 @@ def times(outcome: Outcome, count: int) -> Outcome:
 
 
 def total(outcomes: list[Outcome]) -> Outcome:
-    """What several pieces of a run, in its order, have left together."""
+    """Combine the outcomes of the parts of a run, in order."""
     first = outcomes[0]
     if len(outcomes) == 1:
         return first
-    events = np.concatenate([first.events[:1], *(each.events[1 : 1 + int(each.events[0, 0])] for each in outcomes)])
-    events[0, 0] = len(events) - 1
+    events = np.concatenate(
+        [first.events[:1], *(each.events[1 : 1 + int(each.events[at.HEADER, at.RECORDED])] for each in outcomes)]
+    )
+    events[at.HEADER, at.RECORDED] = len(events) - 1
+    traced = (each.trace for each in outcomes if each.trace[at.HEADER, at.RECORDED])
     return replace(
         first,
         blocks=reduce(np.add, [each.blocks for each in outcomes]),
         tallies=reduce(np.add, [each.tallies for each in outcomes]),
-        bounds=_added([each.bounds for each in outcomes]),
+        bounds=_added([each.bounds for each in outcomes], at.OUTSIDE),
         events=events,
-        races=reduce(merged_races, [each.races for each in outcomes if each.races[0].any()] or [first.races]),
-        unwritten=_added([each.unwritten for each in outcomes]),
-        checks=_added([each.checks for each in outcomes]),
-        trace=next(
-            (each.trace for each in outcomes if each.trace[0, 0]), first.trace
-        ),  # of one workgroup, in one piece
+        races=reduce(merged_races, [each.races for each in outcomes if each.races[at.HEADER].any()] or [first.races]),
+        unwritten=_added([each.unwritten for each in outcomes], at.OUTSIDE),
+        checks=_added([each.checks for each in outcomes], at.CHECK_TIMES),
+        trace=next(traced, first.trace),  # of one workgroup, so of one part
         worked=sum(each.worked for each in outcomes),
         finished=sum(each.finished for each in outcomes),
         jumps=max(each.jumps for each in outcomes),
     )
 
 
-def _added(tables: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Add up what rows count first; what they say of the first time is that of the earliest that has one."""
-    if not any(each[:, 0].any() for each in tables):
+def _added(tables: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
+    """Add up column `count` of the tables; the other columns are those of the first table that counts anything."""
+    if not any(each[:, count].any() for each in tables):
         return tables[0]
     every = np.stack(tables)
-    counts = every[:, :, 0]
+    counts = every[:, :, count]
     added = every[np.argmax(counts != 0, axis=0), np.arange(counts.shape[1])]
-    added[:, 0] = counts.sum(axis=0)
+    added[:, count] = counts.sum(axis=0)
     return added

@@ -1,10 +1,11 @@
-"""Orders in which a workgroup's invocations may run: all are allowed, and a kernel without races does not notice.
+"""Orders in which the invocations of a workgroup run. WGSL allows all of them; without races, results are the same.
 
-`lockstep`: all invocations do each operation together, atomic ones from the first to the last. `mirrored`: the same
-from the last to the first, and so the workgroups (where subgroups exchange values, subgroup by subgroup).
-`subgroup-serial`: one subgroup after the other runs to the next barrier. `reversed` and `random(seed)`: invocation by
-invocation (subgroup by subgroup where they exchange values), from the last to the first or in a drawn order, anew
-between any two barriers; and so the workgroups.
+- `lockstep`: all invocations execute each operation together, atomic operations from the first to the last.
+- `mirrored`: as lockstep, from the last invocation and workgroup to the first. If subgroups exchange values, the order
+  of subgroups is reversed, that of the lanes in them is not.
+- `subgroup-serial`: one subgroup after another runs to the next barrier.
+- `reversed`, `random(seed)`: one invocation after another (one subgroup after another, if they exchange values) runs to
+  the next barrier, in descending order or in an order that is drawn anew at each barrier. Workgroups likewise.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ from ..wgsl.diagnostics import fail
 
 @frozen
 class Schedule:
-    """`alone`: what runs to the next barrier on its own: workgroup, subgroup or invocation. `seed`: see `layout`."""
+    """An order of execution.
+
+    `granularity` says what runs to the next barrier in lockstep: workgroup, subgroup or invocation. `seed` is FORWARD,
+    BACKWARD or a number that draws the order.
+    """
 
     name: str
-    alone: str = "workgroup"
+    granularity: str = "workgroup"
     seed: int = at.FORWARD
 
     def order(self, workgroups: int) -> NDArray[np.int64]:
-        """The workgroups of a grid in the order in which they start; empty for that of the grid."""
+        """Return the workgroups of a grid in launch order; empty for ascending order."""
         if self.seed == at.FORWARD:
             return np.zeros(0, np.int64)
         if self.seed == at.BACKWARD:
@@ -43,7 +48,7 @@ _FIXED = (LOCKSTEP, MIRRORED, Schedule("subgroup-serial", "subgroup"), REVERSED)
 
 
 def schedule(name: str) -> Schedule:
-    """The schedule of this name. Raises `WgslError`."""
+    """Return the schedule of this name. Raises `WgslError` if there is none."""
     for each in _FIXED:
         if each.name == name:
             return each

@@ -1,4 +1,4 @@
-"""How many threads work on a run, and the threads that are kept for it."""
+"""Number of threads of a run, and the thread pool that runs share."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ THREADS = "BANKSHOT_THREADS"
 
 
 def processors() -> int:
-    """How many this process is to run on: as `$BANKSHOT_THREADS` says, or as a container, or `taskset`, leaves it."""
+    """Return the number of processors to use: `$BANKSHOT_THREADS`, else those available to this process.
+
+    A container or `taskset` may limit the latter. Raises `WgslError` if the variable is not a positive integer.
+    """
     if asked := os.environ.get(THREADS):
         if not asked.isdecimal() or int(asked) < 1:
-            raise fail("threads", f"{THREADS} is {asked!r}, and is to be a whole number above 0", None)
+            raise fail("threads", f"{THREADS} is {asked!r}; it must be a positive integer", None)
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def pool(workers: int) -> ThreadPoolExecutor:
-    """Threads that stay from run to run, for to start them takes as long as a small one. A process that is forked off
-    has none of its parent's."""
+    """Return threads that are kept from run to run: to start them takes as long as a small run.
+
+    A forked process starts its own.
+    """
     return _pool(os.getpid(), workers)
 
 
@@ -32,9 +37,11 @@ def _pool(process: int, workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="bankshot")
 
 
-def workgroups_per_batch(work: Callable[[], None], threads: int) -> None:
-    """Have `work` done by this thread, and by others as soon as they wake up, until it has nothing left to do and
-    returns. Raises what it raises."""
+def run_on_threads(work: Callable[[], None], threads: int) -> None:
+    """Call `work` in this thread, and in others as soon as they wake up. Raises what it raises.
+
+    `work` returns when there is nothing left to do.
+    """
     others = [pool(threads - 1).submit(work) for _ in range(threads - 1)]
     try:
         work()

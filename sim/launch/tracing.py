@@ -1,9 +1,9 @@
-"""The values of one variable as they change: what is asked for, and what comes of the machine's notes."""
+"""Traces: the changes of one variable, from the notes that the machine takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ _SHOWN = 8  # components of a new composite
 class Trace:
     """What to trace: a `var` or `let`, parameter, private or workgroup variable, by name or as `function.name`.
 
-    `lanes` are local invocation indices, None for all of them; `limit`: how many values are noted at most.
+    `lanes` are local invocation indices, None for all; `limit` is the largest number of values that are noted.
     """
 
     variable: str
@@ -37,9 +37,9 @@ class Trace:
 class TraceRow:
     """One change, made by invocation `lane` at `span`, in `function`.
 
-    `name` is the variable, or the part of it that changed (`v.x`, `tile[3].y`). `old` is None where the variable
-    begins; `new` is a number or bool, of a composite that begins the tuple of all its components. `function` is empty
-    for a private variable's first value.
+    `name` is the variable, or the part of it that changed (`v.x`, `tile[3].y`). `old` is None for the initial value.
+    `new` is a number or bool; for the initial value of a composite, the tuple of all its components. `function` is
+    empty for the initial value of a private variable.
     """
 
     lane: int
@@ -63,38 +63,42 @@ class TraceRow:
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
-        more = ", …" if len(value) > _SHOWN else ""
-        return f"({', '.join(map(_shown, value[:_SHOWN]))}{more})"
+        items = cast("tuple[Any, ...]", value)
+        more = ", …" if len(items) > _SHOWN else ""
+        return f"({', '.join(map(_shown, items[:_SHOWN]))}{more})"
     return str(value).lower() if isinstance(value, bool) else f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def rows(
     notes: NDArray[np.int64], points: list[Point], accesses: list[Access], pipeline: Pipeline, trace: Trace
 ) -> list[TraceRow]:
-    """The changes among what the machine noted, in order: write by write, lane by lane, then component by component."""
+    """Extract the changes from the machine's notes, ordered by write, lane and component."""
     replay = _Replay(points, accesses, pipeline)
     found = [row for write in _writes(notes, points) for row in replay.write(write)]
     return [row for row in found if trace.lanes is None or row.lane in trace.lanes]
 
 
 def _writes(notes: NDArray[np.int64], points: list[Point]) -> Iterator[list[list[int]]]:
-    """The notes of one execution of one write together, sorted by lane."""
-    run: list[list[int]] = []
+    """Group the notes by execution of a write, each group sorted by lane."""
+    written: list[list[int]] = []
+    last = -1  # point of the last note
     seen: set[tuple[int, int]] = set()
-    for note in notes.tolist():
-        point, lane = note[at.POINT], note[at.TRACED_LANE]
+    rows: list[list[int]] = notes.tolist()
+    for note in rows:
+        point, lane = note[at.NOTE_POINT], note[at.NOTE_LANE]
         again = (point, lane) in seen
-        if run and (again or points[run[0][at.POINT]].write != points[point].write):
-            yield sorted(run, key=lambda one: one[at.TRACED_LANE])
-            run, seen = [], set()
-        run.append(note)
+        if written and (again or points[last].write != points[point].write):
+            yield sorted(written, key=lambda one: one[at.NOTE_LANE])
+            written, seen = [], set()
+        written.append(note)
+        last = point
         seen.add((point, lane))
-    if run:
-        yield sorted(run, key=lambda one: one[at.TRACED_LANE])
+    if written:
+        yield sorted(written, key=lambda one: one[at.NOTE_LANE])
 
 
 class _Replay:
-    """Follows the variable through its writes, to tell what each has changed."""
+    """Replays the writes of a variable to find what each of them changed."""
 
     def __init__(self, points: list[Point], accesses: list[Access], pipeline: Pipeline) -> None:
         self._points = points
@@ -105,7 +109,7 @@ class _Replay:
         self._places: dict[Variable, dict[int, int]] = {}  # component by byte
 
     def write(self, notes: list[list[int]]) -> Iterator[TraceRow]:
-        """The rows of one execution of one write."""
+        """Yield the rows of one execution of a write."""
         begun: dict[int, list[Any]] = {}
         for number, lane, place, bits in notes:
             point = self._points[number]
@@ -115,10 +119,11 @@ class _Replay:
             old = self._state.get((variable, owner, component), 0 if owner < 0 else None)
             self._state[variable, owner, component] = bits
             if point.fresh:
-                begun.setdefault(lane, []).append(_number(point.kind, bits))
+                value = _number(point.kind, bits)
+                begun.setdefault(lane, []).append(value)
                 if len(begun[lane]) == len(self._components(variable)):
                     new = begun[lane]
-                    whole = new[0] if len(new) == 1 else tuple(new)
+                    whole = tuple(new) if len(new) > 1 else value
                     yield TraceRow(lane, variable.name, None, whole, point.function, point.span)
             elif bits != old:
                 name = variable.name + self._components(variable)[component]
@@ -134,7 +139,7 @@ class _Replay:
         return self._places[point.variable][byte]
 
     def _components(self, variable: Variable) -> list[str]:
-        """The path of each component of a variable, in order."""
+        """Return the path of each component of a variable, in order."""
         if variable not in self._paths:
             parts = list(_parts(self._pipeline.store_types.get(variable, variable.type), "", 0))
             self._paths[variable] = [path for path, _ in parts]
@@ -143,7 +148,7 @@ class _Replay:
 
 
 def _parts(type_: t.Type, path: str, byte: int) -> Iterator[tuple[str, int]]:
-    """Path and byte offset of every scalar of a type, in the order of `types.flatten`."""
+    """Yield path and byte offset of every scalar of a type, in the order of `types.flatten`."""
     match type_:
         case t.Vec(size=size, elem=elem):
             for i in range(size):

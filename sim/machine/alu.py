@@ -1,4 +1,7 @@
-"""The arithmetic of the machine, by family: one function of all operations would take far longer to compile."""
+"""Scalar operations on register rows, one function per family: a single function would take far longer to compile."""
+
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from .opcodes import families, scalar_opcodes
 from .vector_math.functions import curves_of
 
 _CODES = scalar_opcodes()
-_OPERATION = (LONG, LONG, *(FIELD,) * 6, LONG)  # address and pitch of the registers, opcode, D, A, B, C, E, lanes
+_OPERATION = (LONG, LONG, *(FIELD,) * 6, LONG)  # address and pitch of registers, opcode, DEST, A, B, C, E, lanes
 
 
 def _rows(family: str):

@@ -1,15 +1,19 @@
-"""Checks of one operation: operands that it is not meant for, and results that are no number any more.
+"""Checks of one operation: operands that it is not defined for, and results that are no longer finite.
 
-Pure operations run on every lane; a check looks at the lanes that the source runs it on.
+Pure operations run on every lane; a check examines the lanes that are active in the source.
 
-What is not finite stays so when something is added to it, or to its multiple. So a sum of products that is finite was
-so all along, and lanes and steps are looked at only where it is not.
+A sum stays infinite or NaN once it is. So if a sum of products is finite at the end, it was finite in every step, and
+only other sums are examined lane by lane and step by step.
 """
+
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
 
 from __future__ import annotations
 
 import numpy as np
 
+from . import instruction as field
 from . import layout as at
 from . import opcodes as op
 from .alu import float_
@@ -21,6 +25,7 @@ from .opcodes import scalar_opcodes
 
 _mul, _mad, _fma = (jitted(name) for name in ("mul_f32", "mad_f32", "fma_f32"))
 _MAD, _FMA = (np.int32(scalar_opcodes()[name]) for name in op.TILED)
+_SUM = 1  # rows from the check of a rounded product to that of the sum
 _EXPONENT, _LEAST, _MINUS_ONE = np.uint32(0x7F800000), np.uint32(0x80000000), np.uint32(0xFFFFFFFF)
 
 
@@ -31,7 +36,7 @@ def finite(bits):
 
 @compiled
 def wrong(kind, a, b, c, result, as_float):
-    """Whether one lane's operands or result are wrong. `as_float`: operand A as a number."""
+    """Whether one lane's operands or result fail the check. `as_float` is operand A as a number."""
     if kind == at.BORN:
         return not finite(result) and finite(a) and finite(b) and finite(c)
     if kind == at.DIVIDES_U32:
@@ -41,13 +46,13 @@ def wrong(kind, a, b, c, result, as_float):
     if kind == at.SHIFTS:
         return b >= 32
     if kind == at.TO_I32:
-        return not (-2147483904.0 < as_float < 2147483648.0)  # numbers of f32 that i32 lacks
+        return not (-2147483904.0 < as_float < 2147483648.0)  # exclusive: the f32 on either side of the range of i32
     return not (-1.0 < as_float < 4294967296.0)
 
 
 @inlined
 def all_finite(bits, lanes):
-    """Whether no result needs a look."""
+    """Whether all lanes are finite."""
     largest = np.uint32(0)
     for lane in range(lanes):
         largest = max(largest, np.uint32(bits[lane] & _EXPONENT))
@@ -56,23 +61,23 @@ def all_finite(bits, lanes):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, NUMBERS)
 def check(regs, row, config, workgroup, workgroups_per_batch, found):
-    """One check of kind E: operands A to C and result D, in the lanes of mask M."""
-    size, kind = config[at.LANES], np.int64(row[5])
+    """Check the operands and the result of an operation, in the lanes of the mask."""
+    size, kind = config[at.LANES], np.int64(row[field.CHECK_KIND])
     lanes = workgroups_per_batch * size
-    numbers = regs[row[2]].view(np.float32)
+    numbers = regs[row[field.A]].view(np.float32)
     for lane in range(lanes):
-        if row[6] >= 0 and regs[row[6], lane] == 0:
+        if row[field.MASK] >= 0 and regs[row[field.MASK], lane] == 0:
             continue
-        a, result = regs[row[2], lane], regs[row[1], lane]
-        b = regs[row[3], lane] if row[3] >= 0 else np.uint32(0)
-        c = regs[row[4], lane] if row[4] >= 0 else np.uint32(0)
+        a, result = regs[row[field.A], lane], regs[row[field.DEST], lane]
+        b = regs[row[field.B], lane] if row[field.B] >= 0 else np.uint32(0)
+        c = regs[row[field.C], lane] if row[field.C] >= 0 else np.uint32(0)
         if wrong(kind, a, b, c, result, np.float64(numbers[lane])):
             note(found, lane % size, workgroup + lane // size, a, b, c, result)
 
 
 @inlined
 def note(found, lane, workgroup, a, b, c, result):
-    """Count it, and keep the first."""
+    """Count a failure, and keep the operands of the first."""
     if found[at.CHECK_TIMES] == 0:
         found[at.CHECK_LANE], found[at.CHECK_WORKGROUP] = lane, workgroup
         found[at.CHECK_A], found[at.CHECK_B], found[at.CHECK_C] = a, b, c
@@ -85,20 +90,22 @@ def note(found, lane, workgroup, a, b, c, result):
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, TABLE)
 def checked_sum(regs, row, config, workgroup, lanes, width, checks):
-    """A sum, and before it, for it may replace an operand, a look at what it makes."""
-    size, kind = config[at.LANES], row[5]
-    a, b, c = regs[row[2]].view(np.float32), regs[row[3]].view(np.float32), regs[row[4]].view(np.float32)
+    """Check a sum of a product, then compute it: DEST may be an operand."""
+    size, kind = config[at.LANES], row[field.ROUNDING]
+    a_row, b_row, c_row = row[field.A], row[field.B], row[field.C]
+    a, b, c = regs[a_row].view(np.float32), regs[b_row].view(np.float32), regs[c_row].view(np.float32)
     if not sums_are_finite(kind, a, b, c, lanes):
         for lane in range(lanes):
-            if row[6] < 0 or regs[row[6], lane] != 0:
-                look_at_sum(row, a[lane], b[lane], c[lane], checks, lane % size, workgroup + lane // size)
+            if row[field.MASK] < 0 or regs[row[field.MASK], lane] != 0:
+                check_sum_lane(row, a[lane], b[lane], c[lane], checks, lane % size, workgroup + lane // size)
     code = _FMA if kind == op.FUSED else _MAD
-    float_(address_of_first(regs), pitch_of(regs), code, row[1], row[2], row[3], row[4], row[5], width)
+    start, pitch = address_of_first(regs), pitch_of(regs)
+    float_(start, pitch, code, row[field.DEST], a_row, b_row, c_row, kind, width)
 
 
 @inlined
 def sums_are_finite(kind, a, b, c, lanes):
-    """Whether the sum of each lane is."""
+    """Whether the sum is finite in all lanes."""
     finite = True
     if kind == op.FUSED:
         for lane in range(lanes):
@@ -110,17 +117,17 @@ def sums_are_finite(kind, a, b, c, lanes):
 
 
 @compiled
-def look_at_sum(row, a, b, c, checks, lane, workgroup):
-    """Note what is born in one lane of a checked sum. Returns the sum."""
-    kind, place = row[5], np.int64(row[7])
+def check_sum_lane(row, a, b, c, checks, lane, workgroup):
+    """Check one lane of a sum of a product, and the product if it is rounded. Returns the sum."""
+    kind, place = row[field.ROUNDING], np.int64(row[field.FIRST_CHECK])
     total, product = _mad(a, b, c), _mul(a, b)
     if kind == op.FUSED:
         total = _fma(a, b, c)
-        look_at(a, b, c, total, checks[place], lane, workgroup)
+        check_finite(a, b, c, total, checks[place], lane, workgroup)
     else:
-        look_at(a, b, np.float32(0), product, checks[place], lane, workgroup)
+        check_finite(a, b, np.float32(0), product, checks[place], lane, workgroup)
         one, other = (product, c) if kind == op.PRODUCT_FIRST else (c, product)
-        look_at(one, other, np.float32(0), total, checks[place + 1], lane, workgroup)
+        check_finite(one, other, np.float32(0), total, checks[place + _SUM], lane, workgroup)
     return total
 
 
@@ -130,6 +137,6 @@ def _bits(number):
 
 
 @inlined
-def look_at(a, b, c, result, found, lane, workgroup):
+def check_finite(a, b, c, result, found, lane, workgroup):
     if not np.isfinite(result) and np.isfinite(a) and np.isfinite(b) and np.isfinite(c):
         note(found, lane, workgroup, _bits(a), _bits(b), _bits(c), _bits(result))

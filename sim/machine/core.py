@@ -1,14 +1,18 @@
-"""The machine: runs a program over a range of workgroups, a batch of them side by side in the lanes.
+"""The main loop of the machine: runs a program over a range of workgroups, a batch of them side by side in the lanes.
 
-The loop knows nothing of WGSL: it reads rows of the program (see `opcodes`), and each works on all lanes of the batch.
-`layout` says what stands where in the arrays. Everything is compiled once, whatever the program.
+Each instruction works on all lanes of the batch. `opcodes` and `instruction` declare the instructions, `layout` the
+arrays.
 """
+
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
 
 from __future__ import annotations
 
 import numpy as np
 from numba import types
 
+from . import instruction as field
 from . import layout as at
 from . import opcodes as op
 from .alu import conversion, curve, float_, half, integer
@@ -31,21 +35,22 @@ from .memory import (
     store_known,
     store_units,
 )
-from .opcodes import families, scalar_opcodes
+from .opcodes import first_opcode
 from .probes import PROBES, probe, settle
 from .shadow import WATCH, watch_barrier, watch_batch
 from .subgroups import collective
 from .tiles import QUEUE, add_up, add_what_waits, restart, tile
 
-_CODES = scalar_opcodes()
-_HALF, _INTEGER, _CONVERSION, _CURVE = (_CODES[families()[f][0]] for f in ("half", "integer", "conversion", "curve"))
+_HALF, _INTEGER, _CONVERSION, _CURVE = (first_opcode(each) for each in ("half", "integer", "conversion", "curve"))
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
+_ABSENT_LANES = 1024  # that an event can name
+_FIRST_GROUP = 0  # the lockstep group whose config holds what all groups share
 
 
 @inlined
 def scalar(start, pitch, row, lanes):
-    """One scalar operation on rows, by family."""
-    code, d, a, b, c, e = row[0], row[1], row[2], row[3], row[4], row[5]
+    """Run a scalar operation on register rows."""
+    code, d, a, b, c, e = row[field.OP], row[field.DEST], row[field.A], row[field.B], row[field.C], row[field.E]
     if code < _HALF:
         float_(start, pitch, code, d, a, b, c, e, lanes)
     elif code < _INTEGER:
@@ -60,7 +65,7 @@ def scalar(start, pitch, row, lanes):
 
 @inlined
 def some_active(regs, mask, lanes):
-    """Whether any lane of a mask row is on."""
+    """Whether any lane of a mask is active."""
     seen = np.uint32(0)
     for lane in range(lanes):
         seen = np.uint32(seen | regs[mask, lane])
@@ -69,7 +74,7 @@ def some_active(regs, mask, lanes):
 
 @compiled
 def lanes_up_to(regs, mask, lanes):
-    """The lanes of a mask row up to the last that is on, in whole vectors."""
+    """Return the number of lanes up to the last active one of a mask, in whole vectors."""
     row, end, seen = regs[mask], lanes - lanes % at.VECTOR_LANES, np.uint32(0)
     for lane in range(end, lanes):
         seen = np.uint32(seen | row[lane])
@@ -84,35 +89,38 @@ def lanes_up_to(regs, mask, lanes):
 
 @compiled
 def last_active(mask, lanes):
-    """The lanes of a mask row up to the last that is on."""
+    """Return the number of lanes up to the last active one of a mask."""
     while lanes > 0 and mask[lanes - 1] == 0:
         lanes -= 1
     return lanes
 
 
 @compiled
-def record(events, kind, site, workgroup, lane, detail, other, epoch):
-    """Note an event: the first of each kind and site with its details, the others by their number alone. Its row if it
-    is the first, else 0."""
+def record(events, kind, site, workgroup, lane, detail, epoch):
+    """Record an event: the first of each kind and site with details, the others as a count.
+
+    Returns the row of a first event, else 0.
+    """
     place = 1
-    while place <= events[0, 0] and (events[place, at.KIND] != kind or events[place, at.SITE] != site):
+    recorded = events[at.HEADER, at.RECORDED]
+    while place <= recorded and (events[place, at.KIND] != kind or events[place, at.SITE] != site):
         place += 1
     if place < len(events):
         row = events[place]
         row[at.TIMES] += 1
-        if place <= events[0, 0]:
+        if place <= recorded:
             return 0
-        events[0, 0] = place
+        events[at.HEADER, at.RECORDED] = place
         row[at.KIND], row[at.SITE], row[at.EVENT_WORKGROUP], row[at.EVENT_LANE] = kind, site, workgroup, lane
-        row[at.DETAIL], row[at.OTHER], row[at.EPOCH] = detail, other, epoch
+        row[at.DETAIL], row[at.EPOCH] = detail, epoch
         return place
     return 0
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, LONG, LONG, LONG, TABLE)
 def barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events):
-    """Every lane of each workgroup should be here; those that are not are an event."""
-    mask, site = row[6], row[2]
+    """Record an event for each workgroup of which some lanes, but not all, are at a barrier."""
+    mask, site = row[field.MASK], row[field.SITE]
     size, step = config[at.LANES], config[at.LANE_PITCH]
     for w in range(workgroups_per_batch):
         first = w * config[at.GROUP_PITCH]
@@ -124,60 +132,61 @@ def barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events):
             elif absent < 0:
                 absent = lane
         if 0 < active < size:
-            new = record(events, at.DIVERGED, site, workgroup + w, absent, size - active, 0, epoch)
-            for lane in range(min(size, 1024) if new > 0 else 0):
+            new = record(events, at.DIVERGED, site, workgroup + w, absent, size - active, epoch)
+            for lane in range(min(size, _ABSENT_LANES) if new > 0 else 0):
                 missing = np.int64(regs[mask, first + lane * step] == 0)
-                events[new, at.ABSENT + lane // 32] |= missing << (lane % 32)
+                events[new, at.ABSENT + lane // at.ABSENT_BITS] |= missing << (lane % at.ABSENT_BITS)
 
 
 @inlined
-def meet(regs, row, config, workgroup, workgroups_per_batch, epoch, events, lent_watch):
-    """A barrier, for those who watch it and those who are there."""
+def at_barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events, watch_at):
+    """Run a barrier: order memory in the shadows, and check that no lane is missing."""
     if config[at.WATCHES] == 1:
-        watch_barrier(regs, row, config, workgroup, workgroups_per_batch, lent_watch)
-    if row[6] >= 0:
+        watch_barrier(regs, row, config, workgroup, workgroups_per_batch, watch_at)
+    if row[field.MASK] >= 0:
         barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events)
 
 
 @inlined
-def touch(regs, row, entry, memory, patterns, lanes, width):
-    """A load or a store on this memory, whatever its addresses."""
-    if row[0] == op.STORE or row[0] == op.STORE_FOUR:
-        store(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], lanes)
-    elif row[0] == op.STORE_KNOWN:
-        known = patterns[row[2]]
-        store_known(regs, memory, row[1], row[2], row[3], row[4], entry, row[7], row[6], known, lanes)
+def access_memory(regs, row, entry, memory, patterns, lanes, width):
+    """Run a load or a store on this memory."""
+    if row[field.OP] == op.STORE or row[field.OP] == op.STORE_FOUR:
+        store(regs, memory, row, entry, lanes)
+    elif row[field.OP] == op.STORE_KNOWN:
+        store_known(regs, memory, row, entry, patterns[row[field.ADDRESS]], lanes)
     else:
-        extra, lanes = shared_part(regs, row[3], row[4]), np.int64(1) if row[6] == 1 else width
-        load(regs[row[1]], memory, regs[row[2]], extra, entry, regs[row[7]], lanes)
+        extra, addresses, shifts = shared_part(regs, row), regs[row[field.ADDRESS]], regs[row[field.SHIFTS]]
+        lanes = np.int64(1) if row[field.MASK] == field.ONE_LANE else width
+        load(regs[row[field.DEST]], memory, addresses, extra, entry, shifts, lanes)
 
 
 @inlined
 def memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width):
-    """A load or a store, on the memory and of the unit that its access says."""
-    entry = access[row[5]]
+    """Run a load or a store, on the memory and with the unit size of its access."""
+    entry = access[row[field.ACCESS]]
     if entry[at.UNIT] == 2:
-        touch_halves(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, patterns, lanes, width)
-    elif row[0] == op.LOAD_KNOWN:
+        access_halves(regs, row, entry, shared16 if entry[at.SPACE] == at.SHARED else storage16, patterns, lanes, width)
+    elif row[field.OP] == op.LOAD_KNOWN:
         memory = shared if entry[at.SPACE] == at.SHARED else storage
-        extra, known = shared_part(regs, row[3], row[4]), patterns[row[2]]
-        load_from_known(regs[row[1]], memory, regs[row[2]], extra, entry, regs[row[7]], known, width)
+        extra, addresses, shifts = shared_part(regs, row), regs[row[field.ADDRESS]], regs[row[field.SHIFTS]]
+        known = patterns[row[field.ADDRESS]]
+        load_from_known(regs[row[field.DEST]], memory, addresses, extra, entry, shifts, known, width)
     else:
-        touch_words(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, patterns, lanes, width)
+        access_words(regs, row, entry, shared if entry[at.SPACE] == at.SHARED else storage, patterns, lanes, width)
 
 
 @inlined
 def four_at_once(row, access, patterns):
-    """Whether a load of four units is best done at once: a known pattern has a faster way."""
-    known = row[0] == op.LOAD_KNOWN and patterns[row[2], at.SHAPE] != at.SCATTERED
-    return not known and access[row[5], at.POLICY] == at.CLAMP
+    """Whether to load four units at once: loads with a known pattern are faster one by one."""
+    known = row[field.OP] == op.LOAD_KNOWN and patterns[row[field.ADDRESS], at.SHAPE] != at.SCATTERED
+    return not known and access[row[field.ACCESS], at.POLICY] == at.CLAMP
 
 
 @part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG)
 def load_four(regs, code, place, access, storage, storage16, shared, shared16, width):
-    """The load in row `place` and the three after it."""
+    """Run the load in instruction `place` and the three after it."""
     row = code[place]
-    entry, extra = access[row[5]], shared_part(regs, row[3], row[4])
+    entry, extra = access[row[field.ACCESS]], shared_part(regs, row)
     if entry[at.UNIT] == 2:
         load_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, width)
     else:
@@ -186,10 +195,10 @@ def load_four(regs, code, place, access, storage, storage16, shared, shared16, w
 
 @part(REGISTERS, PROGRAM, LONG, TABLE, WORDS, HALVES, WORDS, HALVES, LONG, returns=LONG)
 def store_four(regs, code, place, access, storage, storage16, shared, shared16, lanes):
-    """The store in row `place` and the three after it, where no address is out of bounds; else 0, and none of them."""
+    """Run the store in instruction `place` and the three after it. Returns 0, and stores nothing, if out of bounds."""
     row = code[place]
-    entry, extra = access[row[5]], shared_part(regs, row[3], row[4])
-    if not stays_inside(regs, row[2], extra, entry, lanes):
+    entry, extra = access[row[field.ACCESS]], shared_part(regs, row)
+    if not stays_inside(regs, row[field.ADDRESS], extra, entry, lanes):
         return 0
     if entry[at.UNIT] == 2:
         store_units(regs, code, place, shared16 if entry[at.SPACE] == at.SHARED else storage16, entry, extra, lanes)
@@ -199,176 +208,177 @@ def store_four(regs, code, place, access, storage, storage16, shared, shared16, 
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, WORDS, TABLE, LONG, LONG)
-def touch_words(regs, row, entry, memory, patterns, lanes, width):
-    touch(regs, row, entry, memory, patterns, lanes, width)
+def access_words(regs, row, entry, memory, patterns, lanes, width):
+    access_memory(regs, row, entry, memory, patterns, lanes, width)
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, HALVES, TABLE, LONG, LONG)
-def touch_halves(regs, row, entry, memory, patterns, lanes, width):
-    touch(regs, row, entry, memory, patterns, lanes, width)
+def access_halves(regs, row, entry, memory, patterns, lanes, width):
+    access_memory(regs, row, entry, memory, patterns, lanes, width)
 
 
 @inlined
 def move_rows(regs, row, access, lanes, width, whole):
-    """What moves registers, and computes nothing. `whole`: lanes of a row, those that are left out among them."""
-    what = row[0]
+    """Run an operation that only moves registers. `whole` is the width of a row, tail lanes included."""
+    what = row[field.OP]
     if what == op.BLEND:
-        blend(regs, row[1], row[2], row[6], width)
+        blend(regs, row[field.DEST], row[field.A], row[field.MASK], width)
     elif what == op.COPY:
-        copy(regs, row[1], row[2], np.int64(1) if row[6] == 1 else width)
+        copy(regs, row[field.DEST], row[field.A], np.int64(1) if row[field.MASK] == field.ONE_LANE else width)
     elif what == op.BROADCAST:
-        fill(regs, row[1], regs[row[2], 0], width)
+        fill(regs, row[field.DEST], regs[row[field.A], at.FIRST_LANE], width)
     elif what == op.PICK:
-        pick(regs, row[1], row[2], row[3], row[4], lanes)
+        pick(regs, row[field.DEST], row[field.BASE_ROW], row[field.INDEX], row[field.COUNT], lanes)
     elif what == op.PUT:
-        put(regs, row[1], row[2], row[3], row[4], row[6], lanes)
+        put(regs, row[field.DEST], row[field.BASE_ROW], row[field.INDEX], row[field.COUNT], row[field.MASK], lanes)
     elif what == op.LENGTH:
-        fill(regs, row[1], np.uint32(access[row[5], at.COUNT_OF]), width)
+        fill(regs, row[field.DEST], np.uint32(access[row[field.ACCESS], at.COUNT_OF]), width)
     else:
-        both(regs, row[1], row[2], row[3], whole)
+        both(regs, row[field.DEST], row[field.A], row[field.B], whole)
 
 
 @inlined
-def width_from(regs, row, place, lanes, width):
-    """How many lanes are to be computed from an `narrow` or `restore` on; 0 where it jumps."""
-    if row[0] == op.RESTORE:
-        return place[at.WIDTHS + row[1]]
-    wanted = lanes_up_to(regs, row[6], lanes)
-    if wanted == 0 and row[2] >= 0:
+def width_from(regs, row, progress, lanes, width):
+    """Return how many lanes to compute from an `narrow` or `restore` on; 0 if it jumps."""
+    if row[field.OP] == op.RESTORE:
+        return progress[at.WIDTHS + row[field.LEVEL]]
+    wanted = lanes_up_to(regs, row[field.MASK], lanes)
+    if wanted == 0 and row[field.TARGET] >= 0:
         return np.int64(0)
     return min(max(wanted, np.int64(at.VECTOR_LANES)), width)
 
 
 @inlined
-def go_to_level(place, level, width):
-    """Compute so many lanes from here on. Whether that is another number than before."""
-    changes = place[at.WIDTHS + place[at.LEVEL]] != width
-    place[at.LEVEL], place[at.WIDTHS + level] = level, width
+def go_to_level(progress, level, width):
+    """Set the number of lanes to compute. Returns whether it changes."""
+    changes = progress[at.WIDTHS + progress[at.LEVEL]] != width
+    progress[at.LEVEL], progress[at.WIDTHS + level] = level, width
     return changes
 
 
 @compiled
-def run_strand(
+def run_lockstep_group(
     code, config, regs, shared, shared16, storage, storage16, access, patterns,
-    workgroup, workgroups_per_batch, place, events, probes, lent_probes, watch, lent_watch, queue,
+    workgroup, workgroups_per_batch, progress, events, probes, probes_at, watch, watch_at, queue,
 ):  # fmt: skip
-    """Go on with the program for `together` workgroups from `workgroup` on: to its end, or, where the workgroup is cut
-    into several strands, to the next barrier. `place` says where it stands. False where the budget is spent."""
+    """Continue the program for a batch of workgroups from `workgroup` on, at `progress`.
+
+    Runs to the end or, if a workgroup has several lockstep groups, to the next barrier. Returns False if the budget is
+    spent.
+    """
     start, pitch, size = address_of_first(regs), pitch_of(regs), config[at.LANES]
-    lent = lend((
-        regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, workgroups_per_batch
-    ))  # fmt: skip
-    places = (workgroups_per_batch if config[at.LANE_PITCH] == 1 else config[at.TOGETHER]) * size
-    pc, budget, epoch = place[at.PC], place[at.LEFT], place[at.PASSED]
-    while True:  # once for each change of the width, so that it is a constant of the loop that counts
-        width = place[at.WIDTHS + place[at.LEVEL]]
-        lanes = min(places, width)
+    context = lend(  # to `tile` and `add_up`
+        (regs, code, access, patterns, storage, shared, queue, probes.checks, size, workgroup, workgroups_per_batch)
+    )
+    lanes_in_use = (workgroups_per_batch if config[at.LANE_PITCH] == 1 else config[at.WORKGROUPS_PER_BATCH]) * size
+    pc, budget, epoch = progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED]
+    while True:  # once per change of the width, which is constant in the inner loop
+        width = progress[at.WIDTHS + progress[at.LEVEL]]
+        lanes = min(lanes_in_use, width)
         while True:
             row = code[pc]
-            what = row[0]
+            what = row[field.OP]
             pc += 1
             if what >= _SCALAR:
-                scalar(start, pitch, row, np.int64(1) if row[6] == 1 else width)
+                scalar(start, pitch, row, np.int64(1) if row[field.MASK] == field.ONE_LANE else width)
             elif op.LOAD <= what <= op.STORE_FOUR and what != op.LEARN:
-                if what <= op.LOAD_KNOWN and row[6] == op.FOUR and four_at_once(row, access, patterns):
+                if what <= op.LOAD_KNOWN and row[field.MASK] == field.FOUR and four_at_once(row, access, patterns):
                     load_four(regs, code, pc - 1, access, storage, storage16, shared, shared16, width)
-                    pc += op.FOUR - 1
+                    pc += field.FOUR - 1
                 elif what == op.STORE_FOUR and store_four(
                     regs, code, pc - 1, access, storage, storage16, shared, shared16, lanes
                 ):
-                    pc += op.FOUR - 1
+                    pc += field.FOUR - 1
                 else:
                     memory_row(regs, row, access, storage, storage16, shared, shared16, patterns, lanes, width)
             elif what >= _FIRST_PROBE:
                 probe(
                     regs, row, config, access, storage, shared, patterns,
-                    workgroup, workgroups_per_batch, lanes, probes, lent_probes, watch, lent_watch,
+                    workgroup, workgroups_per_batch, lanes, probes, probes_at, watch, watch_at,
                 )  # fmt: skip
             elif what == op.JUMP:
-                if row[2] < pc:
+                if row[field.TARGET] < pc:
                     budget -= 1
                     if budget < 0:
-                        record(events, at.BUDGET_SPENT, row[5], workgroup, 0, 0, 0, epoch)
+                        record(events, at.BUDGET_SPENT, row[field.LOOP], workgroup, 0, 0, epoch)
                         return False
-                    if config[at.GLANCE] == 1:
-                        place[at.NEEDED_LANES] += (pc - row[2]) * place[at.ACTIVE_LANES + place[at.LEVEL]]
-                        place[at.ALL_LANES] += (pc - row[2]) * places
-                pc = row[2]
+                    if config[at.SAMPLING] == 1:
+                        needed = progress[at.ACTIVE_LANES + progress[at.LEVEL]]
+                        progress[at.NEEDED_LANES] += (pc - row[field.TARGET]) * needed
+                        progress[at.ALL_LANES] += (pc - row[field.TARGET]) * lanes_in_use
+                pc = row[field.TARGET]
             elif what == op.JUMP_ZERO:
-                if regs[row[3], 0] == 0:
-                    pc = row[2]
+                if regs[row[field.CONDITION], at.FIRST_LANE] == 0:
+                    pc = row[field.TARGET]
             elif what == op.TILE:
-                pc += tile(pc - 1, width, lent)
+                pc += tile(pc - 1, width, context)
             elif what == op.ADD_UP:
-                add_up(width, lent)
+                add_up(width, context)
             elif what == op.CHECKED:
                 checked_sum(regs, row, config, workgroup, lanes, width, probes.checks)
             elif what == op.JUMP_NONE:
-                if not some_active(regs, row[6], lanes):
-                    pc = row[2]
+                if not some_active(regs, row[field.MASK], lanes):
+                    pc = row[field.TARGET]
             elif what == op.NARROW or what == op.RESTORE:
-                wanted = width_from(regs, row, place, lanes, width)
-                if config[at.GLANCE] == 1 and what == op.NARROW:
-                    place[at.ACTIVE_LANES + row[1]] = last_active(regs[row[6]], lanes)
+                wanted = width_from(regs, row, progress, lanes, width)
+                if config[at.SAMPLING] == 1 and what == op.NARROW:
+                    progress[at.ACTIVE_LANES + row[field.LEVEL]] = last_active(regs[row[field.MASK]], lanes)
                 if wanted == 0:
-                    pc = np.int64(row[2])
-                elif go_to_level(place, row[1], wanted):
-                    add_what_waits(width, queue, lent)
+                    pc = np.int64(row[field.TARGET])
+                elif go_to_level(progress, row[field.LEVEL], wanted):
+                    add_what_waits(width, queue, context)
                     break
             elif op.COPY <= what <= op.MASK or what == op.LENGTH:
                 move_rows(regs, row, access, lanes, width, config[at.WIDTH])
             elif what == op.BARRIER:
-                meet(regs, row, config, workgroup, workgroups_per_batch, epoch, events, lent_watch)
+                at_barrier(regs, row, config, workgroup, workgroups_per_batch, epoch, events, watch_at)
                 epoch += 1
-                if config[at.STRANDS] > 1:
-                    place[at.PC], place[at.LEFT], place[at.PASSED] = pc, budget, epoch
+                if config[at.LOCKSTEP_GROUPS] > 1:
+                    progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED] = pc, budget, epoch
                     return True
             elif what == op.LEARN:
-                learn(regs, row[2], patterns, width)
+                learn(regs, row[field.ADDRESS], patterns, width)
             elif what == op.HALT:
-                place[at.PC] = -1
-                place[at.MOST] = max(place[at.MOST], config[at.BUDGET] - budget)
+                progress[at.PC] = -1
+                progress[at.BUDGET_USED] = max(progress[at.BUDGET_USED], config[at.BUDGET] - budget)
                 return True
             elif what >= op.FIRST_COLLECTIVE:
                 collective(regs, row, config, workgroups_per_batch)
             else:
-                atomic(regs, row, access[row[5]], storage, shared, lanes)
+                atomic(regs, row, access[row[field.ACCESS]], storage, shared, lanes)
 
 
 @part(NUMBERS, FILES, TABLE, NUMBERS, WORDS, LONG, LONG)
-def begin(config, regs, places, order, shared, workgroup, workgroups_per_batch):
-    """Put every strand of a batch at the start of the program, in its workgroup of the grid, and fill its memory.
+def begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch):
+    """Set every lockstep group of a batch to the start of the program, set workgroup_id, and fill workgroup memory.
 
-    Where fewer are left than go together, the last one stands in all the other places, too: what it does more than
-    once, at the same time, it might as well do once."""
-    grid_x, grid_y, wgid = config[at.GRID_X], config[at.GRID_Y], config[at.WGID_ROW]
+    In a batch that is not full, the last workgroup also occupies the remaining lanes: doing the same several times at
+    once changes no result.
+    """
+    grid_x, grid_y, row_x = config[at.GRID_X], config[at.GRID_Y], config[at.WGID_ROW]
+    row_y, row_z = row_x + 1, row_x + 2
     size, step = config[at.LANES], config[at.LANE_PITCH]
     for lockstep_group in range(len(regs)):
-        places[lockstep_group, at.PC], places[lockstep_group, at.LEFT], places[lockstep_group, at.PASSED] = (
-            0,
-            config[at.BUDGET],
-            0,
-        )
-        places[lockstep_group, at.LEVEL], places[lockstep_group, at.WIDTHS] = 0, config[at.WIDTH]
-        places[lockstep_group, at.ACTIVE_LANES] = workgroups_per_batch * size
-        for w in range(config[at.TOGETHER]):
+        progress[lockstep_group, at.PC] = progress[lockstep_group, at.BARRIERS_PASSED] = 0
+        progress[lockstep_group, at.BUDGET_LEFT] = config[at.BUDGET]
+        progress[lockstep_group, at.LEVEL], progress[lockstep_group, at.WIDTHS] = 0, config[at.WIDTH]
+        progress[lockstep_group, at.ACTIVE_LANES] = workgroups_per_batch * size
+        for w in range(config[at.WORKGROUPS_PER_BATCH]):
             number = workgroup + min(w, workgroups_per_batch - 1)
             index = order[number] if order.size > 0 else number
             x, y, z = index % grid_x, index // grid_x % grid_y, index // (grid_x * grid_y)
             first = w * config[at.GROUP_PITCH]
-            for place in range(first, first + size * step, step):
-                (
-                    regs[lockstep_group, wgid, place],
-                    regs[lockstep_group, wgid + 1, place],
-                    regs[lockstep_group, wgid + 2, place],
-                ) = x, y, z
+            for lane in range(first, first + size * step, step):
+                regs[lockstep_group, row_x, lane] = x
+                regs[lockstep_group, row_y, lane] = y
+                regs[lockstep_group, row_z, lane] = z
     for word in range(shared.size):
-        shared[word] = config[at.FILLING]
+        shared[word] = config[at.FILL]
 
 
 @part(NUMBERS, LONG, returns=LONG)
 def draw_turns(turns, seed):
-    """Put the strands in the order in which they go to the next barrier; returns what the next draw starts from."""
+    """Draw the order in which lockstep groups run to the next barrier. Returns the seed of the next draw."""
     last = turns.size - 1
     for i in range(turns.size):
         turns[i] = last - i if seed == at.BACKWARD else i
@@ -389,42 +399,42 @@ _recorded = recorded(_ALL)
 
 @part(LONG, returns=LONG, record=_ALL)
 def run(address):
-    """Run workgroups FIRST to LAST of the grid, on the arrays at this address. Returns how many were finished.
+    """Run workgroups FIRST_WORKGROUP to END_WORKGROUP, on the arrays at this address. Returns how many finished.
 
-    A workgroup is one strand, or several (the first axis of `configs`, `regs`, `patterns` and `places`), which take
-    turns from barrier to barrier.
+    A workgroup is one lockstep group or several, which take turns from barrier to barrier. They are the first axis of
+    `configs`, `regs`, `patterns` and `progress`.
     """
-    code, configs, regs, shared, storage, access, events, patterns, places, turns, order, probes, watch, queue = (
+    code, configs, regs, shared, storage, access, events, patterns, progress, turns, order, probes, watch, queue = (
         _recorded(address)
     )
     shared16 = shared.view(np.uint16)
     storage16 = storage.view(np.uint16)
-    lent_probes, lent_watch = lend(probes), lend(watch)
-    config = configs[0]
+    probes_at, watch_at = lend(probes), lend(watch)
+    config = configs[_FIRST_GROUP]
     seed = config[at.SEED]
-    workgroup = config[at.FIRST]
-    while workgroup < config[at.LAST]:
-        workgroups_per_batch = min(config[at.TOGETHER], config[at.LAST] - workgroup)
-        begin(config, regs, places, order, shared, workgroup, workgroups_per_batch)
+    workgroup = config[at.FIRST_WORKGROUP]
+    while workgroup < config[at.END_WORKGROUP]:
+        workgroups_per_batch = min(config[at.WORKGROUPS_PER_BATCH], config[at.END_WORKGROUP] - workgroup)
+        begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch)
         restart(queue)
         if config[at.WATCHES] == 1:
-            watch_batch(workgroups_per_batch, lent_watch)
-        going = True
-        while going:
-            going = False
+            watch_batch(workgroups_per_batch, watch_at)
+        running = True
+        while running:
+            running = False
             seed = draw_turns(turns, seed)
             for turn in range(turns.size):
                 s = turns[turn]
-                if places[s, at.PC] < 0:
+                if progress[s, at.PC] < 0:
                     continue
-                if not run_strand(
+                if not run_lockstep_group(
                     code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
-                    workgroup, workgroups_per_batch, places[s], events, probes, lent_probes, watch, lent_watch, queue,
+                    workgroup, workgroups_per_batch, progress[s], events, probes, probes_at, watch, watch_at, queue,
                 ):  # fmt: skip
-                    return workgroup - config[at.FIRST]
-                going |= places[s, at.PC] >= 0
+                    return workgroup - config[at.FIRST_WORKGROUP]
+                running |= progress[s, at.PC] >= 0
         settle(config, workgroups_per_batch, probes)
         workgroup += workgroups_per_batch
-        if config[at.STOP] == 1 and watch.races[0, at.NEEDED] > 0:
+        if config[at.STOP] == 1 and watch.races[at.HEADER, at.BARRIER_NEEDED] > 0:
             break
-    return workgroup - config[at.FIRST]
+    return workgroup - config[at.FIRST_WORKGROUP]

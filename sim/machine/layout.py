@@ -1,128 +1,295 @@
-"""The arrays that Python hands to the machine, and what stands where in them.
+"""The arrays that Python shares with the machine: the offset of each field, and the codes that fields hold.
 
-`config` (int64): sizes of the launch. `access` (int64[n, 8]): one row per way of touching memory. `blocks`
-(int64[n, 5]): executions and lanes of each straight run. `tallies` (int64[n, 6]): counters of each memory probe.
-`bounds` (int64[n, 4]): out-of-bounds accesses of each site. `events` (int64[n, 8]): what went wrong, in order.
+Each table is declared by one row per field (see `schema`); a field's constant is its offset in a row. docs/machine.md
+lists all of them.
 """
 
-VECTOR_LANES = 16  # lanes LLVM is asked to take at once; register rows are padded to a multiple of this
+from __future__ import annotations
 
-# config
-LANES = 0  # invocations per workgroup
-SUBGROUP = 1  # lanes per subgroup
-TOGETHER = 2  # workgroups per batch
-SHARED_WORDS = 3  # workgroup memory of one workgroup, in words
-GRID_X, GRID_Y, GRID_Z = 4, 5, 6
-FIRST, LAST = 7, 8  # workgroups of this call, by linear index; LAST exclusive
-BUDGET = 9  # backward jumps allowed per batch
-WGID_ROW = 10  # first of three rows that hold workgroup_id
-WIDTH = 11  # lanes per register row
-IGNORED = 12  # site of the barrier that is taken to order nothing (-1: none)
-STOP = 13  # 1: stop after the batch in which the ignored barrier was needed
-SEED = 14  # of the order in which strands take their turns: FORWARD, BACKWARD, or a number that draws it
-STRANDS = 15  # that a workgroup is cut into
-WATCHES = 16  # 1: the program has watching probes
-FILLING = 17  # what a word of workgroup memory holds at first
-FIRST_LANE = 18  # of this strand
-LANE_PITCH, GROUP_PITCH = 19, 20  # how far apart in a row neighbouring lanes, and workgroups, are: see `Program`
-GLANCE = 21  # 1: note how many lanes have work in loops
-CONFIG_SIZE = 22
-FORWARD, BACKWARD = 0, -1
+from .schema import Codes, Table
 
-# places: one row per strand of a workgroup: its next instruction (-1: it is done), what is left of its budget, and
-# barriers passed; the most that it has used of its budget in any batch; at which level it is of leaving lanes out, and
-# how many lanes are computed at each (level 0: all). At a glance: rows of loops, by lanes up to the last active one and
-# by all lanes, and the lanes up to the last active one at each level
-PC, LEFT, PASSED, MOST, NEEDED_LANES, ALL_LANES, LEVEL, WIDTHS = range(8)
-LEVELS = 16
-ACTIVE_LANES = WIDTHS + LEVELS
-PLACE_SIZE = ACTIVE_LANES + LEVELS
+VECTOR_LANES = 16  # lanes per LLVM vector; the width of a register row is a multiple of it
+FIRST_LANE = 0  # of a register row; where all lanes share one value, it is read from here
+HEADER = 0  # the row of a list that says how many rows follow
 
-# access
-BASE = 0  # first unit of the variable, in its arena
-LIMIT = 1  # largest address of a first unit
-UNIT = 2  # bytes per unit: 4 or 2
-UNITS = 3  # consecutive units of one access
-SPACE = 4  # SHARED or GLOBAL
-POLICY = 5  # what an out-of-bounds access does
-COUNT_OF = 6  # elements of the array, for `length`
-STRIDE = 7  # units from element to element of that array
-ACCESS_SIZE = 8
+# ---- codes -------------------------------------------------------------------------------------------
 
-SHARED, GLOBAL = 0, 1
-CLAMP, ZERO, WRAP = 0, 1, 2
+_SPACES = Codes("spaces", "memories that an access can address")
+SHARED = _SPACES.code("shared", "workgroup memory")
+GLOBAL = _SPACES.code("global", "storage: all bindings, side by side")
 
-# patterns: one row per register row that was learnt
-SHAPE, PERIOD, LOWEST, HIGHEST, STAMP = range(5)
-PATTERN_SIZE = 5
-SCATTERED, BLOCKS, PERIODIC, CONSECUTIVE = 0, 1, 2, 3  # shapes; BLOCKS: alike in each run of 16 lanes
+_POLICIES = Codes("policies", "what an out-of-bounds access does")
+CLAMP = _POLICIES.code("clamp", "accesses the last element")
+ZERO = _POLICIES.code("zero", "loads 0 and stores nothing")
+WRAP = _POLICIES.code("wrap", "wraps around to an element of the array")
 
-# rules: one row per memory probe (sector and line in units of the access; ordered: lanes in the order; turns: 1 where
-# lanes on one word take turns)
-SHIFT, COLUMNS, MERGE, ORDERED, SECTOR, LINE, TURNS_TAKEN = range(7)
-RULE_SIZE = 7
+_SHAPES = Codes("shapes", "patterns of the addresses in a register row")
+SCATTERED = _SHAPES.code("scattered", "none of the others")
+BLOCKS = _SHAPES.code("blocks", "equal within each vector of lanes")
+PERIODIC = _SHAPES.code("periodic", "repeats every `PERIOD` lanes")
+CONSECUTIVE = _SHAPES.code("consecutive", "one more in each lane than in the lane before it")
 
-# tallies: one row per memory probe
-REQUESTS, CHARGED, IDEAL, LINES, BYTES, TURNS = range(6)
-TALLY_SIZE = 6
+_MEMORIES = Codes("memories", "what a barrier orders", prefix="ORDERED_")
+ORDERED_WORKGROUP = _MEMORIES.code("workgroup", "workgroup memory")
+ORDERED_STORAGE = _MEMORIES.code("storage", "storage buffers")
+ORDERED_TEXTURE = _MEMORIES.code("texture", "storage textures")
+_MEMORY_KINDS = 3
 
-# known: one row per memory probe: how many lanes of an execution are kept (0: none), the stamp of its pattern, and how
-# many have been kept so far
-KEPT, KEPT_STAMP, VERSION = range(3)
-KNOWN_SIZE = 3
-LIKE = TALLY_SIZE  # of `last`, after a tally: what has counted that much (0: nothing)
-LAST_SIZE = TALLY_SIZE + 1
+_EVENTS = Codes("event kinds", "what an event reports", start=1)
+DIVERGED = _EVENTS.code("diverged", "some lanes of a workgroup did not reach a barrier")
+BUDGET_SPENT = _EVENTS.code("budget_spent", "a loop was still running when the budget was spent")
 
-# blocks: one row per straight run. Subgroups that came to it; their active lanes, those that guards had let through,
-# and all invocations in them; invocations of the workgroups of which some subgroup came
-EXECUTIONS, ACTIVE, STAYED, PRESENT, LAUNCHED = range(5)
-BLOCK_SIZE = 5
+_CHECKS = Codes("check kinds", "what a numeric check looks for")
+BORN = _CHECKS.code("born", "a result that is not finite, of finite operands")
+DIVIDES_U32 = _CHECKS.code("divides_u32", "a u32 divisor of 0")
+DIVIDES_I32 = _CHECKS.code("divides_i32", "an i32 divisor of 0, or the smallest number divided by -1")
+SHIFTS = _CHECKS.code("shifts", "a shift by 32 bits or more")
+TO_I32 = _CHECKS.code("to_i32", "an f32 outside the range of i32")
+TO_U32 = _CHECKS.code("to_u32", "an f32 outside the range of u32")
 
-# bounds: how many accesses were outside, and the first; or how many stores met those of another workgroup
-OUTSIDE, LANE, WORKGROUP, ADDRESS = 0, 1, 2, 3
-BOUNDS_SIZE = 4
+_ENTRIES = Codes("shadow entries", "rows of `stamps` and `words` in a shadow memory")
+WRITER = _ENTRIES.code("writer", "the last store")
+READER = _ENTRIES.code("reader", "a load since then")
+OTHER = _ENTRIES.code("other", "a load by another invocation")
+VALUE = _ENTRIES.code("value", "what was stored (`words` only)")
 
-# reach: one row per memory probe: lowest and highest address that active lanes asked for, before the policy
-LOW, HIGH = 0, 1
-REACH_SIZE = 2
-UNREACHED = 0xFFFFFFFF, -1  # of an access that no lane has made
+FORWARD, BACKWARD = 0, -1  # seeds: in ascending order, in descending order; any other draws an order
 
-# margins: one row per comparison A < B, or A <= B, that is watched: lowest and highest A, the same of B, and of B - A
-# the least where the comparison held, the most where it did not
-A_LOW, A_HIGH, B_LOW, B_HIGH, HELD_BY, FAILED_BY = range(6)
-MARGIN_SIZE = 6
-NO_MARGIN = 1 << 40, -1 << 40, 1 << 40, -1 << 40, 1 << 40, -1 << 40
+# ---- a launch ----------------------------------------------------------------------------------------
 
-# notes: one row per value that was traced; row 0 holds how many there were, which may be more than there is room for
-POINT, TRACED_LANE, NOTED_AT, NOTED = range(4)
-NOTE_SIZE = 4
+CONFIG = Table("config", "lockstep group of the workgroup", "sizes and options of a launch")
+LANES = CONFIG.field("lanes", "lanes", "invocations of one workgroup in this lockstep group")
+SUBGROUP_SIZE = CONFIG.field("subgroup_size", "lanes", "lanes per subgroup")
+WORKGROUPS_PER_BATCH = CONFIG.field("workgroups_per_batch", "workgroups", "workgroups that run side by side in a row")
+GRID_X = CONFIG.field("grid_x", "workgroups", "size of the grid in x")
+GRID_Y = CONFIG.field("grid_y", "workgroups", "size of the grid in y")
+GRID_Z = CONFIG.field("grid_z", "workgroups", "size of the grid in z")
+FIRST_WORKGROUP = CONFIG.field("first_workgroup", "position", "first workgroup of this call, in launch order")
+END_WORKGROUP = CONFIG.field("end_workgroup", "position", "the workgroup after the last of this call")
+BUDGET = CONFIG.field("budget", "jumps", "backward jumps that a batch may take")
+WGID_ROW = CONFIG.field("wgid_row", "register row", "first of the three rows that hold workgroup_id")
+WIDTH = CONFIG.field("width", "lanes", "lanes of a register row")
+IGNORED_BARRIER = CONFIG.field("ignored_barrier", "site", "barrier that orders no memory; -1: none")
+STOP = CONFIG.field("stop", "flag", "stop after the batch in which the ignored barrier was needed")
+SEED = CONFIG.field("seed", "seed", "order in which lockstep groups take turns: 0 ascending, -1 descending, else drawn")
+LOCKSTEP_GROUPS = CONFIG.field("lockstep_groups", "groups", "lockstep groups of a workgroup")
+WATCHES = CONFIG.field("watches", "flag", "the program has watching probes")
+FILL = CONFIG.field("fill", "bits", "initial value of each word of workgroup memory")
+LANE_OFFSET = CONFIG.field("lane_offset", "lanes", "local invocation index of the group's first lane")
+LANE_PITCH = CONFIG.field("lane_pitch", "lanes", "distance in a row from lane to lane of a workgroup")
+GROUP_PITCH = CONFIG.field("group_pitch", "lanes", "distance in a row from workgroup to workgroup")
+SAMPLING = CONFIG.field("sampling", "flag", "count the lanes that loops need")
 
-# clocks: one row per workgroup of the batch: barriers passed so far, in all batches; the same when this batch began;
-# when each kind of memory was last ordered, by a barrier that counts and by any
-CLOCK, START = 0, 1
-ORDERED_SINCE, PASSED_SINCE = 2, 5  # each and the two after it
-ORDERED_WORKGROUP, ORDERED_STORAGE, ORDERED_TEXTURE = range(3)
-CLOCKS_SIZE = 8
+ABSENT_BITS = 32  # lanes in each number of ABSENT
+LEVELS = 16  # of constructs that leave out tail lanes; level 0 computes all lanes
 
-# watched: one row per watched access, in grains of its memory (2 bytes where f16 is accessed, else 4); READ is 1 where
-# its variable is loaded from anywhere
-W_BASE, W_LIMIT, W_FACTOR, W_GRAINS, W_PITCH, W_VARIABLE, W_MEMORY, W_GRAIN, W_READ, W_UNWRITTEN = range(10)
-WATCHED_SIZE = 10
+PROGRESS = Table("progress", "lockstep group of the workgroup", "where it is in the program")
+PC = PROGRESS.field("pc", "instruction", "next instruction; -1: done")
+BUDGET_LEFT = PROGRESS.field("budget_left", "jumps", "backward jumps left of the budget")
+BARRIERS_PASSED = PROGRESS.field("barriers_passed", "barriers", "barriers passed in this batch")
+BUDGET_USED = PROGRESS.field("budget_used", "jumps", "most backward jumps that any batch has taken")
+NEEDED_LANES = PROGRESS.field("needed_lanes", "lanes", "sampling: instructions of loops by active lanes")
+ALL_LANES = PROGRESS.field("all_lanes", "lanes", "sampling: instructions of loops by all lanes")
+LEVEL = PROGRESS.field("level", "level", "current level of leaving out tail lanes")
+WIDTHS = PROGRESS.field("widths", "lanes", "lanes computed at each level", count=LEVELS)
+ACTIVE_LANES = PROGRESS.field("active_lanes", "lanes", "lanes up to the last active one at each level", count=LEVELS)
 
-# races: one row per pair of places; row 0 holds how many rows there are, and how often the ignored barrier was needed
-R_FIRST, R_SECOND, R_ACROSS, R_TIMES, R_DIFFERENT, R_PLACE = range(6)
-R_FIRST_WORKGROUP, R_FIRST_LANE, R_FIRST_CLOCK, R_FIRST_VALUE = range(6, 10)
-R_SECOND_WORKGROUP, R_SECOND_LANE, R_SECOND_CLOCK, R_SECOND_VALUE = range(10, 14)
-RACE_SIZE = 14
-HOW_MANY, NEEDED = 0, 1  # of row 0
+ACCESS = Table("access", "way of accessing memory", "where the accessed units are, and their bounds")
+BASE = ACCESS.field("base", "units", "first unit of the variable, in its memory")
+LIMIT = ACCESS.field("limit", "units", "highest address that is in bounds")
+UNIT = ACCESS.field("unit", "bytes", "size of a unit: 4 or 2")
+UNITS = ACCESS.field("units", "units", "consecutive units of one access")
+SPACE = ACCESS.field("space", "code", "memory that holds the variable: see spaces")
+POLICY = ACCESS.field("policy", "code", "what an out-of-bounds access does: see policies")
+COUNT_OF = ACCESS.field("count_of", "elements", "length of the array")
+STRIDE = ACCESS.field("stride", "units", "distance from element to element of the array")
 
-# checks: one row per place, how often an operand or a result was wrong, and the first time
-CHECK_TIMES, CHECK_LANE, CHECK_WORKGROUP, CHECK_A, CHECK_B, CHECK_C, CHECK_RESULT = range(7)
-CHECK_SIZE = 7
-BORN, DIVIDES_U32, DIVIDES_I32, SHIFTS, TO_I32, TO_U32 = range(6)  # kinds
+PATTERNS = Table("patterns", "register row", "the pattern that `learn` has found in it")
+SHAPE = PATTERNS.field("shape", "code", "see shapes")
+PERIOD = PATTERNS.field("period", "lanes", "of a periodic row: lanes until it repeats")
+LOWEST = PATTERNS.field("lowest", "units", "lowest address")
+HIGHEST = PATTERNS.field("highest", "units", "highest address")
+STAMP = PATTERNS.field("stamp", "count", "times the row has been learned; identifies its contents")
 
-# events
-KIND, SITE, EVENT_WORKGROUP, EVENT_LANE, DETAIL, OTHER, EPOCH, TIMES = range(8)
-DIVERGED, BUDGET_SPENT = 1, 2
-ABSENT = 8  # and the words after it: a bit for each lane that is absent, 32 to a word
-EVENT_SIZE = 8 + 32
+# ---- lists of what happened --------------------------------------------------------------------------
+
+HEADERS = Table("headers", "list of events, races or trace notes, at row `HEADER`", "the length of the list")
+RECORDED = HEADERS.field("recorded", "rows", "rows that follow; of trace notes possibly more than fit")
+BARRIER_NEEDED = HEADERS.field("barrier_needed", "accesses", "races: accesses that only the ignored barrier orders")
+
+EVENTS = Table("events", "event: a kind at a site", "what went wrong, in the order of first occurrence")
+KIND = EVENTS.field("kind", "code", "see event kinds")
+SITE = EVENTS.field("site", "site or loop", "the barrier's site, or the loop's number")
+EVENT_WORKGROUP = EVENTS.field("event_workgroup", "position", "workgroup of the first occurrence")
+EVENT_LANE = EVENTS.field("event_lane", "lane", "first lane concerned")
+DETAIL = EVENTS.field("detail", "lanes", "lanes that did not reach the barrier")
+EPOCH = EVENTS.field("epoch", "barriers", "barriers passed before it")
+TIMES = EVENTS.field("times", "count", "occurrences")
+ABSENT = EVENTS.field("absent", "bits", "a bit for each lane that did not reach the barrier", count=32)
+
+RACES = Table("races", "pair of watched accesses", "races, in the order of first occurrence", prefix="RACE_")
+RACE_FIRST = RACES.field("first", "slot", "the earlier access, by its row in `watched`")
+RACE_SECOND = RACES.field("second", "slot", "the later access, by its row in `watched`")
+RACE_ACROSS = RACES.field("across", "flag", "the accesses are of two workgroups")
+RACE_TIMES = RACES.field("times", "count", "occurrences")
+RACE_DIFFERENT = RACES.field("different", "count", "occurrences in which the values differ")
+RACE_PLACE = RACES.field("place", "grains", "grain of memory of the first occurrence")
+RACE_FIRST_WORKGROUP = RACES.field("first_workgroup", "position", "the earlier access: workgroup")
+RACE_FIRST_LANE = RACES.field("first_lane", "lane", "the earlier access: lane")
+RACE_FIRST_CLOCK = RACES.field("first_clock", "barriers", "the earlier access: barriers passed before it")
+RACE_FIRST_VALUE = RACES.field("first_value", "bits", "the earlier access: value")
+RACE_SECOND_WORKGROUP = RACES.field("second_workgroup", "position", "the later access: workgroup")
+RACE_SECOND_LANE = RACES.field("second_lane", "lane", "the later access: lane")
+RACE_SECOND_CLOCK = RACES.field("second_clock", "barriers", "the later access: barriers passed before it")
+RACE_SECOND_VALUE = RACES.field("second_value", "bits", "the later access: value")
+
+NOTES = Table("notes", "traced write of one lane", "values of the traced variable, in order", prefix="NOTE_")
+NOTE_POINT = NOTES.field("point", "trace point", "the write")
+NOTE_LANE = NOTES.field("lane", "lane", "local invocation index")
+NOTE_PLACE = NOTES.field("place", "units", "component that was written")
+NOTE_VALUE = NOTES.field("value", "bits", "its new value")
+
+TRACED = Table("traced", "launch", "what a trace covers; one flag per lane follows", prefix="TRACED_")
+TRACED_WORKGROUP = TRACED.field("workgroup", "position", "the traced workgroup; -1: none")
+TRACED_LANES = TRACED.field("lanes", "flags", "the first of the flags: whether a lane is traced")
+
+# ---- counting probes ---------------------------------------------------------------------------------
+
+BLOCKS_RUN = Table("blocks", "basic block", "executions and lanes")
+EXECUTIONS = BLOCKS_RUN.field("executions", "subgroups", "executions with at least one active lane")
+ACTIVE = BLOCKS_RUN.field("active", "lanes", "active lanes in them")
+STAYED = BLOCKS_RUN.field("stayed", "lanes", "lanes in them that passed the guards before")
+PRESENT = BLOCKS_RUN.field("present", "lanes", "lanes of these subgroups")
+LAUNCHED = BLOCKS_RUN.field("launched", "lanes", "lanes of the workgroups with such a subgroup")
+
+WORKED = Table("worked", "run", "invocations that accessed memory")
+ALL_WORKED = WORKED.field("all_worked", "flag", "all invocations of this batch have")
+WORKED_LANES = WORKED.field("worked_lanes", "invocations", "invocations that have, in the batches so far")
+
+RULES = Table("rules", "memory probe", "the device's cost rule for it")
+SHIFT = RULES.field("shift", "bits", "log2 of the words in a column of banks")
+COLUMNS = RULES.field("columns", "columns", "columns of banks")
+MERGE = RULES.field("merge", "flag", "adjacent groups of lanes may be served as one")
+ORDER_LENGTH = RULES.field("order_length", "lanes", "lanes in the order of service")
+SECTOR = RULES.field("sector", "units", "units per sector")
+LINE = RULES.field("line", "units", "units per line")
+SERIALIZES = RULES.field("serializes", "flag", "lanes that access one word are serialized: an atomic read-modify-write")
+
+TALLIES = Table("tallies", "memory probe", "what its accesses cost")
+REQUESTS = TALLIES.field("requests", "subgroups", "executions with at least one active lane")
+CHARGED = TALLIES.field("charged", "wavefronts or sectors", "what they cost")
+IDEAL = TALLIES.field("ideal", "wavefronts or sectors", "the least that they could cost")
+LINES = TALLIES.field("lines", "lines", "distinct lines")
+BYTES = TALLIES.field("bytes", "bytes", "requested bytes")
+SERIALIZED_LANES = TALLIES.field("serialized_lanes", "lanes", "serialized atomic lanes")
+
+LAST = Table("last", "execution that a probe remembers", "its cost, to add again for a like one", base=TALLIES)
+LIKE = LAST.field("like", "key", "what executions of this cost have in common; 0: none yet")
+
+KNOWN = Table("known", "memory probe", "the execution whose addresses and mask are kept")
+KEPT = KNOWN.field("kept", "lanes", "lanes of it; 0: none is kept")
+KEPT_STAMP = KNOWN.field("kept_stamp", "stamp", "stamp of its address pattern")
+VERSION = KNOWN.field("version", "count", "executions kept so far")
+
+BOUNDS = Table("bounds", "memory probe or watched access", "accesses out of bounds, of unwritten words, or that meet")
+OUTSIDE = BOUNDS.field("outside", "count", "occurrences")
+LANE = BOUNDS.field("lane", "lane", "lane of the first one")
+WORKGROUP = BOUNDS.field("workgroup", "position", "workgroup of the first one")
+ADDRESS = BOUNDS.field("address", "units or grains", "address of the first one")
+
+REACHED = Table("reached", "memory probe", "addresses of active lanes, before the policy")
+LOW = REACHED.field("low", "units", "lowest", initial=0xFFFFFFFF)
+HIGH = REACHED.field("high", "units", "highest", initial=-1)
+
+_FAR = 1 << 40  # beyond every difference of two numbers of 32 bits
+MARGINS = Table("margins", "watched comparison A < B or A <= B", "operands, and how close it was to the other result")
+A_LOW = MARGINS.field("a_low", "number", "lowest A", initial=_FAR)
+A_HIGH = MARGINS.field("a_high", "number", "highest A", initial=-_FAR)
+B_LOW = MARGINS.field("b_low", "number", "lowest B", initial=_FAR)
+B_HIGH = MARGINS.field("b_high", "number", "highest B", initial=-_FAR)
+HELD_BY = MARGINS.field("held_by", "number", "least B - A where it was true", initial=_FAR)
+FAILED_BY = MARGINS.field("failed_by", "number", "greatest B - A where it was false", initial=-_FAR)
+
+CHECKS = Table("checks", "numeric check", "failures, and the operands of the first", prefix="CHECK_")
+CHECK_TIMES = CHECKS.field("times", "count", "failures")
+CHECK_LANE = CHECKS.field("lane", "lane", "lane of the first one")
+CHECK_WORKGROUP = CHECKS.field("workgroup", "position", "workgroup of the first one")
+CHECK_A = CHECKS.field("a", "bits", "operand A of the first one")
+CHECK_B = CHECKS.field("b", "bits", "operand B of the first one")
+CHECK_C = CHECKS.field("c", "bits", "operand C of the first one")
+CHECK_RESULT = CHECKS.field("result", "bits", "result of the first one")
+
+# ---- watching probes ---------------------------------------------------------------------------------
+# A grain is the unit of shadow memory: 2 bytes where f16 is accessed, else 4.
+
+WATCHED = Table("watched", "watched access", "where its grains are", prefix="WATCHED_")
+WATCHED_BASE = WATCHED.field("base", "grains", "first grain of the variable")
+WATCHED_LIMIT = WATCHED.field("limit", "units", "highest address that is in bounds")
+WATCHED_FACTOR = WATCHED.field("factor", "grains", "grains per unit")
+WATCHED_GRAINS = WATCHED.field("grains", "grains", "grains per access")
+WATCHED_PITCH = WATCHED.field("pitch", "grains", "distance from workgroup to workgroup of a batch")
+WATCHED_VARIABLE = WATCHED.field("variable", "variable", "number of its variable")
+WATCHED_MEMORY = WATCHED.field("memory", "code", "kind of memory: see memories")
+WATCHED_GRAIN = WATCHED.field("grain", "bytes", "size of a grain")
+WATCHED_READ = WATCHED.field("read", "flag", "some access loads from the variable")
+WATCHED_UNWRITTEN = WATCHED.field("unwritten", "flag", "report loads of words that were never written")
+
+CLOCKS = Table("clocks", "workgroup of the batch", "barriers passed, counted over all batches")
+CLOCK = CLOCKS.field("clock", "barriers", "barriers passed")
+START = CLOCKS.field("start", "barriers", "barriers passed when this batch began")
+ORDERED_SINCE = CLOCKS.field("ordered_since", "barriers", "last barrier that counts, per memory", count=_MEMORY_KINDS)
+PASSED_SINCE = CLOCKS.field("passed_since", "barriers", "last barrier of any kind, per memory", count=_MEMORY_KINDS)
+
+WATCH_STATE = Table("watch state", "run", "progress of the watching probes")
+PENDING = WATCH_STATE.field("pending", "loads", "noted loads that have not been examined")
+WINDOW = WATCH_STATE.field("window", "count", "barriers that have ordered all of workgroup memory")
+BATCH = WATCH_STATE.field("batch", "count", "batches")
+RACES_SEEN = WATCH_STATE.field("races_seen", "count", "races")
+READ_WINDOW = WATCH_STATE.field("read_window", "window", "window in which a load was last examined")
+
+SPANS = Table("spans", "variable", "grains accessed in this window")
+READ_LOW = SPANS.field("read_low", "grains", "lowest grain of a noted load")
+READ_HIGH = SPANS.field("read_high", "grains", "highest grain of a noted load")
+WRITE_LOW = SPANS.field("write_low", "grains", "lowest grain of a store")
+WRITE_HIGH = SPANS.field("write_high", "grains", "highest grain of a store")
+
+SEEN = Table("seen", "load that a watched access remembers", "when it was last examined", prefix="SEEN_")
+SEEN_DISTANCE = SEEN.field("distance", "units", "distance of its addresses from the kept row")
+SEEN_VERSION = SEEN.field("version", "count", "version of the kept row")
+SEEN_WINDOW = SEEN.field("window", "window", "window in which it was examined")
+SEEN_BATCH = SEEN.field("batch", "batch", "batch in which it was examined")
+
+ROW_KEPT = Table("kept rows", "watched access", "the row of addresses that it keeps", prefix="ROW_")
+ROW_STAMP = ROW_KEPT.field("stamp", "stamp", "loads: stamp of the address pattern last compared with it", initial=-1)
+ROW_SHIFT = ROW_KEPT.field("shift", "units", "loads: distance of that pattern from it", initial=-1)
+ROW_VERSION = ROW_KEPT.field("version", "count", "rows kept so far", initial=-1)
+ROW_LANES = ROW_KEPT.field("lanes", "lanes", "lanes of it", initial=-1)
+ROW_DISTINCT = ROW_KEPT.alias("distinct", ROW_STAMP, "stores", "each lane has grains of its own")
+ROW_MISSES = ROW_KEPT.alias("misses", ROW_SHIFT, "stores", "stores in a row with other addresses")
+
+LOADS = Table("noted loads", "noted load", "what is examined if a store comes near", prefix="LOAD_")
+LOAD_SLOT = LOADS.field("slot", "slot", "the access, by its row in `watched`")
+LOAD_DISTANCE = LOADS.field("distance", "units", "distance of its addresses from the kept row")
+
+# ---- sums of products --------------------------------------------------------------------------------
+
+QUEUE = Table("queue", "run", "the tiles that wait to be added", prefix="QUEUED_")
+QUEUED_STEPS = QUEUE.field("steps", "tiles", "tiles that wait")
+QUEUED_FIRST = QUEUE.field("first", "instruction", "where the sums of the last one begin")
+QUEUED_SUMS = QUEUE.field("sums", "number", "number of the group of sums")
+QUEUED_ROWS = QUEUE.field("rows", "rows", "factors A of each tile")
+QUEUED_COLUMNS = QUEUE.field("columns", "rows", "factors B of each tile")
+QUEUED_FORM_A = QUEUE.field("form_a", "code", "how factors A are stored: see factor forms")
+QUEUED_FORM_B = QUEUE.field("form_b", "code", "how factors B are stored: see factor forms")
+
+_FORMS = Codes("factor forms", "how a factor is stored in the queue", start=-1)
+IMPOSSIBLE = _FORMS.code("impossible", "it cannot be queued")
+FULL = _FORMS.code("full", "all lanes")
+SAME = _FORMS.code("same", "16 lanes that all others repeat")
+SPLAT = _FORMS.code("splat", "one number for each 16 lanes")
+
+# Sizes that the machine itself needs, as ints.
+TALLY_SIZE, BLOCK_SIZE, CLOCKS_SIZE = TALLIES.size, BLOCKS_RUN.size, CLOCKS.size
+
+TABLES = tuple(each for each in list(globals().values()) if isinstance(each, Table))
+CODES = tuple(each for each in list(globals().values()) if isinstance(each, Codes))

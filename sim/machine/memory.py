@@ -1,13 +1,17 @@
 """Memory instructions: loads, stores and indexed registers.
 
-An address is `row A + lane 0 of row B + C`, in units of the access, wrapping at 2^32; past the access' limit its policy
-decides. Lanes that are inactive load too (harmlessly: the address is clamped) and never store.
+An address is `row ADDRESS + first lane of row SHARED + CONSTANT`, in units of the access, wrapping at 2^32. Past the
+limit of the access, its policy applies. Inactive lanes load, too (from an address that is in bounds), but never store.
 """
+
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
 
 from __future__ import annotations
 
 import numpy as np
 
+from . import instruction as field
 from .compile.units import compiled, inlined
 from .lanes import address_of_first, blend, copy, gather, gather_four, pitch_of, repeat, scatter_four, splat, transfer
 from .layout import (
@@ -16,6 +20,7 @@ from .layout import (
     CLAMP,
     CONSECUTIVE,
     COUNT_OF,
+    FIRST_LANE,
     GLOBAL,
     HIGHEST,
     LIMIT,
@@ -35,7 +40,7 @@ from .layout import (
 
 @inlined
 def address_of(row, extra, entry):
-    """One lane's address after the policy, and whether the access happens."""
+    """Return one lane's address after the policy, and whether the access happens."""
     at, limit = np.uint32(row + extra), np.uint32(entry[LIMIT])
     if at <= limit:
         return at, True
@@ -49,11 +54,11 @@ def address_of(row, extra, entry):
 
 
 @inlined
-def shared_part(regs, b, c):
-    """The part of an address that all lanes share."""
-    extra = np.uint32(c)
-    if b >= 0:
-        extra = np.uint32(extra + regs[b, 0])
+def shared_part(regs, row):
+    """The part of an instruction's addresses that is the same in all lanes."""
+    extra = np.uint32(row[field.CONSTANT])
+    if row[field.SHARED] >= 0:
+        extra = np.uint32(extra + regs[row[field.SHARED], FIRST_LANE])
     return extra
 
 
@@ -65,7 +70,7 @@ def inside(known, extra, row):
 
 @compiled
 def load(into, memory, addresses, extra, row, shifts, lanes):
-    """One unit of `memory` (uint32 or uint16 words) for each lane."""
+    """Load one unit of `memory` (uint32 or uint16) into each lane of a row."""
     base = np.uint32(row[BASE])
     limit = np.uint32(row[LIMIT])
     if row[POLICY] == CLAMP:
@@ -78,22 +83,32 @@ def load(into, memory, addresses, extra, row, shifts, lanes):
 
 
 @inlined
-def load_units(regs, code, place, memory, row, extra, width):
-    """The four units of an access, for each lane: rows `place` to `place + 3` of the program."""
-    base, limit, here = np.uint32(row[BASE]), np.uint32(row[LIMIT]), code[place]
-    start, pitch = address_of_first(regs), pitch_of(regs)
-    one, two, three, four = code[place, 1], code[place + 1, 1], code[place + 2, 1], code[place + 3, 1]
-    outs = (start + one * pitch, start + two * pitch, start + three * pitch, start + four * pitch)
-    gather_four(outs, memory[base:], regs[here[2]], extra, limit, regs[here[7]], width)
+def four_rows(code, place, start, pitch):
+    """Return the addresses of the register rows DEST of instructions `place` to `place + 3`."""
+    second, third, fourth = place + 1, place + 2, place + 3
+    return (
+        start + code[place, field.DEST] * pitch,
+        start + code[second, field.DEST] * pitch,
+        start + code[third, field.DEST] * pitch,
+        start + code[fourth, field.DEST] * pitch,
+    )
+
+
+@inlined
+def load_units(regs, code, place, memory, entry, extra, width):
+    """Load four units into each lane: instructions `place` to `place + 3`."""
+    base, limit, row = np.uint32(entry[BASE]), np.uint32(entry[LIMIT]), code[place]
+    outs = four_rows(code, place, address_of_first(regs), pitch_of(regs))
+    gather_four(outs, memory[base:], regs[row[field.ADDRESS]], extra, limit, regs[row[field.SHIFTS]], width)
 
 
 @compiled
 def learn(regs, a, patterns, width):
-    """Note the pattern of a row of addresses: loads and probes that see it again and again are spared the lanes."""
+    """Find the pattern of a row of addresses, so that loads and probes that use it need not examine each lane."""
     row = regs[a]
     known = patterns[a]
     highest = np.uint32(0)
-    lowest = row[0]
+    lowest = row[FIRST_LANE]
     uneven = np.uint32(0)
     jumps = np.uint32(0)
     for start in range(0, width, VECTOR_LANES):
@@ -118,7 +133,7 @@ def learn(regs, a, patterns, width):
 
 @compiled
 def load_from_known(into, memory, addresses, extra, row, shifts, known, width):
-    """`load` by the pattern of its addresses, where none of them can be out of bounds."""
+    """`load` with a known pattern of addresses: faster if all of them are in bounds."""
     shape, base = known[SHAPE], np.int64(row[BASE])
     if shape == SCATTERED or not inside(known, extra, row):
         load(into, memory, addresses, extra, row, shifts, width)
@@ -126,18 +141,18 @@ def load_from_known(into, memory, addresses, extra, row, shifts, known, width):
         for lane in range(0, width, VECTOR_LANES):
             splat(into, lane, memory[base + np.int64(np.uint32(addresses[lane] + extra))])
     elif shape == CONSECUTIVE:
-        start = base + np.int64(np.uint32(addresses[0] + extra))
+        start = base + np.int64(np.uint32(addresses[FIRST_LANE] + extra))
         for lane in range(0, width, VECTOR_LANES):
             transfer(into, lane, memory, start + lane)
     else:
-        period = min(known[PERIOD], width)  # of a row that was learnt before lanes were left out
+        period = min(known[PERIOD], width)  # the row may have been learned with more lanes
         load(into, memory, addresses, extra, row, shifts, period)
         repeat(into, period, width)
 
 
 @compiled
 def highest_of(row, lanes):
-    """The largest of a row of addresses."""
+    """Return the largest address of a row."""
     highest = np.uint32(0)
     for lane in range(lanes):
         highest = max(highest, row[lane])
@@ -151,36 +166,35 @@ def stays_inside(regs, a, extra, row, lanes):
 
 
 @inlined
-def store_units(regs, code, place, memory, row, extra, lanes):
-    """The four units of an access, for each lane of the mask: rows `place` to `place + 3` of the program."""
-    here, start, pitch = code[place], address_of_first(regs), pitch_of(regs)
-    one, two, three, four = here[1], code[place + 1, 1], code[place + 2, 1], code[place + 3, 1]
-    values = (start + one * pitch, start + two * pitch, start + three * pitch, start + four * pitch)
-    mask = start + here[6] * pitch if here[6] >= 0 else np.int64(0)
-    scatter_four(memory[np.uint32(row[BASE]) :], values, regs[here[2]], extra, regs[here[7]], mask, lanes)
+def store_units(regs, code, place, memory, entry, extra, lanes):
+    """Store four units from each lane of the mask: instructions `place` to `place + 3`."""
+    row, start, pitch = code[place], address_of_first(regs), pitch_of(regs)
+    values, addresses, shifts = four_rows(code, place, start, pitch), regs[row[field.ADDRESS]], regs[row[field.SHIFTS]]
+    mask = start + row[field.MASK] * pitch if row[field.MASK] >= 0 else np.int64(0)
+    scatter_four(memory[np.uint32(entry[BASE]) :], values, addresses, extra, shifts, mask, lanes)
 
 
 @compiled
-def store(regs, memory, d, a, b, c, row, offsets, mask, lanes):
-    """One unit of `memory` = D for each lane of the mask, in lane order."""
-    extra = shared_part(regs, b, c)
-    limit = np.uint32(row[LIMIT])
-    if np.uint64(highest_of(regs[a], lanes)) + np.uint64(extra) <= np.uint64(limit):
-        store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes)
+def store(regs, memory, row, entry, lanes):
+    """Store one unit from each lane of the mask, in lane order."""
+    extra, mask = shared_part(regs, row), row[field.MASK]
+    if stays_inside(regs, row[field.ADDRESS], extra, entry, lanes):
+        store_inside(regs, memory, row, extra, entry, lanes)
         return
-    base = np.int64(row[BASE])
+    base, addresses = np.int64(entry[BASE]), regs[row[field.ADDRESS]]
+    values, shifts = regs[row[field.DEST]], regs[row[field.SHIFTS]]
     for lane in range(lanes):
         if mask < 0 or regs[mask, lane] != 0:
-            at, happens = address_of(regs[a, lane], extra, row)
+            at, happens = address_of(addresses[lane], extra, entry)
             if happens:
-                memory[base + np.int64(at) + np.int64(regs[offsets, lane])] = memory.dtype.type(regs[d, lane])
+                memory[base + np.int64(at) + np.int64(shifts[lane])] = memory.dtype.type(values[lane])
 
 
 @compiled
-def store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes):
-    """`store` where no address is out of bounds."""
-    base = np.int64(row[BASE])
-    addresses, values, shifts = regs[a], regs[d], regs[offsets]
+def store_inside(regs, memory, row, extra, entry, lanes):
+    """`store` with all addresses in bounds."""
+    base, mask = np.int64(entry[BASE]), row[field.MASK]
+    addresses, values, shifts = regs[row[field.ADDRESS]], regs[row[field.DEST]], regs[row[field.SHIFTS]]
     if mask < 0:
         for lane in range(lanes):
             place = base + np.int64(np.uint32(addresses[lane] + extra)) + np.int64(shifts[lane])
@@ -194,34 +208,34 @@ def store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes):
 
 
 @compiled
-def store_known(regs, memory, d, a, b, c, row, offsets, mask, known, lanes):
-    """`store` by the pattern of its addresses: neighbours in one go, and no look at bounds that are known to hold."""
-    extra = shared_part(regs, b, c)
-    if not inside(known, extra, row):
-        store(regs, memory, d, a, b, c, row, offsets, mask, lanes)
-    elif known[SHAPE] == CONSECUTIVE and mask < 0 and row[SPACE] == GLOBAL:
-        start = np.int64(row[BASE]) + np.int64(np.uint32(regs[a, 0] + extra))
-        values = regs[d]
+def store_known(regs, memory, row, entry, known, lanes):
+    """`store` with a known pattern of addresses: no bounds to check, and consecutive lanes at once."""
+    extra, mask = shared_part(regs, row), row[field.MASK]
+    if not inside(known, extra, entry):
+        store(regs, memory, row, entry, lanes)
+    elif known[SHAPE] == CONSECUTIVE and mask < 0 and entry[SPACE] == GLOBAL:
+        start = np.int64(entry[BASE]) + np.int64(np.uint32(regs[row[field.ADDRESS], FIRST_LANE] + extra))
+        values = regs[row[field.DEST]]
         for lane in range(lanes):
             memory[start + lane] = memory.dtype.type(values[lane])
     else:
-        store_inside(regs, memory, d, a, extra, row, offsets, mask, lanes)
+        store_inside(regs, memory, row, extra, entry, lanes)
 
 
 @inlined
 def all_alike(row, lanes):
-    """Whether a row holds one number in all lanes."""
+    """Whether all lanes of a row are equal."""
     differs = np.uint32(0)
     for lane in range(lanes):
-        differs = np.uint32(differs | (row[lane] ^ row[0]))
+        differs = np.uint32(differs | (row[lane] ^ row[FIRST_LANE]))
     return differs == 0
 
 
 @compiled
 def pick(regs, d, a, b, c, lanes):
-    """D = row (A + row B), lane by lane, clamped to C rows."""
+    """Set D to row A + row B, lane by lane, with the index clamped to C - 1."""
     if all_alike(regs[b], lanes):
-        copy(regs, d, np.int32(a + np.int32(min(regs[b, 0], np.uint32(c - 1)))), lanes)
+        copy(regs, d, np.int32(a + np.int32(min(regs[b, FIRST_LANE], np.uint32(c - 1)))), lanes)
         return
     for lane in range(lanes):
         at = min(regs[b, lane], np.uint32(c - 1))
@@ -230,9 +244,9 @@ def pick(regs, d, a, b, c, lanes):
 
 @compiled
 def put(regs, d, a, b, c, mask, lanes):
-    """Row (A + row B) = D in the lanes of the mask."""
+    """Set row A + row B to D in the lanes of the mask, with the index clamped to C - 1."""
     if all_alike(regs[b], lanes):
-        row = np.int32(a + np.int32(min(regs[b, 0], np.uint32(c - 1))))
+        row = np.int32(a + np.int32(min(regs[b, FIRST_LANE], np.uint32(c - 1))))
         if mask < 0:
             copy(regs, row, d, lanes)
         else:

@@ -1,9 +1,7 @@
-"""What the machine can do, by number.
+"""The operations of the machine, by number: one row each, in order.
 
-An instruction is one row of an `int32[n, 8]` array. The columns are OP, then D (result row), A, B, C, E (operands), M
-and X. Rows of registers are named by number; -1 stands for none. For scalar operations A to E are the operand rows; the
-other operations are described in `MACHINE_OPS`, one line each. M is the mask row (-1: every lane), or, where an
-operation writes lanes without looking at a mask, 1 to compute lane 0 alone (a value that all lanes share).
+An instruction is a row of the fields in `instruction`. Operations of the machine itself are declared here; scalar
+operations follow from the table in `sim.scalar` and are numbered from SCALAR on.
 """
 
 from __future__ import annotations
@@ -11,89 +9,102 @@ from __future__ import annotations
 from functools import cache
 
 from ..scalar import OPS
+from .schema import Codes
 from .vector_math.approximations import has_near
 
-OP, D, A, B, C, E, M, X = range(8)
-FIELDS = 8
-FOUR = 4  # units that are loaded or stored at once, and M of a load that three more follow
+MACHINE_OPS = Codes("opcodes", "operations of the machine")
+_op = MACHINE_OPS.code
 
-ATOMICS = (
-    *("load", "store", "add_u32", "sub_u32", "max_i32", "max_u32", "min_i32", "min_u32"),
-    *("and_u32", "or_u32", "xor_u32", "exchange", "compare"),
+# control
+HALT = _op("halt", "end of the program")
+JUMP = _op("jump", "go to TARGET")
+JUMP_ZERO = _op("jump_zero", "go to TARGET if row CONDITION is 0 in the first lane")
+JUMP_NONE = _op("jump_none", "go to TARGET if no lane of MASK is active")
+NARROW = _op("narrow", "jump_none; then compute only the lanes up to the last active one, until `restore`: level LEVEL")
+RESTORE = _op("restore", "compute as many lanes as at level LEVEL")
+BARRIER = _op("barrier", "barrier of site SITE, for the lanes of MASK (should be all); orders memory of kind MEMORY")
+
+# register rows
+COPY = _op("copy", "DEST = A (may be ONE_LANE)")
+BLEND = _op("blend", "DEST = A in the lanes of MASK")
+BROADCAST = _op("broadcast", "DEST = first lane of A, in all lanes")
+PICK = _op("pick", "DEST = row BASE_ROW + min(INDEX, COUNT - 1)")
+PUT = _op("put", "row BASE_ROW + min(INDEX, COUNT - 1) = DEST in the lanes of MASK")
+MASK = _op("mask", "DEST = A and B, both masks, in all lanes of the row")
+
+# memory: the address is ADDRESS + first lane of SHARED + CONSTANT, in units of the access
+LOAD = _op("load", "DEST = unit of memory (may be ONE_LANE; FOUR: the next three rows load the next three units)")
+LOAD_KNOWN = _op("load_known", "load, with a row of addresses that `learn` has seen")
+LEARN = _op("learn", "find the pattern of row ADDRESS")
+STORE = _op("store", "unit of memory = DEST in the lanes of MASK")
+STORE_KNOWN = _op("store_known", "store, with a row of addresses that `learn` has seen")
+STORE_FOUR = _op("store_four", "store; the next three rows store the next three units, to the same addresses")
+LENGTH = _op("length", "DEST = length of the array of ACCESS")
+
+# sums of products (see `tiles`)
+TILE = _op(
+    "tile",
+    "the next TILE_ROWS + TILE_COLUMNS rows load factors, and the TILE_ROWS * TILE_COLUMNS rows after those add their"
+    " products to sums: all at once",
 )
+ADD_UP = _op("add_up", "add the products of the tiles that wait")
+CHECKED = _op("checked", "DEST = A * B + C, rounded as ROUNDING says; checks the results in the lanes of MASK")
 
-COLLECTIVES = ("reduce", "inclusive", "exclusive", "shuffle", "shuffle_last", "first", "ballot")
-COLLECTIVE_ROWS = 5  # D and those after it: first the results, then the operands, then room to work in
+# atomics, lane by lane; operands are in the rows after DEST
+ATOMIC_LOAD = _op("atomic_load", "DEST = old value")
+ATOMIC_STORE = _op("atomic_store", "memory = value")
+ATOMIC_ADD_U32 = _op("atomic_add_u32", "memory += value")
+ATOMIC_SUB_U32 = _op("atomic_sub_u32", "memory -= value")
+ATOMIC_MAX_I32 = _op("atomic_max_i32", "memory = max(memory, value), as i32")
+ATOMIC_MAX_U32 = _op("atomic_max_u32", "memory = max(memory, value), as u32")
+ATOMIC_MIN_I32 = _op("atomic_min_i32", "memory = min(memory, value), as i32")
+ATOMIC_MIN_U32 = _op("atomic_min_u32", "memory = min(memory, value), as u32")
+ATOMIC_AND_U32 = _op("atomic_and_u32", "memory &= value")
+ATOMIC_OR_U32 = _op("atomic_or_u32", "memory |= value")
+ATOMIC_XOR_U32 = _op("atomic_xor_u32", "memory ^= value")
+ATOMIC_EXCHANGE = _op("atomic_exchange", "memory = value")
+ATOMIC_COMPARE = _op("atomic_compare", "memory = new value if it is the expected one")
 
-MACHINE_OPS = (
-    # control
-    ("halt", "end of the program"),
-    ("jump", "to A"),
-    ("jump_zero", "to A where row B is 0 in lane 0"),
-    ("jump_none", "to A where no lane of mask M is active"),
-    ("narrow", "jump_none, and from here on lanes after the last active one are left out: level D (A: -1, no jump)"),
-    ("restore", "from here on as many lanes as at level D"),
-    ("barrier", "site A: every lane of each workgroup should be in mask M; orders memory of kind B"),
-    # rows
-    ("copy", "D = A (M: narrow)"),
-    ("blend", "D = A in the lanes of mask M"),
-    ("broadcast", "D = lane 0 of A, in every lane"),
-    ("pick", "D = row (A + min(row B, C - 1))"),
-    ("put", "row (A + min(row B, C - 1)) = row D in the lanes of mask M"),
-    ("mask", "D = A and B, of masks: in lanes that are left out, too"),
-    # memory: A address row, B shared address part (lane 0 counts), C added, E access, X row of workgroup offsets
-    ("load", "D = unit of memory (M: narrow; 4: the three rows after it load the next units, of the same addresses)"),
-    ("load_known", "the same, of an address row that `learn` has seen"),
-    ("learn", "note the pattern of row A, which will be an address more than once"),
-    ("store", "unit of memory = D in the lanes of mask M"),
-    ("store_known", "the same, of an address row that `learn` has seen"),
-    ("store_four", "store; the three rows after it are stores of the next units, to the same addresses"),
-    ("length", "D = number of elements of access E (M: narrow)"),
-    # sums of products (see `tiles`)
-    (
-        "tile",
-        "the A + B rows after it bring factors, the A * B rows after those add their products to sums, number D"
-        " of those in the program, all at once; E is 1 where they may wait for `add_up`",
-    ),
-    ("add_up", "add what waits"),
-    (
-        "checked",
-        "D = A * B + C, rounded as E says, and a look at what it makes in the lanes of mask M; X is the place of the"
-        " first check, and a product that is rounded has one before the sum's",
-    ),
-    # atomics: D = old value; operands in the rows after D (compare: expected, new; the first then says whether it did)
-    *((f"atomic_{name}", "on memory, lane by lane") for name in ATOMICS),
-    # subgroup operations: on the active lanes of each subgroup (reduce to exclusive: by the scalar operation A)
-    *((f"subgroup_{name}", "see `subgroups`") for name in COLLECTIVES),
-    # probes: as the load or store they stand before; X is the probe's place in its table, D is 1 for a learnt row A
-    ("count", "straight run A is executed by mask M"),
-    ("banks", "shared wavefronts of the access"),
-    ("sectors", "global sectors of the access"),
-    ("bounds", "addresses past the end of the access"),
-    ("writers", "who stores here last"),
-    ("touched", "that this is accessed"),
-    ("meets", "whether another workgroup of the batch has stored here; D is 1 where notes are of halves of a word"),
-    ("watch_read", "races of a load, and words that nobody wrote"),
-    ("watch_write", "races of the store of unit D"),
-    ("watch_order", "what is unordered without the barrier that is ignored; D is 1 for a store"),
-    ("check", "kind E: operands A, B, C and result D, in the lanes of mask M; X is the place"),
-    ("reach", "how low and how high the addresses of the access go"),
-    ("margin", "how far row A < row B (E is 1) or A <= B (E is 0) is from being otherwise; C is 1 for i32"),
-    ("trace", "point X: row D, at place A + B + C (an address of access E, which is -1 for other variables)"),
-)
-NAMES = tuple(name for name, _ in MACHINE_OPS)
-HALT, JUMP, JUMP_ZERO, JUMP_NONE, NARROW, RESTORE, BARRIER = range(7)
-COPY, BLEND, BROADCAST, PICK, PUT, MASK = range(7, 13)
-LOAD, LOAD_KNOWN, LEARN, STORE, STORE_KNOWN, STORE_FOUR, LENGTH, TILE, ADD_UP, CHECKED, FIRST_ATOMIC = range(13, 24)
+# subgroup operations, on the active lanes of each subgroup (see `subgroups`)
+SUBGROUP_REDUCE = _op("subgroup_reduce", "combine all lanes with the operation SCALAR")
+SUBGROUP_INCLUSIVE = _op("subgroup_inclusive", "combine the lanes up to this one")
+SUBGROUP_EXCLUSIVE = _op("subgroup_exclusive", "combine the lanes before this one")
+SUBGROUP_SHUFFLE = _op("subgroup_shuffle", "the value of another lane; 0 past the last one")
+SUBGROUP_SHUFFLE_LAST = _op("subgroup_shuffle_last", "the value of another lane; the last one's past the last one")
+SUBGROUP_FIRST = _op("subgroup_first", "the lowest active lane")
+SUBGROUP_BALLOT = _op("subgroup_ballot", "a bit for each active lane in which the operand is true")
+
+# probes: memory probes have the operands of the access that follows them
+COUNT = _op("count", "count an execution of BLOCK by the lanes of MASK")
+BANKS = _op("banks", "count the wavefronts of an access to workgroup memory")
+SECTORS = _op("sectors", "count the sectors of an access to storage")
+BOUNDS = _op("bounds", "count the addresses that are out of bounds")
+WRITERS = _op("writers", "note the invocation that stores")
+TOUCHED = _op("touched", "note the words that are accessed")
+MEETS = _op("meets", "count stores to words that another workgroup of the batch has stored to")
+WATCH_READ = _op("watch_read", "find races of a load, and words that were never written")
+WATCH_WRITE = _op("watch_write", "find races of a store")
+WATCH_ORDER = _op("watch_order", "find accesses that only the ignored barrier orders")
+CHECK = _op("check", "check operands A, B, C and result DEST in the lanes of MASK, as CHECK_KIND says")
+REACH = _op("reach", "note the lowest and highest address")
+MARGIN = _op("margin", "note how close A < B (LEAST 1) or A <= B (LEAST 0) is to the other result")
+TRACE = _op("trace", "note DEST, at trace point SLOT; ACCESS -1: the variable is not in memory")
+
+NAMES = tuple(each.name for each in MACHINE_OPS.codes)
+FIRST_ATOMIC, FIRST_COLLECTIVE, FIRST_PROBE = ATOMIC_LOAD, SUBGROUP_REDUCE, COUNT
+ATOMICS = tuple(name.removeprefix("atomic_") for name in NAMES[FIRST_ATOMIC:FIRST_COLLECTIVE])
+COLLECTIVES = tuple(name.removeprefix("subgroup_") for name in NAMES[FIRST_COLLECTIVE:FIRST_PROBE])
 TILES = (TILE, ADD_UP)
-FIRST_COLLECTIVE = FIRST_ATOMIC + len(ATOMICS)
-FIRST_PROBE = FIRST_COLLECTIVE + len(COLLECTIVES)
-COUNT, BANKS, SECTORS, BOUNDS, WRITERS, TOUCHED, MEETS = range(FIRST_PROBE, FIRST_PROBE + 7)
-WATCH_READ, WATCH_WRITE, WATCH_ORDER, CHECK, REACH, MARGIN, TRACE = range(FIRST_PROBE + 7, FIRST_PROBE + 14)
 WATCHES = (WATCH_READ, WATCH_WRITE, WATCH_ORDER)
 SCALAR = 64  # scalar operations are numbered from here
-TILED = ("mad_f32", "fma_f32")  # those that tiles are made of
-FUSED, PRODUCT_FIRST, PRODUCT_LAST = range(3)  # E of a checked sum: rounded once; or twice, a * b + c or c + a * b
+TILED_SUM, TILED_FUSED = "mad_f32", "fma_f32"  # scalar operations that tiles consist of
+TILED = (TILED_SUM, TILED_FUSED)
+
+_ROUNDINGS = Codes("roundings", "how a checked sum of a product is rounded")
+FUSED = _ROUNDINGS.code("fused", "once")
+PRODUCT_FIRST = _ROUNDINGS.code("product_first", "twice: a * b + c")
+PRODUCT_LAST = _ROUNDINGS.code("product_last", "twice: c + a * b")
+CODES = (MACHINE_OPS, _ROUNDINGS)
 
 _FAMILIES = ("float", "half", "integer", "conversion", "curve")
 
@@ -125,6 +136,11 @@ def families() -> dict[str, list[str]]:
     for name in scalar_opcodes():
         members[_family(name)].append(name)
     return members
+
+
+def first_opcode(family: str) -> int:
+    """The lowest opcode of a family of scalar operations."""
+    return min(scalar_opcodes()[name] for name in families()[family])
 
 
 @cache

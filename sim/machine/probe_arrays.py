@@ -1,6 +1,6 @@
-"""The records of arrays that probes write to and look up, and how much room each needs.
+"""The arrays that probes use, and their sizes. Python allocates them; the machine fills them in.
 
-Python makes them, the machine fills them in; what stands in the columns of a row is in `layout`.
+Comments name the table in `layout` that declares the fields of each row.
 """
 
 from __future__ import annotations
@@ -11,87 +11,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models import rules
+from . import instruction as field
 from . import layout as at
 from . import opcodes as op
 
-LANE_BITS, SLOT_BITS = 14, 18  # of a stamp: barriers passed, place in the table, lane
+LANE_BITS, SLOT_BITS = 14, 18  # fields of a stamp: barriers passed, slot, lane
 LANES, SLOTS = 1 << LANE_BITS, 1 << SLOT_BITS
-PLACES = 64  # executions that each memory probe remembers the count of
-_NOTES = 4096  # loads that are noted down before they are worked off
-_SEEN = 256  # loads at different distances that each place remembers
-_RACES = 256
-_QUEUE_STATE, _LEAST_QUEUE = 7, 4096  # words: half of the nearest cache
-_LEAST_STEP = 2 * at.VECTOR_LANES  # words of the queue that a step takes: two factors
-WRITER, READER, OTHER, VALUE = range(4)  # of `Shadow`
+PLACES = 64  # executions whose cost each memory probe remembers
+_LOADS = 4096  # noted loads
+_SEEN = 256  # loads at different distances that each watched access remembers
+_RACES = 256  # pairs of accesses
+_LEAST_QUEUE = 4096  # words: half of the nearest cache
+_LEAST_STEP = 2 * at.VECTOR_LANES  # words: the two factors of a step, in their smallest form
 
 
 class Probes(NamedTuple):
-    """What the probes of one run write to and look up; `n` memory probes, `w` lanes per row."""
+    """Arrays of the counting probes of a run, with `n` memory probes and `w` lanes per register row."""
 
-    blocks: NDArray[np.int64]  # [runs, BLOCK_SIZE]
-    working: NDArray[np.uint32]  # [w] lanes that have touched storage or workgroup memory in this batch
-    worked: NDArray[np.int64]  # [2] whether all lanes have; invocations of all batches so far that did
-    rules: NDArray[np.int64]  # [n, RULE_SIZE]
+    blocks: NDArray[np.int64]  # [basic blocks], BLOCKS_RUN
+    working: NDArray[np.uint32]  # [w] lanes that have accessed memory in this batch
+    worked: NDArray[np.int64]  # WORKED
+    rules: NDArray[np.int64]  # [n], RULES
     orders: NDArray[np.int64]  # [n, lanes of a subgroup] order in which lanes are served
-    tallies: NDArray[np.int64]  # [n, TALLY_SIZE]
-    bounds: NDArray[np.int64]  # [n, 4]
-    reached: NDArray[np.int64]  # [n, REACH_SIZE]
-    margins: NDArray[np.int64]  # [comparisons, MARGIN_SIZE]
-    known: NDArray[np.int64]  # [n, KNOWN_SIZE] of the execution whose addresses and mask are kept
-    addresses: NDArray[np.uint32]  # [n, w]
-    masks: NDArray[np.uint32]  # [n, w]
-    last: NDArray[np.int64]  # [n, PLACES, LAST_SIZE] what others have counted, moved from it
-    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored there last, workgroup by workgroup
-    # (where these go abreast: [words of storage, or halves] 1 + workgroup that did)
-    touched: NDArray[np.uint8]  # [words of storage, or 1] which were accessed
-    checks: NDArray[np.int64]  # [checks, CHECK_SIZE]
-    watched: NDArray[np.int64]  # [1 + lanes of a workgroup] the workgroup that is traced (-1: none), and which lanes
-    notes: NDArray[np.int64]  # [n, NOTE_SIZE] what they wrote
-    current: NDArray[np.uint32]  # [w]
-    ones: NDArray[np.uint32]  # [w]
-    scratch: NDArray[np.int64]
+    tallies: NDArray[np.int64]  # [n], TALLIES
+    bounds: NDArray[np.int64]  # [n], BOUNDS
+    reached: NDArray[np.int64]  # [n], REACHED
+    margins: NDArray[np.int64]  # [comparisons], MARGINS
+    known: NDArray[np.int64]  # [n], KNOWN
+    addresses: NDArray[np.uint32]  # [n, w] addresses of the execution that is kept
+    masks: NDArray[np.uint32]  # [n, w] mask of the execution that is kept
+    last: NDArray[np.int64]  # [n, PLACES], LAST
+    writers: NDArray[np.int64]  # [words of storage, or 1] 1 + invocation that stored last, counted through the grid; of
+    # interleaved workgroups: [words of storage, or halves] 1 + workgroup
+    touched: NDArray[np.uint8]  # [words of storage, or 1] 1 where a word was accessed
+    checks: NDArray[np.int64]  # [checks], CHECKS
+    traced: NDArray[np.int64]  # TRACED, a flag for each lane of a workgroup
+    notes: NDArray[np.int64]  # [1 + notes], NOTES after a header
+    current: NDArray[np.uint32]  # [w] addresses of this execution
+    ones: NDArray[np.uint32]  # [w] a mask of all lanes
+    scratch: NDArray[np.int64]  # see `rules.new_scratch`
 
 
 def make_probes(
     probes: int,
     lanes: int,
-    runs: int,
+    blocks: int,
     checks: int,
     writers: NDArray[np.int64],
     touched: NDArray[np.uint8],
-    watched: NDArray[np.int64],
+    traced: NDArray[np.int64],
     notes: int,
     margins: int,
 ) -> Probes:
-    """Room for this many memory probes, lanes of a register row, straight runs, checks, traced values and comparisons,
-    with nothing counted."""
+    """Make the arrays for this many memory probes, lanes per row, basic blocks, checks, trace notes and comparisons.
 
-    def numbers(*shape: int) -> NDArray[np.int64]:
-        return np.zeros(shape, np.int64)
+    All counters are 0. `writers`, `touched` and `traced` are used as they are.
+    """
 
     def lanes_of(*shape: int) -> NDArray[np.uint32]:
         return np.zeros((*shape, lanes), np.uint32)
 
     count = max(1, probes)
     return Probes(
-        blocks=numbers(max(1, runs), at.BLOCK_SIZE),
+        blocks=at.BLOCKS_RUN.new(max(1, blocks)),
         working=lanes_of(),
-        worked=numbers(2),
-        rules=numbers(count, at.RULE_SIZE),
-        orders=numbers(count, rules.MAX_LANES),
-        tallies=numbers(count, at.TALLY_SIZE),
-        bounds=numbers(count, at.BOUNDS_SIZE),
-        reached=np.tile(np.array(at.UNREACHED, np.int64), (count, 1)),
-        margins=np.tile(np.array(at.NO_MARGIN, np.int64), (max(1, margins), 1)),
-        known=numbers(count, at.KNOWN_SIZE),
+        worked=at.WORKED.new(),
+        rules=at.RULES.new(count),
+        orders=np.zeros((count, rules.MAX_LANES), np.int64),
+        tallies=at.TALLIES.new(count),
+        bounds=at.BOUNDS.new(count),
+        reached=at.REACHED.new(count),
+        margins=at.MARGINS.new(max(1, margins)),
+        known=at.KNOWN.new(count),
         addresses=lanes_of(count),
         masks=lanes_of(count),
-        last=numbers(count, PLACES, at.LAST_SIZE),
+        last=at.LAST.new(count, PLACES),
         writers=writers,
         touched=touched,
-        checks=numbers(max(1, checks), at.CHECK_SIZE),
-        watched=watched,
-        notes=numbers(notes + 1, at.NOTE_SIZE),
+        checks=at.CHECKS.new(max(1, checks)),
+        traced=traced,
+        notes=at.NOTES.new(1 + notes),
         current=lanes_of(),
         ones=np.ones(lanes, np.uint32),
         scratch=rules.new_scratch(),
@@ -99,81 +98,85 @@ def make_probes(
 
 
 class Shadow(NamedTuple):
-    """Columns of one entry per grain: the last writer, and two readers."""
+    """Shadow memory: the last writer of each grain, and two readers."""
 
-    stamps: NDArray[np.int64]  # [WRITER to OTHER, n]; 0 for nobody
-    words: NDArray[np.uint32]  # [WRITER to OTHER, n] their workgroups, 0 in workgroup memory; [VALUE] what was stored
+    stamps: NDArray[np.int64]  # [WRITER to OTHER, grains] clock, slot and lane of the access; 0: none
+    words: NDArray[np.uint32]  # [WRITER to VALUE, grains] their workgroups, 0 in workgroup memory; the value stored
 
 
 class Watch(NamedTuple):
-    """What the watching probes of one run know; `n` of them, `w` lanes per row."""
+    """Arrays of the watching probes of a run, with `n` watched accesses and `w` lanes per register row."""
 
-    table: NDArray[np.int64]  # [n, WATCHED_SIZE]
-    clocks: NDArray[np.int64]  # [workgroups of a batch, CLOCKS_SIZE]
+    table: NDArray[np.int64]  # [n], WATCHED
+    clocks: NDArray[np.int64]  # [workgroups of a batch], CLOCKS
     workgroup: Shadow
     storage: Shadow
-    races: NDArray[np.int64]  # [1 + places, RACE_SIZE]; row 0 says how many there are
-    unwritten: NDArray[np.int64]  # [n, BOUNDS_SIZE] loads of what nobody stored to; the address is a grain
-    spans: NDArray[np.int64]  # [variables, 4] noted loads and stores since the last barrier: lowest, highest grain
-    seen: NDArray[np.int64]  # [n, SEEN, 4] loads looked at: distance, row, window, batch
-    rows: NDArray[np.uint32]  # [n, w] addresses of noted loads
-    patterns: NDArray[np.int64]  # [n, 4] the pattern of that row, see `recognize`
-    notes: NDArray[np.int64]  # [NOTES, 2] place, distance
-    state: NDArray[np.int64]
+    races: NDArray[np.int64]  # [1 + pairs], RACES after a header
+    unwritten: NDArray[np.int64]  # [n], BOUNDS: loads of words that were never written; the address is a grain
+    spans: NDArray[np.int64]  # [variables], SPANS
+    seen: NDArray[np.int64]  # [n, _SEEN], SEEN
+    rows: NDArray[np.uint32]  # [n, w] the row of addresses that each access keeps
+    kept: NDArray[np.int64]  # [n], ROW_KEPT
+    loads: NDArray[np.int64]  # [_LOADS], LOADS
+    state: NDArray[np.int64]  # WATCH_STATE
 
 
 def make_shadow(grains: int) -> Shadow:
-    """A memory that nobody has touched. Pages that nobody touches take no room."""
-    return Shadow(np.zeros((3, max(1, grains)), np.int64), np.zeros((4, max(1, grains)), np.uint32))
+    """Make shadow memory without accesses. Pages that are never written take no memory."""
+    return Shadow(np.zeros((at.VALUE, max(1, grains)), np.int64), np.zeros((at.VALUE + 1, max(1, grains)), np.uint32))
 
 
 def make_watch(
     table: NDArray[np.int64], variables: int, workgroups_per_batch: int, lanes: int, workgroup: Shadow, storage: Shadow
 ) -> Watch:
-    """Room for these watched accesses, variables, workgroups of a batch and lanes of a row."""
+    """Make the arrays for these watched accesses, variables, workgroups per batch and lanes per register row."""
     count = len(table)
     return Watch(
         table=table,
-        clocks=np.zeros((workgroups_per_batch, at.CLOCKS_SIZE), np.int64),
+        clocks=at.CLOCKS.new(workgroups_per_batch),
         workgroup=workgroup,
         storage=storage,
-        races=np.zeros((1 + _RACES, at.RACE_SIZE), np.int64),
-        unwritten=np.zeros((count, at.BOUNDS_SIZE), np.int64),
-        spans=np.zeros((max(1, variables), 4), np.int64),
-        seen=np.zeros((count, _SEEN, 4), np.int64),
+        races=at.RACES.new(1 + _RACES),
+        unwritten=at.BOUNDS.new(count),
+        spans=at.SPANS.new(max(1, variables)),
+        seen=at.SEEN.new(count, _SEEN),
         rows=np.zeros((count, lanes), np.uint32),
-        patterns=np.full((count, 4), -1, np.int64),
-        notes=np.zeros((_NOTES, 2), np.int64),
-        state=np.zeros(5, np.int64),
+        kept=at.ROW_KEPT.new(count),
+        loads=at.LOADS.new(_LOADS),
+        state=at.WATCH_STATE.new(),
     )
 
 
 def no_watch() -> Watch:
-    """Of a run that watches nothing."""
-    return make_watch(np.zeros((1, at.WATCHED_SIZE), np.int64), 1, 1, 1, make_shadow(1), make_shadow(1))
+    """Make the arrays of a run without watching probes."""
+    return make_watch(at.WATCHED.new(1), 1, 1, 1, make_shadow(1), make_shadow(1))
 
 
 class Queue(NamedTuple):
-    """Factors of sums of products that wait to be added, see `tiles`."""
+    """Factors whose products have not been added yet, see `tiles`."""
 
     words: NDArray[np.uint32]
-    kept: NDArray[np.uint32]  # the sums, before they are added to
-    begins: NDArray[np.int64]  # for each step that waits, in which row of the program its sums begin
-    state: NDArray[np.int64]  # what is in it
+    kept: NDArray[np.uint32]  # the sums before the products are added
+    begins: NDArray[np.int64]  # for each tile that waits: the instruction at which its sums begin
+    state: NDArray[np.int64]  # QUEUE
 
 
 def make_queue(words: NDArray[np.uint32], kept: NDArray[np.uint32]) -> Queue:
-    """An empty one, with this much room."""
-    return Queue(words, kept, np.zeros(1 + len(words) // _LEAST_STEP, np.int64), np.zeros(_QUEUE_STATE, np.int64))
+    """Make an empty queue on these arrays."""
+    return Queue(words, kept, np.zeros(1 + len(words) // _LEAST_STEP, np.int64), at.QUEUE.new())
 
 
 def queue_words(code: NDArray[np.int32], lanes: int) -> int:
-    """Room that a program's tiles need for one step, with rows of so many lanes; for several where they are small."""
-    tiles = code[code[:, op.OP] == op.TILE]
-    return max(_LEAST_QUEUE, int((tiles[:, op.A] + tiles[:, op.B]).max(initial=0)) * lanes)
+    """Return the words for at least one step of a program's tiles, with register rows of `lanes`."""
+    tiles = code[code[:, field.OP] == op.TILE]
+    return max(_LEAST_QUEUE, int((tiles[:, field.TILE_ROWS] + tiles[:, field.TILE_COLUMNS]).max(initial=0)) * lanes)
 
 
 def kept_words(code: NDArray[np.int32], lanes: int) -> int:
-    """Room that the sums of a program's tiles need that are to be checked."""
-    tiles = code[code[:, op.OP] == op.TILE]
-    return int((tiles[:, op.A] * tiles[:, op.B]).max(initial=0)) * lanes if op.CHECKED in code[:, op.OP] else 1
+    """Return the words to keep the sums of a program's tiles, if some are checked; else 1."""
+    tiles = code[code[:, field.OP] == op.TILE]
+    return (
+        int((tiles[:, field.TILE_ROWS] * tiles[:, field.TILE_COLUMNS]).max(initial=0)) * lanes
+        if op.CHECKED in code[:, field.OP]
+        else 1
+    )

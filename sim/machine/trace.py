@@ -1,9 +1,13 @@
-"""The trace: what the watched lanes of one workgroup write to the variable that is traced."""
+"""The trace: values that the traced lanes of one workgroup write to the traced variable."""
+
+# Numba infers the types of compiled functions, which have no annotations.
+# pyright: basic
 
 from __future__ import annotations
 
 import numpy as np
 
+from . import instruction as field
 from . import layout as at
 from .compile.units import part
 from .kinds import INSTRUCTION, LONG, NUMBERS, REGISTERS, TABLE
@@ -11,23 +15,23 @@ from .memory import address_of, shared_part
 
 
 @part(REGISTERS, INSTRUCTION, NUMBERS, TABLE, LONG, LONG, NUMBERS, TABLE)
-def trace(regs, row, config, access, workgroup, workgroups_per_batch, watched, notes):
-    """Note what has been written, in lane order. Row 0 of `notes` counts on where there is no more room."""
-    size, first, w = config[at.LANES], config[at.FIRST_LANE], watched[0] - workgroup
+def trace(regs, row, config, access, workgroup, workgroups_per_batch, traced, notes):
+    """Note the written values, in lane order. The header counts notes that do not fit, too."""
+    size, first, w = config[at.LANES], config[at.LANE_OFFSET], traced[at.TRACED_WORKGROUP] - workgroup
     if w < 0 or w >= workgroups_per_batch:
         return
-    extra, place, happens = shared_part(regs, row[3], row[4]), np.uint32(0), True
+    extra, place, happens = shared_part(regs, row), np.uint32(0), True
     for lane in range(size):
         here = w * size + lane
-        if watched[1 + first + lane] == 0 or (row[6] >= 0 and regs[row[6], here] == 0):
+        if traced[at.TRACED_LANES + first + lane] == 0 or (row[field.MASK] >= 0 and regs[row[field.MASK], here] == 0):
             continue
-        if row[5] < 0:
-            place = np.uint32(regs[row[2], here] + extra)
+        if row[field.ACCESS] < 0:
+            place = np.uint32(regs[row[field.ADDRESS], here] + extra)
         else:
-            place, happens = address_of(regs[row[2], here], extra, access[row[5]])
+            place, happens = address_of(regs[row[field.ADDRESS], here], extra, access[row[field.ACCESS]])
         if happens:
-            notes[0, 0] += 1
-            if notes[0, 0] < len(notes):
-                note = notes[notes[0, 0]]
-                note[at.POINT], note[at.TRACED_LANE], note[at.NOTED_AT] = row[7], first + lane, place
-                note[at.NOTED] = regs[row[1], here]
+            notes[at.HEADER, at.RECORDED] += 1
+            if notes[at.HEADER, at.RECORDED] < len(notes):
+                note = notes[notes[at.HEADER, at.RECORDED]]
+                note[at.NOTE_POINT], note[at.NOTE_LANE], note[at.NOTE_PLACE] = row[field.SLOT], first + lane, place
+                note[at.NOTE_VALUE] = regs[row[field.DEST], here]

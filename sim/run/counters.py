@@ -276,7 +276,7 @@ class Counters:
         golden=4,
     )
     atomic_turns: int = _counter(
-        lambda site: site.banks[at.TURNS] + site.sectors[at.TURNS],
+        lambda site: site.banks[at.SERIALIZED_LANES] + site.sectors[at.SERIALIZED_LANES],
         unit="lanes",
         label="serialized atomic lanes",
         definition="For each request that reads and writes atomically, the most lanes on any one word, which the "

@@ -68,16 +68,18 @@ class Dispatch:
 
     def workgroups_per_batch(self, how: RunOptions) -> int:
         """Return how many workgroups run side by side in the lanes of one batch."""
-        if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.alone != "workgroup" or how.ignored is not None:
+        if self.lanes >= _LANES_PER_BATCH // 4 or how.schedule.granularity != "workgroup" or how.ignored is not None:
             return 1
         return max(1, min(_LANES_PER_BATCH // self.lanes, prod(self.grid)))
 
     def _abreast(self, launch: Launch) -> int:
         """Return how many workgroups to interleave instead: 0, or enough to fill a vector with a lane of each."""
         several = max(VECTOR_LANES, launch.program.workgroups_per_batch)
-        if launch.count < 2 * several or not launch.may_go_abreast:
+        if launch.count < 2 * several or not launch.can_interleave:
             return 0
-        return several if interleaving_speedup(launch.program, several, launch.glance()) >= MIN_SPEEDUP else 0
+        return (
+            several if interleaving_speedup(launch.program, several, launch.sample_loop_lanes()) >= MIN_SPEEDUP else 0
+        )
 
     @property
     def rounding(self) -> Rounding:
@@ -99,11 +101,11 @@ class Dispatch:
         if interleaved := self._abreast(launch):
             wide = Launch(build(interleaved=interleaved), self.bound, self.grid, self.device, how, launch.device_memory)
             outcome = wide.run(progress)
-            if not wide.unclear:
+            if not wide.depends_on_order:
                 return wide, outcome
             launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
-        if launch.met:  # threads wrote to the same words, so the result depends on their timing
+        if launch.stores_overlap:  # threads wrote to the same words, so the result depends on their timing
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome

@@ -96,7 +96,7 @@ def _judged(
 def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: Progress) -> Measured:
     found = dispatch.classes(probes - {"touched", "redundant"})
     findings = [f for f in explain(found.launch, found.outcome) if f.code not in _OF_DATA]
-    if found.met or any(f.code in _SEEN_BY_ALL for f in findings):
+    if found.stores_overlap or any(f.code in _SEEN_BY_ALL for f in findings):
         raise Unproven("findings depend on all of them")
     rest = probes & {"nan", "touched"} | (frozenset(("across",)) if "races" in probes else frozenset[str]())
     left = after = None

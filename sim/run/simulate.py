@@ -22,7 +22,7 @@ from ..findings.finding import Finding
 from ..findings.suppressions import suppress
 from ..front_end import check
 from ..launch import schedules
-from ..launch.device_memory import take
+from ..launch.device_memory import snapshot
 from ..launch.launch import BUDGET, Launch, RunOptions
 from ..launch.machine_arrays import POLICIES
 from ..launch.partition import Outcome
@@ -293,7 +293,7 @@ def prepare(
     profile = sized(_device(device), pipeline)
     size = _grid(grid, pipeline)
     how = RunOptions(policy=out_of_bounds, budget=budget, chosen=_chosen(workgroups, size))
-    bound, device_memory = take(bind(pipeline, bindings or {}))
+    bound, device_memory = snapshot(bind(pipeline, bindings or {}))
     return Dispatch(pipeline, bound, size, profile, how, [device_memory])
 
 

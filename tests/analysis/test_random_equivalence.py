@@ -97,7 +97,7 @@ class Maker:
 
 @pytest.mark.parametrize("start", range(0, 120, 20))
 def test_random_programs_count_alike_by_classes(start):
-    """`check` raises where a class is none."""
+    """The option `check` raises if members of a class differ."""
     how = Counter()
     for seed in range(start, start + 20):
         numbers = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def test_random_programs_count_alike_by_classes(start):
 
 
 def quick_cases():
-    """Of each kernel the quick shape with the most workgroups."""
+    """The quick shape with the most workgroups, of each kernel."""
     for plan in plans([SHADERS], Request()):
         quick = [plan.case(shape) for shape in plan.shapes if shape.cost == "quick"]
         yield max(quick, key=lambda case: np.prod(case.grid))

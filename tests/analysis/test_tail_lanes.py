@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.launch import RunOptions
+from bankshot.sim.machine import instruction as field
 from bankshot.sim.machine import opcodes as op
 from bankshot.sim.run import simulate as running
 
@@ -54,7 +55,7 @@ def source_of(body, size, before=""):
 
 
 def opcodes(body, size=64, before=""):
-    return simulate(checked(source_of(body, size, before)), size, probes="none").program.code[:, op.OP].tolist()
+    return simulate(checked(source_of(body, size, before)), size, probes="none").program.code[:, field.OP].tolist()
 
 
 # ---- what is computed --------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ def test_active_lanes_compute_the_expected_values(name: str) -> None:
     body, wanted = KERNELS[name]
     module = checked(source_of(f"let at = group.x * 64u + i; {body}", 64))
     done = simulate(module, 64, 3)
-    assert {op.NARROW, op.RESTORE} <= set(done.program.code[:, op.OP].tolist())
+    assert {op.NARROW, op.RESTORE} <= set(done.program.code[:, field.OP].tolist())
     assert done.outputs["y"].tolist() == [wanted(i, g) & 0xFFFFFFFF for g in range(3) for i in range(64)]
     assert done.findings == []
 

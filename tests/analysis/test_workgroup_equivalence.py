@@ -1,4 +1,4 @@
-"""One workgroup of each class stands for the others: what it counts, multiplied, is what all of them count."""
+"""Classes of workgroups: the counts of one workgroup, multiplied, equal those of all workgroups of its class."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def run(body, grid=(64,), workgroups="check", probes="all", size=8192, table=Non
     )
 
 
-# Body, grid, and how many classes there are: found by thinking, not by running.
+# Body, grid, and the number of classes, worked out by hand.
 PROVEN = {
     "all alike": ("y[id.x] = a[id.x] * 2.0;", (64,), 1),
     "a guard in the last": ("if id.x < 4000u { y[id.x] = a[id.x]; }", (64,), 3),
@@ -99,7 +99,7 @@ def test_workgroups_of_a_class_count_alike(body, grid, classes):
     assert sum(size for _, size in done.coverage.classes) == int(np.prod(grid))
 
 
-# Twins of the above in which data decides, or workgroups are no two alike.
+# Variants of these in which data decides, or all workgroups differ.
 UNPROVEN = {
     "data decides a branch": ("if y[id.x] == 0.0 { y[id.x] = a[id.x]; }", "a branch in line 13 depends on what the"),
     "data decides a loop": ("while y[id.x] < 3.0 { y[id.x] += 1.0; }", "depends on what the dispatch stores to y"),
@@ -118,7 +118,7 @@ UNPROVEN = {
 
 
 @pytest.mark.parametrize(("body", "why"), UNPROVEN.values(), ids=UNPROVEN)
-def test_where_there_is_no_proof_all_run(body, why):
+def test_without_a_proof_all_workgroups_run(body, why):
     done, whole = run(body, workgroups="classes"), run(body, workgroups="all")
     assert done.coverage.how == "all"
     assert why in str(done.coverage)
@@ -126,14 +126,14 @@ def test_where_there_is_no_proof_all_run(body, why):
     assert [site.counts() for site in done.sites] == [site.counts() for site in whole.sites]
 
 
-def test_who_goes_out_of_bounds_is_of_another_class():
+def test_a_workgroup_out_of_bounds_is_of_another_class():
     done = run("y[id.x] = a[id.x + 64u * 3u];", size=64 * 62)
     assert done.coverage.how == "classes"
     counts = {finding.message.split("[")[0]: finding.count for finding in done.findings}
     assert counts == {"load of a": 64 * 5, "store of y": 64 * 2}
 
 
-def test_findings_of_data_are_those_of_all_workgroups():
+def test_findings_that_depend_on_data_need_all_workgroups():
     body = "y[id.x] = 1.0 / (a[id.x] - a[5000]);"
     done, whole = run(body, (128,), "classes"), run(body, (128,), "all")
     assert done.coverage.how == "classes"
@@ -148,13 +148,13 @@ def test_workgroups_that_race_all_run():
     assert [finding.code for finding in done.findings] == ["race"]
 
 
-def test_a_barrier_that_nobody_needs_is_found_by_classes():
+def test_a_redundant_barrier_is_found_by_classes():
     done = run("y[id.x] = a[id.x]; workgroupBarrier();", probes=("all", "redundant"))
     assert done.coverage.how == "classes"
     assert [finding.code for finding in done.findings] == ["redundant-barrier"]
 
 
-def test_outputs_are_those_of_all_workgroups():
+def test_outputs_need_all_workgroups():
     body = "y[id.x] = a[id.x] * 3.0;"
     done, whole = (run(body, workgroups=which, probes="counters") for which in ("classes", "all"))
     assert done.coverage.ran == 1
@@ -186,7 +186,7 @@ def test_findings_of_a_sample_name_its_workgroups():
     assert (finding.workgroup, finding.count) == ((63, 0, 0), 64)
 
 
-def test_a_sample_of_more_than_there_are_is_all():
+def test_a_sample_larger_than_the_grid_is_all():
     assert run("y[id.x] = 1.0;", workgroups=100).coverage.how == "all"
 
 
@@ -199,7 +199,7 @@ def test_what_workgroups_cannot_be(workgroups):
 # ---- the check ---------------------------------------------------------------------------------------
 
 
-def test_the_check_runs_all_and_notices(monkeypatch):
+def test_the_check_finds_a_wrong_class(monkeypatch):
     from bankshot.sim.launch import workgroup_classes as classes
 
     assert "a run of all gives the same" in str(run("y[id.x] = 1.0;").coverage)

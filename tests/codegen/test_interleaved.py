@@ -31,7 +31,7 @@ def always_interleaved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Interleave every kernel that can be, in grids of any size."""
 
     def several(_: dispatch.Dispatch, launch: dispatch.Launch) -> int:
-        return 16 if launch.may_go_abreast else 0
+        return 16 if launch.can_interleave else 0
 
     monkeypatch.setattr(dispatch.Dispatch, "_abreast", several)
     monkeypatch.setenv(THREADS, "1")  # several threads would race where workgroups do

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from bankshot.sim.codegen.build import INSTRUCTION_PASSES
 from bankshot.sim.ir import passes
+from bankshot.sim.machine import instruction as field
 from bankshot.sim.machine import opcodes as op
 
 import bankshot
@@ -35,7 +36,7 @@ def simulated(wgsl, size, device="lavapipe", probes="none", **options):
 
 
 def tiles(program):
-    return int((program.code[:, op.OP] == op.TILE).sum())
+    return int((program.code[:, field.OP] == op.TILE).sum())
 
 
 def bits(values):
@@ -106,8 +107,8 @@ def test_what_becomes_a_tile(name):
     x = random.standard_normal(256).astype(np.float32)
     bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
     run = bankshot.simulate(f"{HEAD} {BODY} {body} }}", grid=1, bindings=bindings, device="lavapipe", probes="none")
-    rows = run.program.code[run.program.code[:, op.OP] == op.TILE]
-    assert [(int(r[op.A]), int(r[op.B]), int(r[op.E])) for r in rows] == expected
+    rows = run.program.code[run.program.code[:, field.OP] == op.TILE]
+    assert [(int(r[field.TILE_ROWS]), int(r[field.TILE_COLUMNS]), int(r[field.MAY_WAIT])) for r in rows] == expected
     alone = run._dispatch.run(frozenset(), passes=ALONE)[0].outputs()["y"]
     assert run.outputs["y"].tobytes() == alone.tobytes()
 
@@ -158,6 +159,6 @@ def test_four_units_at_once(kind, size):
         fn main(@builtin(global_invocation_id) g: vec3u) {{ y[g.x] = x[(g.x * 7u) % 64u].wzyx; }}
         """
     run = bankshot.simulate(source, grid=2, bindings={"x": x, "y": np.zeros((2 * size, 4), dtype)}, probes="none")
-    assert (run.program.code[:, op.M][run.program.code[:, op.OP] == op.LOAD] == op.FOUR).any()
+    assert (run.program.code[:, field.MASK][run.program.code[:, field.OP] == op.LOAD] == field.FOUR).any()
     places = np.minimum(np.arange(2 * size) * 7 % 64, 49)
     assert run.outputs["y"].tolist() == x[places][:, ::-1].tolist()

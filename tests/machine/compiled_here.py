@@ -1,4 +1,4 @@
-"""Functions compiled as those of the machine are, but so that Python can call them."""
+"""Compile functions as those of the machine, callable from Python."""
 
 from __future__ import annotations
 

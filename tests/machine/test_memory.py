@@ -1,4 +1,4 @@
-"""Loads and stores by every pattern of addresses, against NumPy."""
+"""Loads and stores with every pattern of addresses, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def source(text, kind, pattern, lanes=LANES):
 
 
 def elements(kind, count=N):
-    """`count` elements that tell themselves apart, one row each."""
+    """`count` distinct elements, one row each."""
     width = WIDTH.get(kind, 1)
     return (np.arange(count * width) % 2048).astype(TYPES[kind][1]).reshape(count, width)
 
@@ -205,7 +205,7 @@ def test_workgroup_memory_starts_as_zero_in_every_workgroup():
 @pytest.mark.parametrize("policy", ["clamp", "zero"])
 @pytest.mark.parametrize("lanes", [16, 24, 50])
 def test_stores_of_vectors_by_some_lanes(lanes, policy, kind):
-    """Lanes that are switched off, lanes past the last, lanes past the end of the array, and one place for several."""
+    """With inactive lanes, lanes past the last, addresses out of bounds, and several lanes on one address."""
     text = (
         BUFFERS
         + """

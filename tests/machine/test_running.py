@@ -1,4 +1,4 @@
-"""Atomics, barriers, endless loops, batches and threads: what the machine does beside arithmetic."""
+"""Atomics, barriers, endless loops, batches and threads."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from bankshot.sim.launch.launch import Launch
-from bankshot.sim.launch.partition import in_threads
+from bankshot.sim.launch.partition import run_parts
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.machine.compile import loader
 
@@ -120,7 +120,7 @@ def test_atomics_past_the_end(policy, after):
     assert (finding.code, finding.message) == ("out-of-bounds", "atomicAdd of cells[2], which has 2 elements")
 
 
-def test_an_exchange_that_does_not_happen_says_so():
+def test_an_exchange_out_of_bounds_reports_failure():
     source = "@group(0) @binding(1) var<storage, read_write> cells: array<atomic<u32>, 2>;" + entry(
         "y[i] = u32(atomicCompareExchangeWeak(&cells[i], 6u, 7u).exchanged);", 4
     )
@@ -129,7 +129,7 @@ def test_an_exchange_that_does_not_happen_says_so():
     assert done.outputs["y"].tolist() == [1, 1, 0, 0]
 
 
-def test_workgroups_side_by_side_have_atomics_of_their_own():
+def test_workgroups_of_a_batch_have_their_own_atomics():
     source = "var<workgroup> sum: atomic<u32>;" + entry(
         "atomicAdd(&sum, group.x + i); workgroupBarrier(); y[group.x * 3u + i] = atomicLoad(&sum);", 3
     )
@@ -261,15 +261,15 @@ def test_workgroups_that_see_each_other_go_in_grid_order():
 
 @pytest.fixture
 def workers(monkeypatch):
-    """How many threads each run was given, of three."""
+    """The number of threads of each run, of three."""
     given = []
 
     def noted(piece, pieces, threads, *rest):
         given.append(threads)
-        return in_threads(piece, pieces, threads, *rest)
+        return run_parts(piece, pieces, threads, *rest)
 
     monkeypatch.setenv(THREADS, "3")
-    monkeypatch.setattr("bankshot.sim.launch.launch.in_threads", noted)
+    monkeypatch.setattr("bankshot.sim.launch.launch.run_parts", noted)
     return given
 
 
@@ -288,7 +288,7 @@ def test_what_is_read_and_stored_to_takes_one_thread(workers):
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_a_piece_that_fails_is_told_of_and_the_next_run_is_whole(threads, monkeypatch):
+def test_a_part_that_fails_raises_and_the_next_run_succeeds(threads, monkeypatch):
     monkeypatch.setenv(THREADS, str(threads))
     with monkeypatch.context() as broken:
         broken.setattr(loader.Machine, "ready", lambda self, *arguments: lambda: 1 / 0)
@@ -298,7 +298,7 @@ def test_a_piece_that_fails_is_told_of_and_the_next_run_is_whole(threads, monkey
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_process_that_is_forked_off_has_threads_of_its_own(monkeypatch):
+def test_a_forked_process_has_its_own_threads(monkeypatch):
     monkeypatch.setenv(THREADS, "2")
     source = entry("y[i + group.x * 256u] = 1u;", 256)
     run(source, 40, size=256 * 40)
@@ -308,15 +308,15 @@ def test_a_process_that_is_forked_off_has_threads_of_its_own(monkeypatch):
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_progress_tells_of_every_workgroup():
+def test_progress_counts_every_workgroup():
     told = []
     run(entry("y[i] = 1u;", 256), grid=100, size=256, progress=lambda done, of: told.append((done, of)))
     assert told[-1] == (100, 100)
     assert told == sorted(told)
 
 
-def test_who_is_told_of_progress_may_end_the_run():
-    """What has not begun does not begin, so there is no waiting for it."""
+def test_the_progress_callback_may_end_the_run():
+    """Parts that have not begun are cancelled, so the run ends at once."""
     pieces, ran = [(i, i + 1) for i in range(50)], []
 
     def piece(first, last, shadow):
@@ -328,5 +328,5 @@ def test_who_is_told_of_progress_may_end_the_run():
         raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        in_threads(piece, pieces, 2, [None], enough)
+        run_parts(piece, pieces, 2, [None], enough)
     assert len(ran) < 25

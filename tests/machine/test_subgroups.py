@@ -1,4 +1,4 @@
-"""Subgroup and quad operations against a model of one subgroup: what each active lane gets, in plain Python."""
+"""Subgroup and quad operations against a model of one subgroup: the result of each active lane, in plain Python."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_a_loop_keeps_the_lanes_that_are_still_in_it() -> None:
         assert got[g] == total + 1000 * len(group)
 
 
-def test_lanes_that_returned_take_no_part() -> None:
+def test_lanes_that_returned_are_inactive() -> None:
     on = np.random.default_rng(5).integers(0, 3, 150, np.uint32)
     body = """
         switch on[g] {

@@ -259,7 +259,7 @@ def test_workers_share_the_processors(monkeypatch):
         assert executor.submit(processors).result() == 2
     monkeypatch.setenv("BANKSHOT_THREADS", "many")
     (row,) = rows_of(wanted(N=(32,)))
-    assert row["why"] == "error: BANKSHOT_THREADS is 'many', and is to be a whole number above 0"
+    assert row["why"] == "error: BANKSHOT_THREADS is 'many'; it must be a positive integer"
 
 
 # ---- going on ----------------------------------------------------------------------------------------

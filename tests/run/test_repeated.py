@@ -15,7 +15,7 @@ import pytest
 from bankshot.sim.codegen.build import build
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.ir.rounding import Rounding
-from bankshot.sim.launch.launch_cache import OUTFITS, LaunchSetups
+from bankshot.sim.launch.launch_cache import LAUNCH_SETUPS, LaunchSetups
 from bankshot.sim.launch.schedules import LOCKSTEP
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.models import get
@@ -133,7 +133,9 @@ def test_no_run_changes_what_is_kept():
     module = bankshot.check(SOURCES["unstored"])
     told(CASES[0], {"unstored": module})
     (launch_setup,) = [
-        launch_setup for (program, *_), launch_setup in OUTFITS._kept.items() if _is_of(program(), module, "races")
+        launch_setup
+        for (program, *_), launch_setup in LAUNCH_SETUPS._kept.items()
+        if _is_of(program(), module, "races")
     ]
     before = launch_setup.template.image.copy()
     told(CASES[1], {"unstored": module})

@@ -1,4 +1,4 @@
-"""What the tests of scalar operations share: inputs worth trying, and an operation run over arrays as compiled code."""
+"""Inputs for the tests of scalar operations, and operations run over arrays as compiled code."""
 
 from functools import cache
 from itertools import product
@@ -90,7 +90,7 @@ def plainly(name, *arrays):
 
 
 def same(a, b):
-    """Where two arrays hold the same bits, or a NaN both."""
+    """Where two arrays have equal bits, or both a NaN."""
     equal = a.view(np.uint32) == b.view(np.uint32)
     return equal | ((a != a) & (b != b)) if a.dtype == np.float32 else equal
 

@@ -1,4 +1,4 @@
-"""Scalar operations on f32 and f16 against NumPy's float64 and float16, long doubles and exact fractions."""
+"""Scalar operations on f32 and f16, compared with NumPy's float64 and float16, long doubles and exact fractions."""
 
 from fractions import Fraction
 
@@ -56,7 +56,7 @@ def by_fractions(fn, kind, *values):
 
 # ---- arithmetic ------------------------------------------------------------------------------------------
 
-# In float64: exact, or so precise that rounding twice does not matter.
+# In float64: exact, or precise enough that rounding twice does not matter.
 IN_DOUBLE = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -323,7 +323,7 @@ def test_min_and_max_return_the_number_beside_a_nan():
         assert same(over_arrays(name, nan, edges("f32")), edges("f32")).all()
 
 
-def test_every_operation_on_floats_has_a_truth_here():
+def test_every_operation_on_floats_is_tested_here():
     on_floats = {n for n in CONCRETE if OPS[n].args[0] in ("f32", "f16") and not n.startswith("pack")}
     stems = {*IN_DOUBLE, *LONG, "fma", "mad", "quantizeToF16", "f16_to_bits", "convert", "bitcast"}
     assert {n for n in on_floats if not n.startswith((*(f"{s}_" for s in stems),))} == set()

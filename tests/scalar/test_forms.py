@@ -1,4 +1,4 @@
-"""The plain and the compiled form of every scalar operation are one function."""
+"""The plain and the compiled form of every scalar operation agree."""
 
 import subprocess
 import sys

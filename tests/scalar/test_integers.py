@@ -1,4 +1,4 @@
-"""Scalar operations on integers, bits, packed words and abstract numbers, against Python's integers and fractions."""
+"""Scalar operations on integers, bits, packed words and abstract numbers, against those of Python."""
 
 import math
 from fractions import Fraction
@@ -127,7 +127,7 @@ def test_integer_operations_are_pythons(name):
         ("extractBits_u32", (5, 40, 3), 0),
     ],
 )
-def test_what_the_spec_says_of_corners(name, args, result):
+def test_corner_cases_of_the_spec(name, args, result):
     arrays = [np.array([a]).astype(DTYPE[kind]) for a, kind in zip(args, OPS[name].args, strict=True)]
     assert over_arrays(name, *arrays).tolist() == [result]
 
@@ -212,7 +212,7 @@ def test_dot_products_of_packed_bytes(name, signed):
     assert_same(over_arrays(name, *arrays), expect(name, truth, arrays), *arrays)
 
 
-def test_every_concrete_operation_of_integers_has_a_truth_here():
+def test_every_concrete_operation_on_integers_is_tested_here():
     integral = {n for n in CONCRETE if not {"f32", "f16"} & {*OPS[n].args, OPS[n].result}}
     elsewhere = {f"bitcast_{a}_{b}" for a in DTYPE for b in DTYPE} | {"convert_i32_bool", "convert_u32_bool"}
     assert integral - elsewhere - {*TRUTH, *PACK, *UNPACK, "dot4U8Packed_u32", "dot4I8Packed_u32"} == set()

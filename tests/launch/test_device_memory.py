@@ -1,4 +1,4 @@
-"""The memory of a launch: what is copied into it, by however many threads, and that it stays as it was then."""
+"""Device memory: bindings are copied into it, on any number of threads, and later changes do not show."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from bankshot.sim.bindings.buffers import bind
 from bankshot.sim.front_end import check
-from bankshot.sim.launch.device_memory import make_arena, take
-from bankshot.sim.launch.threads import THREADS, workgroups_per_batch
+from bankshot.sim.launch.device_memory import make_device_memory, snapshot
+from bankshot.sim.launch.threads import THREADS, run_on_threads
 
 import bankshot
 
@@ -29,11 +29,11 @@ def given(sizes):
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_bindings_lie_in_the_arena(sizes, threads, monkeypatch):
+def test_device_memory_has_all_bindings(sizes, threads, monkeypatch):
     monkeypatch.setenv(THREADS, str(threads))
     arrays = given(sizes)
     bound = bind(check(SHADER).pipeline("main", {}), arrays)
-    device_memory = make_arena(bound)
+    device_memory = make_device_memory(bound)
     left = device_memory.words.view(np.uint8).copy()
     for each in bound:
         assert np.array_equal(device_memory.part(each).view(np.uint32), arrays[each.key])
@@ -44,18 +44,18 @@ def test_bindings_lie_in_the_arena(sizes, threads, monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_what_is_taken_stays(sizes, threads, monkeypatch):
+def test_a_snapshot_does_not_change(sizes, threads, monkeypatch):
     monkeypatch.setenv(THREADS, str(threads))
     arrays = given(sizes)
     before = {name: array.copy() for name, array in arrays.items()}
-    kept, _ = take(bind(check(SHADER).pipeline("main", {}), arrays))
+    kept, _ = snapshot(bind(check(SHADER).pipeline("main", {}), arrays))
     for array in arrays.values():
         array[:] = 7
     assert all(np.array_equal(each.data.view(np.uint32), before[each.key]) for each in kept)
 
 
-def test_a_run_is_of_what_was_given():
-    """However large: outputs, and what is run again for them, know nothing of what the arrays are made afterwards."""
+def test_a_run_uses_the_arrays_as_they_were():
+    """Of any size: changing the arrays afterwards affects neither outputs nor the replays that compute them."""
     arrays = given((640_000, 640_000, 640_000))
     run = bankshot.simulate(SHADER, grid=10_000, bindings=arrays, probes="none")
     wanted = arrays["c"] + (arrays["a"] ^ arrays["b"])
@@ -65,21 +65,21 @@ def test_a_run_is_of_what_was_given():
     assert run.writer("c", 639_999).workgroup == (9_999, 0, 0)
 
 
-def test_work_is_shared():
-    """This thread and another: both have to be there at once."""
+def test_two_threads_work_at_once():
+    """The calling thread and another meet at a barrier."""
     both, who = threading.Barrier(2, timeout=30), set()
 
     def work():
         who.add(threading.current_thread())
         both.wait()
 
-    workgroups_per_batch(work, 2)
+    run_on_threads(work, 2)
     assert threading.current_thread() in who
     assert len(who) == 2
 
 
 @pytest.mark.parametrize("here", [True, False])
-def test_what_fails_in_a_thread_is_told(here):
+def test_errors_of_a_thread_are_raised(here):
     both = threading.Barrier(2, timeout=30)
 
     def work():
@@ -88,4 +88,4 @@ def test_what_fails_in_a_thread_is_told(here):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        workgroups_per_batch(work, 2)
+        run_on_threads(work, 2)

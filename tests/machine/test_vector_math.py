@@ -1,4 +1,4 @@
-"""Functions that vectors compute nearly: how nearly, and that results are the bits of the functions themselves."""
+"""Vectorized approximations: their error bounds, and that final results have the bits of the exact functions."""
 
 import numpy as np
 import pytest
@@ -64,8 +64,8 @@ def by_the_machine(name, *arrays):
 
 
 @pytest.mark.parametrize("stem", NEAR)
-def test_as_near_as_is_said(stem):
-    """The other half of what is allowed for is more than libraries need."""
+def test_errors_are_within_the_bound(stem):
+    """Half of the bound is left for the error of the reference library."""
     with np.errstate(all="ignore"):
         x = [a.astype(np.float64) for a in operands(f"{stem}_f32")]
         if stem == "pow":
@@ -88,7 +88,7 @@ def test_rows_have_the_bits_of_the_function(name):
 
 @pytest.mark.parametrize("stem", [stem for stem in UNARY if stem in NEAR])
 def test_rows_beside_what_is_halfway_between_two_results(stem):
-    """So near that what is computed by vectors does not tell to which side it rounds."""
+    """So close that the approximation does not decide the rounding."""
     x = np.random.default_rng(8).uniform(0.01, 0.99, 2_000_000).astype(np.float32)
     if stem == "acosh":
         x = x + np.float32(1)
@@ -101,8 +101,8 @@ def test_rows_beside_what_is_halfway_between_two_results(stem):
 
 
 @pytest.mark.parametrize("name", ["exp_f32", "pow_f32", "rem_f16"])
-def test_a_lane_alone(name):
-    """A value that all invocations share is computed once."""
+def test_uniform_values(name):
+    """A value that all invocations share is computed in one lane."""
     stem, _, kind = name.rpartition("_")
     call = {"exp": "exp(a[0])", "pow": "pow(a[0], a[1])", "rem": "a[0] % a[1]"}[stem]
     shader = f"""{"enable f16;" if kind == "f16" else ""}

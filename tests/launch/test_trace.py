@@ -1,10 +1,11 @@
-"""Traces, against what each line of the kernel says by hand."""
+"""Traces, compared with values worked out by hand for each line of a kernel."""
 
 import json
 
 import numpy as np
 import pytest
 from bankshot.oracle.cli.main import main
+from bankshot.sim.machine import instruction as field
 from bankshot.sim.machine import opcodes as op
 from click.testing import CliRunner
 
@@ -15,7 +16,7 @@ OUT = "@group(0) @binding(0) var<storage, read_write> out: array<u32, 64>;\n"
 
 def run(body, name=None, before="", lanes=(0,), *, size=4, grid=1, workgroup=(0, 0, 0), limit=1 << 18,
         device="nvidia", schedule="lockstep"):  # fmt: skip
-    """A run of a kernel whose body starts at line 10."""
+    """Run a kernel whose body starts at line 10."""
     assert before.count("\n") <= 5
     lines = "\n" * (5 - before.count("\n"))
     wgsl = f"{OUT}{before}{lines}@compute @workgroup_size({size})\nfn main(@builtin(local_invocation_index) i: u32,\n"
@@ -27,7 +28,7 @@ def run(body, name=None, before="", lanes=(0,), *, size=4, grid=1, workgroup=(0,
 
 
 def trace(*arguments, **options):
-    """The rows, as line, lane, name, old and new."""
+    """The rows of a trace, as line, lane, name, old and new."""
     return [(row.line - 9, row.lane, row.name, row.old, row.new) for row in run(*arguments, **options).trace]
 
 
@@ -44,7 +45,7 @@ def test_a_variable_of_a_function():
     ]
 
 
-def test_branches_that_part():
+def test_divergent_branches():
     body = "var a: u32;\nif i < 2u {\na = 1u;\n} else {\na = 2u;\n}\nout[i] = a;"
     assert trace(body, "a", lanes=None) == [
         *((1, lane, "a", None, 0) for lane in range(4)),
@@ -55,7 +56,7 @@ def test_branches_that_part():
     ]
 
 
-def test_a_loop_that_lanes_leave_apart():
+def test_a_divergent_loop():
     body = "var sum = 0u;\nfor (var k = 0u; k < 9u; k++) {\nif k == 1u { continue; }\nif k > i { break; }\n"
     body += "sum += k + 1u;\n}"
     assert trace(f"{body}\nout[i] = sum;", "sum", lanes=(0, 3)) == [
@@ -126,7 +127,7 @@ def test_arrays_and_matrices():
 CALLEE = "fn add(to: ptr<function, u32>, n: u32) -> u32 {\nlet both = *to + n;\n*to = both;\nreturn both;\n}\n"
 
 
-def test_inlined_functions_say_which():
+def test_rows_name_inlined_functions():
     body = "var a = 1u;\nlet b = add(&a, 10u) + add(&a, i);\nout[i] = a + b;"
     found = run(body, "a", CALLEE, lanes=(3,)).trace
     assert [(row.line, row.function, row.old, row.new) for row in found] == [
@@ -165,7 +166,7 @@ def test_workgroup_memory_is_followed_through_all_lanes():
     ]
 
 
-def test_accesses_out_of_bounds_land_where_they_are_kept():
+def test_out_of_bounds_accesses_are_traced_where_they_go():
     before = "var<workgroup> tile: array<u32, 4>;\n"
     assert trace("tile[i + 3u] = i + 5u;\nworkgroupBarrier();\nout[i] = tile[i];", "tile", before, lanes=(0, 2)) == [
         (1, 0, "tile[3]", 0, 5),
@@ -216,7 +217,7 @@ def test_half_precision():
 
 @pytest.mark.parametrize("size", [1, 4, 64, 256])
 def test_one_workgroup_of_many(size):
-    """Whether workgroups run side by side or one by one."""
+    """For workgroups that share a batch, and for large ones."""
     body = "var a = group.x * 100u + group.y;\na += i;\nout[0] = a;"
     options = {"size": size, "grid": (3, 2), "workgroup": (2, 1, 0), "lanes": (size - 1,)}
     expected = [(1, size - 1, "a", None, 201), (2, size - 1, "a", 201, 200 + size)]
@@ -232,7 +233,7 @@ def test_lanes_keep_their_numbers_in_every_schedule(schedule):
         assert rows == [(lane, "a", None, lane), (lane, "a", lane, lane + 1000)]
 
 
-def test_a_variable_that_nothing_depends_on_is_traced_all_the_same():
+def test_an_unused_variable_is_traced():
     assert trace("var unused = i + 1u;\nunused = 7u;\nout[i] = i;", "unused") == [
         (1, 0, "unused", None, 1),
         (2, 0, "unused", 1, 7),
@@ -240,20 +241,20 @@ def test_a_variable_that_nothing_depends_on_is_traced_all_the_same():
 
 
 def test_tracing_changes_nothing_else():
-    """The same outputs, counters and program: a trace is a run of its own."""
+    """Outputs, counters and program stay: a trace is a separate run."""
     body = "var a = i;\nfor (var k = 0u; k < i; k++) {\na = a * 3u + k;\n}\nout[i] = a;"
     plain, traced = run(body), run(body, "a", lanes=None)
     assert plain.outputs["out"].tolist() == traced.outputs["out"].tolist()
     assert plain.counters == traced.counters
     assert (plain.trace, plain.program.trace_points) == ([], [])
     assert np.array_equal(plain.program.code, traced.program.code)
-    assert op.TRACE not in plain.program.code[:, op.OP]
+    assert op.TRACE not in plain.program.code[:, field.OP]
     for lane in range(4):
         assert [row.new for row in traced.trace if row.lane == lane][-1] == plain.outputs["out"][lane]
 
 
-def test_what_is_traced_is_rounded_as_if_it_were_not():
-    """A product that a device fuses into the sum that uses it is still fused, and the trace shows it rounded."""
+def test_tracing_does_not_change_rounding():
+    """A product that is fused into a sum stays fused, and the trace shows it rounded."""
     body = "let x = 1.0 + f32(i) * 0x1p-12;\nlet square = x * x;\nout[i] = bitcast<u32>(square - 1.0);"
     devices = ("nvidia", "lavapipe")  # the one fuses here, the other does not
     runs = [run(body, "square", lanes=(1,), device=device) for device in devices]
@@ -263,7 +264,7 @@ def test_what_is_traced_is_rounded_as_if_it_were_not():
     assert [row.new for r in runs for row in r.trace] == [1 + 2.0**-11] * 2
 
 
-def test_more_values_than_there_is_room_for():
+def test_more_values_than_the_limit():
     body = "var a = 0u;\nfor (var k = 0u; k < 9u; k++) {\na += 1u;\n}\nout[i] = a;"
     found = run(body, "a", limit=4)
     assert ([row.new for row in found.trace], found.trace_missed) == ([0, 1, 2, 3], 6)
@@ -331,6 +332,6 @@ def test_the_command_prints_the_trace(command):
         (("--trace", "a", "--workgroup", "-1"), "workgroup (-1, 0, 0) of the trace is outside the grid"),
     ],
 )
-def test_a_trace_that_makes_no_sense(command, options, message):
+def test_invalid_trace_options(command, options, message):
     result = command(*options)
     assert (result.exit_code, message in result.stderr) == (2, True), result.output
