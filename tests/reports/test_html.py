@@ -104,7 +104,7 @@ def test_it_says_which_workgroups_ran(tmp_path, size, options, words):
     shown = " ".join(" ".join(Page(page.read_text(encoding="utf-8")).words).split())
     assert words in shown
     classes = case["coverage"]["classes"]
-    assert len(classes) == (2 if "counters" in words else 0)
+    assert len(classes) == (2 if "representatives" in words else 0)
     for each in classes:
         assert f"({', '.join(map(str, each['workgroup']))}) {each['stands_for']}" in shown
         assert case["coverage"]["why"] in shown

@@ -94,8 +94,11 @@ def told(case, modules):
 @pytest.fixture(scope="module")
 def fresh():
     """What each case tells in a process of its own."""
-    code = "import json, sys; from tests.run.test_repeated import told"
-    code += "; print(json.dumps(told(json.loads(sys.argv[1]), {})))"
+    code = """
+import json, sys
+from tests.run.test_repeated import told
+print(json.dumps(told(json.loads(sys.argv[1]), {})))
+"""
     return [json.loads(_output(code, json.dumps(case))) for case in CASES]
 
 
