@@ -124,7 +124,7 @@ def test_what_cannot_be_run_is_in_every_report(folder, jobs, form):
     found = [result["locations"][0]["physicalLocation"] for result in log["runs"][0]["results"]]
     places = {(each["artifactLocation"]["uri"], each["region"]["startLine"]) for each in found}
     for file, line, words in (
-        ("bad.toml", 2, "bad.toml:2: `source` is to be a string"),
+        ("bad.toml", 2, "bad.toml:2: `source` must be a string"),
         ("lost.toml", 2, "lost.toml:2: source lost.wgsl does not exist"),
         ("typed.wgsl", 8, "typed.wgsl:8:"),
     ):
@@ -151,7 +151,7 @@ def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
 
     monkeypatch.setattr(audit_cases, "audit", audited)
     result = audit("--no-gpu", "--jobs", "1")
-    assert (result.exit_code, result.stderr.count("internal error: KeyError: 'oh'\nthis is a fault")) == (70, 1)
+    assert (result.exit_code, result.stderr.count("internal error: KeyError: 'oh'\nthis is a bug in bankshot")) == (70, 1)
     assert "audit: 3 of 9 cases clean; 3 could not be run" in result.stdout
     monkeypatch.setenv("BANKSHOT_DEBUG", "1")
     assert isinstance(audit("--no-gpu", "--jobs", "1").exception, KeyError)
