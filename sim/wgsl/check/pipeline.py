@@ -132,7 +132,7 @@ def _given(
 def _as_type(given: typed.OverrideValue, override: typed.Override) -> typed.Value:
     """Convert a given value to the type of its override. Only rounding to f32 and f16 changes it silently."""
     name, type_ = override.name, override.type
-    value: object = given.item() if hasattr(given, "item") else given  # a NumPy scalar, or anything at all
+    value: object = getattr(given, "item", lambda: given)()  # of a NumPy scalar; callers may pass anything
     if not isinstance(value, bool | int | float):
         shown = type(value).__name__
         raise fail("override-value", f"override '{name}' is {type_}, but a {shown} is given", override.span)
