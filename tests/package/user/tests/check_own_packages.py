@@ -1,10 +1,10 @@
 """Tests of a repository that has packages `sim` and `oracle` of its own, and uses Bankshot."""
 
 import numpy as np
-import oracle
-import sim
 
 import bankshot
+import oracle
+import sim
 
 TEXT = "@group(0) @binding(0) var<storage, read_write> y: u32; @compute @workgroup_size(1) fn main() { y = 7u; }"
 
