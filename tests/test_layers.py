@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import bankshot
+from tools import draw_rooms
 from tools.import_graph import FILES, ROOMS, TYPES_ONLY, circles, graph, imports, module_of, room_of
 
 ROOT = Path(__file__).parent.parent
@@ -89,3 +90,13 @@ def test_what_an_import_brings(statement, absent):
     code = f"import sys; {statement}; print([m for m in {absent.split()} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_the_drawing_of_the_rooms_is_current():
+    assert draw_rooms.PAGE.read_text(encoding="utf-8") == draw_rooms.draw(), "run `python -m tools.draw_rooms`"
+
+
+def test_every_arrow_of_the_drawing_points_down():
+    rooms = draw_rooms.rooms()
+    floor = draw_rooms.floors(rooms)
+    assert all(floor[below] < floor[room] for room in rooms for below in rooms[room])

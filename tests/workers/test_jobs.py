@@ -151,7 +151,10 @@ def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
 
     monkeypatch.setattr(audit_cases, "audit", audited)
     result = audit("--no-gpu", "--jobs", "1")
-    assert (result.exit_code, result.stderr.count("internal error: KeyError: 'oh'\nthis is a bug in bankshot")) == (70, 1)
+    assert (result.exit_code, result.stderr.count("internal error: KeyError: 'oh'\nthis is a bug in bankshot")) == (
+        70,
+        1,
+    )
     assert "audit: 3 of 9 cases clean; 3 could not be run" in result.stdout
     monkeypatch.setenv("BANKSHOT_DEBUG", "1")
     assert isinstance(audit("--no-gpu", "--jobs", "1").exception, KeyError)
