@@ -1,1 +1,1 @@
-"""How fast Bankshot is against running the same WGSL on a software GPU, and against BLAS. See `__main__`."""
+"""Compare the speed of Bankshot with that of a software GPU on the same WGSL, and with BLAS. See `__main__`."""

@@ -1,10 +1,11 @@
-"""`python -m benchmarks`: times kernels, in one run on one machine, in several ways, and prints their ratios.
+"""`python -m benchmarks`: time kernels in several ways on one machine, and print the ratios.
 
     python -m benchmarks [MANIFEST[:KERNEL[:NAME=SIZE,...]] ...]
 
-The ways are those of `ways`, and, with --peers, other programs (`peers`). Rounds are interleaved, so that a busy moment
-hits all alike; the first round (jitting, caches) is not counted. Rates are of the floating-point operations that the
-counters count. The figures also go to benchmarks/output, as JSON; --page makes a page of those of the first kernel.
+The ways are those of `ways` and, with --peers, other programs (`peers`). Rounds are interleaved, so that load from
+other processes affects all ways alike; the first round (compilation, caches) does not count. Rates are in
+floating-point operations as the simulator counts them. The figures are also saved to benchmarks/output as JSON; --page
+writes a page for the first kernel.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from bankshot.oracle.manifests.manifest import Case
 
 from . import page as pages
 from .control import control
-from .figures import MismatchMap, rates, ratios
+from .figures import Summary, rates, ratios
 from .growth import growth
 from .peers import peers
 from .ways import measure, ways
@@ -39,13 +40,13 @@ MATMUL = f"{ROOT / 'shaders' / 'matmul.toml'}:matmul:M=512,K=768,N=768"
 @click.argument("kernels", nargs=-1, metavar="[MANIFEST[:KERNEL[:NAME=SIZE,...]]]...")
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--adapter", default="llvmpipe", show_default=True, help="Part of the wgpu adapter's name.")
-@click.option("--peers", "with_peers", is_flag=True, help="Other programs too: Oclgrind, SwiftShader, ...")
+@click.option("--peers", "with_peers", is_flag=True, help="Time other programs, too: Oclgrind, SwiftShader, ...")
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="Write a page, too.")
 def main(kernels: tuple[str, ...], rounds: int, adapter: str, with_peers: bool, page: Path | None) -> None:
     """Time kernels: by default a matmul of 512x768x768."""
     info = wgpu_client.require_adapter(adapter)
     if page is not None and not page.parent.is_dir():
-        raise UsageError(f"--page: {page} cannot be written, for there is no folder {page.parent}")
+        raise UsageError(f"--page: {page} cannot be written: there is no folder {page.parent}")
     done = [_benchmark(_case(text), info, rounds, with_peers) for text in kernels or (MATMUL,)]
     if page is not None:
         grown = growth(_case((kernels or (MATMUL,))[0]), info, rounds)
@@ -54,36 +55,35 @@ def main(kernels: tuple[str, ...], rounds: int, adapter: str, with_peers: bool, 
 
 
 def _case(text: str) -> Case:
-    """The case that a command line names."""
+    """Return the case that an argument names."""
     path, kernel, sizes = (*text.split(":"), "", "")[:3]
-    dims = dict(_size(text, each) for each in sizes.split(",") if each)
+    dims = dict(size(text, each) for each in sizes.split(",") if each)
     plan = plans([Path(path)], Request(kernel=kernel or None, dims=dims, sweep=False))[0]
     return plan.case(plan.shapes[0])
 
 
-def _size(text: str, each: str) -> tuple[str, int]:
-    name, _, size = each.partition("=")
-    if not size.isdecimal():
-        raise UsageError(f"`{each}` in `{text}` is to be NAME=SIZE")
-    return name, int(size)
+def size(text: str, each: str) -> tuple[str, int]:
+    """Parse `each`, a part of the argument `text`, as NAME=SIZE. Raises `UsageError`."""
+    name, _, number = each.partition("=")
+    if not number.isdecimal():
+        raise UsageError(f"`{each}` in `{text}` must be NAME=SIZE")
+    return name, int(number)
 
 
 def _benchmark(case: Case, info: wgpu_client.AdapterInfo, rounds: int, with_peers: bool) -> pages.Document:
-    timed, absent = ways(case, info) + control(), []
-    if with_peers:
-        others, absent = peers(case)
-        timed += others
-    machine = _machine()
+    others, absent = peers(case) if with_peers else ([], [])
+    timed = [*ways(case, info), *control(), *others]
+    conditions = machine()
     seconds = measure(timed, rounds)
     per_second = rates(seconds, {way.name: way.flops for way in timed})
     document = pages.Document(
         kernel=case.kernel.name,
         shape=str(case.shape),
-        machine=machine,
+        machine=conditions,
         rounds=rounds,
         ways=tuple(timed),
-        seconds={name: MismatchMap.of(taken) for name, taken in seconds.items()},
-        rates={name: MismatchMap.of(each) for name, each in per_second.items()},
+        seconds={name: Summary.of(taken) for name, taken in seconds.items()},
+        rates={name: Summary.of(each) for name, each in per_second.items()},
         ratios=ratios(per_second),
         absent=tuple(absent),
     )
@@ -105,17 +105,18 @@ def _show(document: pages.Document) -> None:
         click.echo(f"not here: {why}")
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """Describe the machine and its load average of the last minute."""
     return {
         "cores": os.cpu_count(),
         "processor": _processor(),
         "python": platform.python_version(),
-        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,  # of the minute before
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
     }
 
 
 def _processor() -> str:
-    """The name of the processor, where the system tells."""
+    """Return the model name of the processor, or its architecture if the system does not report one."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

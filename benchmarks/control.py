@@ -1,6 +1,6 @@
-"""What several processors give a loop that only computes, in the nearest cache: no run here can gain more by them.
+"""The speedup of a compute-bound loop in the first-level cache on all processors: an upper bound for every other run.
 
-Processors that are two threads of one core share what computes, and give far less than twice as much.
+Two hardware threads of one core share its execution units, so that they give far less than a speedup of two.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from bankshot.sim.launch.threads import processors
 from numba import njit
+from numpy.typing import NDArray
 
 from .ways import Way, timed
 
-WORDS = 2048  # numbers of one array: two fit the nearest cache
+WORDS = 2048  # numbers in an array: two arrays fit into the first-level cache
 ALL, ONE = "a loop, every processor", "a loop, one processor"
 
 
@@ -26,18 +27,21 @@ def _loop(sums: Any, factors: Any, turns: int) -> None:
 
 
 def control(turns: int = 200_000) -> list[Way]:
-    """The same loop by one thread for each processor, and as much of it by one thread."""
+    """Return two ways to run the loop: one thread for each processor, and the same work on one thread."""
     count = processors()
-    arrays = [np.full((2, WORDS), 0.5, np.float32) for _ in range(count)]
+    arrays: list[NDArray[np.float32]] = [np.full((2, WORDS), 0.5, np.float32) for _ in range(count)]
 
-    def workgroups_per_batch() -> None:
+    def run(pair: NDArray[np.float32]) -> None:
+        _loop(pair[0], pair[1], turns)
+
+    def parallel() -> None:
         with ThreadPoolExecutor(count) as pool:
-            list(pool.map(lambda pair: _loop(pair[0], pair[1], turns), arrays))
+            list(pool.map(run, arrays))
 
     def alone() -> None:
         for pair in arrays:
-            _loop(pair[0], pair[1], turns)
+            run(pair)
 
     flops = 2.0 * WORDS * turns * count
-    what = "control: what these processors give what only computes"
-    return [Way(ALL, flops, lambda: timed(workgroups_per_batch), what), Way(ONE, flops, lambda: timed(alone), what)]
+    what = "control: the speedup of a compute-bound loop"
+    return [Way(ALL, flops, lambda: timed(parallel), what), Way(ONE, flops, lambda: timed(alone), what)]

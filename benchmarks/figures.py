@@ -1,4 +1,4 @@
-"""The arithmetic of a benchmark: from seconds to rates and ratios, each as least, median and most over the rounds."""
+"""The arithmetic of a benchmark: rates and ratios from seconds, each as minimum, median and maximum over the rounds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-# What is held against what, where both were timed: how many times as fast the first is.
+# Pairs of ways to compare if both were timed. The ratio says how many times as fast the first one is.
 RATIOS = (
     ("simulator, plain", "wgpu"),
     ("simulator, all counters", "wgpu"),
@@ -25,23 +25,25 @@ RATIOS = (
 
 
 @dataclass(frozen=True, slots=True)
-class MismatchMap:
+class Summary:
+    """The minimum, median and maximum of a figure over the rounds."""
+
     least: float
     median: float
     most: float
 
     @staticmethod
-    def of(values: Iterable[float]) -> MismatchMap:
+    def of(values: Iterable[float]) -> Summary:
         values = list(values)
-        return MismatchMap(min(values), statistics.median(values), max(values))
+        return Summary(min(values), statistics.median(values), max(values))
 
 
 def rates(seconds: Mapping[str, Sequence[float]], flops: Mapping[str, float]) -> dict[str, list[float]]:
-    """Per way, what it did in each round: floating-point operations per second, of the work that it was given."""
+    """Return the floating-point operations per second of each way in each round. `flops`: the work of each way."""
     return {name: [flops[name] / each for each in taken] for name, taken in seconds.items()}
 
 
-def ratios(rates: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], MismatchMap]:
-    """`RATIOS`, round by round: the two of a ratio were timed within moments of each other."""
+def ratios(rates: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], Summary]:
+    """Return the `RATIOS`, each computed within rounds, where the two ways were timed shortly after each other."""
     timed = (pair for pair in RATIOS if rates.keys() >= set(pair))
-    return {(a, b): MismatchMap.of(x / y for x, y in zip(rates[a], rates[b], strict=True)) for a, b in timed}
+    return {(a, b): Summary.of(x / y for x, y in zip(rates[a], rates[b], strict=True)) for a, b in timed}

@@ -1,4 +1,4 @@
-"""How the simulator's cost grows with the work: more and more rows of one dispatch's grid, on the same bindings."""
+"""How the simulator's cost grows with the work: dispatches with more and more rows of a grid, on the same bindings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.manifests.manifest import Case
 
-from .figures import MismatchMap
+from .figures import Summary
 from .ways import Simulator, Way, measure
 
 PROBES = {"plain": "none", "all probes": "all"}
@@ -16,8 +16,10 @@ PROBES = {"plain": "none", "all probes": "all"}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Seconds of a dispatch: a `fixed` part, and so many for `each` workgroup; no point lies further from it than the
-    share `off`."""
+    """A linear model of a dispatch's cost in seconds: a `fixed` part, and a part for `each` workgroup.
+
+    `off` is the largest relative deviation of a measurement.
+    """
 
     fixed: float
     each: float
@@ -26,13 +28,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """`workgroups` of each dispatch; for each of `PROBES`, the seconds that each took."""
+    """The number of `workgroups` of each dispatch, and for each of `PROBES` the `seconds` of each dispatch."""
 
     workgroups: tuple[int, ...]
-    seconds: dict[str, tuple[MismatchMap, ...]]
+    seconds: dict[str, tuple[Summary, ...]]
 
     def line(self, name: str) -> Line:
-        """The straight line that is nearest to the least seconds, each distance as a share of these."""
+        """Fit a line to the minimum seconds, minimizing relative deviations."""
         seconds = np.array([taken.least for taken in self.seconds[name]])
         degree = min(1, len(seconds) - 1)
         *each, fixed = np.polyfit(self.workgroups, seconds, degree, w=1 / seconds)
@@ -41,11 +43,12 @@ class Growth:
 
 
 def growth(case: Case, adapter: wgpu_client.AdapterInfo, rounds: int) -> Growth:
+    """Time dispatches of 1 to all rows of the case's grid, as the device that matches the adapter."""
     x, y, z = case.grid
     cases = [replace(case, grid=(x, rows, z)) for rows in range(1, y + 1)]
     ways = [_way(each, kind, adapter) for each in cases for kind in PROBES]
     taken = iter(measure(ways, rounds).values())
-    spreads = [{kind: MismatchMap.of(next(taken)) for kind in PROBES} for _ in cases]
+    spreads = [{kind: Summary.of(next(taken)) for kind in PROBES} for _ in cases]
     return Growth(
         workgroups=tuple(x * rows * z for rows in range(1, y + 1)),
         seconds={kind: tuple(each[kind] for each in spreads) for kind in PROBES},

@@ -1,20 +1,22 @@
-"""`python -m benchmarks.kernels`: kernels, plain, against the same WGSL on a software GPU, and where the time goes.
+"""`python -m benchmarks.kernels`: compare kernels without probes with wgpu on a software GPU, and profile them.
 
     python -m benchmarks.kernels [MANIFEST[:KERNEL[:NAME=SIZE,...]] ...]
 
-For each kernel and shape: seconds of the simulator, whose shader has been read, and of the dispatch on wgpu, whose
-pipeline has been made: the least of several rounds, in which the two have their turns. A profile of the simulator's
-processor time goes with them, and of what is slower than wgpu, which of its parts is the largest. --page writes a page.
+For each kernel and shape, the result has the seconds of the simulator, without reading the shader, and of the dispatch
+on wgpu, without creating the pipeline: the minimum of several interleaved rounds. A profile of the simulator's
+processor time goes with them and, for kernels that are slower than on wgpu, the largest part of it. --page writes a
+page.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -28,12 +30,13 @@ from bankshot.sim.launch.threads import processors
 from bankshot.sim.machine.compile.loader import Machine
 from bankshot.sim.machine.layout import VECTOR_LANES
 from bankshot.sim.run.executed_instructions import by_class
+from numpy.typing import NDArray
 
-from .__main__ import ROOT, _machine, _size
+from .__main__ import ROOT, machine, size
 from .ways import Simulator, timed
 
 SHADERS = ROOT / "shaders"
-# The kernels that are no matmuls: as small as their manifests run them, and as large as the documents do.
+# All kernels but the matmuls, in the small shapes of their manifests and in the large ones of the documentation.
 KERNELS = (
     *("swiglu.toml::M=65,K=1028", "swiglu.toml::M=512,K=3072"),
     *("gemv/gemv.toml::N=256", "gemv/gemv.toml::N=58254"),
@@ -44,20 +47,20 @@ KERNELS = (
     *("ffn/rmsnorm.toml", "ffn/silu.toml"),
 )
 HEAD = """\
-# Kernels that are no matmuls
+# Kernels other than matmuls
 
-Written by `python -m benchmarks.kernels --page docs/kernels.md` on {cores} cores of {processor}, Python {python}, where
-the load was {load} the minute before: the least of {rounds} rounds, against {adapter}.
+Written by `python -m benchmarks.kernels --page docs/kernels.md` on {cores} cores of {processor}, Python {python}, with
+a load average of {load} in the minute before: the minimum of {rounds} rounds, compared with {adapter}.
 
-The profile is of the simulator's processor time in that round. "Python" checks bindings, makes tables, and hands out
-work. "Copies" is what it takes to copy every binding once: the simulator computes in memory of its own, and wgpu's
-uploads are not in its time. "Machine" is the rest, and "ns" what of it falls on {vector} invocations' turn at one
-instruction of the text, where {vector} are a vector of the machine: where few have something to do, vectors are partly
-empty, and to read an instruction takes longer than to carry it out; a driver has compiled it. "At work" are the
-invocations that have something to do, and of the lanes of subgroups those that are active.
+The profile divides the simulator's processor time in that round. "Python" checks bindings, makes tables, and schedules
+work. "Copies" is the time to copy every binding once: the simulator computes in separate memory, while wgpu's uploads
+are not part of its time. "Machine" is the rest, and "ns" its time for one instruction of the text on {vector}
+invocations, which are one vector of the machine. If few invocations have work, vectors are partly empty, and decoding
+an instruction takes longer than executing it, which a driver avoids by compiling the shader. "At work" has the share of
+invocations with work, and the share of active lanes in subgroups.
 
-Of what is slower than wgpu, the last column names the largest part: Python, copies, or the machine, that is *idle
-lanes* where less than half are at work, else *instructions*.
+For kernels that are slower than on wgpu, the last column names the largest part: Python, copies, or the machine, which
+is shown as *idle lanes* if less than half are at work, and as *instructions* otherwise.
 
 | kernel | shape | simulator, ms | wgpu, ms | ratio | Python, ms | copies, ms | machine, ms | ns | at work | why |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
@@ -66,8 +69,11 @@ lanes* where less than half are at work, else *instructions*.
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Where processor time goes, in seconds; and what was to be done: `lanes` that execute an instruction, invocations
-    that have something to do and active lanes of subgroups, each as a part of all."""
+    """The parts of a run's processor time in seconds, and its work.
+
+    `lanes` is the sum of executing lanes over all instructions. `at_work` has the share of invocations with work, and
+    the share of active lanes in subgroups.
+    """
 
     python: float
     copies: float
@@ -77,7 +83,7 @@ class Profile:
 
     @property
     def largest(self) -> str:
-        """The part that takes the most time, in words."""
+        """The label of the part that takes the most time."""
         parts = {"Python": self.python, "copies": self.copies, "machine": self.machine}
         (name, _), *_ = Counter(parts).most_common(1)
         if name != "machine":
@@ -92,7 +98,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`seconds` by the clock, and how the simulator's are spent."""
+    """The result for one kernel: elapsed seconds of the simulator and of wgpu, and the simulator's profile."""
 
     kernel: str
     shape: str
@@ -115,10 +121,10 @@ class Row:
 @click.option("--adapter", default="llvmpipe", show_default=True, help="Part of the wgpu adapter's name.")
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="Write a page, too.")
 def main(kernels: tuple[str, ...], rounds: int, adapter: str, page: Path | None) -> None:
-    """Time kernels, plain, against wgpu: by default those that are no matmuls."""
+    """Compare kernels without probes with wgpu: by default all but the matmuls."""
     info = wgpu_client.require_adapter(adapter)
-    head = HEAD.format(**_machine() | {"cores": processors()}, rounds=rounds, adapter=info.name, vector=VECTOR_LANES)
-    rows = []
+    head = HEAD.format(**machine() | {"cores": processors()}, rounds=rounds, adapter=info.name, vector=VECTOR_LANES)
+    rows: list[Row] = []
     for case in _cases(kernels or tuple(str(SHADERS / text) for text in KERNELS)):
         try:
             rows.append(_row(case, info, rounds))
@@ -131,33 +137,34 @@ def main(kernels: tuple[str, ...], rounds: int, adapter: str, page: Path | None)
 
 
 def _cases(texts: tuple[str, ...]) -> Iterator[Case]:
-    """The cases that a command line names: of a manifest, every kernel that it has."""
+    """Yield the cases that the arguments name; a manifest without a kernel stands for all of its kernels."""
     for text in texts:
         path, kernel, sizes = (*text.split(":"), "", "")[:3]
-        dims = dict(_size(text, each) for each in sizes.split(",") if each)
+        dims = dict(size(text, each) for each in sizes.split(",") if each)
         for plan in plans([Path(path)], Request(kernel=kernel or None, dims=dims, sweep=False)):
             yield plan.case(plan.shapes[0])
 
 
 def _row(case: Case, info: wgpu_client.AdapterInfo, rounds: int) -> Row:
     simulator = Simulator.of(case, info.profile or wgpu_client.FALLBACK)
-    taken, on_gpu = [], []
+    taken: list[tuple[float, float, float]] = []
+    on_gpu: list[float] = []
     for number in range(rounds + 1):
-        with _machine_seconds() as machine:
+        with _machine_seconds() as in_machine:
             before = time.process_time()
             seconds = timed(lambda: simulator.run("none").outputs)
             used = time.process_time() - before
         dispatch = run_on_gpu(case, info.name, repeats=2).seconds[1]
-        if number:  # in the first, programs and pipelines are made
-            taken.append((seconds, used, sum(machine)))
+        if number:  # the first round creates programs and pipelines
+            taken.append((seconds, used, sum(in_machine)))
             on_gpu.append(dispatch)
-    seconds, used, machine = min(taken)
-    return Row(case.kernel.name, str(case.shape), seconds, min(on_gpu), _profile(simulator, used, machine))
+    seconds, used, spent = min(taken)
+    return Row(case.kernel.name, str(case.shape), seconds, min(on_gpu), _profile(simulator, used, spent))
 
 
 def _profile(simulator: Simulator, used: float, machine: float) -> Profile:
-    """The profile of a run that took so much processor time, so much of it in the machine."""
-    arrays = [array for array in simulator.case.bindings.values() if isinstance(array, np.ndarray)]
+    """Profile a run that used this much processor time, and this much of it in the machine. In seconds."""
+    arrays: list[NDArray[Any]] = [a for a in simulator.case.bindings.values() if isinstance(a, np.ndarray)]
     copies = min(used - machine, min(timed(lambda: [array.copy() for array in arrays]) for _ in range(3)))
     run = simulator.run("lanes")
     lanes = sum(lanes for _, lanes in by_class(run.instructions).values())
@@ -166,9 +173,10 @@ def _profile(simulator: Simulator, used: float, machine: float) -> Profile:
 
 
 @contextmanager
-def _machine_seconds() -> Iterator[list[float]]:
-    """The processor time of every call of the machine meanwhile."""
-    ready, seconds = Machine.ready, []
+def _machine_seconds() -> Generator[list[float]]:
+    """Collect the processor time of every call of the machine while the context is active."""
+    ready = Machine.ready
+    seconds: list[float] = []
 
     def clocked(self: Machine, address: int) -> Callable[[], int]:
         run = ready(self, address)

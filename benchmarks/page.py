@@ -1,4 +1,4 @@
-"""The page of a benchmark: a table, the ratios, and how cost grows, in Markdown beside a plot in SVG."""
+"""Write a benchmark as a Markdown page with tables of times and ratios, and a plot of growing cost in SVG."""
 
 from __future__ import annotations
 
@@ -9,48 +9,51 @@ from typing import Any
 
 import numpy as np
 
-from .figures import MismatchMap
+from .figures import Summary
 from .growth import Growth
 from .ways import Way
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What came of timing one case: seconds, floating-point operations per second and ratios of these."""
+    """The results for one case: seconds, floating-point operations per second and their ratios.
+
+    `absent` has a sentence for each peer that is not available.
+    """
 
     kernel: str
     shape: str
     machine: dict[str, Any]
     rounds: int
     ways: tuple[Way, ...]
-    seconds: dict[str, MismatchMap]
-    rates: dict[str, MismatchMap]
-    ratios: dict[tuple[str, str], MismatchMap]
+    seconds: dict[str, Summary]
+    rates: dict[str, Summary]
+    ratios: dict[tuple[str, str], Summary]
     absent: tuple[str, ...]
 
 
 HEAD = """\
-# How fast it is
+# Speed
 
-Written by `make bench`: {kernel} {shape}, on {cores} cores of {processor}, Python {python}, where the load was {load}
-the minute before. In each of {rounds} rounds every way has its turn, one after the other, after a first round that is
-not counted. Figures are the median, with the least and the most in brackets. A ratio is taken within each round.
+Written by `make bench`: {kernel} {shape}, on {cores} cores of {processor}, Python {python}, with a load average of
+{load} in the minute before. Each of {rounds} rounds times every way once, after a first round that does not count.
+Figures are medians, with the minimum and maximum in brackets. Ratios are computed within rounds.
 
 {what}
 """
 
-RULES: dict[str, str] = dict.fromkeys(
-    ("seconds", "MFLOP/s", "ratio", "fixed, ms", "a workgroup, ms"), "---:"
-)  # of columns
+# Columns with figures, which are aligned to the right.
+RULES: dict[str, str] = dict.fromkeys(("seconds", "MFLOP/s", "ratio", "fixed, ms", "a workgroup, ms"), "---:")
 
 SCALED = """\
-Where a peer is too slow for the whole product, it does one of fewer of the same tiles, at two depths. Its rate is the
-work that the deeper one does more, by the seconds that it takes longer: starting up, compiling and reading data cost it
-nothing. Before it is timed, what it computes is held against a product in float64.
+A peer that is too slow for the whole product computes one of fewer tiles, at two depths. Its rate is the difference in
+work divided by the difference in time, so that startup, compilation and input do not count. Before it is timed, its
+result is compared with a product in float64.
 """
 
 
 def write(path: Path, document: Document, grown: Growth) -> None:
+    """Write the page to `path`, and its plot beside it."""
     plot = path.with_suffix(".svg")
     _draw(plot, grown)
     path.write_text("\n".join(_sections(document, grown, plot.name)), encoding="utf-8")
@@ -74,7 +77,7 @@ def _sections(document: Document, grown: Growth, plot: str) -> Iterable[str]:
     yield "## Cost against work\n"
     yield f"![Seconds by workgroups]({plot})\n"
     most = f"{grown.workgroups[0]} to {grown.workgroups[-1]}"
-    yield f"From {most} workgroups of this kernel the cost is a straight line, as near as these points lie to it:\n"
+    yield f"From {most} workgroups of this kernel, the cost fits a straight line as closely as the last column says:\n"
     heads = ("", "fixed, ms", "a workgroup, ms", "furthest point off the line")
     lines = ((kind, grown.line(kind)) for kind in grown.seconds)
     rows = ((kind, f"{1e3 * line.fixed:.3g}", f"{1e3 * line.each:.3g}", f"{line.off:.0%}") for kind, line in lines)
@@ -82,12 +85,12 @@ def _sections(document: Document, grown: Growth, plot: str) -> Iterable[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Figures to the right, words to the left."""
+    """Format a table, with figures aligned to the right and text to the left."""
     lines = [head, [RULES.get(name, "---") for name in head], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _spread(spread: MismatchMap, unit: float = 1.0) -> str:
+def _spread(spread: Summary, unit: float = 1.0) -> str:
     median, least, most = (_number(n * unit) for n in (spread.median, spread.least, spread.most))
     return f"{median} ({least} to {most})"
 
@@ -97,12 +100,13 @@ def _number(n: float) -> str:
 
 
 def _draw(path: Path, grown: Growth) -> None:
-    """Seconds by workgroups, with the straight line through the origin that fits best."""
-    import matplotlib as mpl
+    """Plot seconds against workgroups, with the best line through the origin."""
+    import matplotlib as untyped
     from matplotlib.figure import Figure
 
+    mpl: Any = untyped
     with mpl.rc_context({"svg.hashsalt": "bankshot", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        figure: Any = Figure(figsize=(6.4, 3.6), layout="constrained")
         axes = figure.subplots()
         counts = np.array(grown.workgroups)
         for kind, taken in grown.seconds.items():

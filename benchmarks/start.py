@@ -1,11 +1,11 @@
-"""`python -m benchmarks.start`: what it takes to begin, each time in a process of its own.
+"""`python -m benchmarks.start`: the startup cost of imports, simulations and audits, each in a new process.
 
-From the start of a process to the end of an import, of the first `simulate`, of an audit at 256 x 256 x 256 after an
-edit of the shader: a comment and a constant are changed before each, so that nobody knows the text. The machine is
-compiled, and Python's bytecode written, in a first round that is not counted. Rounds are interleaved. Seconds of
-processor time (all threads) and of the clock: where others use the machine, the two are apart. The processor time of
-the process that runs wgpu is not in it. An audit that is `watched` takes from the edit to the end of what `--watch`
-makes of it; of that the clock alone is known, and nobody edits within a second of the last.
+The time is from the start of the process to the end of an import, of the first `simulate`, or of an audit at
+256 x 256 x 256. Before each audit, a comment and a constant of the shader change, so that no cache has the text. A
+first round, which does not count, compiles the machine and writes Python's bytecode. Rounds are interleaved. Figures
+are seconds of processor time (all threads) and of elapsed time, which differ if other programs use the machine. The
+processor time of the worker process that runs wgpu is not included. For a `watched` audit, only the elapsed time from
+an edit to the end of the audit that `--watch` starts is known; the edit comes at least a second after the previous one.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from bankshot.oracle.exit_codes import CLEAN, FOUND
 from .__main__ import ROOT
 
 FIRST = "import bankshot; bankshot.simulate('@compute @workgroup_size(64) fn main() {}', grid=1)"
-SHADERS = Path(tempfile.gettempdir()) / f"bankshot-{os.getpid()}"  # a copy, to be edited
+SHADERS = Path(tempfile.gettempdir()) / f"bankshot-{os.getpid()}"  # a copy to edit
 EDITED = SHADERS / "shared" / "tiles.wgsl"
 AUDIT = ("-m", "bankshot", "audit", str(SHADERS / "matmul.toml"), "--kernel", "matmul")
 SIZES = ("--set", "M=256", "--set", "K=256", "--set", "N=256")
 
-# What is run, by name: arguments of Python.
+# The arguments of Python for each command, by name.
 COMMANDS = {
     "python": ("-c", "pass"),
     "import numpy": ("-c", "import numpy"),
@@ -55,7 +55,7 @@ ON_GPU["watched, with wgpu"] = (*ON_GPU["audit, with wgpu"], WATCH)
 @click.group(cls=Guarded, invoke_without_command=True)
 @click.option("--rounds", default=5, show_default=True)
 def main(rounds: int) -> None:
-    """Time how simulations and audits begin."""
+    """Time the startup of simulations and audits."""
     commands = COMMANDS | (ON_GPU if wgpu_client.adapters() else {})
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as bytecode:
@@ -80,14 +80,14 @@ def main(rounds: int) -> None:
 
 
 def _edit(number: int) -> None:
-    """Change a comment, and the row pitch of a tile, which changes every address and the audit's verdict."""
+    """Change a comment and the row pitch of a tile, which changes every address and the audit's verdict."""
     text = EDITED.read_text(encoding="utf-8")
     text = re.sub(r"(TK_PAD: u32 = )\d+", rf"\g<1>{17 + number % 8}", text)
     EDITED.write_text(f"// edit {number}, {time.perf_counter()}\n{text}", encoding="utf-8")
 
 
 def _seconds(arguments: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Processor time and time by the clock of one process. Raises CalledProcessError where it fails."""
+    """Return the processor time and the elapsed time of one process. Raises `CalledProcessError` if it fails."""
     before, start = os.times(), time.perf_counter()
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True)
     if done.returncode not in (CLEAN, FOUND):
@@ -98,10 +98,11 @@ def _seconds(arguments: Sequence[str], environment: dict[str, str]) -> tuple[flo
 
 
 def _watched(arguments: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
-    """The same of an audit that watches, from one more edit on."""
+    """Return NaN and the elapsed time of the audit after an edit, for an audit with --watch."""
     command = [sys.executable, *arguments]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
         _wait(process)
         time.sleep(1)
         _edit(int(1e9 * time.perf_counter()))
@@ -113,10 +114,10 @@ def _watched(arguments: Sequence[str], environment: dict[str, str]) -> tuple[flo
 
 
 def _wait(process: subprocess.Popen[str]) -> None:
-    """Until an audit has ended, and it watches."""
+    """Wait until an audit is done and watches for changes."""
     assert process.stderr is not None
     if not any(line.startswith("watching ") for line in process.stderr):
-        raise SystemExit("an audit that was to watch has ended")
+        raise SystemExit("an audit with --watch exited")
 
 
 if __name__ == "__main__":

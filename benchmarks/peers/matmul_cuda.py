@@ -1,6 +1,6 @@
 """shaders/matmul.wgsl with what it includes, as a CUDA kernel in Python: the same tiles, barriers and additions.
 
-Sums are in float64, for that is what floats are there; X is M x K, W is K x N, Y is M x N, dims are M, N, K, unused.
+Sums are in float64, the type of Python's floats. X is M x K, W is K x N, Y is M x N; dims are M, N, K, unused.
 """
 
 from typing import Any

@@ -1,9 +1,9 @@
 """Numba's CUDA simulator, which runs each CUDA thread as a thread of Python.
 
-It is switched on when Numba is imported, so that it runs in a process of its own: this file, as a program. That is
-given a transliteration, which holds a kernel under the name of the entry point, with the bindings for parameters, and a
-file of the bindings, grid and workgroup size. It prints the seconds that the launch took, and puts the last parameter
-into the same file.
+An environment variable enables it when Numba is imported, so that it runs in a separate process: this file, as a
+program. Its arguments are a transliteration, which defines a kernel with the name of the entry point and the bindings
+as parameters; that name; and a file with the bindings, grid and workgroup size. It prints the seconds of the launch,
+and writes the last parameter to the same file.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.manifests.reflection import check_module, entry_point
+from numpy.typing import NDArray
 
 OUTPUT = "output"
 
 
 def missing() -> str | None:
+    """Say how to install it, None if it is installed."""
     return None if find_spec("numba.cuda") else "this Numba has no CUDA simulator; pip install numba-cuda"
 
 
-def run(case: Case, text: Path) -> tuple[float, np.ndarray]:
+def run(case: Case, text: Path) -> tuple[float, NDArray[Any]]:
+    """Run a transliteration on a case. Returns the seconds of the launch, and the output. Raises `UsageError`."""
     module = check_module(case.kernel)
     entry = entry_point(module, case.kernel.entry).name
     size = module.pipeline(entry, case.overrides).workgroup_size

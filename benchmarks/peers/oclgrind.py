@@ -1,4 +1,4 @@
-"""Oclgrind, an interpreter of OpenCL C with a race detector: its runner takes a kernel and data as text."""
+"""Oclgrind, an interpreter of OpenCL C with a race detector, which reads a kernel and its data from a text file."""
 
 from __future__ import annotations
 
@@ -14,23 +14,27 @@ from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.manifests.reflection import check_module, entry_point
+from numpy.typing import NDArray
 
 RUNNER = "oclgrind-kernel"
 
 
 def missing() -> str | None:
+    """Say how to install it, None if it is installed."""
     return None if shutil.which(RUNNER) else f"there is no {RUNNER}; on Debian and Ubuntu: apt-get install oclgrind"
 
 
-def plain(case: Case, text: Path) -> tuple[float, np.ndarray]:
+def plain(case: Case, text: Path) -> tuple[float, NDArray[np.float32]]:
+    """Run a transliteration on a case. Returns the seconds of the process, and the output. Raises `UsageError`."""
     return _run(case, text)
 
 
-def races(case: Case, text: Path) -> tuple[float, np.ndarray]:
+def races(case: Case, text: Path) -> tuple[float, NDArray[np.float32]]:
+    """Run as `plain` does, with the race detector."""
     return _run(case, text, "--data-races")
 
 
-def _run(case: Case, text: Path, *options: str) -> tuple[float, np.ndarray]:
+def _run(case: Case, text: Path, *options: str) -> tuple[float, NDArray[np.float32]]:
     with tempfile.NamedTemporaryFile("w", suffix=".sim") as file:
         file.write(_script(case, text))
         file.flush()
@@ -43,7 +47,7 @@ def _run(case: Case, text: Path, *options: str) -> tuple[float, np.ndarray]:
 
 
 def _script(case: Case, text: Path) -> str:
-    """What the runner reads: the sizes of the grid, and, for each parameter, bytes, a type and numbers."""
+    """Format the runner's input: the sizes of the grid and, for each parameter, its bytes, type and numbers."""
     entry = entry_point(check_module(case.kernel), case.kernel.entry)
     size = check_module(case.kernel).pipeline(entry.name, case.overrides).workgroup_size
     invocations = (groups * lanes for groups, lanes in zip(case.grid, size, strict=True))

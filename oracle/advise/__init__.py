@@ -1,1 +1,1 @@
-"""Other layouts of workgroup arrays: found in the text, run, and held against each other."""
+"""Search for better layouts of workgroup arrays: derive variants of the shader, run them, and compare their costs."""

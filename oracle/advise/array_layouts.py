@@ -1,13 +1,13 @@
-"""Other layouts of a workgroup array that change nothing but where its elements lie, as changes of the shader's text.
+"""Alternative layouts of a workgroup array, as changes of the shader's text that only move its elements.
 
-Rows can be moved apart (a *pitch*: the words from one row to the next), where it is
+Rows can be moved apart by changing the *pitch*, the number of elements from one row to the next, if the pitch is
 
     an override or const that only sizes and indexes the array      override PITCH = 17u; … tile[row * PITCH + k]
     the inner length of an array of arrays                          var<workgroup> tile: array<array<f32, 32>, 32>;
     one factor, a constant, in every index of the array             tile[row * TILE + column]
 
-Columns can be swizzled, `column ^ (row & mask)`, where every index of the array is of one of the last two forms. What
-is given here keeps the meaning only if rows do not come to overlap: the search finds that out by running it.
+Columns can be swizzled, `column ^ (row & mask)`, if every index of the array has one of the last two forms. A change
+preserves the meaning only if rows do not overlap, which the search checks by running it.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ Edits = tuple[tuple[Span, str], ...]
 
 @frozen
 class Change:
-    """What to change: pieces of the text, and overrides by name."""
+    """A change of a shader: spans of the text to replace, and override values by name."""
 
     edits: Edits = ()
-    overrides: Mapping[str, int] = field(default_factory=dict)
+    overrides: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def __add__(self, other: Change) -> Change:
         return Change(self.edits + other.edits, {**self.overrides, **other.overrides})
 
     def module(self, module: Module) -> Module:
-        """`module` with its text changed, and checked again. Raises `WgslError`."""
+        """Apply the edits to a module and check the result. Raises `WgslError`."""
         if not self.edits:
             return module
         source = module.source
@@ -54,8 +54,11 @@ class Change:
 
 @frozen
 class Pitch:
-    """Something that says how far apart rows lie. `now`: as written, in elements; `to`: the change of declarations that
-    makes it another value; `factor`: what is then to stand for it in indices, None: what stands there."""
+    """A quantity in the text that determines the pitch of an array.
+
+    `now` is its value as written, in elements. `to` makes the change of declarations that sets another value. `factor`
+    makes the expression for the pitch in indices; None leaves the expression as it is.
+    """
 
     name: str
     now: int
@@ -65,17 +68,20 @@ class Pitch:
 
 @frozen
 class Access:
-    """One index of the array, as `row * pitch + column`. `edit` writes it anew, from the texts of its three parts."""
+    """One index of the array, as `row * pitch + column`.
+
+    `edit` rewrites it from the texts of row, pitch and column. `pitch` is None in an array of arrays.
+    """
 
     row: str
     column: str
-    pitch: str | None  # None in an array of arrays
+    pitch: str | None
     span: Span
     edit: Callable[[str, str | None, str], Edits]
 
 
 class Layouts:
-    """The layouts of the workgroup array `array`. `reasons`: in sentences, why there are not more."""
+    """The possible layouts of the workgroup array `array`. `reasons` collects sentences that say why others are not."""
 
     def __init__(self, module: Module, pipeline: Pipeline, array: str) -> None:
         self.module = module
@@ -90,7 +96,7 @@ class Layouts:
     # ---- pitches ----
 
     def pitches(self, only: str | None = None) -> list[Pitch]:
-        """Every pitch; with `only`, the whole number that the module calls so, whatever else it is used for."""
+        """Return every pitch of the array. With `only`, return the integer constant of that name, whatever its uses."""
         if only is not None:
             made = self._folded(only) if only in self._constants else None
             return [self._named(only)] if made and type(made.value) is int else []
@@ -108,7 +114,7 @@ class Layouts:
                 if r.sized and r.indexed and r.multiplied:
                     place = r.elsewhere[0].place
                     self.reasons.append(
-                        f"{name} is no pitch of {self.array} alone: {place.file}:{place.line} uses it otherwise"
+                        f"{name} is not only a pitch of {self.array}: {place.file}:{place.line} uses it otherwise"
                     )
         return found
 
@@ -122,7 +128,7 @@ class Layouts:
         return Pitch(name, self.value(name), lambda value: Change(((init.span, self._number(init, declared, value)),)))
 
     def _inner_length(self) -> Pitch | None:
-        """The inner length in `array<array<T, length>, rows>`."""
+        """Return the inner length of `array<array<T, length>, rows>` as a pitch, None for other types."""
         outer = self.decl.type
         inner = outer.args[0] if outer is not None and outer.name == "array" and outer.args else None
         if not (isinstance(inner, s.Ident) and inner.name == "array" and inner.args and len(inner.args) == 2):
@@ -131,7 +137,7 @@ class Layouts:
         return Pitch(f"row length of {self.array}", self.value(span.text), lambda to: Change(((span, str(to)),)))
 
     def _written(self) -> Pitch | None:
-        """The factor in every index, where the module has no constant for it alone."""
+        """Return the common factor of every index as a pitch, for a module without a constant for the pitch alone."""
         accesses = self.accesses
         size = self.decl.type.args[1] if self.decl.type and self.decl.type.args and self.decl.type.args[1:] else None
         if not accesses or accesses[0].pitch is None or size is None:
@@ -148,7 +154,7 @@ class Layouts:
         return Pitch(f"{text} in indices of {self.array}", now, to, factor)
 
     def change(self, pitch: Pitch, value: int, mask: int = 0) -> Change:
-        """What makes `pitch` another value, and swizzles columns by `mask`."""
+        """Return the change that sets `pitch` to a value and swizzles columns by `mask`."""
         change = Change() if value == pitch.now else pitch.to(value)
         factor = None if pitch.factor is None or value == pitch.now else pitch.factor(value)
         if factor is None and not mask:
@@ -160,7 +166,7 @@ class Layouts:
         return change + Change(tuple(edits))
 
     def masks(self, pitch: Pitch, value: int) -> list[int]:
-        """The masks that keep columns in their row where `pitch` is `value`; none where indices are of another form."""
+        """Return the masks that keep columns in their row if `pitch` is `value`; none if an index has another form."""
         if not self.accesses:
             return []
         text = self.accesses[0].pitch
@@ -168,14 +174,16 @@ class Layouts:
         return [mask for mask in MASKS if row % (mask + 1) == 0]
 
     def value(self, text: str) -> int:
-        """What an expression of module-scope constants comes to in the pipeline."""
+        """Evaluate an integer expression of module-scope constants in the pipeline."""
         made = self._folded(text)
         assert made is not None, text
         return made.value
 
     def _folded(self, text: str) -> Const | None:
-        """The expression, evaluated where every declaration of the module is in scope; None where an override in it is
-        not used by the entry point, and so has no value."""
+        """Evaluate an expression with every declaration of the module in scope.
+
+        The result is None if the expression uses an override that the entry point does not, which has no value.
+        """
         source = self.module.source
         probed = check(Source(f"{source.text}\noverride {_PROBE} = {text};", source.name, source.origin))
         values = {override.name: value for override, value in self.pipeline.values.items()}
@@ -187,7 +195,7 @@ class Layouts:
         return made if isinstance(made, Const) else None
 
     def _number(self, init: s.Expr, declared: bool, value: int) -> str:
-        """`value` as it may stand in place of `init`, of the same type."""
+        """Format `value` as a literal that can replace `init`, of the same type."""
         if declared:
             return str(value)
         made = None if isinstance(init, s.Literal) else self._folded(init.span.text)
@@ -198,16 +206,16 @@ class Layouts:
 
     @cached_property
     def accesses(self) -> tuple[Access, ...]:
-        """Every index of the array by row and column; none, with a reason, where one of them is of no such form."""
+        """Every index of the array by row and column; empty, with a reason, if any index has another form."""
         nested = self._inner_length() is not None
         depth = 2 if nested else 1
         found = [n for n in nodes(self.tree) if isinstance(n, s.Index) and _depth(n, self.array) == depth]
         mentions = sum(isinstance(n, s.Ident) and n.name == self.array for n in nodes(self.tree))
         if mentions != len(found):
-            self.reasons.append(f"{self.array} is not always used with {depth} ind{'ices' if nested else 'ex'}")
+            self.reasons.append(f"not every use of {self.array} has {depth} ind{'ices' if nested else 'ex'}")
             return ()
         if any(inner is not n and inner in found for n in found for inner in nodes(n.index)):
-            self.reasons.append(f"an index of {self.array} is read from {self.array}")
+            self.reasons.append(f"an index of {self.array} is itself read from {self.array}")
             return ()
         if nested:
             return tuple(_nested(n) for n in found)
@@ -215,27 +223,27 @@ class Layouts:
         return () if pitch is None else tuple(_flat(n, pitch) for n in found)
 
     def _common_factor(self, indices: Sequence[s.Index]) -> str | None:
-        """The one constant that is a factor in each index."""
+        """Return the one constant that is a factor in each index, None with a reason if there is none or several."""
         common: set[str] = set()
         for number, node in enumerate(indices):
             factors = {f.span.text for term in _terms(node.index) for f in _factors(term) if self._is_constant(f, term)}
             common = common & factors if number else factors
             if not common:
                 place, what = node.span.place, node.span.text
-                self.reasons.append(f"{place.file}:{place.line}: {what} has no index of the form row * PITCH + column")
+                self.reasons.append(f"{place.file}:{place.line}: the index of {what} is not row * PITCH + column")
                 return None
         if len(common) > 1:
-            self.reasons.append(f"more than one constant may be the pitch of {self.array}: {', '.join(sorted(common))}")
+            self.reasons.append(f"several constants could be the pitch of {self.array}: {', '.join(sorted(common))}")
             return None
         return next(iter(common), None)
 
     def _is_constant(self, factor: s.Expr, term: s.Expr) -> bool:
-        """Whether it is a factor among others, of literals and module-scope constants only."""
+        """Return whether it is one of several factors, made of literals and module-scope constants only."""
         parts = [n for n in nodes(factor) if not isinstance(n, s.Binary | s.Paren | s.Literal)]
         return factor is not term and all(isinstance(n, s.Ident) and n.name in self._constants for n in parts)
 
 
-# ---- indices, taken apart and put together -----------------------------------------------------------
+# ---- splitting and rewriting indices -----------------------------------------------------------------
 
 
 def _nested(node: s.Index) -> Access:
@@ -249,7 +257,8 @@ def _nested(node: s.Index) -> Access:
 
 
 def _flat(node: s.Index, pitch: str) -> Access:
-    rows, columns = [], []
+    rows: list[str] = []
+    columns: list[str] = []
     for term in _terms(node.index):
         factors = [f"({f.span.text})" for f in _factors(term)]
         if f"({pitch})" in factors and len(factors) > 1:
@@ -266,12 +275,12 @@ def _flat(node: s.Index, pitch: str) -> Access:
 
 
 def _terms(node: s.Expr) -> list[s.Expr]:
-    """The terms of a sum."""
+    """Return the terms of a sum."""
     return _operands(node, "+")
 
 
 def _factors(node: s.Expr) -> list[s.Expr]:
-    """The factors of a product."""
+    """Return the factors of a product."""
     return _operands(node, "*")
 
 
@@ -285,7 +294,7 @@ def _operands(node: s.Expr, op: str) -> list[s.Expr]:
 
 
 def _depth(node: s.Expr, array: str) -> int | None:
-    """How many indices follow `array`; None where it is not `array` that is indexed."""
+    """Return how many indices follow `array`, None if the expression does not index `array`."""
     depth = 0
     while isinstance(node, s.Index):
         node, depth = node.base, depth + 1

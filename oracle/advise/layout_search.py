@@ -1,13 +1,13 @@
-"""`bankshot advise`: other layouts of workgroup arrays, run and counted: the fewest wavefronts, at the least memory.
+"""`bankshot advise`: search the layouts of workgroup arrays for the fewest wavefronts and the least memory.
 
-Every row of its table is a run of the changed text. A layout counts only if the run leaves the same bits in every
-output, asks global memory for as many sectors, and finds nothing that the text as written does not.
+Each row of its table is a run of the changed text. A layout is accepted only if the run leaves the same bits in every
+output, requests as many sectors of global memory, and has no findings that the original text does not have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +20,22 @@ from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from .array_layouts import Change, Layouts, Pitch
 
+if TYPE_CHECKING:
+    from ...sim.findings.finding import Finding
+    from ...sim.run.simulate import Run
+    from ...sim.run.site import Site
+    from ...sim.wgsl.typed import Module
+
 PROBES = ("banks", "sectors", "bounds", "races")
-SPREAD = 33  # a pitch is tried up to this, or up to this many more than as written where that is more already
+SPREAD = 33  # pitches up to this are tried; if the original is larger, those up to this much above it
 
 
 @frozen
 class Options:
-    """`pitch` names the constant to vary, `values` what it is to be; both are found where they are None."""
+    """What to vary: `pitch` names a constant, `values` are the least and the largest value to try.
+
+    None leaves the choice to the search.
+    """
 
     device: str = "nvidia"
     array: str | None = None
@@ -36,15 +45,16 @@ class Options:
 
 @frozen
 class Trial:
-    """One layout, run. `mask` 0: no swizzle. `sites`: wavefronts of each access of the array, as in `Advice.sites`.
+    """The run of one layout.
 
-    `refused` says why it does not count; where there was no run, the figures are 0.
+    `mask` 0 means no swizzle. `sites` are the wavefronts of each access to the array, in the order of `Advice.sites`.
+    `refused` says why the layout is not accepted; if it could not run at all, the figures are 0.
     """
 
     pitch: int
     mask: int = 0
-    words: int = 0  # of the array
-    bytes: int = 0  # of workgroup memory, all arrays
+    words: int = 0  # 32-bit words of the array
+    bytes: int = 0  # workgroup memory of all arrays
     wavefronts: int = 0
     excess: int = 0
     sites: tuple[int, ...] = ()
@@ -54,17 +64,18 @@ class Trial:
 
     @property
     def cost(self) -> tuple[int, int]:
-        """What the search makes small: wavefronts, then memory."""
+        """What the search minimizes: wavefronts, then memory."""
         return self.wavefronts, self.bytes
 
 
 @frozen
 class Advice:
-    """Layouts of one array, varied by one pitch. `trials`: the first is the text as written."""
+    """The layouts of one array that vary one pitch. `sites` are the accesses of the original text, which is the first
+    of `trials`."""
 
     array: str
-    pitch: str  # what is varied
-    sites: tuple[Any, ...]  # bankshot.Site of the accesses, as written
+    pitch: str
+    sites: tuple[Site, ...]
     trials: tuple[Trial, ...]
 
     @property
@@ -73,24 +84,24 @@ class Advice:
 
     @property
     def best(self) -> Trial:
-        """The cheapest that counts; of equals, the one that changes the text the least."""
+        """The cheapest accepted layout; among equals, the one that changes the text least."""
         return min((trial for trial in self.trials if trial.refused is None), key=lambda trial: trial.cost)
 
     @property
     def best_pad(self) -> Trial:
-        """The best that leaves the columns of a row where they are."""
+        """The cheapest accepted layout without a swizzle."""
         plain = (trial for trial in self.trials if trial.refused is None and not trial.mask)
         return min(plain, key=lambda trial: trial.cost)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is better than the text as written."""
+        """Whether no layout is better than the original."""
         return self.best is self.written
 
 
 @frozen
-class Advised:
-    """All that was tried of one case. `reasons`: in sentences, what was not tried and why."""
+class AdviceReport:
+    """The advice for one case. `reasons` are sentences that say what was not tried, and why."""
 
     case: Case
     device: str
@@ -102,9 +113,9 @@ class Advised:
         return all(advice.ok for advice in self.advice)
 
 
-def advise(case: Case, options: Options, say: Say = lambda stage: None) -> Advised:
+def advise(case: Case, options: Options, say: Say = lambda stage: None) -> AdviceReport:
     """Try the layouts of the case's workgroup arrays. Raises `WgslError`, `UsageError`."""
-    say("running the text as written")
+    say("running the original text")
     bench = _Bench(case, options.device)
     arrays = [v.name for v, type_ in bench.run.pipeline.store_types.items()
               if v.space == "workgroup" and isinstance(type_, t.Array)]  # fmt: skip
@@ -117,12 +128,12 @@ def advise(case: Case, options: Options, say: Say = lambda stage: None) -> Advis
         advice += _of_array(layouts, bench, options, say)
         reasons += layouts.reasons
     if options.pitch is not None and not any(each.pitch == options.pitch for each in advice):
-        raise UsageError(f"--pitch {options.pitch}: the module has no whole number of that name that is known here")
-    return Advised(case, options.device, tuple(advice), tuple(dict.fromkeys(reasons)))
+        raise UsageError(f"--pitch {options.pitch}: the module has no integer constant of that name with a known value")
+    return AdviceReport(case, options.device, tuple(advice), tuple(dict.fromkeys(reasons)))
 
 
 def _of_array(layouts: Layouts, bench: _Bench, options: Options, say: Say) -> Iterator[Advice]:
-    """Advice for each pitch of an array: on its values, and on swizzles of the one as written and of the narrowest."""
+    """Try each pitch of an array: its values, then swizzles of the original and of the narrowest layout."""
     array = layouts.array
     for pitch in layouts.pitches(options.pitch):
         say(f"trying other layouts of {array}")
@@ -144,7 +155,7 @@ def _values(now: int, options: Options) -> range:
 
 
 class _Bench:
-    """Runs changed texts of one case, and holds them against the text as written."""
+    """Runs variants of one case's shader and compares them with the original."""
 
     def __init__(self, case: Case, device: str) -> None:
         self._case = case
@@ -152,7 +163,7 @@ class _Bench:
         self.module = check_module(case.kernel)
         self.run = self._simulate(self.module, {})
 
-    def _simulate(self, module: Any, overrides: dict[str, int]) -> Any:
+    def _simulate(self, module: Module, overrides: dict[str, int]) -> Run:
         from ... import sim
 
         return sim.simulate(
@@ -165,12 +176,12 @@ class _Bench:
             probes=PROBES,
         )
 
-    def sites(self, array: str, run: Any = None) -> tuple[Any, ...]:
-        """The accesses of `array` that are charged for, in the order of the source."""
+    def sites(self, array: str, run: Run | None = None) -> tuple[Site, ...]:
+        """Return the accesses to `array` that cost wavefronts, in source order."""
         return tuple(site for site in (run or self.run).sites if site.name == array and site.shared_requests)
 
     def trial(self, array: str, pitch: int, mask: int, change: Callable[[], Change]) -> Trial:
-        """One layout. What its text, or its run, has against it is said in the trial."""
+        """Run one layout. If it is not accepted, the trial says why."""
         try:
             changed = change()
             module = changed.module(self.module)
@@ -193,21 +204,21 @@ class _Bench:
             refused=self._objection(run, same_outputs, same_sectors),
         )
 
-    def _objection(self, run: Any, same_outputs: bool, same_sectors: bool) -> str | None:
+    def _objection(self, run: Run, same_outputs: bool, same_sectors: bool) -> str | None:
         if not same_outputs:
             return "outputs differ"
         if not same_sectors:
-            return "global memory is asked for other sectors"
+            return "the number of global memory sectors differs"
         known = set(map(_what_and_where, self.run.findings))
         news = [finding for finding in run.findings if _what_and_where(finding) not in known]
-        return f"finds {news[0].code}: {news[0].message}" if news else None
+        return f"new finding {news[0].code}: {news[0].message}" if news else None
 
 
 def _bits(output: Any) -> list[bytes]:
-    """The bits of an output: of an array, of bytes, or of a list of mip levels."""
-    levels = output if isinstance(output, list) else [output]
+    """Return the bits of an output: an array, bytes, or a list of mip levels."""
+    levels: list[Any] = output if isinstance(output, list) else [output]
     return [np.asarray(level).tobytes() if not isinstance(level, bytes) else level for level in levels]
 
 
-def _what_and_where(finding: Any) -> tuple[str, Any]:
+def _what_and_where(finding: Finding) -> tuple[str, tuple[str, int] | None]:
     return finding.code, finding.span and finding.span.place[:2]

@@ -1,16 +1,17 @@
-"""Where the value of a name goes in a module's syntax tree: into an array's size, into its indices, or elsewhere.
+"""Trace where the value of a name flows in a module's syntax tree: into an array's size, its indices, or elsewhere.
 
-It is what tells a row pitch from a number that means more. Names are told apart by function, not by block: a name that
-is declared twice in one function counts as one, which can only find more uses, never fewer.
+This distinguishes a row pitch from a constant with other uses. Names are resolved by function, not by block: a name
+that is declared twice in one function counts as one name, which can only add uses, never miss any.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
+from typing import Any
 
-from ...sim.fast_dataclass import frozen
+from ...sim.fast_dataclass import entity, frozen
 from ...sim.wgsl.source import Span
 from ...sim.wgsl.syntax import tree as s
 
@@ -19,8 +20,11 @@ COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">=", "&&", "||"))
 
 @frozen
 class Sink:
-    """What a value goes into. `kind`: `index` of, or `size` of, the array `name`; `name`, another name, in `function`
-    ("" at module scope); or `other`."""
+    """The destination of a value.
+
+    `kind` is `index` or `size` of the array `name`; `name` for another name in `function` ("" at module scope); or
+    `other`.
+    """
 
     kind: str
     name: str = ""
@@ -32,21 +36,21 @@ OTHER = Sink("other")
 
 @frozen
 class Use:
-    """One place where a name stands. `factor`: the value is multiplied on its way."""
+    """One use of a name. `factor`: the value is multiplied on its way to the sink."""
 
     sink: Sink
     factor: bool
     span: Span
 
 
-@dataclass
-class Reach:
-    """Everything that the value of one name comes to. `elsewhere`: uses that are no size and no index of the array."""
+@entity
+class ValueUses:
+    """All uses of one name's value. `elsewhere`: uses other than in the size or an index of the array."""
 
     sized: bool = False
     indexed: bool = False
     multiplied: bool = False
-    elsewhere: list[Span] = field(default_factory=list)
+    elsewhere: list[Span] = field(default_factory=list[Span])
 
 
 class Flow:
@@ -65,9 +69,9 @@ class Flow:
             else:
                 self._all(decl)
 
-    def reach(self, name: str, array: str) -> Reach:
-        """What becomes of the module-scope constant `name`, seen from `array`."""
-        found = Reach()
+    def reach(self, name: str, array: str) -> ValueUses:
+        """Find all uses of the module-scope constant `name`, with respect to `array`."""
+        found = ValueUses()
         todo, seen = [("", name)], {("", name)}
         for key in todo:
             for use in self.uses[key]:
@@ -103,7 +107,7 @@ class Flow:
         self._function, self._locals = "", set()
 
     def _all(self, node: s.Node) -> None:
-        """A declaration, a statement or an attribute, and all in it."""
+        """Visit a declaration, a statement or an attribute, and everything in it."""
         match node:
             case s.LocalDecl():
                 self._expr(node.type, OTHER)
@@ -138,7 +142,7 @@ class Flow:
                 root = root_of(base)
                 self._expr(index, OTHER if root is None or root in self._locals else Sink("index", root))
             case s.Binary(op=op, left=left, right=right):
-                # What is divided by, or compared with, says more than how far rows lie apart.
+                # A divisor or an operand of a comparison is more than a distance between rows.
                 through = OTHER if op in COMPARISONS else sink
                 self._expr(left, through, factor or op == "*")
                 self._expr(right, OTHER if op in ("/", "%") else through, factor or op == "*")
@@ -146,26 +150,29 @@ class Flow:
                 for part in parts(node):
                     if isinstance(part, s.Expr):
                         self._expr(part, sink, factor)
+            case None:
+                pass
 
 
 def parts(node: s.Node) -> Iterator[s.Node]:
-    """The nodes directly within a node."""
+    """Yield the nodes directly within a node."""
     for each in fields(node):
-        value = getattr(node, each.name)
-        for item in value if isinstance(value, list) else (value,):
+        value: Any = getattr(node, each.name)
+        items: list[Any] = value if isinstance(value, list) else [value]
+        for item in items:
             if isinstance(item, s.Node):
                 yield item
 
 
 def nodes(node: s.Node) -> Iterator[s.Node]:
-    """A node and everything in it."""
+    """Yield a node and everything in it."""
     yield node
     for part in parts(node):
         yield from nodes(part)
 
 
 def root_of(node: s.Expr) -> str | None:
-    """The name at the bottom of `name[i].x[j]`; None where there is none."""
+    """Return the name at the root of `name[i].x[j]`, None if the root is not a name."""
     while isinstance(node, s.Index | s.Member):
         node = node.base
     return node.name if isinstance(node, s.Ident) else None

@@ -1,1 +1,1 @@
-"""Strangers' shaders, tried here and on a real WebGPU implementation."""
+"""Shaders of other projects, run in the simulator and on a real WebGPU implementation."""

@@ -1,7 +1,7 @@
-"""`bankshot corpus`: every shader in some folders, tried here and on wgpu.
+"""`bankshot corpus`: run every shader in some folders in the simulator and on wgpu.
 
-Shaders are a stranger's, so workers try them: a process that hangs, or that wgpu takes down, is replaced, and the entry
-point that it was at gets the verdict. Nothing stops the run.
+Worker processes run the shaders, since any of them may make a process hang or crash. Such a process is replaced, the
+entry point that it was running gets the verdict, and the survey continues.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .trial import VERDICTS, Trial, trials
 
 @frozen
 class Options:
-    """`limit`: seconds for one stage of one entry point."""
+    """How to run a survey. `limit`: seconds for one stage of one entry point."""
 
     jobs: int = 2
     limit: float = 60.0
@@ -32,30 +32,32 @@ class Options:
 
 @frozen
 class Collection:
-    """What one of the given folders holds, and what came of it."""
+    """The shaders in one of the given folders, and their trials."""
 
     folder: Path
     shaders: tuple[Shader, ...]
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list[Trial])
 
     @property
     def counts(self) -> Counter[str]:
-        """Trials by verdict."""
+        """The number of trials by verdict."""
         return Counter(trial.verdict for trial in self.trials)
 
 
 def collect(folders: Sequence[Path], embedded: bool, fill: Mapping[str, str] | None = None) -> list[Collection]:
-    """The shaders under each of `folders`, with `fill` for the names in templates. Raises `UsageError` where there are
-    none at all."""
+    """Find the shaders under each of `folders`, and replace the names in their templates by the values in `fill`.
+
+    Raises `UsageError` if there are no shaders at all.
+    """
     for folder in folders:
         if not folder.exists():
-            raise UsageError(f"{folder}: there is no such file or folder")
+            raise UsageError(f"{folder}: no such file or folder")
     found = [
         Collection(folder, tuple(filled(s, fill or {}) for file in files(folder, embedded) for s in shaders(file)))
         for folder in folders
     ]
     if not any(collection.shaders for collection in found):
-        hint = "" if embedded else "; --embedded looks into string literals of other languages as well"
+        hint = "" if embedded else "; --embedded also searches the string literals of other languages"
         raise UsageError(f"{', '.join(map(str, folders))}: no WGSL found{hint}")
     return found
 
@@ -66,10 +68,10 @@ def corpus(
     done: Callable[[Shader], None] = lambda shader: None,
     work: Work | None = None,
 ) -> None:
-    """Try every shader of `found`, and add the results to its `trials`, in their order.
+    """Try every shader of `found`, and append the results to its `trials`, in the order of the shaders.
 
-    `done` is called with each shader that is finished; `work` is what worker processes do with an `Attempt`, see
-    `attempt`. Raises `NoAdapter`.
+    `done` is called with each finished shader. `work` is the function that worker processes call with an `Attempt`, by
+    default `attempt`. Raises `NoAdapter`.
     """
     wgpu_client.require_adapter(options.adapter)
     tasks = [(collection, shader) for collection in found for shader in collection.shaders]
@@ -90,7 +92,7 @@ def good(trial: Trial) -> bool:
 
 @frozen
 class Attempt:
-    """A task: the entry points of a shader from number `skip` on. `number` counts attempts."""
+    """A task: the entry points of a shader, without the first `skip`. `number` identifies the attempt."""
 
     number: int
     shader: Shader
@@ -100,7 +102,7 @@ class Attempt:
 
 @entity
 class _State:
-    """How far a shader is. `at`: the entry point (None: the module) and the stage that a worker has reported last."""
+    """The progress of a shader. `at`: the entry point (None: the module) and the stage that a worker reported last."""
 
     number: int
     shader: Shader
@@ -109,7 +111,7 @@ class _State:
 
 
 def attempt(task: Attempt, report: Report) -> None:
-    """Try a shader, and report each entry point and stage that begins, and each trial."""
+    """Try a shader, and report each entry point and stage as it begins, and each trial."""
     for trial in trials(task.shader, task.adapter, task.skip, lambda entry, stage: report((entry, stage))):
         report(trial)
 
@@ -122,7 +124,7 @@ _WARM_UP = """
 
 @frozen
 class _WarmUp:
-    """Loads what every trial needs, before the first one counts."""
+    """A trial that loads what all trials need, so that this does not count against the first one's time limit."""
 
     adapter: str | None
 
@@ -132,7 +134,7 @@ class _WarmUp:
 
 
 def _try_all(shaders: Sequence[Shader], options: Options, work: Work) -> Iterator[_State]:
-    """Each shader, when all of its entry points are tried."""
+    """Yield each shader once all of its entry points have been tried."""
     waiting = [_State(number, shader) for number, shader in reversed(list(enumerate(shaders)))]
     running: dict[int, _State] = {}  # by the number of the attempt
     attempts = 0
@@ -155,7 +157,7 @@ def _try_all(shaders: Sequence[Shader], options: Options, work: Work) -> Iterato
                         continue
                     case TaskError():
                         state.trials.append(_lost(state, heard.error))
-                        if state.at[0] is not None:  # the entry points after it are still to try
+                        if state.at[0] is not None:  # later entry points remain
                             waiting.append(state)
                     case TaskResult():
                         pass
@@ -165,7 +167,7 @@ def _try_all(shaders: Sequence[Shader], options: Options, work: Work) -> Iterato
 
 
 def _lost(state: _State, error: Exception) -> Trial:
-    """The verdict on what a worker was doing when it died, took too long or failed."""
+    """Return the verdict on the entry point that a worker was running when it died, took too long or failed."""
     entry, stage = state.at
     match error:
         case TookTooLong():
@@ -182,7 +184,7 @@ _PANIC = re.compile(r"panicked at (?:[^\n]*/)?([^/\n]*):\n([^\n]*)")
 
 
 def _reason(error: Died) -> str:
-    """The message of a panic, else the last line that the process wrote."""
+    """Return the message of a panic, or else the last line that the process wrote."""
     if panic := _PANIC.search(error.last_words):
         return f"panic, {panic[2]} ({panic[1]})"
     return (error.last_words.splitlines() or [str(error)])[-1]

@@ -1,4 +1,4 @@
-"""Where what a binding holds after two runs is not the same, by kind of element."""
+"""Differences between the contents of a binding after two runs, by kind of element."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import types as t
@@ -16,14 +17,17 @@ from .invented_inputs import COUNTER, HALF, SINGLE, STEP, WHOLE
 
 @frozen
 class Difference:
-    """Elements of one binding, all of a kind (`code`), that are not the same. `error`: largest / largest magnitude; of
-    steps, how many."""
+    """The elements of one kind (`code`) in one binding that differ.
+
+    `count` of `elements` differ, the first at byte `first`, with the values `ours` and `theirs`. `error` is the largest
+    error divided by the largest magnitude, or a number of steps for normalized formats.
+    """
 
     binding: str
     code: int
     count: int
     elements: int
-    first: int  # byte
+    first: int
     ours: Any
     theirs: Any
     error: float
@@ -37,12 +41,19 @@ class Difference:
         )
 
 
+Array = NDArray[Any]
+Codes = NDArray[np.uint8]
+Mask = NDArray[np.bool_]
+
 _DTYPES = {WHOLE: np.uint32, COUNTER: np.uint32, SINGLE: np.float32, HALF: np.float16}
 
 
-def differences(binding: str, codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> list[Difference]:
-    """Where two outputs differ, one record for each kind of element. Any NaN equals any other; padding is nothing."""
-    found = []
+def differences(binding: str, codes: Codes, ours: Array, theirs: Array) -> list[Difference]:
+    """Compare two outputs. Returns one record for each kind of element with differences.
+
+    Any NaN equals any other, and padding is ignored. `codes`: see `invented_inputs.layout`.
+    """
+    found: list[Difference] = []
     for code, chosen, a, b, differ in _kinds(codes, ours, theirs):
         if differ.any():
             places = 2 * np.flatnonzero(chosen)[:: a.itemsize // 2]
@@ -50,9 +61,12 @@ def differences(binding: str, codes: np.ndarray, ours: np.ndarray, theirs: np.nd
     return found
 
 
-def bounds_of(codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray, bound: np.ndarray) -> np.ndarray | None:
-    """The bounds of the elements that differ, `bound` being those of all 32-bit words; None where one is beyond its."""
-    found = []
+def bounds_of(codes: Codes, ours: Array, theirs: Array, bound: Array) -> Array | None:
+    """Return the error bounds of the elements that differ, None if one of them exceeds its bound.
+
+    `bound` has one entry for each 32-bit word of the binding.
+    """
+    found: list[Array] = []
     for _, chosen, a, b, differ in _kinds(codes, ours, theirs):
         most = np.repeat(bound, 2)[chosen][:: a.itemsize // 2]
         with np.errstate(invalid="ignore"):
@@ -63,11 +77,8 @@ def bounds_of(codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray, bound: np
     return np.concatenate(found)
 
 
-Kind = tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
-def _kinds(codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> Iterator[Kind]:
-    """Of each kind of element: its code, which two bytes belong to it, those of both sides, and which differ."""
+def _kinds(codes: Codes, ours: Array, theirs: Array) -> Iterator[tuple[int, Mask, Array, Array, Mask]]:
+    """Yield each kind of element: its code, a mask of its 16-bit halves, the values of both sides, and which differ."""
     for code, dtype in _DTYPES.items():
         chosen = codes == code
         a, b = (x.view(np.uint16)[chosen].view(dtype) for x in (ours, theirs))
@@ -77,8 +88,8 @@ def _kinds(codes: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> Iterator[
         yield code, chosen, a, b, differ
 
 
-def texels(binding: str, type_: t.Texture, ours: np.ndarray, theirs: np.ndarray) -> list[Difference]:
-    """The same of a storage texture. Elements of normalized formats are steps."""
+def texels(binding: str, type_: t.Texture, ours: Array, theirs: Array) -> list[Difference]:
+    """Compare two outputs of a storage texture as `differences` does. Errors of normalized formats are in steps."""
     assert type_.format is not None
     format_ = format_of(type_.format)
     stepped = format_.number in ("unorm", "snorm") and not format_.packed
@@ -89,17 +100,15 @@ def texels(binding: str, type_: t.Texture, ours: np.ndarray, theirs: np.ndarray)
     return [_difference(binding, code, places, a, b, differ)] if differ.any() else []
 
 
-def _difference(
-    binding: str, code: int, places: np.ndarray, a: np.ndarray, b: np.ndarray, differ: np.ndarray
-) -> Difference:
-    """`places`: byte of each element."""
+def _difference(binding: str, code: int, places: NDArray[np.intp], a: Array, b: Array, differ: Mask) -> Difference:
+    """Describe the elements that differ. `places`: the offset of each element in bytes."""
     at = int(np.flatnonzero(differ)[0])
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     finite = np.isfinite(wide_b)
     largest = 1.0 if code == STEP else np.abs(wide_b[finite]).max(initial=0.0)
     with np.errstate(invalid="ignore"):
         error = np.abs(wide_a - wide_b)[differ]
-    error = np.where(np.isfinite(error), error, np.inf)  # an infinity or a NaN on one side only
+    error = np.where(np.isfinite(error), error, np.inf)  # one side alone is infinite or NaN
     return Difference(
         binding,
         code,

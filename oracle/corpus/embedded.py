@@ -1,7 +1,7 @@
-"""WGSL as people keep it: in .wgsl files, and in the string literals of programs.
+"""WGSL in .wgsl files and in the string literals of programs.
 
-`shaders(file)` gives every WGSL module that a file holds. In another language's source a module is a literal that has
-an entry point in it; text that the program puts together when it runs is taken as it stands, and will not be WGSL.
+`shaders(file)` returns every WGSL module in a file. In the source of another language, a module is a literal with an
+entry point. Literals that the program combines at run time are returned as written; most of them are not valid WGSL.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 
 from ...sim.fast_dataclass import frozen
 
-LARGEST = 4 << 20  # bytes; no shader is larger, and generated programs are not worth searching
+LARGEST = 4 << 20  # bytes; larger files are generated programs, not shaders
 
 _ENTRY_POINT = re.compile(r"@\s*(compute|vertex|fragment)\b[^`]*?\bfn\s+\w+\s*\(", re.S)
 
 
 @frozen
 class Shader:
-    """The text of one module, and where it starts: `line`, from 1, in `file`."""
+    """The text of one module, which starts at `line` (1-based) of `file`."""
 
     file: Path
     line: int
@@ -33,7 +33,7 @@ class Shader:
 
 
 def files(folder: Path, embedded: bool) -> list[Path]:
-    """The files under `folder` (or the file itself) that may hold WGSL, in order."""
+    """List the files under `folder` (or the file itself) that may contain WGSL, sorted."""
     if folder.is_file():
         return [folder]
     suffixes = {".wgsl", *(LITERALS if embedded else ())}
@@ -41,13 +41,13 @@ def files(folder: Path, embedded: bool) -> list[Path]:
 
 
 def shaders(file: Path) -> list[Shader]:
-    """The modules in a file. Bytes that are not UTF-8 are kept as replacement characters, for the checker to refuse."""
+    """Return the modules in a file. Invalid UTF-8 becomes replacement characters, which the checker refuses."""
     if file.stat().st_size > LARGEST:
         return []
     text = file.read_bytes().decode("utf-8", errors="replace")
     if file.suffix.lower() == ".wgsl":
         return [Shader(file, 1, text)]
-    found = []
+    found: list[Shader] = []
     for literals in LITERALS.get(file.suffix.lower(), ()):
         for start, literal in literals(text):
             if _ENTRY_POINT.search(literal):
@@ -56,20 +56,20 @@ def shaders(file: Path) -> list[Shader]:
 
 
 def filled(shader: Shader, values: Mapping[str, str]) -> Shader:
-    """The shader with `{{name}}` and `${name}` replaced by the value of that name, where there is one."""
+    """Replace `{{name}}` and `${name}` in a shader by the value of that name, if there is one."""
     text = _PLACE.sub(lambda place: values.get(place[1] or place[2], place[0]), shader.text)
     return replace(shader, text=text)
 
 
 _PLACE = re.compile(r"\{\{\s*([\w.]+)\s*\}\}|\$\{\s*([\w.]+)\s*\}")
 
-# ---- literals by language: each gives (where the contents start, the contents) -----------------------------
+# ---- literals by language: each function yields the offsets and texts of their contents --------------------
 
 Literals = Callable[[str], Iterator[tuple[int, str]]]
 
 
 def _matches(pattern: str, flags: re.RegexFlag = re.S, decode: Callable[[str], str] = str) -> Literals:
-    """Every match of a pattern whose group `text` is the contents."""
+    """Make a function that yields every match of a pattern, whose group `text` has the contents."""
     compiled = re.compile(pattern, flags)
 
     def literals(text: str) -> Iterator[tuple[int, str]]:
@@ -84,7 +84,7 @@ _ESCAPE = re.compile(r"\\([`$\\])")
 
 
 def _templates(text: str) -> Iterator[tuple[int, str]]:
-    """JavaScript's template literals, outermost first. `${…}` stays in the text."""
+    """Yield JavaScript's template literals, outermost ones only. `${…}` stays in the text."""
     at = 0
     while at < len(text):
         if text[at] == "`":
@@ -98,7 +98,7 @@ def _templates(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _template_end(text: str, at: int) -> int:
-    """The backtick that closes the template whose contents start at `at`."""
+    """Return the offset of the backtick that closes the template whose contents start at `at`."""
     while at < len(text) and text[at] != "`":
         if text[at] == "\\":
             at += 1
@@ -109,7 +109,7 @@ def _template_end(text: str, at: int) -> int:
 
 
 def _substitution_end(text: str, at: int) -> int:
-    """The brace that closes the `${` whose contents start at `at`; it may hold templates of its own."""
+    """Return the offset of the brace that closes the `${` whose contents start at `at`; templates may be nested."""
     depth = 0
     while at < len(text):
         if text[at] == "`":

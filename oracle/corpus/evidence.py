@@ -1,6 +1,7 @@
-"""Why outputs of the simulator and of wgpu may differ: each reason with a run, or a fact of the text, that shows it.
+"""Reasons why outputs of the simulator and of wgpu differ, each proved by another run or by a fact of the text.
 
-`EVIDENCE` are the reasons in the order in which they are looked for. Each gives words, or None where it does not hold.
+`EVIDENCE` lists the checks in the order in which they are tried. Each returns a sentence, or None if its reason does
+not apply.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,31 +22,38 @@ from ..diagnosis.simulator_reruns import ORDERS, place
 from ..errors import GpuError
 from ..manifests.reflection import builtin_names, has_float_arithmetic, inexact_builtins
 from . import invented_inputs
-from .difference import Difference, bounds_of
+from .difference import Array, Difference, bounds_of
 from .invented_inputs import HALF, SINGLE, STEP, Recipe
 
-# Largest error / largest magnitude in the binding (of normalized formats: steps) that is put down to rounding. WGSL
-# lets implementations reassociate and fuse any arithmetic; its builtins may be as far off as it allows `sin` and `cos`.
+if TYPE_CHECKING:
+    from ...sim.findings.finding import Finding
+    from ...sim.run import simulate
+
+# The largest error attributed to rounding, divided by the largest magnitude in the binding (for normalized formats, in
+# steps). WGSL lets implementations reassociate and fuse any arithmetic; for builtins, the error allowed is that of
+# `sin` and `cos`.
 ARITHMETIC = {SINGLE: 2.0**-18, HALF: 2.0**-8, STEP: 1.0}
 BUILTINS = {SINGLE: 2.0**-11, HALF: 2.0**-7, STEP: 1.0}
 
-NUDGE = 2.0**-18  # relative change of floating point inputs that tells how much they are amplified
-LIKE = 16.0  # an amplified nudge this many times smaller than the difference still explains it
+NUDGE = 2.0**-18  # the relative change of floating-point inputs that measures how much errors are amplified
+LIKE = 16.0  # an amplified nudge explains differences up to this many times as large
 
 
 @frozen
 class Run:
-    """One run here: on what, and what it left."""
+    """A run of the simulator: the recipe for its inputs, the inputs, and the result."""
 
     recipe: Recipe
-    given: Mapping[Any, Any]
-    result: Any  # bankshot.Run
+    given: Mapping[str, Any]
+    result: simulate.Run
 
-    def findings(self, code: str) -> list[Any]:
+    def findings(self, code: str) -> list[Finding]:
+        """Return the findings with a code."""
         return [f for f in self.result.findings if f.code == code]
 
     @property
     def clean(self) -> bool:
+        """Whether every access was in bounds and every loop ended."""
         return not (self.findings("out-of-bounds") or self.findings("endless-loop"))
 
     @property
@@ -54,8 +62,8 @@ class Run:
         return any(after.tobytes() != self.given[name].tobytes() for name, after in self.result.outputs.items())
 
 
-class Tried(Protocol):
-    """An entry point that can be run again."""
+class Candidate(Protocol):
+    """An entry point that can run again."""
 
     function: typed.Function
 
@@ -65,29 +73,35 @@ class Tried(Protocol):
     @property
     def pipeline(self) -> typed.Pipeline: ...
 
-    def simulate(self, given: Mapping[Any, Any], **options: Any) -> Any: ...
+    def simulate(self, given: Mapping[str, Any], **options: Any) -> simulate.Run:
+        """Run in the simulator; `options` are those of `bankshot.simulate`."""
+        ...
 
-    def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]: ...
+    def on_wgpu(self, given: Mapping[str, Any], text: str | None = None) -> dict[str, Array]:
+        """Run on wgpu, optionally with another text. Raises `GpuError`."""
+        ...
 
-    def differences(self, recipe: Recipe, ours: Any, theirs: Any) -> list[Difference]: ...
+    def differences(self, recipe: Recipe, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[Difference]:
+        """Compare the outputs of two runs on inputs made by `recipe`."""
+        ...
 
 
-Outputs = dict[str, np.ndarray]
+Outputs = dict[str, Array]
 Found = Sequence[Difference]
 
 
-def _finding(code: str) -> Callable[[Tried, Run, Outputs, Found], str | None]:
-    """The run had such a finding."""
+def _finding(code: str) -> Callable[[Candidate, Run, Outputs, Found], str | None]:
+    """Make a check that the run has a finding with this code."""
 
-    def look(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    def look(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
         reasons = ours.findings(code)
         return place(reasons[0]) if reasons else None
 
     return look
 
 
-def _rounding(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """All differences are small, and what computes them may round as it likes."""
+def _rounding(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """All differences are small, and implementations may round the operations that compute them differently."""
     open_ = inexact_builtins(entry.function)
     if open_ and _within(found, BUILTINS):
         return f"uses {', '.join(open_)}"
@@ -98,8 +112,8 @@ def _rounding(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | N
     return None
 
 
-def _normalized_textures(entry: Tried) -> list[str]:
-    """Textures whose texels are divided when they are read: those that are sampled are made up so, see `invented`."""
+def _normalized_textures(entry: Candidate) -> list[str]:
+    """Return the textures whose texels are normalized; `invented_inputs` makes all sampled ones so."""
     return [
         v.name
         for v, type_ in entry.pipeline.store_types.items()
@@ -112,24 +126,24 @@ def _within(found: Found, tolerance: dict[int, float]) -> bool:
     return all(d.error <= tolerance.get(d.code, 0.0) for d in found)
 
 
-def _unsteady(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+def _unsteady(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
     for _ in range(RERUNS):
         if entry.differences(ours.recipe, entry.on_wgpu(ours.given), theirs):
-            return "wgpu does not agree with itself from run to run (a race)"
+            return "wgpu's outputs differ from run to run (a race)"
     return None
 
 
-def _races(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """Invocations reach for the same place, and nothing orders them."""
+def _races(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """The simulator finds a race."""
     races = [f for f in entry.simulate(ours.given, probes=("races",)).findings if f.code == "race"]
     return place(races[0]) if races else None
 
 
-def _order(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """Another order of invocations gives other outputs here, too."""
+def _order(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """Another order of invocations changes the simulator's outputs, too."""
     for schedule in ORDERS:
         if entry.differences(ours.recipe, entry.simulate(ours.given, schedule=schedule).outputs, ours.result.outputs):
-            return f"the order of invocations decides: {schedule} gives other outputs here, too"
+            return f"the order of invocations matters: {schedule} changes the simulator's outputs, too"
     return None
 
 
@@ -137,17 +151,17 @@ def _order(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None
 _READS_OTHERS = re.compile(r"subgroup(Broadcast|Shuffle\w*)|quad\w+")
 
 
-def _absent_lanes(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """Subgroups are not full, and invocations are read that may not be there: what comes of that is open."""
+def _absent_lanes(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """Subgroups are not full, and the shader may read invocations that do not exist, which WGSL leaves undefined."""
     used = sorted(name for name in builtin_names(entry.function) if _READS_OTHERS.fullmatch(name))
     lanes, size = math.prod(entry.pipeline.workgroup_size), ours.result.device.subgroup_size
     if not used or lanes % size == 0:
         return None
-    return f"{', '.join(used)} may read invocations that are not there: {lanes} do not fill subgroups of {size}"
+    return f"{', '.join(used)} may read invocations that do not exist: {lanes} do not fill subgroups of {size}"
 
 
-def _not_zeroed(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """wgpu agrees once the shader zeroes its workgroup memory itself, as WGSL says an implementation does."""
+def _not_zeroed(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """wgpu agrees once the shader zeroes its workgroup memory itself, which WGSL requires of implementations."""
     text = zeroing(entry.text, entry.pipeline)
     if text is None:
         return None
@@ -157,11 +171,11 @@ def _not_zeroed(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str |
         return None
     if entry.differences(ours.recipe, ours.result.outputs, mended):
         return None
-    return "wgpu left workgroup memory as it was; it agrees where the shader zeroes it"
+    return "wgpu did not zero workgroup memory; it agrees if the shader does"
 
 
-def _reciprocal(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """wgpu agrees with us where 8-bit texels are multiplied by the rounded 1 / 255, which is up to 1 ULP off."""
+def _reciprocal(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """wgpu agrees if 8-bit texels are multiplied by the rounded 1 / 255, which is up to 1 ULP off."""
     scaled = {
         v.name: [level.astype(np.float32) * np.float32(1 / 255) for level in _levels(ours.given[v.name])]
         for v in entry.pipeline.globals
@@ -172,15 +186,15 @@ def _reciprocal(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str |
     again = entry.simulate({**ours.given, **scaled}).outputs
     if not _within(entry.differences(ours.recipe, again, theirs), ARITHMETIC):
         return None
-    return f"wgpu takes texels of {', '.join(scaled)} as n * (1 / 255), not n / 255"
+    return f"wgpu computes texels of {', '.join(scaled)} as n * (1 / 255), not n / 255"
 
 
-def _levels(texture: Any) -> list[np.ndarray]:
+def _levels(texture: Array | list[Array]) -> list[Array]:
     return texture if isinstance(texture, list) else [texture]
 
 
-def _amplified(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """Rounding grows on the way: inputs that are hardly different give outputs that differ as much."""
+def _amplified(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """The shader amplifies rounding errors: tiny changes of the inputs change the outputs as much."""
     if not (inexact_builtins(entry.function) or has_float_arithmetic(entry.function)):
         return None
     nudged = entry.simulate(_nudged(entry, ours)).outputs
@@ -189,13 +203,14 @@ def _amplified(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | 
         own = moved.get((difference.binding, difference.code))
         if own is None or own.error * LIKE < difference.error or own.count * LIKE < difference.count:
             return None
-    return f"rounding grows: inputs changed by {NUDGE:.1g} of themselves change the outputs here as much"
+    return f"rounding errors grow: a relative change of {NUDGE:.1g} in the inputs changes the outputs here as much"
 
 
-def _nudged(entry: Tried, run: Run) -> dict[str, np.ndarray]:
+def _nudged(entry: Candidate, run: Run) -> dict[str, Any]:
+    """Return the inputs of a run with every f32 of a buffer changed by `NUDGE`, up or down at random."""
     types = {v.name: type_ for v, type_ in entry.pipeline.store_types.items()}
     rng = np.random.default_rng(0)
-    made = {}
+    made: dict[str, Any] = {}
     for name, bytes_ in run.given.items():
         if isinstance(types[name], t.Texture | t.Sampler):
             made[name] = bytes_
@@ -209,11 +224,13 @@ def _nudged(entry: Tried, run: Run) -> dict[str, np.ndarray]:
     return made
 
 
-def _bounded(finite: bool) -> Callable[[Tried, Run, Outputs, Found], str | None]:
-    """All differences are within the bounds that follow from WGSL's accuracy table, which are finite there, or not all
-    of them."""
+def _bounded(finite: bool) -> Callable[[Candidate, Run, Outputs, Found], str | None]:
+    """Make a check that all differences are within the error bounds derived from WGSL's accuracy table.
 
-    def look(entry: Tried, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    With `finite`, the bounds of all elements that differ must be finite; otherwise, some are infinite.
+    """
+
+    def look(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
         types = {v.name: type_ for v, type_ in entry.pipeline.store_types.items()}
         if any(isinstance(types[d.binding], t.Texture) for d in found):
             return None
@@ -226,12 +243,12 @@ def _bounded(finite: bool) -> Callable[[Tried, Run, Outputs, Found], str | None]
         endless = sum(int(np.isinf(each).sum()) for each in bounds if each is not None)
         if finite:
             return None if endless else "the error bounds of what it computes allow it"
-        return f"WGSL does not say how far off {endless:,} of the elements that differ may be"
+        return f"WGSL does not bound the error of {endless:,} of the elements that differ"
 
     return look
 
 
-EVIDENCE: tuple[tuple[str, Callable[[Tried, Run, Outputs, Found], str | None]], ...] = (
+EVIDENCE: tuple[tuple[str, Callable[[Candidate, Run, Outputs, Found], str | None]], ...] = (
     ("explained", _finding("out-of-bounds")),
     ("explained", _finding("barrier-divergence")),
     ("within", _rounding),

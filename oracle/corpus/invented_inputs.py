@@ -1,9 +1,9 @@
-"""Something to run a stranger's shader on: grid, override values and buffer contents made up from its declarations.
+"""Inputs for an unknown shader: a grid, override values and contents of bindings, generated from its declarations.
 
-`RECIPES` are tried in order until one keeps every access in bounds and every loop short, and gives the shader something
-to do: sizes and indices read from buffers have to be small for that, while packed numbers want all their bits. Contents
-depend on nothing but the name and type of the binding and the recipe. Arrays are kept below 65,535 elements, for after
-so many turns lavapipe leaves a loop (Mesa 22.3.6, measured).
+`RECIPES` are tried in order until one keeps every access in bounds, keeps loops short, and makes the shader change an
+output: sizes and indices read from buffers must be small for that, while packed numbers need all their bits. Contents
+depend only on the recipe and on the name and type of the binding. Arrays stay below 65,535 elements because lavapipe
+leaves a loop after that many iterations (measured with Mesa 22.3.6).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...sim.bindings.texture_arrays import level_shape, stored_dtype
 from ...sim.fast_dataclass import frozen
@@ -22,17 +23,18 @@ from ...sim.wgsl.texel_formats import Format, channel_kind, format_of, is_depth,
 from ...sim.wgsl.typed import Module, Pipeline
 from ..errors import UsageError
 
-# Workgroups along the axes by which invocations tell themselves apart: along another one they would all do the same,
-# and race for it.
+# Workgroups along the axes whose ids the shader reads. Along any other axis, all would do the same work and race.
+Array = NDArray[Any]
+
 GRIDS = {0: (), 1: (6,), 2: (3, 2), 3: (3, 2, 2)}
 LARGEST = 16 << 20  # bytes of one binding
 
-SIDE = 64  # texels
+SIDE = 64  # texels along an axis of a texture
 LEVELS = 3
 THIRDS = {"layer": 4, "face": 6, "sample": 4}
-_SAMPLED = {"f32": "rgba8unorm", "i32": "rgba32sint", "u32": "rgba32uint", "depth": "r16unorm"}  # formats
+_SAMPLED = {"f32": "rgba8unorm", "i32": "rgba32sint", "u32": "rgba32uint", "depth": "r16unorm"}  # texel formats
 
-# What half a word of a buffer belongs to, and what a texel of a normalized format counts in.
+# Kinds of elements: the first five for each 16-bit half of a buffer, the last for normalized texels.
 PADDING, WHOLE, SINGLE, HALF, COUNTER, STEP = range(6)
 _CODES = {t.F32: SINGLE, t.F16: HALF, t.I32: WHOLE, t.U32: WHOLE}
 
@@ -41,8 +43,11 @@ _OVERRIDES = {t.BOOL: True, t.F32: 0.5, t.F16: 0.5}
 
 @frozen
 class Recipe:
-    """`sizes`: integers in uniform buffers; `whole`: those in storage are below it; `tail`: elements of an array that
-    the shader leaves open."""
+    """Rules for generating inputs.
+
+    Integers in uniform buffers are chosen from `sizes`; those in storage buffers are below `whole`. Runtime-sized
+    arrays have `tail` elements.
+    """
 
     name: str
     sizes: tuple[int, ...]
@@ -60,13 +65,13 @@ RECIPES = (
 
 
 def grid(entry: typed.Function) -> tuple[int, int, int]:
-    """Workgroups to dispatch: several along each axis that the entry point looks at."""
+    """Choose the grid: several workgroups along each axis whose ids the entry point reads."""
     axes = sorted(_axes(entry))
     sizes = dict(zip(axes, GRIDS[len(axes)], strict=True))
     return sizes.get(0, 1), sizes.get(1, 1), sizes.get(2, 1)
 
 
-# Built-in values that differ between workgroups, with the axes that a use of all of it looks at.
+# Built-in values that differ between workgroups, and the axes that they depend on.
 _IDS = {
     "global_invocation_id": {0, 1, 2},
     "workgroup_id": {0, 1, 2},
@@ -78,7 +83,7 @@ _IDS = {
 def _axes(entry: typed.Function) -> set[int]:
     found: set[int] = set()
     ids = {id(expr): name for expr in typed.every_expression(entry) if (name := _id_of(expr))}
-    narrowed = set()
+    narrowed: set[int] = set()
     for expr in typed.every_expression(entry):
         if isinstance(expr, typed.Swizzle) and id(expr.base) in ids:
             narrowed.add(id(expr.base))
@@ -90,7 +95,7 @@ def _axes(entry: typed.Function) -> set[int]:
 
 
 def _id_of(expr: typed.Expr) -> str | None:
-    """The name of the built-in value of `_IDS` that an expression is: a parameter, or a member of one."""
+    """Return which built-in value of `_IDS` an expression is, as a parameter or a member of one; None for others."""
     name = None
     if isinstance(expr, typed.ValueRef):
         name = expr.var.builtin
@@ -102,14 +107,16 @@ def _id_of(expr: typed.Expr) -> str | None:
 
 
 def override_values(module: Module) -> dict[str, Any]:
-    """A value for every override that has none."""
+    """Choose a value for every override without a default."""
     missing = [o for o in module.overrides if o.init is None]
     return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, 4) for o in missing}
 
 
 def bindings(pipeline: Pipeline, recipe: Recipe) -> dict[str, Any]:
-    """What the entry point is given, by name: buffers as bytes, textures as arrays, samplers as mappings. Raises
-    `UsageError` for what cannot be made up."""
+    """Generate the bindings of the entry point by name: buffers as bytes, textures as arrays, samplers as mappings.
+
+    Raises `UsageError` for types that cannot be generated.
+    """
     made: dict[str, Any] = {}
     for variable in pipeline.globals:
         type_ = pipeline.store_types[variable]
@@ -122,8 +129,8 @@ def bindings(pipeline: Pipeline, recipe: Recipe) -> dict[str, Any]:
     return made
 
 
-def _texels(name: str, type_: t.Texture, recipe: Recipe) -> Any:
-    """An array, or one for each of a few levels where there may be several."""
+def _texels(name: str, type_: t.Texture, recipe: Recipe) -> Array | list[Array]:
+    """Generate an array, or a list of `LEVELS` arrays if the texture may have several mip levels."""
     if is_external(type_):
         raise UsageError(f"{name} is a {type_}")
     shape = shape_of(type_)
@@ -137,19 +144,19 @@ def _texels(name: str, type_: t.Texture, recipe: Recipe) -> Any:
     return [_texel_values(rng, format_, level_shape(type_, tuple(axes), level), recipe) for level in range(LEVELS)]
 
 
-def _texel_values(rng: np.random.Generator, format_: Format, axes: tuple[int, ...], recipe: Recipe) -> np.ndarray:
+def _texel_values(rng: np.random.Generator, format_: Format, axes: tuple[int, ...], recipe: Recipe) -> Array:
     dtype = stored_dtype(format_)
     if dtype.kind == "f":
         return rng.uniform(0.0, 1.0, axes).astype(dtype)
     bits = np.iinfo(dtype)
     if format_.number in ("uint", "sint") and not format_.packed:
         return rng.integers(0, min(recipe.whole, bits.max + 1), axes).astype(dtype)
-    least = bits.min + (format_.number == "snorm")  # of which there are two that mean -1
+    least = bits.min + (format_.number == "snorm")  # two values mean -1; skip the lower one
     return rng.integers(least, bits.max, axes, dtype, endpoint=True)
 
 
-def layout(type_: t.Type, recipe: Recipe) -> np.ndarray:
-    """What each two bytes of a binding belong to: `PADDING`, `WHOLE`, `SINGLE`, `HALF` or `COUNTER`."""
+def layout(type_: t.Type, recipe: Recipe) -> NDArray[np.uint8]:
+    """Return the kind of element for each two bytes of a binding: `PADDING`, `WHOLE`, `SINGLE`, `HALF`, `COUNTER`."""
     size, tail = _size(type_, recipe.tail)
     if size > LARGEST:
         raise UsageError(f"a {type_} takes {size:,} bytes")
@@ -159,8 +166,8 @@ def layout(type_: t.Type, recipe: Recipe) -> np.ndarray:
 
 
 def _size(type_: t.Type, wanted: int) -> tuple[int, int]:
-    """Bytes for a binding, and how many elements an array without a size has in them: `wanted`, where that is not too
-    much, and what else fits."""
+    """Return the bytes of a binding and the elements of its runtime-sized array: at least `wanted`, unless that
+    exceeds `LARGEST`, and as many more as fit."""
     least = t.round_up(4, t.min_binding_size(type_))
     if t.has_fixed_footprint(type_):
         return least, 0
@@ -173,8 +180,8 @@ def _size(type_: t.Type, wanted: int) -> tuple[int, int]:
     return size, (size - offset) // stride
 
 
-def _fill(codes: np.ndarray, type_: t.Type, tail: int) -> None:
-    """Write the codes of `type_` into the start of `codes`."""
+def _fill(codes: NDArray[np.uint8], type_: t.Type, tail: int) -> None:
+    """Write the codes of `type_` to the start of `codes`."""
     match type_:
         case t.Scalar():
             codes[: t.size_of(type_) // 2] = _CODES[type_]
@@ -190,6 +197,8 @@ def _fill(codes: np.ndarray, type_: t.Type, tail: int) -> None:
             _fill(one[:size], elem, tail)
             whole = np.tile(one, count)[: len(codes)]
             codes[: len(whole)] = whole
+        case _:
+            raise AssertionError(f"a {type_} has no layout")
 
 
 def _parts(type_: t.Vec | t.Mat | t.Array, tail: int) -> tuple[t.Type, int]:
@@ -203,20 +212,21 @@ def _parts(type_: t.Vec | t.Mat | t.Array, tail: int) -> tuple[t.Type, int]:
             return type_.elem, tail if type_.count is None else type_.count
 
 
-def _contents(name: str, codes: np.ndarray, recipe: Recipe, space: str) -> np.ndarray:
+def _contents(name: str, codes: NDArray[np.uint8], recipe: Recipe, space: str) -> NDArray[np.uint8]:
+    """Generate the bytes of a buffer from the kinds of its elements."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     halves, words = len(codes), len(codes) // 2
-    low = -1.0 if space == "storage" else 0.0  # a step, a scale or an epsilon is seldom negative
+    low = -1.0 if space == "storage" else 0.0  # uniforms such as steps, scales and epsilons are seldom negative
     if space != "storage":
         whole = rng.choice(np.array(recipe.sizes, np.uint32), words)
     else:
         whole = rng.integers(0, recipe.whole, words, np.uint32)
-    by_code: Mapping[int, np.ndarray] = {
+    by_code: Mapping[int, NDArray[np.uint16]] = {
         WHOLE: whole.view(np.uint16),
         SINGLE: rng.uniform(low, 1.0, words).astype(np.float32).view(np.uint16),
         HALF: rng.uniform(low, 1.0, halves).astype(np.float16).view(np.uint16),
     }
-    made = np.zeros(halves, np.uint16)  # padding, and atomics, which count from zero
+    made = np.zeros(halves, np.uint16)  # padding stays 0, and so do atomics, most of which are counters
     for code, values in by_code.items():
         chosen = codes == code
         made[chosen] = values[chosen]

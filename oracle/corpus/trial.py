@@ -1,19 +1,17 @@
-"""One stranger's shader: read here and by wgpu, run in both on made-up data, and a verdict with its evidence.
+"""Run one shader in the simulator and on wgpu, on generated inputs, and reach a verdict with its evidence.
 
-`trials(shader)` gives one `Trial` for a module that cannot be run, else one for each compute entry point. Whatever the
-shader is, that is a verdict and not an exception; only what takes a process down is left to the caller.
+`trials(shader)` yields one `Trial` for a module that cannot run, otherwise one for each compute entry point. Every
+outcome is a verdict, not an exception, except that a crash of the process is left to the caller.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import typed
@@ -25,17 +23,20 @@ from .. import wgpu_client
 from ..diagnosis.simulator_reruns import place
 from ..errors import DriverDied, GpuError, UsageError
 from . import invented_inputs
-from .difference import Difference, differences, texels
+from .difference import Array, Difference, differences, texels
 from .embedded import Shader
 from .evidence import EVIDENCE, Run
 from .invented_inputs import RECIPES, Recipe
 
-BUDGET = 1 << 18  # backward jumps of a batch of workgroups
+if TYPE_CHECKING:
+    from ...sim.run.simulate import Run as SimulatorRun
+
+BUDGET = 1 << 18  # the most backward jumps of a batch of workgroups
 
 
 @frozen
 class Verdict:
-    """`about`: a module, or an entry point that was tried; `good`: nothing for us to do."""
+    """A possible outcome. `about` is module or entry; `good`: it shows no fault of Bankshot."""
 
     about: str
     good: bool
@@ -43,27 +44,27 @@ class Verdict:
 
 
 VERDICTS = {
-    "no-compute": Verdict("module", True, "read and checked, has no compute entry point"),
+    "no-compute": Verdict("module", True, "valid, without a compute entry point"),
     "not-wgsl": Verdict("module", True, "not standard WGSL"),
-    "refused": Verdict("module", False, "refused here, while wgpu reads it"),
-    "equal": Verdict("entry", True, "the same on wgpu, bit for bit"),
-    "within": Verdict("entry", True, "the same on wgpu, within what WGSL allows its builtins"),
-    "explained": Verdict("entry", True, "not the same on wgpu, and not meant to be"),
-    "only-here": Verdict("entry", True, "runs here; wgpu refuses it"),
-    "not-started": Verdict("entry", True, "wgpu does not run it either"),
-    "endless": Verdict("entry", True, "still running here when its budget was spent, whatever the data"),
-    "no-data": Verdict("entry", False, "needs what cannot be made up yet"),
-    "differs": Verdict("entry", False, "not the same on wgpu, and nobody knows why"),
-    "unsupported": Verdict("entry", False, "refused here, while wgpu runs it"),
-    "wgpu-died": Verdict("entry", True, "wgpu took the process down, or did not come back"),
-    "too-slow": Verdict("entry", False, "did not come back here"),
-    "crash": Verdict("entry", False, "an internal error of ours"),
+    "refused": Verdict("module", False, "refused here, accepted by wgpu"),
+    "equal": Verdict("entry", True, "equal to wgpu, bit for bit"),
+    "within": Verdict("entry", True, "equal to wgpu within the errors that WGSL allows"),
+    "explained": Verdict("entry", True, "different on wgpu for a known reason"),
+    "only-here": Verdict("entry", True, "runs here, refused by wgpu"),
+    "not-started": Verdict("entry", True, "refused here and by wgpu"),
+    "endless": Verdict("entry", True, "exceeds its budget here, whatever the inputs"),
+    "no-data": Verdict("entry", False, "needs inputs that cannot be generated"),
+    "differs": Verdict("entry", False, "different on wgpu for an unknown reason"),
+    "unsupported": Verdict("entry", False, "refused here, runs on wgpu"),
+    "wgpu-died": Verdict("entry", True, "wgpu crashed or hung"),
+    "too-slow": Verdict("entry", False, "exceeded the time limit here"),
+    "crash": Verdict("entry", False, "internal error of Bankshot"),
 }
 
 
 @frozen
 class Trial:
-    """What came of a module (`entry` None) or of an entry point. `seconds` by stage."""
+    """The outcome for a module (`entry` None) or for an entry point. `seconds` go by stage."""
 
     shader: str
     lines: int
@@ -71,15 +72,15 @@ class Trial:
     verdict: str
     why: str = ""
     recipe: str = ""
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
 
 
-# Told before each stage: the entry point and one of read, check, simulate, wgpu.
+# Called before each stage with the entry point and the stage: check, build, simulate or wgpu.
 Say = Callable[[str | None, str], None]
 
 
 def trials(shader: Shader, adapter: str | None, skip: int = 0, say: Say = lambda entry, stage: None) -> Iterator[Trial]:
-    """Try a module; the first `skip` entry points are left out."""
+    """Try a module, without its first `skip` compute entry points. `adapter`: see `wgpu_client.require_adapter`."""
     one = _Module(shader, adapter, say)
     module = one.read()
     if isinstance(module, Trial):
@@ -94,7 +95,7 @@ def trials(shader: Shader, adapter: str | None, skip: int = 0, say: Say = lambda
 
 # ---- reading ---------------------------------------------------------------------------------------------
 
-# Why a text is not WGSL, by what stands in it. The first that fits is the reason.
+# Reasons why a text is not WGSL, by a pattern in it. The first match is the reason.
 _FOREIGN = (
     (r"\$\{\s*([^}\n]*)", "a template: ${%s}"),
     (r"\{\{-?\s*([^}\n]*?)\s*-?\}\}", "a template: {{%s}}"),
@@ -109,6 +110,8 @@ _FOREIGN = (
 
 
 class _Module:
+    """One module, with the notes and times that go into its trials."""
+
     def __init__(self, shader: Shader, adapter: str | None, say: Say) -> None:
         self.shader = shader
         self.adapter = adapter
@@ -118,23 +121,25 @@ class _Module:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
-    def stage(self, entry: str | None, name: str) -> Iterator[None]:
+    def stage(self, entry: str | None, name: str) -> Generator[None]:
+        """Report a stage, and add up its time. Exits if wgpu dies, so that the caller treats it like a crash here."""
         self.say(entry, name)
         start = time.perf_counter()
         try:
             yield
         except DriverDied as error:
-            raise SystemExit(str(error)) from None  # to the caller, who goes on after it, as if it had died here
+            raise SystemExit(str(error)) from None
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
     def trial(self, entry: str | None, verdict: str, why: str = "", recipe: str = "") -> Trial:
+        """Make a trial of the times since the last one, and of the module's notes."""
         seconds, self.seconds = self.seconds, {}
         words = "; ".join(part for part in (why, *self.notes) if part)
         return Trial(self.shader.name, self.text.count("\n") + 1, entry, verdict, words, recipe, seconds)
 
     def read(self) -> Module | Trial:
-        """The checked module, or what keeps it from being one."""
+        """Return the checked module, or a trial that says why it cannot run."""
         with self.stage(None, "check"):
             try:
                 return self._checked()
@@ -154,7 +159,7 @@ class _Module:
         return self.trial(None, "refused", why)
 
     def _checked(self) -> Module:
-        """The checked text; what only wgpu forgives is mended or let pass, with a note."""
+        """Check the text; deviations that wgpu tolerates are repaired or accepted, with a note."""
         try:
             return self._check("error")
         except WgslError as error:
@@ -173,7 +178,7 @@ class _Module:
 
         name, folder = self.shader.name, self.shader.file.parent
         module = sim.check(self.text, name=name, include_dirs=[folder], uniformity=uniformity)
-        self.text = module.source.text  # with what it includes
+        self.text = module.source.text  # with its includes
         return module
 
 
@@ -189,7 +194,7 @@ def _brief(error: BaseException) -> str:
 
 
 class _Entry:
-    """One entry point, with what `evidence` needs to run it again."""
+    """One entry point. Implements `evidence.Candidate`."""
 
     def __init__(self, owner: _Module, module: Module, function: typed.Function) -> None:
         self.owner = owner
@@ -205,10 +210,11 @@ class _Entry:
 
     @property
     def text(self) -> str:
-        """What wgpu is given."""
+        """The text that wgpu receives."""
         return self.owner.text
 
     def run(self) -> Trial:
+        """Run the entry point on both sides, and reach a verdict."""
         try:
             return self._run()
         except WgslError as error:
@@ -235,7 +241,10 @@ class _Entry:
         return self._trial(verdict, why, ours.recipe)
 
     def _simulated(self) -> Run:
-        """The first run that stays in bounds, comes to an end and does something; else does what of that it can."""
+        """Return the first run that stays in bounds, terminates and changes an output.
+
+        Failing that, return the first that stays in bounds and terminates, or else the last one.
+        """
         runs: list[Run] = []
         for recipe in RECIPES:
             with self.owner.stage(self.name, "build"):
@@ -246,11 +255,13 @@ class _Entry:
             runs.append(run)
         return next((run for run in runs if run.clean), runs[-1])
 
-    def simulate(self, given: Mapping[Any, Any], **options: Any) -> Any:
+    def simulate(self, given: Mapping[str, Any], **options: Any) -> SimulatorRun:
+        """Run in the simulator, as the device that matches the adapter. `options`: those of `bankshot.simulate`."""
         from ... import sim
 
+        simulate: Callable[..., SimulatorRun] = sim.simulate
         with self.owner.stage(self.name, "simulate"):
-            return sim.simulate(
+            return simulate(
                 self.module,
                 grid=self.grid,
                 bindings=given,
@@ -258,12 +269,12 @@ class _Entry:
                 overrides=self.overrides,
                 device=wgpu_client.require_adapter(self.owner.adapter).profile or "lavapipe",
                 budget=BUDGET,
-                replay=False,  # nobody asks whether a finding matters
+                replay=False,  # whether a finding matters makes no difference
                 **{"probes": ("bounds",), **options},
             )
 
-    def on_wgpu(self, given: Mapping[Any, Any], text: str | None = None) -> dict[str, np.ndarray]:
-        """Outputs of wgpu, of the shader's own text or of another with the same bindings. Raises `GpuError`."""
+    def on_wgpu(self, given: Mapping[str, Any], text: str | None = None) -> dict[str, Array]:
+        """Run on wgpu, the shader's own text or another one with the same bindings. Raises `GpuError`."""
         slots = wgpu_client.slots_of(self.function)
         with self.owner.stage(self.name, "wgpu"):
             run = wgpu_client.run(
@@ -278,7 +289,7 @@ class _Entry:
         return run.outputs
 
     def _unsupported(self, error: WgslError) -> Trial:
-        """We refuse to run it; does wgpu?"""
+        """Return the verdict on an entry point that the simulator refuses, depending on whether wgpu runs it."""
         why = f"{error.diagnostics[0].message} ({error.diagnostics[0].code})"
         try:
             self.on_wgpu(invented_inputs.bindings(self.pipeline, RECIPES[-1]))
@@ -288,8 +299,8 @@ class _Entry:
 
     # ---- judging ----
 
-    def differences(self, recipe: Recipe, ours: Mapping[str, np.ndarray], theirs: Any) -> list[Difference]:
-        """Where two sets of outputs differ, both of runs on data made by `recipe`."""
+    def differences(self, recipe: Recipe, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[Difference]:
+        """Compare the outputs of two runs on inputs made by `recipe`."""
         found: list[Difference] = []
         for variable, type_ in self.pipeline.store_types.items():
             if (name := variable.name) in ours:
@@ -300,8 +311,8 @@ class _Entry:
                     found += differences(name, invented_inputs.layout(type_, recipe), *pair)
         return found
 
-    def _judged(self, ours: Run, theirs: dict[str, np.ndarray], found: list[Difference]) -> tuple[str, str]:
-        """A verdict on outputs that differ, and the evidence for it."""
+    def _judged(self, ours: Run, theirs: dict[str, Array], found: list[Difference]) -> tuple[str, str]:
+        """Return the verdict on outputs that differ, and its evidence."""
         words = "; ".join(map(str, found[:2]))
         for verdict, look in EVIDENCE:
             if reason := look(self, ours, theirs, found):

@@ -1,1 +1,1 @@
-"""Probes written into a shader's own text, so that a real GPU counts, and what is made of their records."""
+"""Probes inserted into a shader's text, which make a real GPU record its accesses, and analyses of these records."""

@@ -1,15 +1,15 @@
-"""Every access and barrier of one workgroup, lane by lane, in the order of the run: what figures are drawn from.
+"""Every access and barrier of one workgroup, lane by lane, in execution order: the data behind figures.
 
-The simulator runs the shader with probes written into its text (see `instrument`), so a trace tells of the text
-that is given, and of nothing that a figure was told.
+The simulator runs the shader with probes inserted into its text (see `instrument`), so that a trace depends on nothing
+but the shader.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,20 @@ from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from .wgsl_probes import HEADER_WORDS, LOG, MOST_LANES, MOST_PROBES, ROW_WORDS, Probe, instrument
 
+if TYPE_CHECKING:
+    from ...sim.run.simulate import Run
+
 _PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 _MOST_ROWS = 1 << 22
 
 
 @frozen
 class Request:
-    """One subgroup coming to one place in the source, once. `addresses` are bytes in the variable, `[lanes]`; -1 for
-    lanes that are not there. `epoch`: barriers that the subgroup has passed before."""
+    """One execution of one access or barrier by one subgroup.
+
+    `addresses` are bytes from the start of the variable, `[lanes]`, -1 for inactive lanes. `epoch` counts the barriers
+    that the subgroup has passed before.
+    """
 
     site: SourceSite
     subgroup: int
@@ -43,20 +49,21 @@ class Request:
 
 @frozen
 class Trace:
-    """`requests` in the order of the run. `run`: the plain run of the whole grid, with its counters."""
+    """The `requests` of one workgroup in execution order. `run`: the run of the whole grid without probes in its text,
+    with its counters."""
 
     case: Case
-    run: Any  # bankshot.Run
+    run: Run
     workgroup: tuple[int, int, int]
     requests: tuple[Request, ...]
 
     def of(self, variable: str, kind: str | None = None, line: int | None = None) -> list[Request]:
-        """The requests to a variable; of one kind (load, store, atomic), and of one line, where these are given."""
+        """Return the requests to a variable, optionally of one kind (load, store, atomic) and one line."""
         found = [r for r in self.requests if r.site.variable == variable]
         return [r for r in found if kind in (None, r.site.kind) and line in (None, r.site.line)]
 
     def lines(self, variable: str, kind: str) -> list[int]:
-        """The lines that access a variable so, in the order in which the run comes to them."""
+        """Return the lines with accesses of one kind to a variable, in execution order."""
         return list(dict.fromkeys(r.site.line for r in self.of(variable, kind)))
 
     @cached_property
@@ -71,24 +78,32 @@ class Trace:
 def trace(case: Case, workgroup: tuple[int, int, int] = (0, 0, 0), device: str = "nvidia") -> Trace:
     """Run `case` and record one workgroup of its grid. Raises `WgslError`, `UsageError`."""
     kernel = case.kernel
-    module = check_module(kernel)
-    how: dict[str, Any] = {"entry": kernel.entry, "overrides": case.overrides, "device": device, "grid": case.grid}
-    run = sim.simulate(module, bindings=case.bindings, probes=_PROBES, **how)
+    run = sim.simulate(
+        check_module(kernel),
+        entry=kernel.entry,
+        grid=case.grid,
+        bindings=case.bindings,
+        overrides=case.overrides,
+        device=device,
+        probes=_PROBES,
+    )
     if any(at >= size for at, size in zip(workgroup, run.grid, strict=True)):
-        raise UsageError(f"there is no workgroup {workgroup} in a grid of {run.grid}")
-    room = min(_MOST_ROWS, 1024 + sum(site.active_lanes for site in run.sites))
-    log = record(case, run, None, workgroup, run.grid, room)
+        raise UsageError(f"workgroup {workgroup} is outside the grid {run.grid}")
+    capacity = min(_MOST_ROWS, 1024 + sum(site.active_lanes for site in run.sites))
+    log = record(case, run, None, workgroup, run.grid, capacity)
     if log.missed:
-        made = room + log.missed
-        raise UsageError(f"{kernel.name}: a workgroup makes {made:,} rows, {room:,} fit; choose a smaller shape")
+        needed = capacity + log.missed
+        raise UsageError(
+            f"{kernel.name}: a workgroup makes {needed:,} rows, at most {capacity:,} fit; choose a smaller shape"
+        )
     found = tuple(requests(log.rows, log.probes, run.program.sites, run.device.subgroup_size))
     return Trace(case, run, workgroup, found)
 
 
 @frozen
 class Log:
-    """What one workgroup recorded, in the order of the run: `rows` as `instrument` says, `[rows, 4]`, of `probes`.
-    `missed`: rows that had no room."""
+    """The records of one workgroup in execution order: `rows` of `probes`, `[rows, 4]`, as `wgsl_probes` describes
+    them. `missed`: how many more did not fit."""
 
     rows: NDArray[np.uint32]
     probes: tuple[Probe, ...]
@@ -97,14 +112,17 @@ class Log:
 
 def record(
     case: Case,
-    run: Any,
+    run: Run,
     wanted: Collection[int] | None,
     workgroup: tuple[int, int, int],
     grid: tuple[int, ...],
     most: int,
 ) -> Log:
-    """Run the kernel of `run`, which is one of `case`, in a grid, with probes at the sites `wanted` (None: all), and
-    record `most` rows of one workgroup. Raises `UsageError` where the kernel takes no probes."""
+    """Record at most `most` rows of one workgroup in a grid.
+
+    `run` is a run of `case`; probes are inserted at its sites with the numbers `wanted` (None: all). Raises
+    `UsageError` if a probe cannot be inserted.
+    """
     probed = instrument(run.pipeline, run.program.sites, wanted)
     log = np.zeros(HEADER_WORDS + ROW_WORDS * most, np.uint32)
     x, y, z = workgroup
@@ -124,9 +142,13 @@ def record(
     return Log(rows, probed.probes, int(words[0]) - used)
 
 
-def requests(rows: NDArray[np.uint32], probes: Any, sites: list[SourceSite], size: int) -> Iterator[Request]:
-    """What a log tells, `[rows, 4]`. Rows that share probe, path and subgroup are one request, which stands where the
-    first of them does."""
+def requests(
+    rows: NDArray[np.uint32], probes: Sequence[Probe], sites: Sequence[SourceSite], size: int
+) -> Iterator[Request]:
+    """Combine the rows of a log, `[rows, 4]`, into requests, in the order of their first rows.
+
+    Rows with the same probe, path and subgroup form one request. `size`: lanes of a subgroup.
+    """
     lane = (rows[:, 0] >> 12) & (MOST_LANES - 1)
     keys = np.column_stack([rows[:, 0] & np.uint32(MOST_PROBES - 1), rows[:, 1], rows[:, 2], lane // size])
     _, first, issue = np.unique(keys, axis=0, return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""What a device charges for one recorded access of one subgroup, by the names of the counters."""
+"""The cost of one recorded access of one subgroup on a device, by counter name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...sim.models import Device
 
 
 def banks(device: Device, site: SourceSite, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
-    """Charge one access of one subgroup to workgroup memory: byte addresses `at` of the lanes that are `on`."""
+    """Return the cost of an access to workgroup memory. `at`: byte addresses, `[lanes]`; `on`: which are active."""
     if site.takes_turns:
         ideal = device.ideal_shared_atomic_wavefronts(at, on)
         charged, turns = device.shared_atomic_wavefronts(at, on), device.atomic_turns(at, on)
@@ -21,7 +21,7 @@ def banks(device: Device, site: SourceSite, at: NDArray[np.int64], on: NDArray[n
 
 
 def sectors(device: Device, site: SourceSite, at: NDArray[np.int64], on: NDArray[np.bool_]) -> dict[str, int]:
-    """Charge one access of one subgroup to storage: byte addresses `at` of the lanes that are `on`."""
+    """Return the cost of an access to storage. `at`: byte addresses, `[lanes]`; `on`: which lanes are active."""
     how = (at, site.bytes_per_lane, on)
     costs = {
         "global_sectors": device.global_sectors(*how),

@@ -1,7 +1,7 @@
-"""Who writes and who reads each part of workgroup memory, between which barriers: the schedule of a double buffer.
+"""Which parts of workgroup memory are written and read between which barriers: the schedule of a double buffer.
 
-Time is counted in epochs, which end at barriers: how long one takes nobody says. The accesses are those of one
-workgroup as it ran (see `trace`), so a timeline tells of the text that is given.
+Time is counted in epochs, which end at barriers; their durations are unknown. The accesses are those that one workgroup
+made in a run (see `access_trace`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...sim.fast_dataclass import frozen
 from ...sim.ir.sites import SourceSite
@@ -19,15 +22,22 @@ from ..manifests.manifest import Case
 from .access_trace import Request, record, requests
 from .wgsl_probes import MOST_LANES
 
-KINDS = {"store": "write", "load": "read", "atomic": "update"}  # of accesses, and how they are called
-MOST_REGIONS = 4  # that an array is looked at for
-MOST_ROWS = 1 << 18  # accesses by single lanes that are recorded
+if TYPE_CHECKING:
+    from ...sim.run.simulate import Run
+    from ...sim.wgsl.typed import Pipeline
+
+KINDS = {"store": "write", "load": "read", "atomic": "update"}  # a site's kind, and its name in a timeline
+MOST_REGIONS = 4  # the largest number of regions that an array is split into
+MOST_ROWS = 1 << 18  # the most accesses by single lanes that are recorded
 
 
 @frozen
 class Slice:
-    """Accesses of one kind to one region of an array within one epoch. `lanes`: how many make them; `places`: where,
-    as `file:line`, in the order in which they come; `requests`: of subgroups."""
+    """The accesses of one kind to one region of an array within one epoch.
+
+    `lanes` is the number of different lanes, `requests` that of accesses by a subgroup. `places` are the accessing
+    lines as `file:line`, in execution order.
+    """
 
     array: str
     region: int
@@ -40,7 +50,7 @@ class Slice:
 
 @frozen
 class Barrier:
-    """The end of an epoch: `name` is the builtin, `place` is `file:line`."""
+    """The barrier that ends an epoch: `name` is the builtin, `place` is `file:line`."""
 
     epoch: int
     name: str
@@ -49,8 +59,11 @@ class Barrier:
 
 @frozen
 class Timeline:
-    """`regions`: into how many equal parts each array falls. `slices` of an epoch and region come in the order in which
-    they began. `cut`: the workgroup went on, and its later accesses were not recorded."""
+    """The schedule of one workgroup.
+
+    `regions` is the number of equal parts of each array. The `slices` of an epoch and region are sorted by their first
+    access. `cut`: the workgroup made later accesses, which were not recorded.
+    """
 
     regions: Mapping[str, int]
     epochs: int
@@ -59,21 +72,21 @@ class Timeline:
     cut: bool = False
 
     def of(self, array: str, region: int, kind: str | None = None) -> list[Slice]:
-        """The slices of one region, of one kind where that is given."""
+        """Return the slices of one region, optionally of one kind."""
         found = [each for each in self.slices if (each.array, each.region) == (array, region)]
         return [each for each in found if kind in (None, each.kind)]
 
 
-def record_timeline(case: Case, run: Any, workgroup: tuple[int, int, int] = (0, 0, 0)) -> Timeline:
-    """The timeline of one workgroup of a run of `case`, in the smallest grid that has it. Of a long one, the whole
-    epochs that fit into `MOST_ROWS` accesses.
+def record_timeline(case: Case, run: Run, workgroup: tuple[int, int, int] = (0, 0, 0)) -> Timeline:
+    """Record the timeline of one workgroup of `run`, a run of `case`, in the smallest grid that contains it.
 
-    Raises `UsageError` where the kernel takes no probes, or the grid has no such workgroup.
+    A timeline of more than `MOST_ROWS` accesses ends with the last epoch that is complete. Raises `UsageError` if a
+    probe cannot be inserted, or if the workgroup is outside the grid.
     """
     if any(at >= size for at, size in zip(workgroup, run.grid, strict=True)):
-        raise UsageError(f"there is no workgroup {workgroup} in a grid of {run.grid}")
+        raise UsageError(f"workgroup {workgroup} is outside the grid {run.grid}")
     if prod(run.pipeline.workgroup_size) > MOST_LANES:
-        raise UsageError(f"workgroups over {MOST_LANES} invocations cannot be recorded")
+        raise UsageError(f"workgroups of more than {MOST_LANES} invocations cannot be recorded")
     sites = run.program.sites
     wanted = [number for number, site in enumerate(sites) if site.kind == "barrier" or site.space == "workgroup"]
     log = record(case, run, wanted, workgroup, tuple(at + 1 for at in workgroup), MOST_ROWS)
@@ -83,8 +96,8 @@ def record_timeline(case: Case, run: Any, workgroup: tuple[int, int, int] = (0, 
     return timeline(whole, sizes_of(run.pipeline), cut=log.missed > 0)
 
 
-def sizes_of(pipeline: Any) -> dict[str, int]:
-    """Bytes of each workgroup variable."""
+def sizes_of(pipeline: Pipeline) -> dict[str, int]:
+    """Return the size in bytes of each workgroup variable."""
     held = pipeline.store_types.items()
     return {var.name: t.size_of(type_) for var, type_ in held if var.space == "workgroup"}
 
@@ -92,14 +105,16 @@ def sizes_of(pipeline: Any) -> dict[str, int]:
 def timeline(
     asked: Sequence[Request], sizes: Mapping[str, int], regions: Mapping[str, int] | None = None, cut: bool = False
 ) -> Timeline:
-    """The timeline of requests in the order of the run. `sizes`: bytes of each array; `regions`: how many parts it has,
-    looked for where that is not given."""
+    """Build a timeline from requests in execution order.
+
+    `sizes`: bytes of each array. `regions`: the number of parts of each array; without it, `find_regions` decides.
+    """
     parts = {
         name: regions[name] if regions else find_regions([r for r in asked if r.site.variable == name], size)
         for name, size in sizes.items()
         if (regions is None or name in regions) and any(r.site.variable == name for r in asked)
     }
-    found: dict[tuple[str, int, str, int], list[tuple[Request, Any]]] = {}
+    found: dict[tuple[str, int, str, int], list[_Part]] = {}
     for request in asked:
         name = request.site.variable
         if name in parts and request.site.kind in KINDS:
@@ -112,7 +127,10 @@ def timeline(
     return Timeline(parts, epochs, tuple(slices), tuple(_barriers(asked)), cut)
 
 
-def _slice(array: str, region: int, kind: str, epoch: int, here: list[tuple[Request, Any]]) -> Slice:
+_Part = tuple[Request, NDArray[np.bool_]]  # a request, and which of its lanes access one region
+
+
+def _slice(array: str, region: int, kind: str, epoch: int, here: list[_Part]) -> Slice:
     lanes = {(request.subgroup, lane) for request, on in here for lane in on.nonzero()[0].tolist()}
     places = tuple(dict.fromkeys(_place(request.site) for request, _ in here))
     return Slice(array, region, kind, epoch, len(lanes), places, len(here))
@@ -124,7 +142,7 @@ def _place(site: SourceSite) -> str:
 
 
 def _barriers(asked: Iterable[Request]) -> list[Barrier]:
-    """Each barrier once, as the first subgroup came to it."""
+    """Return each barrier once, as the first subgroup reached it."""
     found: dict[int, Barrier] = {}
     for request in asked:
         if request.site.kind == "barrier" and request.epoch not in found:
@@ -133,8 +151,11 @@ def _barriers(asked: Iterable[Request]) -> list[Barrier]:
 
 
 def find_regions(asked: Iterable[Request], size: int) -> int:
-    """How many slots an array has: the fewest equal parts, all of them used, of which no epoch writes more than one,
-    nor reads more than one; 1 where no number of parts up to `MOST_REGIONS` is so."""
+    """Return the number of buffers that an array consists of, 1 if it is not a multiple buffer.
+
+    That is the smallest number of equal parts, all of them used, such that no epoch writes more than one and none reads
+    more than one. Numbers up to `MOST_REGIONS` are tried.
+    """
     rows = [(r.epoch, r.site.kind, r.addresses[r.active]) for r in asked if r.active.any()]
     for count in range(2, MOST_REGIONS + 1):
         if size % count:
@@ -142,6 +163,7 @@ def find_regions(asked: Iterable[Request], size: int) -> int:
         touched: dict[tuple[int, str], set[int]] = {}
         for epoch, kind, addresses in rows:
             touched.setdefault((epoch, kind), set()).update((addresses // (size // count)).tolist())
-        if all(len(each) == 1 for each in touched.values()) and len(set().union(*touched.values())) == count:
+        used = {part for each in touched.values() for part in each}
+        if all(len(each) == 1 for each in touched.values()) and len(used) == count:
             return count
     return 1

@@ -1,23 +1,22 @@
-"""Writes probes into a shader's own text, so that any WebGPU implementation counts for itself.
+"""Insert probes into a shader's text, so that any WebGPU implementation records what the simulator counts.
 
-Every access, barrier and operation that the simulator counts gets a probe: a call, put around the expression or after
-the statement, that writes one row into a storage buffer. A row says which probe, which invocation, the byte address in
-the variable, and the *path*: a hash of the calls and loop turns that led there. Invocations of one subgroup whose rows
-share probe and path passed it together, which is what "issued once" means; so no subgroup operation is needed.
+Every access, barrier and operation that the simulator counts gets a probe: a call, around the expression or after the
+statement, that writes one row into a storage buffer. A row holds the probe, the invocation, the byte address in the
+variable, and the *path*: a hash of the calls and loop iterations that led there. Invocations of one subgroup whose rows
+have the same probe and path passed it together, as one issued instruction; therefore no subgroup operation is needed.
 
-The text is changed by insertion alone. Lines keep their numbers; everything new at module scope comes after the end.
-Names that start with `bankshot_` are the probes' own.
+The text changes by insertion only. Lines keep their numbers, and new declarations come after the end of the module.
+All inserted names start with `bankshot_`.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import field
 from math import prod
-from typing import Any
 
-from ...sim.fast_dataclass import frozen
+from ...sim.fast_dataclass import entity, frozen
 from ...sim.ir.sites import SourceSite
 from ...sim.lowering.views import leaves
 from ...sim.wgsl import typed
@@ -30,23 +29,24 @@ from ..errors import UsageError
 from .wgsl_templates import FUNCTION, HEAD, INPUTS, LOOP, TEXEL
 
 LOG = "bankshot_log"
-HEADER_WORDS = 4  # of the log, before its rows: rows used, first workgroup, workgroups, room
+HEADER_WORDS = 4  # the log before its rows: rows written, first workgroup, workgroups, capacity in rows
 ROW_WORDS = 4
-MOST_PROBES, MOST_LANES = 1 << 12, 1 << 10  # what the first word of a row can tell apart, besides workgroups
+MOST_PROBES, MOST_LANES = 1 << 12, 1 << 10  # the first word of a row has 12 bits for the probe, 10 for the lane
 _SPACES = ("workgroup", "storage", "uniform")
-_MUCH = 1 << 20  # below any place in the text
+_OUTERMOST = 1 << 20  # added to an end: sorts an insertion before all others at its place
 
 
 def workgroup_shift(lanes: int) -> int:
-    """Where the workgroup begins in the first word of a row: below lie the lane, of so many, and the probe."""
+    """Return the first bit of the workgroup in the first word of a row. The bits below hold the lane and the probe."""
     return 12 + (lanes - 1).bit_length()
 
 
 @frozen
 class Probe:
-    """What one number in the log stands for. `parts`: sites that it counts, with their byte offsets from its address.
+    """The meaning of a probe's number in the log.
 
-    `times`: how often one row counts (a workgroupUniformLoad has two barriers).
+    `parts`: the numbers of its sites, with their byte offsets from the address in a row. `times`: how often each row
+    counts; a workgroupUniformLoad has two barriers.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -55,7 +55,7 @@ class Probe:
 
 @frozen
 class Instrumented:
-    """`probes` by number; `group` and `binding` of the log."""
+    """A shader with probes. `probes` are indexed by number; `group` and `binding` are those of the log."""
 
     text: str
     probes: tuple[Probe, ...]
@@ -64,48 +64,56 @@ class Instrumented:
 
 
 def instrument(
-    pipeline: typed.Pipeline, sites: list[SourceSite], wanted: Collection[int] | None = None
+    pipeline: typed.Pipeline, sites: Sequence[SourceSite], wanted: Collection[int] | None = None
 ) -> Instrumented:
-    """Probes for `sites` of a program of `pipeline`, all or only those with the numbers `wanted`.
+    """Insert probes for `sites` of a program of `pipeline`: all, or those with the numbers `wanted`.
 
-    Sites of textures are those of a program that was launched, which know their texels' size. Raises `UsageError` where
-    a probe has no place in the text, or where texels are filtered: which ones, a GPU does not tell.
+    Sites of textures must come from a launched program, which knows the size of their texels. Raises `UsageError` if a
+    probe does not fit into the text, or if the shader samples textures: a GPU does not reveal which texels it reads.
     """
     sampled = next((s for s in sites if s.kind == "load" and s.space == "texture" and s.name != "textureLoad"), None)
     if sampled is not None:
-        where, what = _where(sampled.span), "which a GPU picks its own way"
-        raise UsageError(f"{where}: {sampled.name} cannot be counted on a GPU: it reads texels {what}")
+        where, what = _where(sampled.span), "the implementation chooses which texels it reads"
+        raise UsageError(f"{where}: {sampled.name} cannot be counted on a GPU: {what}")
     writer = _Writer(pipeline, sites, range(len(sites)) if wanted is None else wanted)
     writer.write()
     return writer.finish()
 
 
-@dataclass
+_Insertion = tuple[int, int, str]
+
+
+@entity
 class _Edits:
     """Insertions into a text. At one place, ends come before beginnings, inner ends first, outer beginnings first."""
 
-    ends: list[tuple[int, int, str]] = field(default_factory=list)  # place, start of what ends, text
-    begins: list[tuple[int, int, str]] = field(default_factory=list)  # place, end of what begins, text
+    ends: list[_Insertion] = field(default_factory=list[_Insertion])  # place, start of the span that ends, text
+    begins: list[_Insertion] = field(default_factory=list[_Insertion])  # place, end of the span that begins, text
 
     def around(self, span: Span, before: str, after: str) -> None:
+        """Enclose a span in two texts."""
         self.begins.append((span.start, span.end, before))
         self.ends.append((span.end, span.start, after))
 
     def after(self, span: Span, text: str) -> None:
-        """After a statement, and inside the semicolon that ends it."""
+        """Insert after a statement, before the semicolon that ends it."""
         self.ends.append((span.end, -1, text))
 
     def before(self, span: Span, text: str) -> None:
-        self.begins.append((span.start, _MUCH + span.end, text))
+        """Insert before a statement."""
+        self.begins.append((span.start, _OUTERMOST + span.end, text))
 
     def at(self, place: int, text: str) -> None:
-        self.begins.append((place, _MUCH, text))
+        """Insert at a place."""
+        self.begins.append((place, _OUTERMOST, text))
 
     def apply(self, text: str) -> str:
+        """Return the text with all insertions."""
         ends = sorted(self.ends, key=lambda e: (e[0], -e[1]))
         begins = sorted(self.begins, key=lambda b: (b[0], -b[1]))
         places = sorted({place for place, _, _ in (*ends, *begins)})
-        out, done = [], 0
+        out: list[str] = []
+        done = 0
         for place in places:
             out.append(text[done:place])
             before = len(out)
@@ -123,7 +131,10 @@ class _Edits:
 
 @frozen
 class _Path:
-    """A reference: a module-scope variable, constant bytes, and run-time indices (their probe-side name and stride)."""
+    """A reference: a module-scope variable, a constant offset in bytes, and run-time indices.
+
+    `indices` has, for each, the name of the variable that keeps its value, and the stride in bytes.
+    """
 
     variable: typed.Variable
     type: t.Type
@@ -132,6 +143,7 @@ class _Path:
 
     @property
     def address(self) -> str:
+        """The byte offset from the start of the variable, as a WGSL expression."""
         return " + ".join([f"{self.offset}u", *(f"{stride}u * {name}" for name, stride in self.indices)])
 
 
@@ -140,24 +152,26 @@ def _where(span: Span) -> str:
 
 
 class _Writer:
-    def __init__(self, pipeline: typed.Pipeline, sites: list[SourceSite], wanted: Collection[int]) -> None:
+    """Collects the insertions and declarations for the probes of one pipeline."""
+
+    def __init__(self, pipeline: typed.Pipeline, sites: Sequence[SourceSite], wanted: Collection[int]) -> None:
         self._pipeline = pipeline
         self._text = pipeline.module.source.text
         self._edits = _Edits()
-        self._made: list[str] = []  # declarations that go to the end
+        self._made: list[str] = []  # declarations appended to the module
         self._probes: list[Probe] = []
-        self._pointers: dict[typed.Variable, typed.Expr] = {}  # a `let` and the reference that it points to
-        self._indices: dict[tuple[int, int], str] = {}
-        self._textures: set[str] = set()  # that a function finds texels of
+        self._pointers: dict[typed.Variable, typed.Expr] = {}  # the reference that a `let` points to
+        self._indices: dict[tuple[int, int], str] = {}  # the variable that keeps an index, by its start and end
+        self._textures: set[str] = set()  # textures with a function that computes texel addresses
         self._calls = 0
         self._sites: dict[tuple[str, int, int], list[int]] = {}
         for number in wanted:
             site = sites[number]
             self._sites.setdefault((site.kind, site.span.start, site.span.end), []).append(number)
         self._all = sites
-        self._headers: set[Span] = set()  # statements in the header of a `for`, where nothing can follow
+        self._headers: set[Span] = set()  # statements in the header of a `for`, which no statement can follow
 
-    # ---- the whole ----
+    # ---- the module ----
 
     def write(self) -> None:
         reached = {function.name: function for function in typed.reached(self._pipeline.entry)}
@@ -166,26 +180,26 @@ class _Writer:
                 self._function(decl, reached[decl.name])
         for function in self._pipeline.module.functions.values():
             if function.name not in reached:
-                self._other(function, reached)
+                self._unreached(function, reached)
 
     def finish(self) -> Instrumented:
         if len(self._probes) > MOST_PROBES:
-            raise UsageError(f"the shader has {len(self._probes)} places to count, at most {MOST_PROBES} can be")
-        group, binding = self._place()
+            raise UsageError(f"the shader needs {len(self._probes)} probes, at most {MOST_PROBES} can be told apart")
+        group, binding = self._free_binding()
         probes = tuple(self._probes)
         shift = workgroup_shift(prod(self._pipeline.workgroup_size))
         head = HEAD.format(group=group, binding=binding, shift=shift, log=LOG)
         text = "\n".join([self._edits.apply(self._text), head, *self._made, ""])
         return Instrumented(text, probes, group, binding)
 
-    def _place(self) -> tuple[int, int]:
-        """A free binding in a group that is in use."""
+    def _free_binding(self) -> tuple[int, int]:
+        """Return a free binding in a group that is in use."""
         taken = [v.binding for v in self._pipeline.module.globals if v.binding is not None]
         group = min((v.binding[0] for v in self._pipeline.globals if v.binding is not None), default=0)
         return group, max((number for g, number in taken if g == group), default=-1) + 1
 
     def _probe(self, spans: list[tuple[str, Span]], offsets: list[int] | None = None, times: int = 1) -> int | None:
-        """The number of a new probe for the sites of these kinds at these places; None where nothing is counted."""
+        """Add a probe for the sites of these kinds at these spans. Returns its number, None if there are no sites."""
         parts = [(n, 0) for kind, span in spans for n in self._sites.get((kind, span.start, span.end), [])]
         if offsets is not None:
             parts = [(number, offsets[self._all[number].part]) for number, _ in parts]
@@ -194,7 +208,7 @@ class _Writer:
         self._probes.append(Probe(tuple(parts), times))
         return len(self._probes) - 1
 
-    # ---- functions, calls and loops: the path ----
+    # ---- functions, calls and loops, which make up the path ----
 
     def _function(self, decl: tree.Function, function: typed.Function) -> None:
         assert function.body is not None
@@ -216,8 +230,8 @@ class _Writer:
         for statement in typed.statements(function.body):
             self._statement(statement)
 
-    def _other(self, function: typed.Function, reached: dict[str, typed.Function]) -> None:
-        """A function that the entry point never calls, but that may call what it does."""
+    def _unreached(self, function: typed.Function, reached: dict[str, typed.Function]) -> None:
+        """Adapt the calls in a function that the entry point never reaches, since its callees have a new parameter."""
         assert function.body is not None
         for statement in typed.statements(function.body):
             for operand in typed.operands(statement):
@@ -226,7 +240,7 @@ class _Writer:
                         self._call(expr)
 
     def _inputs(self, function: typed.Function) -> tuple[str, str]:
-        """Parameters to add, and how the entry point names what `bankshot_start` takes."""
+        """Return the parameters to add to the entry point, and the arguments for `bankshot_start`."""
         found: dict[str, str] = {}
         for parameter in function.params:
             if parameter.builtin:
@@ -269,7 +283,7 @@ class _Writer:
         if _can_end(loop):
             self._edits.ends.append((loop.span.end, -1, f" bankshot_after_{name}();"))
 
-    # ---- what is counted ----
+    # ---- statements and expressions that are counted ----
 
     def _statement(self, statement: typed.Stmt) -> None:
         for operand in typed.operands(statement):
@@ -288,9 +302,11 @@ class _Writer:
                 if call.builtin.name == "textureStore":
                     probe = self._probe([("store", call.span)])
                     self._row_after(call.span, probe, self._texel(call, probe))
+            case _:
+                pass
 
     def _stored(self, where: Span, target: typed.Expr, spans: list[tuple[str, Span]]) -> None:
-        # Each component of a swizzle that is assigned to is a store of its own, at one place in the source.
+        # An assignment to a swizzle makes one store for each component, all at one place in the source.
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:
             base = self._path(target.base)
             paths = [self._element(base, component) for component in target.components]
@@ -321,6 +337,8 @@ class _Writer:
                 self._call(expr)
             case typed.BuiltinCall():
                 self._builtin(expr)
+            case _:
+                pass
 
     def _builtin(self, call: typed.BuiltinCall) -> None:
         if self._sites.get(("atomic", call.span.start, call.span.end)):
@@ -336,14 +354,14 @@ class _Writer:
             self._wrap(call.span, call.type, [(probe, self._texel(call, probe))])
         elif call.type is not typed.NOTHING:
             probe = self._probe([("op", call.span), ("subgroup", call.span)])
-            if isinstance(call.type, t.Struct):  # of frexp and modf: its name cannot be written
+            if isinstance(call.type, t.Struct):  # the result of frexp or modf, whose type has no name in WGSL
                 call_or_arg: typed.Expr = call.args[0]
             else:
                 call_or_arg = call
             self._wrap(call_or_arg.span, call_or_arg.type, [(probe, "0u")])
 
     def _atomic(self, call: typed.BuiltinCall) -> None:
-        """Around the last value that goes in, for what comes out may have a type without a name, or be nothing."""
+        """Insert a probe around the last argument, since the result may be void or have a type without a name."""
         path = self._path(call.args[0])
         assert path is not None
         probe = self._probe([("atomic", call.span)], [0])
@@ -351,7 +369,7 @@ class _Writer:
         self._wrap(around.span, around.type, [(probe, path.address)])
 
     def _wrap(self, span: Span, type_: t.Type, rows: list[tuple[int | None, str]]) -> None:
-        """A function around an expression that gives its value back and writes rows."""
+        """Enclose an expression in a function that writes rows and returns its value."""
         written = [f"bankshot_row({probe}u, {address}); " for probe, address in rows if probe is not None]
         if written:
             name = f"bankshot_value_{len(self._made)}"
@@ -362,14 +380,14 @@ class _Writer:
         self._calls += 1
         for argument in call.args:
             if isinstance(argument.type, t.Pointer) and argument.type.space in _SPACES:
-                raise UsageError(f"{_where(argument.span)}: no probe follows a pointer into {call.function.name}")
+                raise UsageError(f"{_where(argument.span)}: probes cannot follow a pointer into {call.function.name}")
         opening = self._text.index("(", call.span.start) + 1
         self._edits.at(opening, f"{self._calls}u{', ' if call.args else ''}")
 
     # ---- addresses ----
 
     def _stash(self, expr: typed.Index) -> None:
-        """Keep an index when it is evaluated, for the row that follows."""
+        """Keep the value of an index in a variable, for the address in the row that follows."""
         base = self._path(expr.base)
         if base is None or isinstance(self._constant(expr.index), int):
             return
@@ -383,12 +401,12 @@ class _Writer:
         self._edits.around(expr.index.span, f"{kept}_keep(", ")")
 
     def _texel(self, call: typed.BuiltinCall, probe: int | None) -> str:
-        """The byte address of the texel that a textureLoad or textureStore is about, from what its arguments were."""
+        """Return a WGSL expression for the byte address of the texel that a textureLoad or textureStore accesses."""
         texture = call.args[0]
         if probe is None:
             return ""
         if not isinstance(texture, typed.VarRef) or not isinstance(texture.var.type, t.Texture):
-            raise UsageError(f"{_where(texture.span)}: no probe follows a texture into a function")
+            raise UsageError(f"{_where(texture.span)}: probes cannot follow a texture into a function")
         name, shape = texture.var.name, shape_of(texture.var.type)
         if name not in self._textures:
             self._textures.add(name)
@@ -401,7 +419,7 @@ class _Writer:
         return f"{bytes_}u * bankshot_texel_{name}(vec4<u32>({place}, {zeros}{third}), {level})"
 
     def _kept(self, argument: typed.Expr) -> str:
-        """Where the value of an argument is kept, as unsigned numbers."""
+        """Keep the value of an argument as unsigned integers. Returns the name of the variable that holds it."""
         kept, kind = f"bankshot_at_{len(self._made)}", argument.type
         bits = str(kind).replace("i32", "u32")
         keep = f"fn {kept}_keep(v: {kind}) -> {kind} {{ {kept} = bitcast<{bits}>(v); return v; }}"
@@ -414,7 +432,7 @@ class _Writer:
         return folded.value if isinstance(folded, typed.Const) else None
 
     def _path(self, ref: typed.Expr) -> _Path | None:
-        """Where a reference or pointer leads; None into memory that is not counted."""
+        """Return the path of a reference or pointer, None if it leads to memory that is not counted."""
         match ref:
             case typed.VarRef(var=var):
                 counted = var.space in _SPACES
@@ -432,7 +450,8 @@ class _Writer:
                 if constant is not None:
                     return self._element(self._path(inner), constant)
                 return self._element(self._path(inner), self._indices.get((index.span.start, index.span.end), ""))
-        return None
+            case _:
+                return None
 
     def _member(self, base: _Path | None, index: int) -> _Path | None:
         if base is None or not isinstance(base.type, t.Struct):
@@ -450,7 +469,7 @@ class _Writer:
 
 
 def _element_of(type_: t.Type) -> tuple[t.Type, int]:
-    """Type of an element, column or component, and bytes from one to the next."""
+    """Return the type of an element, column or component, and its stride in bytes."""
     match type_:
         case t.Array(elem=elem):
             return elem, t.stride_of(type_)
@@ -458,11 +477,12 @@ def _element_of(type_: t.Type) -> tuple[t.Type, int]:
             return t.Vec(rows, elem), t.stride_of(type_)
         case t.Vec(elem=elem):
             return elem, t.size_of(elem)
-    raise AssertionError(f"{type_} has no elements")
+        case _:
+            raise AssertionError(f"{type_} has no elements")
 
 
-def _count(type_: Any) -> int:
-    """Elements, columns or components; 0 for a runtime-sized array."""
+def _count(type_: t.Type) -> int:
+    """Return the number of elements, columns or components, 0 for a runtime-sized array."""
     match type_:
         case t.Array(count=count):
             return count if isinstance(count, int) else 0
@@ -470,7 +490,8 @@ def _count(type_: Any) -> int:
             return cols
         case t.Vec(size=size):
             return size
-    raise AssertionError(f"{type_} has no elements")
+        case _:
+            raise AssertionError(f"{type_} has no elements")
 
 
 def _texel_function(name: str, type_: t.Texture) -> str:
@@ -487,12 +508,15 @@ def _runtime_array(variable: typed.Variable) -> str:
     return variable.name
 
 
-# ---- the syntax --------------------------------------------------------------------------------------
+# ---- the syntax tree ---------------------------------------------------------------------------------
+
+_Loop = tree.Loop | tree.For | tree.While
 
 
-def _statements(node: Any) -> Iterator[tree.Stmt]:
-    """Every statement in a statement, itself first."""
+def _statements(node: tree.Stmt) -> Iterator[tree.Stmt]:
+    """Yield a statement and every statement in it, outer ones first."""
     yield node
+    inner: list[tree.Stmt | None]
     match node:
         case tree.Block(body=body):
             inner = list(body)
@@ -513,23 +537,23 @@ def _statements(node: Any) -> Iterator[tree.Stmt]:
             yield from _statements(statement)
 
 
-def _loops(body: tree.Block) -> list[Any]:
+def _loops(body: tree.Block) -> list[_Loop]:
     return [s for s in _statements(body) if isinstance(s, tree.Loop | tree.For | tree.While)]
 
 
-def _header(loop: Any) -> list[tree.Stmt]:
+def _header(loop: _Loop) -> list[tree.Stmt]:
     return [part for part in (loop.init, loop.update) if part] if isinstance(loop, tree.For) else []
 
 
-def _can_end(loop: Any) -> bool:
-    """Whether control may come out at the end of a loop, and not only return from within."""
+def _can_end(loop: _Loop) -> bool:
+    """Return whether control can reach the statement after a loop, other than by returning from within."""
     if isinstance(loop, tree.Loop):
         return loop.break_if is not None or _breaks(loop.body)
     return loop.condition is not None or _breaks(loop.body)
 
 
-def _breaks(node: Any) -> bool:
-    """Whether a `break` in this statement leaves the loop around it."""
+def _breaks(node: tree.Stmt) -> bool:
+    """Return whether a `break` in this statement leaves the loop around it."""
     match node:
         case tree.Break():
             return True
@@ -537,4 +561,5 @@ def _breaks(node: Any) -> bool:
             return any(map(_breaks, body))
         case tree.If(then=then, orelse=orelse):
             return _breaks(then) or (orelse is not None and _breaks(orelse))
-    return False
+        case _:
+            return False

@@ -1,4 +1,4 @@
-"""What `instrument` adds to a shader, as WGSL with places for names: the log, the path, and where texels lie."""
+"""Templates of the WGSL that `instrument` adds to a shader: the log, the path, and the addresses of texels."""
 
 INPUTS = {"workgroup_id": "vec3<u32>", "num_workgroups": "vec3<u32>", "local_invocation_index": "u32"}
 
@@ -31,8 +31,9 @@ fn bankshot_mix(path: vec2<u32>, step: u32) -> vec2<u32> {{
     return vec2<u32>(x ^ (x >> 15u), y ^ (y >> 13u) ^ x);
 }}"""
 
-# Texels lie as in `sim.ir.texture_handles`: row by row, layer by layer, level by level, then what is outside. Mesa's
-# software adapter answers textureDimensions for the level of one lane alone, so no level but the first is asked about.
+# Texels are laid out as in `sim.ir.texture_handles`: by row, layer and level, followed by one element for all accesses
+# out of bounds. Only level 0 is queried: Mesa's software adapter evaluates the level of textureDimensions for one lane
+# and returns that result to all.
 TEXEL = """fn bankshot_texel_{name}(place: vec4<u32>, level: u32) -> u32 {{
     var number = 0u;
     for (var l = 0u; l < {levels}; l += 1u) {{

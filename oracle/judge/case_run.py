@@ -111,7 +111,7 @@ def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:
     return None
 
 
-def begin_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.Begun:
+def begin_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.PendingRun:
     """Start the case's preprocessed text through wgpu, or another `text` with the same bindings."""
     module = check_module(case.kernel)
     kernel = case.kernel

@@ -123,7 +123,7 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
             raise UsageError(f"--counters: accesses are recorded as written, and {device} merges adjacent ones")
         rows = sum(row.active_lanes for row in run.sites)
         if _lanes(run) > MOST_LANES:
-            raise UsageError(f"{case.kernel.name}: workgroups over {MOST_LANES} invocations cannot be recorded")
+            raise UsageError(f"{case.kernel.name}: workgroups of more than {MOST_LANES} invocations cannot be recorded")
         workgroups = math.prod(run.grid)
         if rows <= ROWS_IN_ALL or workgroups == 1:
             return case, run if run.coverage.how == "all" else simulate(case, device, PROBES, say), cut

@@ -16,12 +16,12 @@ from .terminal import say, show_heading
 
 if TYPE_CHECKING:
     from ...sim import Site
-    from ..advise.layout_search import Advice, Advised, Trial
+    from ..advise.layout_search import Advice, AdviceReport, Trial
 
 MOST_COLUMNS = 5  # of accesses; those beyond are summed in one
 
 
-def show_advised(out: Console, result: Advised) -> None:
+def show_advised(out: Console, result: AdviceReport) -> None:
     show_heading(out, result.case, f"charged as {result.device}")
     for advice in result.advice:
         out.print()
@@ -111,7 +111,7 @@ def _refused(out: Console, advice: Advice) -> None:
         say(out, f"  rejected: {shown}: {reason}", "dim")
 
 
-def advised_entry(result: Advised) -> Entry:
+def advised_entry(result: AdviceReport) -> Entry:
     return {
         **case_entry(result.case),
         "device": result.device,

@@ -1,12 +1,12 @@
-"""Many shapes, kernels and devices in one go: a row of figures for each, made by any `concurrent.futures` executor.
+"""Sweeps over shapes, kernels and devices: one row of figures for each case, from any `concurrent.futures` executor.
 
     from bankshot.oracle.sweep import cases, sweep
 
     wanted = cases(["shaders/matmul.toml"], dims={"M": range(64, 513, 64), "N": [768]}, devices=["nvidia", "amd"])
     rows = list(sweep(wanted, journal=Journal(Path("results.rows"))))
 
-`work` says what is to be run, `running` runs it, `columns` what a row holds, `journal` keeps rows from one run to the
-next, `tables` writes them for others.
+`work` enumerates the cases, `sweep_run` runs them, `columns` defines the rows, `journal` keeps rows between runs, and
+`table_files` writes them to a file.
 """
 
 from .columns import COLUMNS, Row

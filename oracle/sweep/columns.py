@@ -1,14 +1,14 @@
-"""What a row of a sweep holds: who it is of, what was counted and what follows from it, and the verdict.
+"""The columns of a sweep's table: the identity of a case, its counters and derived figures, and its verdict.
 
-One row of a table is one column. The sizes of a case have columns of their own, `dims.M`, which depend on the kernels.
-Of a case that could not be run, a row has no figures, and `why` says what is wrong. Every figure is what its device is
-charged; ratios are of 1.
+Each entry of `IDENTITY` and `FIGURES` is one column. Sizes have columns such as `dims.M`, which depend on the kernels.
+If a case could not run, its row has no figures, and `why` gives the reason. Costs follow the rules of the row's device;
+ratios are fractions, not percentages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import NAMES
@@ -18,56 +18,63 @@ from ..judge.verdict import Audit
 from ..reports.remarks import ERROR, entry_of, figures_of
 from .work import SweepCase, version
 
-Row = dict[str, Any]  # str, int, float or None by the name of the column
+Row = dict[str, Any]  # values of type str, int, float or None by column name
 
-CLEAN, FOUND, FAILED = "clean", "found", "error"  # verdicts, as the exit codes 0, 1 and 2
+CLEAN, FOUND, FAILED = "clean", "found", "error"  # verdicts, which correspond to the exit codes 0, 1 and 2
 DIMS = "dims."
 
 
 @frozen
 class Judged:
-    """A case that was run, as its device is charged for it."""
+    """A case that ran, with its costs on its device."""
 
     audit: Audit
     charged: Charged
 
     @property
     def counters(self) -> dict[str, float]:
+        """The counters, and figures derived from them."""
         return with_derived(self.charged.counters)
 
     @property
     def why(self) -> str:
+        """The reasons why the case is not clean; empty if it is."""
         remarks = (remark for remark in entry_of(self.audit).remarks if remark.level == ERROR)
         return "; ".join(f"{remark.code}: {remark.message}" for remark in remarks)
 
 
-class Column(NamedTuple):
+T = TypeVar("T")
+
+
+class Column(NamedTuple, Generic[T]):
+    """The type of a column's values, and how to compute them from a `SweepCase` or a `Judged`."""
+
     type: type
-    value: Callable[[Any], Any]
+    value: Callable[[T], str | int | float]
 
 
-def _counter(name: str) -> Column:
+def _counter(name: str) -> Column[Judged]:
     return Column(int, lambda judged: int(judged.counters[name]))
 
 
-def _share(name: str) -> Column:
+def _share(name: str) -> Column[Judged]:
     return Column(float, lambda judged: float(judged.counters[name]))
 
 
-def _excess(name: str) -> Column:
+def _excess(name: str) -> Column[Judged]:
     return Column(int, lambda judged: int(figures_of(judged.charged.counters)[name]))
 
 
-# Of a case, whether it could be run or not.
-IDENTITY = {
+# Columns of every case.
+IDENTITY: dict[str, Column[SweepCase]] = {
     "key": Column(str, lambda case: case.key),
     "kernel": Column(str, lambda case: case.plan.kernel.name),
     "source": Column(str, lambda case: str(case.plan.kernel.source)),
     "device": Column(str, lambda case: case.device),
 }
 
-# Of a case that was run.
-FIGURES = {
+# Columns of a case that ran.
+FIGURES: dict[str, Column[Judged]] = {
     "grid": Column(str, lambda judged: "x".join(map(str, judged.audit.case.grid))),
     "subgroup_size": Column(int, lambda judged: judged.charged.device.subgroup_size),
     **{name: _counter(name) for name in ("workgroups", "invocations", "workgroup_memory_bytes", *NAMES)},
@@ -76,28 +83,32 @@ FIGURES = {
     "excess_wavefronts": _excess("excess_wavefronts"),
     "excess_sectors": _excess("excess_sectors"),
     "sector_bytes": Column(int, lambda judged: judged.charged.sector_bytes),
-    "intensity": _share("intensity"),  # floating-point operations per byte that lanes ask of global memory
+    "intensity": _share("intensity"),  # floating-point operations per requested global byte
     "occupancy": Column(float, lambda judged: float(judged.charged.occupancy.fraction)),
-    # What is held against the case, and what the manifest accepts; not what is said for information.
+    # Findings that make the case fail, and those that the manifest accepts; informational ones count as neither.
     "findings": Column(int, lambda judged: sum(not check.ok for check in judged.audit.findings)),
     "accepted": Column(int, lambda judged: sum(check.allowed for check in judged.audit.findings)),
     "verdict": Column(str, lambda judged: CLEAN if judged.audit.ok else FOUND),
     "why": Column(str, lambda judged: judged.why),
 }
 
-# `seconds` are those of the cases that were run together, by their number; `version`: of Bankshot.
+# All columns but the sizes. `seconds` is the time of one run divided by the number of cases that shared it; `version`
+# is that of Bankshot.
 COLUMNS: dict[str, type] = {
-    **{name: column.type for name, column in (IDENTITY | FIGURES).items()},
+    **{name: column.type for name, column in IDENTITY.items()},
+    **{name: column.type for name, column in FIGURES.items()},
     "seconds": float,
     "version": str,
 }
 
 
 def row(case: SweepCase, judged: Judged, seconds: float) -> Row:
+    """Make the row of a case that ran."""
     return _row(case, {name: column.value(judged) for name, column in FIGURES.items()}, seconds)
 
 
 def failed(case: SweepCase, why: str, seconds: float = 0.0) -> Row:
+    """Make the row of a case that could not run."""
     return _row(case, {**dict.fromkeys(FIGURES), "verdict": FAILED, "why": why}, seconds)
 
 
@@ -108,8 +119,7 @@ def _row(case: SweepCase, figures: Row, seconds: float) -> Row:
 
 
 def columns(rows: Iterable[Row]) -> dict[str, type]:
-    """Every column that rows have: name and type. Sizes come after what says whom a row is of, in the order in which
-    kernels name them."""
+    """Return the name and type of every column in these rows. Sizes follow the identity, in the kernels' order."""
     sizes = {name: int for row in rows for name in row if name.startswith(DIMS)}
     names: Sequence[str] = (*IDENTITY, *sizes, *(name for name in COLUMNS if name not in IDENTITY))
     return {name: {**COLUMNS, **sizes}[name] for name in names}

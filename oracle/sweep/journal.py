@@ -1,7 +1,7 @@
-"""Rows on disk as they are made, a line of JSON for each: what is left of a sweep that did not come to its end.
+"""A file of finished rows, one line of JSON each, from which an interrupted sweep can resume.
 
-A line is whole or it is none. One that was torn (the machine stopped in the middle of it) is passed over, and its case
-runs again; a new line never goes on where a torn one stopped.
+An incomplete line, left by a crash in the middle of a write, is ignored, so that its case runs again. New rows always
+start on a new line.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from ..errors import UsageError
 from .columns import FAILED, Row
 
 
 class Journal:
-    """The rows in a file, and a way to add to them. Raises `UsageError` where the file cannot be used."""
+    """A journal on disk. Raises `UsageError` if the file cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,12 +33,12 @@ class Journal:
         self.rows = {row["key"]: row for row in _rows(text)}
 
     def done(self, key: str) -> Row | None:
-        """The row of that key, unless its case could not be run: such are tried again."""
+        """Return the row with a key, None if there is none or its case could not run, which is then tried again."""
         row = self.rows.get(key)
         return None if row is None or row["verdict"] == FAILED else row
 
     def add(self, row: Row) -> None:
-        """Keep a row; it is on disk when this returns."""
+        """Append a row. It is on disk when this returns."""
         self.rows[row["key"]] = row
         self._file.write(json.dumps(row).encode() + b"\n")
         self._file.flush()
@@ -46,7 +47,7 @@ class Journal:
 
 def _rows(text: bytes) -> Iterator[Row]:
     for line in text.splitlines():
-        with suppress(ValueError):  # torn
-            row = json.loads(line)
-            if isinstance(row, dict) and {"key", "verdict"} <= row.keys():
-                yield row
+        with suppress(ValueError):  # incomplete
+            row: object = json.loads(line)
+            if isinstance(row, dict) and "key" in row and "verdict" in row:
+                yield cast(Row, row)

@@ -1,12 +1,13 @@
-"""`bankshot sweep`: a sweep with its journal and its table, which holds as much as is done when somebody stops it."""
+"""`bankshot sweep`: run a sweep with a journal and write its table, also if the user interrupts it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ...sim.fast_dataclass import frozen
 from ..errors import UsageError
@@ -18,12 +19,16 @@ from .sweep_run import sweep
 from .work import SweepCase
 
 PATIENCE = 10  # seconds for a scheduler to answer
-OTHERS = {FOUND: "not", FAILED: "could not be run"}  # verdicts, in words
+OTHERS = {FOUND: "not clean", FAILED: "could not be run"}  # verdicts other than clean, in words
 
 
 @frozen
-class Swept:
-    """`rows` in the order of their `cases`; `kept`: how many were known before; `stopped`: whether somebody did."""
+class SweepResult:
+    """The result of a sweep.
+
+    `rows` are in the order of the cases, of which there are `cases`. `kept`: how many rows the journal had before.
+    `stopped`: the user interrupted the sweep.
+    """
 
     rows: tuple[Row, ...]
     cases: int
@@ -35,9 +40,12 @@ class Swept:
         return sum(row["verdict"] == CLEAN for row in self.rows) == self.cases
 
 
-def run(cases: Sequence[SweepCase], out: Path, jobs: int | None, dask: str | None) -> Swept:
-    """Run what is not known of yet, with progress, and write `out`. `dask`: the address of a scheduler whose workers
-    run the cases. Raises `UsageError` before anything is run where there is no way to write or to run."""
+def run(cases: Sequence[SweepCase], out: Path, jobs: int | None, dask: str | None) -> SweepResult:
+    """Run the cases that the journal does not have, show progress, and write the table `out`.
+
+    `dask`: the address of a scheduler whose workers run the cases. Raises `UsageError` before anything runs if the
+    table cannot be written or the scheduler cannot be reached.
+    """
     table_files.check(out)
     keys = list(dict.fromkeys(case.key for case in cases))
     with _executor(dask) as executor:
@@ -55,34 +63,35 @@ def run(cases: Sequence[SweepCase], out: Path, jobs: int | None, dask: str | Non
                 stopped = True
         made = tuple(journal.rows[key] for key in keys if key in journal.rows)
         table_files.write(out, made)
-    return Swept(made, len(keys), len(known), stopped)
+    return SweepResult(made, len(keys), len(known), stopped)
 
 
 def title(row: Row) -> str:
+    """Return the kernel, sizes and device of a row."""
     sizes = (f"{name.removeprefix(DIMS)}={size}" for name, size in row.items() if name.startswith(DIMS))
     return " ".join((row["kernel"], *sizes, row["device"]))
 
 
 def words(row: Row) -> str:
-    """The verdict and its reasons."""
+    """Return the verdict of a row and its reasons."""
     reason = row["why"] if row["verdict"] != FAILED else row["why"].splitlines()[0]
     return f"{row['verdict']}, {reason}" if reason else row["verdict"]
 
 
-def summary(swept: Swept, out: Path) -> str:
-    """What is not clean, case by case, and how many there are."""
+def summary(swept: SweepResult, out: Path) -> str:
+    """List the cases that are not clean, and count the cases by verdict."""
     lines = [f"{title(row)}: {words(row)}" for row in swept.rows if row["verdict"] != CLEAN]
     counts = Counter(row["verdict"] for row in swept.rows)
     said = [f"{counts[CLEAN]} of {swept.cases} cases clean"]
     said += [f"{counts[verdict]} {what}" for verdict, what in OTHERS.items() if counts[verdict]]
-    said += [f"{swept.kept} known before"] if swept.kept else []
-    more = "; stopped, run it again to go on" if swept.stopped else ""
+    said += [f"{swept.kept} from the journal"] if swept.kept else []
+    more = "; interrupted, run the same command to resume" if swept.stopped else ""
     return "\n".join([*lines, f"sweep: {', '.join(said)}; written to {out}{more}"])
 
 
 @contextmanager
-def _executor(dask: str | None) -> Iterator[Executor | None]:
-    """That of the Dask cluster at an address; None where there is no address, for processes on this machine."""
+def _executor(dask: str | None) -> Generator[Executor | None]:
+    """Connect to the Dask cluster at an address. Without one, yield None: processes on this machine do the work."""
     if dask is None:
         yield None
         return
@@ -91,8 +100,8 @@ def _executor(dask: str | None) -> Iterator[Executor | None]:
     except ImportError:
         raise UsageError("--dask needs dask.distributed; pip install 'bankshot[sweep]'") from None
     try:
-        client = Client(dask, timeout=PATIENCE)
+        client: Any = Client(dask, timeout=PATIENCE)
     except (OSError, ValueError) as error:
-        raise UsageError(f"--dask {dask}: there is no scheduler to be reached ({error})") from None
+        raise UsageError(f"--dask {dask}: no scheduler could be reached ({error})") from None
     with client, client.get_executor(pure=False, retries=1) as executor:
         yield executor

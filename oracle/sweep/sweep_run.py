@@ -1,7 +1,7 @@
-"""Running a sweep: cases go to an executor in groups that share a run, and come back as rows, in whatever order.
+"""Run a sweep: submit the cases to an executor, in groups that share a run, and yield their rows as they finish.
 
-Whatever is wrong with a case is in its row. A worker process that dies costs no other case: its own group runs once
-more, alone, and if that kills its process too, its rows say so.
+Errors of a case go into its row. If a worker process dies, its group runs once more, alone; if that process dies too,
+the rows of the group say so. No other case is affected.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..judge.options import Options
 from ..judge.verdict import judged_as
 from .columns import Judged, Row, failed, row
 from .journal import Journal
-from .work import SweepCase, key_now, workgroups_per_batch
+from .work import SweepCase, group_by_run, key_now
 
 Group = Sequence[SweepCase]
 
-CHANGED = "the files, or Bankshot itself, are not what they were when the sweep was planned"
+CHANGED = "the files, or Bankshot itself, have changed since the sweep was planned"
 DIED = "the process that ran it died; perhaps there was not enough memory"
 
 
@@ -35,15 +35,15 @@ def sweep(
     journal: Journal | None = None,
     jobs: int | None = None,
 ) -> Iterator[Row]:
-    """The row of every case, each once, as they come: first those that `journal` has, which are not run again.
+    """Yield the row of every case, each once, in order of completion; those in `journal` come first and do not run.
 
-    `executor`: anything of `concurrent.futures`, or that looks so (`distributed.Client(…).get_executor()`); left out,
-    `jobs` processes, one for each processor (a script that is run guards them with `if __name__ == "__main__":`). Its
-    workers need this Bankshot and these files. `journal`: where rows are kept as they are made. Who stops asking for
-    rows stops the sweep.
+    `executor` is an executor of `concurrent.futures`, or an object with the same interface, such as
+    `distributed.Client(…).get_executor()`; its workers need this version of Bankshot and the same files. Without one,
+    `jobs` processes (by default one for each processor) run the cases; a script must then guard the call with
+    `if __name__ == "__main__":`. New rows are added to `journal`. Closing the iterator stops the sweep.
     """
-    waiting = []
-    for group in workgroups_per_batch(cases):
+    waiting: list[Group] = []
+    for group in group_by_run(cases):
         rows = [None if journal is None else journal.done(case.key) for case in group]
         yield from (found for found in rows if found is not None)
         waiting.append(tuple(case for case, found in zip(group, rows, strict=True) if found is None))
@@ -55,21 +55,21 @@ def sweep(
             yield each
 
 
-# ---- one group, where the worker is ------------------------------------------------------------------
+# ---- one group, in a worker --------------------------------------------------------------------------
 
 
 def run(group: Group) -> list[Row]:
-    """The rows of cases that differ in the device alone, by one simulated run of all probes."""
+    """Return the rows of cases that differ only in the device, from one simulated run with all probes."""
     start = time.perf_counter()
     try:
         return _run(group)
     except (WgslError, UsageError) as error:
         why = str(error)
     except MemoryError as error:
-        why = f"there is not enough memory ({str(error) or 'none is left'})"
+        why = f"out of memory ({str(error) or 'none is left'})"
     except Exception as error:
         why = f"internal error: {type(error).__name__}: {error}"
-    if len(group) > 1:  # whose fault is it?
+    if len(group) > 1:  # run each case alone to see which ones fail
         return [row for case in group for row in run([case])]
     return [failed(group[0], why, time.perf_counter() - start)]
 
@@ -93,14 +93,14 @@ def _run(group: Group) -> list[Row]:
 
 
 def processes(count: int) -> Executor:
-    """An executor of that many processes of the worker pool, which share the processors."""
+    """Return an executor of `count` processes of the worker pool, which share the processors."""
     from ..workers.executor import PoolExecutor
 
     return PoolExecutor(count)
 
 
 def _on_processes(groups: deque[Group], jobs: int | None) -> Iterator[list[Row]]:
-    """Rows by group, from processes of this sweep's own."""
+    """Yield the rows of each group, from processes that this sweep starts."""
     if groups:
         most = min(jobs or processors(), len(groups))
         with processes(most) as executor:
@@ -108,8 +108,11 @@ def _on_processes(groups: deque[Group], jobs: int | None) -> Iterator[list[Row]]
 
 
 def _on(executor: Executor, groups: deque[Group], most: int | None = None) -> Iterator[list[Row]]:
-    """Rows by group, with `most` groups submitted at a time. A group whose process died runs once more, alone. Whatever
-    else goes wrong is in the group's rows, unless the whole executor is broken: then that is raised."""
+    """Yield the rows of each group, with at most `most` groups submitted at a time.
+
+    A group whose process died runs once more, alone. Other errors go into the group's rows, except for
+    `BrokenExecutor`, which is raised.
+    """
     running: dict[Future[list[Row]], Group] = {}
     lost: list[Group] = []
     try:
@@ -123,7 +126,7 @@ def _on(executor: Executor, groups: deque[Group], most: int | None = None) -> It
                     lost.append(group)
                 else:
                     yield _result(future, group)
-        for group in lost:  # with all the memory there is
+        for group in lost:  # alone, so that it has all the memory
             yield _result(executor.submit(run, group), group)
     finally:
         for future in running:

@@ -1,4 +1,4 @@
-"""Rows as a table in a file that other programs read: CSV, or Parquet where pyarrow is installed."""
+"""Write rows as a table for other programs: CSV, or Parquet if pyarrow is installed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import csv
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ..errors import UsageError
 from .columns import Row, columns
 
 
 def _csv(path: Path, rows: Sequence[Row]) -> None:
-    """What is not known is empty."""
+    """Write CSV. Missing values are empty."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(columns(rows)))
         writer.writeheader()
@@ -20,9 +21,12 @@ def _csv(path: Path, rows: Sequence[Row]) -> None:
 
 
 def _parquet(path: Path, rows: Sequence[Row]) -> None:
-    import pyarrow
-    from pyarrow import parquet
+    """Write Parquet. Missing values are null."""
+    import pyarrow as untyped
+    from pyarrow import parquet as untyped_parquet
 
+    pyarrow: Any = untyped
+    parquet: Any = untyped_parquet
     types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
     schema = pyarrow.schema([(name, types[type_]) for name, type_ in columns(rows).items()])
     parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema), path)
@@ -32,17 +36,17 @@ WRITERS: dict[str, Callable[[Path, Sequence[Row]], None]] = {".csv": _csv, ".par
 
 
 def check(path: Path) -> None:
-    """Raises `UsageError` where `write` would; asked before a long run."""
+    """Raise `UsageError` if `write` could not write this file; called before a long run."""
     if path.suffix not in WRITERS:
-        raise UsageError(f"{path}: a table is to end in {' or '.join(WRITERS)}")
+        raise UsageError(f"{path}: the name of a table must end in {' or '.join(WRITERS)}")
     if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"{path}: cannot be written, for there is no folder {path.parent}")
+        raise UsageError(f"{path}: cannot be written: there is no folder {path.parent}")
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
         raise UsageError(f"{path}: Parquet needs pyarrow (pip install 'bankshot[sweep]'); .csv needs nothing")
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:
-    """Write a table; where that fails, the file that was there before stays whole."""
+    """Write a table. If this fails, an existing file stays unchanged. Raises `UsageError`."""
     beside = path.with_name(f".{path.name}.new")
     try:
         WRITERS[path.suffix](beside, rows)

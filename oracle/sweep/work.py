@@ -1,7 +1,7 @@
-"""What a sweep is to run: a kernel in one of its shapes, charged as one device, is a case and becomes a row.
+"""The cases of a sweep: a case is a kernel in one shape, with the costs of one device, and becomes one row.
 
-A case has a key, made of everything that decides its row: the text of the shader, the manifest, the data, the sizes,
-the device's figures and the sources of Bankshot itself. Who finds a row of that key need not run the case.
+The key of a case is a digest of everything that determines its row: the shader's text, the manifest, the data, the
+sizes, the device's parameters and the sources of Bankshot. A case whose key already has a row need not run.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import sim
 from ...sim.fast_dataclass import frozen
@@ -27,14 +28,14 @@ from ..manifests.cases import Plan, Request, plans
 from ..manifests.manifest import Kernel, Shape
 from ..manifests.reflection import check_module
 
-# What of a kernel does not decide a row: where it lies, what else it could run, and what is held against a GPU.
-_ASIDE = frozenset(("path", "source", "shapes", "gpu_rules", "include_dirs", "preprocess"))
+# Fields of a kernel that do not determine a row: its location, its other shapes, and the rules for GPUs.
+_IGNORED = frozenset(("path", "source", "shapes", "gpu_rules", "include_dirs", "preprocess"))
 ROOT = Path(__file__).parents[2]
 
 
 @frozen
 class SweepCase:
-    """One row to be. `key` is a digest of what decides it."""
+    """One case of a sweep. `key` is a digest of everything that determines its row."""
 
     plan: Plan
     shape: Shape
@@ -54,8 +55,11 @@ def cases(
     kernels: Sequence[str] = (),
     request: Request | None = None,
 ) -> list[SweepCase]:
-    """Every combination: the kernels that `paths` name (or those of them called as in `kernels`), the sizes of `dims`
-    (left out: the shapes of the manifests, those that `request` wants), the devices. Raises `UsageError`."""
+    """Return every combination of kernels, sizes and devices.
+
+    The kernels are those in `paths`, optionally only those named in `kernels`. The sizes are those in `dims`; without
+    it, the shapes of the manifests that `request` selects. Raises `UsageError`.
+    """
     asked, names = request or Request(), parse_devices(",".join(devices))
     found = [
         plan
@@ -77,22 +81,24 @@ def _shapes(plan: Plan, dims: Mapping[str, Sequence[int]]) -> Iterator[Shape]:
         yield from plan.shapes
         return
     if not plan.kernel.dims:
-        raise UsageError(f"{plan.kernel.path}: {plan.kernel.name} has no dims to give sizes to")
+        raise UsageError(f"{plan.kernel.path}: {plan.kernel.name} has no dims")
     for sizes in itertools.product(*dims.values()):
         yield plan.kernel.shape({**plan.request.dims, **dict(zip(dims, sizes, strict=True))})
 
 
 def key_now(case: SweepCase) -> str:
-    """The key that the case has by what lies on disk at this moment, and in this process."""
+    """Compute the key of a case from the present files and this process's version of Bankshot."""
     return _key(_digest(case.plan), case.shape, case.device)
 
 
-# ---- together ----------------------------------------------------------------------------------------
+# ---- groups that share a run -------------------------------------------------------------------------
 
 
-def workgroups_per_batch(cases: Sequence[SweepCase]) -> list[tuple[SweepCase, ...]]:
-    """The cases, each once, in groups that one simulated run serves: they differ in the device alone, and on all of
-    these the same lanes do the same things."""
+def group_by_run(cases: Sequence[SweepCase]) -> list[tuple[SweepCase, ...]]:
+    """Group the cases, each once, such that one simulated run serves a group.
+
+    The cases of a group differ only in the device, and all of these devices execute the same lanes alike.
+    """
     groups: dict[tuple[int, str], list[list[SweepCase]]] = {}
     for case in {case.key: case for case in cases}.values():
         alike = groups.setdefault((id(case.plan), str(case.shape)), [])
@@ -113,16 +119,16 @@ def _key(digest: str, shape: Shape, device: str) -> str:
 
 
 def _digest(plan: Plan) -> str:
-    """Of all that a kernel's cases have in common."""
+    """Return a digest of everything that the cases of a kernel share."""
     kernel, request = plan.kernel, plan.request
-    facts = {f.name: getattr(kernel, f.name) for f in fields(kernel) if f.name not in _ASIDE}
+    facts = {f.name: getattr(kernel, f.name) for f in fields(kernel) if f.name not in _IGNORED}
     files = [file.read_bytes() for file in _files(kernel) if file.is_file()]
     given = {name: _contents(data) for name, data in request.arrays.items()}
     return _sha256(_text(plan), _plain(facts), *files, _plain(given), repr(request.grid))
 
 
 def _files(kernel: Kernel) -> Iterator[Path]:
-    """What a kernel needs beside its shader: data, and a reference of one's own."""
+    """Yield the files that a kernel needs besides its shader: data, and a user-defined reference."""
     yield from (binding.file for binding in kernel.bindings if binding.file)
     file, own, _ = (kernel.reference or "").rpartition(":")
     if own:
@@ -130,7 +136,7 @@ def _files(kernel: Kernel) -> Iterator[Path]:
 
 
 def _text(plan: Plan) -> str:
-    """The shader as the front end reads it, every include put in; of one that it refuses, why."""
+    """Return the shader's text with all includes expanded; if the front end refuses it, return the error."""
     try:
         return check_module(plan.kernel).source.text
     except (WgslError, UsageError) as error:
@@ -138,19 +144,21 @@ def _text(plan: Plan) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A text that is the same for equal values, whatever the order of their sets and mappings."""
+    """Return a text that is equal for equal values, whatever the order of their sets and mappings."""
     if isinstance(value, Mapping):
-        return f"{{{','.join(sorted(f'{_plain(k)}:{_plain(v)}' for k, v in value.items()))}}}"
+        pairs = cast(Mapping[Any, Any], value).items()
+        return f"{{{','.join(sorted(f'{_plain(k)}:{_plain(v)}' for k, v in pairs))}}}"
     if isinstance(value, frozenset):
-        return f"{{{','.join(sorted(map(_plain, value)))}}}"
+        return f"{{{','.join(sorted(map(_plain, cast(frozenset[Any], value))))}}}"
     return repr(value)
 
 
 def _contents(data: Any) -> str:
-    """Of what is bound: an array, a list of them, or the fields of a sampler."""
+    """Return a text for the data of a binding: an array, a list of them, or the fields of a sampler."""
     if isinstance(data, np.ndarray):
-        return f"{data.dtype}{data.shape}{_sha256(data.tobytes())}"
-    return str(list(map(_contents, data))) if isinstance(data, list) else _plain(data)
+        array: NDArray[Any] = data
+        return f"{array.dtype}{array.shape}{_sha256(array.tobytes())}"
+    return str(list(map(_contents, cast(list[Any], data)))) if isinstance(data, list) else _plain(data)
 
 
 def _sha256(*parts: str | bytes) -> str:
@@ -163,17 +171,17 @@ def _sha256(*parts: str | bytes) -> str:
 
 @cache
 def version() -> str:
-    """Of Bankshot, as `0.1.0+1f2e3d4c`, with a digest of its sources."""
-    sources = sorted(path for room in ("sim", "oracle") for path in (ROOT / room).rglob("*.py"))
+    """Return the version of Bankshot with a digest of its sources, such as `0.1.0+1f2e3d4c`."""
+    sources = sorted(path for folder in ("sim", "oracle") for path in (ROOT / folder).rglob("*.py"))
     parts = ((path.relative_to(ROOT).as_posix(), path.read_bytes()) for path in sources)
     return f"{sim.__version__}+{_sha256(*itertools.chain.from_iterable(parts))[:8]}"
 
 
-# ---- what people type --------------------------------------------------------------------------------
+# ---- command line ------------------------------------------------------------------------------------
 
 
 def parse_dims(text: str) -> dict[str, tuple[int, ...]]:
-    """Sizes by name: numbers and ranges with both ends meant. A part without a name belongs to the name before it.
+    """Parse sizes by name: numbers, and ranges that include both ends. A part without a name belongs to the last one.
 
     >>> parse_dims("M=64:256:64,N=768,K=1,4")
     {'M': (64, 128, 192, 256), 'N': (768,), 'K': (1, 4)}
@@ -184,7 +192,7 @@ def parse_dims(text: str) -> dict[str, tuple[int, ...]]:
         head, equals, tail = part.rpartition("=")
         name = head.strip() if equals else name
         if not name:
-            raise UsageError(f"--dims {text}: `{part}` is to follow a name, as in N={tail}")
+            raise UsageError(f"--dims {text}: `{part}` must follow a name, as in N={tail}")
         if equals and name in sizes:
             raise UsageError(f"--dims {text}: {name} is given twice")
         sizes[name] = (*sizes.get(name, ()), *_range(text, tail))
@@ -194,8 +202,8 @@ def parse_dims(text: str) -> dict[str, tuple[int, ...]]:
 def _range(text: str, part: str) -> range:
     found = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", part.strip(), re.ASCII)
     if found is None:
-        raise UsageError(f"--dims {text}: `{part}` is no size; write N=768, N=64,128 or N=64:512:64")
+        raise UsageError(f"--dims {text}: `{part}` is not a size; write N=768, N=64,128 or N=64:512:64")
     first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
     if not 0 <= first <= last or step < 1:
-        raise UsageError(f"--dims {text}: `{part}` is to go up from 0 or more, by 1 or more")
+        raise UsageError(f"--dims {text}: `{part}` must go up from 0 or more, by 1 or more")
     return range(first, last + 1, step)

@@ -1,7 +1,7 @@
-"""The adapters that wgpu finds, chosen by name or kind.
+"""Select adapters by name or kind.
 
-An adapter is asked for by a part of its name, kind, backend or driver, or by the device profile that rounds as it does;
-several with commas between, and `all` for every one.
+A selector is part of an adapter's name, kind, backend or driver, or the device profile that rounds as it does. Commas
+separate several selectors; `all` selects every adapter.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..wgpu_worker.messages import Abilities, AdapterInfo, Offer
 HOW_TO_INSTALL = "on Debian and Ubuntu: apt-get install mesa-vulkan-drivers libvulkan1"
 HINTS = {"swiftshader": vulkan_drivers.HOW_TO_INSTALL, "lavapipe": HOW_TO_INSTALL, "llvmpipe": HOW_TO_INSTALL}
 
-FALLBACK = "lavapipe"  # the profile for adapters whose rounding nobody has measured
+FALLBACK = "lavapipe"  # the profile for adapters whose rounding has not been measured
 
 
 def adapters() -> list[AdapterInfo]:
-    """Every adapter of this machine, hardware first. Empty where there is none, or where wgpu is not installed."""
+    """List the adapters of this machine, hardware first. Empty if there are none or wgpu is not installed."""
     try:
         return [offer.info for offer in _offers()]
     except NoAdapter:
@@ -31,13 +31,16 @@ def adapters() -> list[AdapterInfo]:
 
 
 def require_adapter(wanted: str | None = None) -> AdapterInfo:
-    """The first adapter (or the first that matches `wanted`). Raises `NoAdapter`, with what to install."""
+    """Return the first adapter, or the first that matches `wanted`. Raises `NoAdapter`, which says what to install."""
     return _offers()[number_of(wanted)].info
 
 
 def parse_adapters(text: str | None) -> tuple[str | None, ...]:
-    """What `llvmpipe,swiftshader` or `all` asks for, as names for `require_adapter`, each of another adapter; the first
-    adapter there is (None) where nothing is asked for. Raises `NoAdapter` and `UsageError`."""
+    """Split selectors, such as `llvmpipe,swiftshader` or `all`, into names for `require_adapter`.
+
+    Every name is that of a different adapter. Without `text`, the result is `(None,)`: the default adapter. Raises
+    `NoAdapter` and `UsageError`.
+    """
     if text is None:
         return (None,)
     if text.strip().lower() == "all":
@@ -55,13 +58,13 @@ def parse_adapters(text: str | None) -> tuple[str | None, ...]:
 
 
 def offers() -> list[Offer]:
-    """What every adapter of this machine has, with limits by WebGPU's names. Raises `NoAdapter` where there is none."""
+    """Describe every adapter of this machine, with limits by WebGPU's names. Raises `NoAdapter` if there is none."""
     number_of(None)
     return [replace(offer, limits=_by_webgpu(offer.limits)) for offer in _offers()]
 
 
 def number_of(wanted: str | None) -> int:
-    """Which of the adapters is meant, as the driver's process numbers them."""
+    """Return the number by which the worker process knows an adapter. Raises `NoAdapter`."""
     found = [offer.info for offer in _offers()]
     if not found:
         raise NoAdapter(f"wgpu finds no adapter; {HOW_TO_INSTALL}")
@@ -75,7 +78,7 @@ def number_of(wanted: str | None) -> int:
 
 @cache
 def abilities(number: int) -> Abilities:
-    """What the device has that shaders run on."""
+    """Return the features and limits of the device that runs shaders on an adapter."""
     return worker_process.ask("abilities", number)
 
 
@@ -89,5 +92,5 @@ def _by_webgpu(limits: Mapping[str, int]) -> dict[str, int]:
 
 
 def dashed(name: str) -> str:
-    """wgpu-py's name of a limit."""
+    """Return wgpu-py's name of a limit: `maxBufferSize` is `max-buffer-size`."""
     return re.sub("[A-Z]", lambda c: f"-{c[0].lower()}", name)

@@ -1,4 +1,4 @@
-"""`bankshot adapters`: what wgpu can run kernels on here, what each has, and the device profile that goes with it."""
+"""`bankshot adapters`: the adapters of this machine, their features, and the device profile that matches each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .adapter_choice import FALLBACK, offers
 from .binding_resources import Slot
 from .gpu_run import run
 
-# What people ask of an adapter, and the feature that it goes by.
+# Columns of the table, and the WebGPU feature behind each.
 ABILITIES = {"f16": "shader-f16", "subgroups": "subgroup", "timestamps": TIMESTAMPS}
 
 _ONE_SUBGROUP = """\
@@ -24,8 +24,11 @@ _ONE_SUBGROUP = """\
 
 @frozen
 class Adapter:
-    """`subgroup_size` is what a kernel was told, where there are subgroups; `profile` the device that kernels are
-    simulated as for it, and `known` whether that rounds as it does."""
+    """An adapter and what was measured on it.
+
+    `subgroup_size` is the value of the built-in in a kernel, None without subgroups. `profile` names the device that
+    the simulator uses for this adapter; `known` says whether the two round alike.
+    """
 
     offer: Offer
     subgroup_size: int | None
@@ -42,7 +45,7 @@ class Adapter:
 
 
 def survey() -> list[Adapter]:
-    """Every adapter, the one that is taken by default first. Raises `NoAdapter` where there is none."""
+    """Measure every adapter, the default one first. Raises `NoAdapter` if there is none."""
     return [_measured(offer) for offer in offers()]
 
 
@@ -56,6 +59,6 @@ def _measured(offer: Offer) -> Adapter:
 
 
 def added() -> tuple[list[Path], str | None]:
-    """The manifests of drivers that were added to those that are installed, and how to come by more where none was."""
+    """Return the manifests of drivers added to the installed ones and, if there are none, how to install one."""
     found = vulkan_drivers.found()
     return found, None if found else vulkan_drivers.HOW_TO_INSTALL

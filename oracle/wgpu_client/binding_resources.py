@@ -1,5 +1,6 @@
-"""What a dispatch binds, described for the process that runs wgpu: buffers, textures and samplers, each made from what
-the simulator is given too.
+"""Describe the buffers, textures and samplers of a dispatch to the worker process.
+
+The data are the same objects that the simulator accepts as bindings.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ _DEPTH_FORMATS = {"r16unorm": "depth16unorm"}
 
 @frozen
 class Slot:
-    """A binding as the shader declares it. `kind` is storage-read, storage-write, uniform, or handle: a texture or
-    sampler, of which `variable` says more."""
+    """A binding as the shader declares it.
+
+    `kind` is storage-read, storage-write, uniform, or handle: a texture or sampler, which `variable` describes.
+    """
 
     name: str
     group: int
@@ -44,7 +47,8 @@ class Slot:
 
 
 def describe(slot: Slot, data: Data, info: AdapterInfo, has: Abilities) -> Resource:
-    """What `slot` needs. Raises `UsageError` or `WgslError` on data that does not fit, `TooLarge` beyond the limits."""
+    """Describe the resource for `slot`. Raises `UsageError` or `WgslError` if the data do not fit its type, `TooLarge`
+    if they exceed a limit of the device."""
     if slot.kind != "handle":
         return _buffer(slot, data, info, has)
     assert slot.variable is not None
@@ -54,14 +58,14 @@ def describe(slot: Slot, data: Data, info: AdapterInfo, has: Abilities) -> Resou
 
 
 def as_given(content: Content, data: Data) -> Data:
-    """What a binding holds afterwards, as it went in."""
+    """Convert the contents of a buffer to the type, dtype and shape of the data that were bound."""
     if isinstance(data, np.ndarray):
         return np.frombuffer(content, data.dtype).reshape(data.shape).copy()
     return bytes(content)
 
 
 def as_texels(content: Content, variable: Variable, data: Data) -> Data:
-    """The same of the largest level of a texture."""
+    """Convert the contents of a texture's largest level to the dtype and shape of the data that were bound."""
     assert isinstance(variable.type, t.Texture)
     level = read_texture(variable, variable.type, data)[1][0]
     return np.frombuffer(content, level.dtype).reshape(level.shape).copy()
@@ -74,10 +78,10 @@ def _bytes(array: np.ndarray) -> PickleBuffer:
 def _buffer(slot: Slot, data: Data, info: AdapterInfo, has: Abilities) -> Buffer:
     size = data.nbytes if isinstance(data, np.ndarray) else len(data)
     if size == 0 or size % 4:
-        raise UsageError(f"binding {slot.name} holds {size} bytes, WebGPU wants a multiple of 4 above 0")
+        raise UsageError(f"binding {slot.name} holds {size} bytes, WebGPU needs a positive multiple of 4")
     most = has.limits[f"max-{slot.kind.partition('-')[0]}-buffer-binding-size"]
     if size > most:
-        raise TooLarge(f"binding {slot.name} holds {size:,} bytes, and {info.name} binds {most:,} at most")
+        raise TooLarge(f"binding {slot.name} holds {size:,} bytes, and {info.name} binds at most {most:,}")
     content = _bytes(data) if isinstance(data, np.ndarray) else data
     return Buffer(slot.group, slot.binding, _BUFFER_TYPES[slot.kind], content)
 
@@ -125,9 +129,9 @@ def _texture(slot: Slot, variable: Variable, data: Data, has: Abilities) -> Text
 
 
 def _gpu_format(variable: Variable, type_: t.Texture, name: str) -> str:
-    """WebGPU's name of a format. Raises `UsageError` for what no program can upload."""
+    """Return WebGPU's name of a format. Raises `UsageError` for textures that cannot be uploaded."""
     if shape_of(type_).third == "sample":
-        raise UsageError(f"binding {variable.name} is a {type_}, and a GPU's samples cannot be uploaded")
+        raise UsageError(f"binding {variable.name} is a {type_}, and samples cannot be uploaded to a GPU")
     if not is_depth(type_):
         return name
     if name not in _DEPTH_FORMATS:
@@ -136,7 +140,7 @@ def _gpu_format(variable: Variable, type_: t.Texture, name: str) -> str:
 
 
 def _texture_layout(type_: t.Texture, format_: str, view: str, filterable: bool) -> dict[str, Any]:
-    """`filterable`: floats of 32 bits can be filtered."""
+    """Return the texture's part of a bind group layout entry. `filterable`: the device filters 32-bit floats."""
     if type_.format:
         access = _STORAGE_ACCESS[type_.access or "write"]
         return {"storage_texture": {"access": access, "format": format_, "view_dimension": view}}

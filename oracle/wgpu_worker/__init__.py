@@ -1,5 +1,6 @@
-"""The process that runs wgpu, and how others speak to it.
+"""The worker process that runs wgpu, and its protocol.
 
-Only that process imports wgpu: what a driver does to it, crash or hang, it does to nobody else, and it starts while
-others still import what they need. So nothing here imports NumPy, nor anything else that takes long.
+Only this process imports wgpu, so that a driver that crashes or hangs leaves all other processes unharmed. It starts
+while they still import their modules; for that reason nothing in this package imports NumPy or anything else that is
+slow to import.
 """

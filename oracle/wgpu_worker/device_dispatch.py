@@ -1,4 +1,4 @@
-"""One dispatch through wgpu, in the process that has it. What wgpu refuses becomes a `GpuError` in naga's words."""
+"""One dispatch through wgpu, in the worker process. If wgpu refuses it, `GpuError` carries naga's message."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from typing import Any
 
 from ..errors import GpuError
 from .device_resources import Content, Resource
-from .messages import TIMESTAMPS, Done, Order
-from .wgpu_library import device_of, library, modest_device, tick
+from .messages import TIMESTAMPS, DispatchRequest, DispatchResult
+from .wgpu_library import device_of, library, limited_device, tick
 
-_KEPT = 8  # pipelines, of those used last
+_KEPT = 8  # the pipelines that stay cached
 
 
-def dispatch(order: Order) -> Done:
-    """Raises `GpuError` where wgpu refuses."""
+def dispatch(request: DispatchRequest) -> DispatchResult:
+    """Run a dispatch. Raises `GpuError` if wgpu refuses it."""
     start = time.perf_counter()
-    device = device_of(order.adapter)
+    device = device_of(request.adapter)
     try:
-        contents, seconds, own = _dispatched(device, order)
+        contents, seconds, kernel_seconds = _dispatched(device, request)
     except library().GPUError as error:
         raise GpuError(f"wgpu {library().__version__} refused the shader or its dispatch: {_plain(error)}") from None
-    return Done(contents, tuple(seconds), tuple(own), time.perf_counter() - start)
+    return DispatchResult(contents, tuple(seconds), tuple(kernel_seconds), time.perf_counter() - start)
 
 
 def refusal(number: int, wgsl: str, pipeline: bool, limits: tuple[tuple[str, int], ...] | None) -> str | None:
-    """What wgpu has against the text of a module, as it stands; None where it takes it. `pipeline`: against that of its
-    only entry point, too. `limits`: on a device that has these, and no features."""
-    device = device_of(number) if limits is None else modest_device(number, limits)
+    """Return wgpu's error for the text of a module, None if wgpu accepts it.
+
+    With `pipeline`, also create the pipeline of its only entry point. With `limits`, use a device that has these limits
+    and no features.
+    """
+    device = device_of(number) if limits is None else limited_device(number, limits)
     try:
         module = device.create_shader_module(code=wgsl)
         if pipeline:
@@ -42,35 +45,37 @@ def refusal(number: int, wgsl: str, pipeline: bool, limits: tuple[tuple[str, int
     return None
 
 
-def _dispatched(device: Any, order: Order) -> tuple[list[Content | None], list[float], list[float]]:
-    _module(device, order.wgsl)
+def _dispatched(device: Any, request: DispatchRequest) -> tuple[list[Content | None], list[float], list[float]]:
+    """Return the contents of the resources afterwards, and the times that `DispatchResult` has."""
+    _module(device, request.wgsl)
     made: list[Resource] = []
     try:
-        for resource in order.resources:
+        for resource in request.resources:
             resource.make(device)
             made.append(resource)
         entries = _entries(made)
         layouts = json.dumps([layout for layout, _ in entries])
-        pipeline, groups = _pipeline(device, order.wgsl, order.entry, layouts, order.constants)
+        pipeline, groups = _pipeline(device, request.wgsl, request.entry, layouts, request.constants)
         bound = [
             device.create_bind_group(layout=layout, entries=entries)
             for layout, (_, entries) in zip(groups, entries, strict=True)
         ]
         clock = _Clock(device) if TIMESTAMPS in device.features else None
-        seconds, own = [], []
-        for _ in range(order.repeats):
+        seconds: list[float] = []
+        kernel_seconds: list[float] = []
+        for _ in range(request.repeats):
             for resource in made:
                 resource.upload()
-            seconds.append(_run(device, pipeline, bound, order.grid, clock))
-            own += [clock.seconds()] if clock else []
-        return [resource.output() for resource in made], seconds, own
+            seconds.append(_run(device, pipeline, bound, request.grid, clock))
+            kernel_seconds += [clock.seconds()] if clock else []
+        return [resource.output() for resource in made], seconds, kernel_seconds
     finally:
         for resource in made:
             resource.destroy()
 
 
 class _Clock:
-    """The adapter's own: two timestamps, at the beginning and the end of a pass. Spec: WebGPU, "Timestamp Query"."""
+    """The adapter's clock: two timestamps, at the start and the end of a pass. Spec: WebGPU, "Timestamp Query"."""
 
     def __init__(self, device: Any) -> None:
         self._queue, self._tick = device.queue, tick(device)
@@ -91,7 +96,7 @@ class _Clock:
 
 
 def _entries(resources: Sequence[Resource]) -> list[tuple[list[Any], list[Any]]]:
-    """Of groups 0 to the largest one used (empty ones in between), the entries of layout and of bind group."""
+    """Return the entries of the layout and of the bind group, for each group from 0 to the largest one used."""
     entries: list[tuple[list[Any], list[Any]]] = [
         ([], []) for _ in range(max((each.group + 1 for each in resources), default=0))
     ]
@@ -111,7 +116,7 @@ def _module(device: Any, wgsl: str) -> Any:
 def _pipeline(
     device: Any, wgsl: str, entry: str | None, layouts: str, constants: tuple[tuple[str, float], ...]
 ) -> tuple[Any, list[Any]]:
-    """A pipeline, and the layouts of its groups, of which `layouts` is the JSON: so that they can be looked up."""
+    """Create a pipeline and the layouts of its bind groups. `layouts` is JSON, which the cache can hash."""
     groups = [device.create_bind_group_layout(entries=entries) for entries in json.loads(layouts)]
     stage = {"module": _module(device, wgsl), "entry_point": entry, "constants": dict(constants)}
     layout = device.create_pipeline_layout(bind_group_layouts=groups)
@@ -129,7 +134,7 @@ def _run(device: Any, pipeline: Any, groups: list[Any], grid: Sequence[int], clo
     if clock:
         clock.resolve(encoder)
     commands = encoder.finish()
-    _wait(device)  # the uploads are not part of the time
+    _wait(device)  # uploads do not count
     start = time.perf_counter()
     device.queue.submit([commands])
     _wait(device)
@@ -137,7 +142,7 @@ def _run(device: Any, pipeline: Any, groups: list[Any], grid: Sequence[int], clo
 
 
 def _wait(device: Any) -> None:
-    """Until the queue is empty. Reading four bytes back does it; wgpu-py 0.32's own call for this raises TypeError."""
+    """Wait until the queue is empty, by reading four bytes back: in wgpu-py 0.32 the call for this raises TypeError."""
     usage = library().BufferUsage
     marker = device.create_buffer(size=4, usage=usage.COPY_SRC | usage.COPY_DST)
     device.queue.read_buffer(marker)
@@ -145,6 +150,6 @@ def _wait(device: Any) -> None:
 
 
 def _plain(error: Exception) -> str:
-    """A wgpu error without its preamble about which of wgpu's own functions noticed."""
+    """Return the message of a wgpu error, without the lines that name functions inside wgpu."""
     lines = [line for line in str(error).splitlines() if line.strip() not in ("Validation Error", "Caused by:", "")]
     return "\n".join(line for line in lines if not re.match(r"\s*In wgpu\w+", line)).strip()

@@ -1,7 +1,7 @@
-"""What a dispatch binds: described in plain values, which get from one process to another, and made there on a device.
+"""The resources of a dispatch: plain values that cross processes, and become buffers and textures of a device.
 
-`wgpu_client.binding_resources` describes; who runs wgpu calls `make`, then the rest. Enumerants are named
-by their WebGPU spelling, and nothing of wgpu is imported.
+`wgpu_client.binding_resources` describes a resource; the worker process calls `make`, then the other methods.
+Enumerants are spelled as in WebGPU, so that nothing here imports wgpu.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from typing import Any, Protocol
 
 from ...sim.fast_dataclass import entity
 
-Content = Any  # bytes, or whatever else has them; in the process that they are sent to, bytes or a bytearray
+Content = Any  # anything with the buffer protocol; on the receiving side, bytes or a bytearray
 
 
 class Resource(Protocol):
-    """`layout`: its part of a bind group layout's entry; `bound`: what a bind group's entry holds, once it is made."""
+    """A resource of a dispatch.
+
+    `layout` is its part of a bind group layout entry. `bound` is the resource of a bind group entry, after `make`.
+    """
 
     group: int
     binding: int
@@ -27,22 +30,26 @@ class Resource(Protocol):
     @property
     def bound(self) -> Any: ...
 
-    def make(self, device: Any) -> None: ...
+    def make(self, device: Any) -> None:
+        """Create the resource on a device."""
+        ...
 
     def upload(self) -> None:
-        """Put the contents there, afresh."""
+        """Write the initial contents."""
         ...
 
     def output(self) -> Content | None:
-        """What is there now; None of what a shader cannot write."""
+        """Read the contents back; None if a shader cannot write them."""
         ...
 
-    def destroy(self) -> None: ...
+    def destroy(self) -> None:
+        """Free the resource."""
+        ...
 
 
 @entity
 class Buffer:
-    """`type`: as a layout has it."""
+    """A buffer; `type` is that of its layout."""
 
     group: int
     binding: int
@@ -72,7 +79,7 @@ class Buffer:
 
 @entity
 class Sampler:
-    """`how` it is created; `type`: as a layout has it."""
+    """A sampler; `type` is that of its layout, `how` are the arguments that create it."""
 
     group: int
     binding: int
@@ -98,8 +105,11 @@ class Sampler:
 
 @entity
 class Texture:
-    """`how` it is created; `view`: its dimension; `levels`: the contents of each, how its rows lie, and its extent;
-    `written`: by the shader."""
+    """A texture.
+
+    `how` are the arguments that create it, `view` is the dimension of its view. `levels` has the contents, data layout
+    and extent of each mip level. `written`: the shader can write it.
+    """
 
     group: int
     binding: int

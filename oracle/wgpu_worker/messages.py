@@ -1,4 +1,4 @@
-"""What the process that runs wgpu is asked, and what it answers: plain values, that get from one process to another."""
+"""Questions to the worker process that runs wgpu, and its answers: plain values that can be pickled."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from ...sim.fast_dataclass import frozen
 from .device_resources import Content, Resource
 
-TIMESTAMPS = "timestamp-query"  # a feature that we need ourselves: how long a kernel takes
+TIMESTAMPS = "timestamp-query"  # the feature that times a kernel on the adapter's clock
 
-# The device profile whose rounding is that of an adapter, by a part of the adapter's name.
+# The device profile that rounds as an adapter does, by part of the adapter's name.
 PROFILES = {
     "llvmpipe": "lavapipe",
     "swiftshader": "swiftshader",
@@ -21,34 +21,38 @@ PROFILES = {
 
 @frozen
 class AdapterInfo:
-    """One adapter, in its driver's words. `profile` names the simulator's device that rounds as it does, if known."""
+    """An adapter, as its driver describes it."""
 
     name: str
     kind: str  # DiscreteGPU, IntegratedGPU, VirtualGPU, CPU, Unknown
     backend: str  # Vulkan, Metal, D3D12
     driver: str
-    version: str  # empty where the driver tells none
+    version: str  # empty if the driver reports none
     wgpu: str  # version of wgpu-py
 
     def __str__(self) -> str:
-        driver = f"{self.driver} {self.version or '(tells no version)'}"
+        driver = f"{self.driver} {self.version or '(version not reported)'}"
         return f"{self.name} ({self.kind}, {self.backend}), driver {driver}, wgpu {self.wgpu}"
 
     @property
     def profile(self) -> str | None:
+        """The simulator's device that rounds as the adapter does, None if unknown."""
         name = f"{self.name} {self.driver}".lower()
         return next((profile for part, profile in PROFILES.items() if part in name), None)
 
     def matches(self, wanted: str) -> bool:
-        """Whether `wanted` (any case) is part of the name, kind, backend or driver, or is the profile's name."""
+        """Return whether `wanted` (any case) is part of the name, kind, backend, driver or profile."""
         facts = (self.name, self.kind, self.backend, self.driver, self.profile or "")
         return any(wanted.lower() in fact.lower() for fact in facts)
 
 
 @frozen
 class Offer:
-    """What an adapter has. `features`: of those that kernels and Bankshot use; `limits` by wgpu-py's names;
-    `subgroup_sizes`: the smallest and the largest that it tells of."""
+    """An adapter with its features and limits.
+
+    `features` are those that kernels and Bankshot use, `limits` go by wgpu-py's names, and `subgroup_sizes` are the
+    smallest and the largest that the adapter reports.
+    """
 
     info: AdapterInfo
     features: tuple[str, ...]
@@ -58,16 +62,18 @@ class Offer:
 
 @frozen
 class Abilities:
-    """What a device has been granted. `limits` by wgpu-py's names."""
+    """The features and limits that a device was granted. `limits` go by wgpu-py's names."""
 
     features: frozenset[str]
     limits: Mapping[str, int]
 
 
 @frozen
-class Order:
-    """A dispatch of `grid` workgroups of an entry point, `repeats` times over, each time on fresh contents. `adapter`:
-    its number, see `library.offers`; `constants`: overrides by name."""
+class DispatchRequest:
+    """A dispatch of `grid` workgroups of an entry point, `repeats` times, each time on fresh contents.
+
+    `adapter` is a number, see `wgpu_library.offers`. `constants` are overrides by name.
+    """
 
     adapter: int
     wgsl: str
@@ -79,9 +85,13 @@ class Order:
 
 
 @frozen
-class Done:
-    """`contents` of each resource afterwards, None of what a shader cannot write. Of each repetition the `seconds` from
-    submission to completion, and those of the dispatch alone, where the adapter has a clock. `took`: all in all."""
+class DispatchResult:
+    """The result of a dispatch.
+
+    `contents` has those of each resource afterwards, None if a shader cannot write it. `seconds` has one time for each
+    repetition, from submission to completion; `kernel_seconds` that of the dispatch alone, if the adapter has a clock.
+    `took` is the total time in seconds.
+    """
 
     contents: list[Content | None]
     seconds: tuple[float, ...]

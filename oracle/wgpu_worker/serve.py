@@ -1,6 +1,6 @@
-"""What the process does: questions from its standard input, one after the other, their answers to its standard output.
+"""The main program of the worker process: reads questions from standard input and writes answers to standard output.
 
-It ends with the one who asks: as soon as nobody can ask any more, whatever a driver is at.
+The process exits as soon as its standard input is closed, even while a driver is busy or hangs.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
 
 
 def main() -> None:
-    """Answer until nobody asks. Whoever prints, prints to stderr; an interrupt is for who asks."""
+    """Answer questions until standard input is closed.
+
+    Output that drivers print goes to stderr. Interrupts are ignored: the parent process handles them.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     asked: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_listen, args=(sys.stdin.buffer, asked), daemon=True).start()
-    _get_ready(asked)
+    _warm_up(asked)
     while True:
         number, question, given = asked.get()
         answer = answered(question, given)
@@ -47,8 +50,8 @@ def _listen(questions: IO[bytes], asked: SimpleQueue[Any]) -> None:
     os._exit(0)
 
 
-def _get_ready(asked: SimpleQueue[Any]) -> None:
-    """What the first question is likely to need, until it comes. What is wrong is told to who asks."""
+def _warm_up(asked: SimpleQueue[Any]) -> None:
+    """Load what the first question is likely to need, until it arrives. Questions raise the errors ignored here."""
     for step in (wgpu_library.offers, lambda: wgpu_library.abilities(0)):
         with suppress(Exception):
             if asked.empty():
@@ -56,7 +59,7 @@ def _get_ready(asked: SimpleQueue[Any]) -> None:
 
 
 def answered(question: str, given: tuple[Any, ...]) -> tuple[bool, Any]:
-    """Whether there is one, and what it is; else the error."""
+    """Answer one question. Returns whether it succeeded, and the answer or the error."""
     try:
         return True, QUESTIONS[question](*given)
     except Exception as error:

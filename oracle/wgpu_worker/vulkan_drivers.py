@@ -1,9 +1,9 @@
-"""Vulkan drivers that the loader does not look for by itself: browsers bring SwiftShader along.
+"""Vulkan drivers that the loader does not find by itself, such as the SwiftShader that browsers ship.
 
-A driver is known by its manifest, a JSON file that names its library. `found` are those to offer beside what the
-machine has installed: the ones that the environment variable BANKSHOT_VULKAN_DRIVERS names (manifests, or folders that
-hold some, with `:` between; empty: none), or else the first SwiftShader in a place where a browser would have put it.
-A process sees its choice of drivers in VK_DRIVER_FILES; where somebody has made one, it stands and nothing is added.
+A driver is identified by its manifest, a JSON file that names its library. `found` lists those to add to the installed
+drivers: the manifests, or folders of manifests, in the environment variable BANKSHOT_VULKAN_DRIVERS (separated by `:`;
+empty for none), or else the first SwiftShader in a folder where a browser installs it. If VK_DRIVER_FILES already
+chooses the drivers, none are added.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from ..errors import UsageError
 
 ASKED = "BANKSHOT_VULKAN_DRIVERS"
-CHOSEN = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")  # the loader takes these and no others
+CHOSEN = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")  # with these, the loader searches nowhere else
 ADDED = "VK_ADD_DRIVER_FILES"
 
 MANIFEST = "vk_swiftshader_icd.json"
@@ -37,7 +37,7 @@ HOW_TO_INSTALL = (
 
 
 def found() -> list[Path]:
-    """Manifests to add. Raises `UsageError` where one was asked for that is not there."""
+    """List the manifests to add. Raises `UsageError` if a requested one does not exist."""
     if any(os.environ.get(name) for name in CHOSEN):
         return []
     asked = os.environ.get(ASKED)
@@ -50,19 +50,19 @@ def found() -> list[Path]:
 def _asked(place: Path) -> list[Path]:
     manifests = sorted(place.glob("*.json")) if place.is_dir() else [place] if place.is_file() else []
     if not manifests:
-        raise UsageError(f"{ASKED} names {place}, which is neither a driver's manifest nor a folder that holds one")
+        raise UsageError(f"{ASKED} names {place}, which is neither a driver's manifest nor a folder with one")
     return manifests
 
 
 def _folders() -> Iterator[Path]:
-    """Every folder that `PLACES` means; of several versions, the last."""
+    """Expand `PLACES` to folders, the latest of several versions first."""
     for place in PLACES:
         path = Path(place).expanduser()
         yield from sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))), reverse=True)
 
 
 def offer() -> None:
-    """Tell the Vulkan loader of this process about them, behind what VK_ADD_DRIVER_FILES holds already."""
+    """Append the manifests found to VK_ADD_DRIVER_FILES, which the Vulkan loader of this process reads."""
     known = os.environ.get(ADDED, "").split(os.pathsep)
     more = [str(manifest) for manifest in found()]
     os.environ[ADDED] = os.pathsep.join(dict.fromkeys(name for name in (*known, *more) if name))

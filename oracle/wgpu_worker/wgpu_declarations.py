@@ -1,8 +1,9 @@
-"""What wgpu-py's header declares, read once per install.
+"""The declarations of wgpu-py's C header, parsed once per installation.
 
-wgpu-py hands the header of its library to cffi, which parses C in Python: the header at every import, and after that
-each type that is named, with all the names of types before it. That is three quarters of what a first run takes. cffi
-can also write down what it has read, as Python that needs no parser; here that is kept in the user's cache folder.
+wgpu-py passes the header of its library to cffi, which parses C in Python: the whole header at every import, and after
+that each type that is named, together with all type names declared before it. This takes three quarters of the time of
+a first run. cffi can also write the parsed declarations as Python that needs no parser; this module keeps that in the
+user's cache folder.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import io
 import marshal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
@@ -22,8 +23,8 @@ _DIGEST = 32  # bytes of a checksum
 
 
 @contextmanager
-def read_once() -> Iterator[None]:
-    """While a module is imported: whatever it declares to a `cffi.FFI` is read once per install."""
+def read_once() -> Generator[None]:
+    """While the context is active, cache the declarations of every new `cffi.FFI` on disk."""
     import cffi
 
     genuine, cffi.FFI = cffi.FFI, Declarations
@@ -34,50 +35,52 @@ def read_once() -> Iterator[None]:
 
 
 class Declarations:
-    """Stands in for a `cffi.FFI` that is told declarations once, and all at once."""
+    """A stand-in for a `cffi.FFI` whose declarations all come in a single call of `cdef`."""
 
     @cached_property
     def _known(self) -> Any:
         from cffi.api import FFI
 
-        return FFI()  # what C itself declares is known before anything else
+        return FFI()  # before `cdef`, only C's built-in types are known
 
     def cdef(self, text: str) -> None:
+        """Take the declarations of a header, from the cache if it has them."""
         self._known = _known(text)
 
     def set_source(self, *_: Any) -> None:
-        """Nothing is compiled from C."""
+        """Do nothing: no C is compiled."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._known, name)
 
 
 def _known(text: str) -> Any:
-    """What cffi knows of declarations, as an object that has the methods of an `FFI`."""
+    """Return an object with the methods of an `FFI` that knows these declarations, from the cache or parsed now."""
     import cffi
 
     digest = hashlib.sha256(f"{sys.version} {cffi.__version__} {text}".encode()).hexdigest()
     file = cache_home() / f"declarations-{digest[:16]}"
     names: dict[str, Any] = {}
-    with suppress(OSError, ValueError, EOFError, TypeError):  # there is none, or it is damaged
+    with suppress(OSError, ValueError, EOFError, TypeError):  # missing or damaged
         kept = file.read_bytes()
         if hashlib.sha256(kept[_DIGEST:]).digest() == kept[:_DIGEST]:
             exec(marshal.loads(kept[_DIGEST:]), names)
     if "ffi" not in names:
-        code = marshal.dumps(compile(_written(text), str(file), "exec"))
-        with suppress(OSError):  # then it is read again the next time
+        code = marshal.dumps(compile(_as_python(text), str(file), "exec"))
+        with suppress(OSError):  # cache not writable: the next process parses again
             file.parent.mkdir(parents=True, exist_ok=True)
             write(file, hashlib.sha256(code).digest() + code)
         exec(marshal.loads(code), names)
     return names["ffi"]
 
 
-def _written(text: str) -> str:
-    """Python that makes an FFI of these declarations."""
+def _as_python(text: str) -> str:
+    """Return the source of a Python module whose `ffi` knows these declarations."""
+    from cffi import recompiler
     from cffi.api import FFI
-    from cffi.recompiler import make_py_source
 
+    untyped: Any = recompiler
     genuine, written = FFI(), io.StringIO()
     genuine.cdef(text)
-    make_py_source(genuine, "declarations", written)
+    untyped.make_py_source(genuine, "declarations", written)
     return written.getvalue()

@@ -1,4 +1,4 @@
-"""wgpu itself: the adapters that it finds, and devices of them. Only this imports it, and does so late."""
+"""The adapters that wgpu finds, and their devices. No other module imports wgpu, and this one does so lazily."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from . import vulkan_drivers
 from .messages import TIMESTAMPS, Abilities, AdapterInfo, Offer
 from .wgpu_declarations import read_once
 
-OLDEST = (0, 31)  # of wgpu: those before crash, or lack what timestamps need
+OLDEST = (0, 31)  # earlier versions of wgpu crash, or lack the call that timestamps need
 _INSTALL = "install it with: pip install 'bankshot[gpu]'"
 
-# What a kernel may ask of a device, beside what tells how long it takes; limits are as large as the adapter has them.
+# The features that kernels can use. `TIMESTAMPS` is requested as well, and every limit at the adapter's maximum.
 FEATURES = (
     *("shader-f16", "subgroup", "subgroup-barrier"),
     *(
@@ -32,8 +32,10 @@ KIND_ORDER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "CPU", "Unknown")
 
 
 def offers() -> list[Offer]:
-    """What every adapter of this machine has, hardware first: in this order they are numbered. Empty where there is
-    none. Raises `NoAdapter` where wgpu is not installed."""
+    """Describe every adapter of this machine, hardware first; an adapter's number is its index here.
+
+    Raises `NoAdapter` if wgpu is not installed.
+    """
     return [_offer(info, adapter) for info, adapter in _adapters()]
 
 
@@ -44,34 +46,36 @@ def _offer(info: AdapterInfo, adapter: Any) -> Offer:
 
 @cache
 def library() -> Any:
-    """The module wgpu. Raises `NoAdapter` where there is none."""
-    # Mesa's window system code complains on stderr where this is not set, although nobody asked for a window.
+    """Import and return the module wgpu. Raises `NoAdapter` if it is missing or too old."""
+    # If this is not set, Mesa's window system code complains on stderr, although there is no window.
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
     vulkan_drivers.offer()
     try:
         with read_once():
-            import wgpu
-            from wgpu.backends.wgpu_native import extras
+            import wgpu as untyped
+            from wgpu.backends.wgpu_native import extras as untyped_extras
     except (ImportError, OSError, RuntimeError) as error:
         raise NoAdapter(f"wgpu cannot be imported ({error}); {_INSTALL}") from None
+    wgpu: Any = untyped
+    extras: Any = untyped_extras
     if wgpu.version_info < OLDEST:
         raise NoAdapter(f"wgpu {wgpu.__version__} is too old, {'.'.join(map(str, OLDEST))} is needed; {_INSTALL}")
-    # OpenGL would show every adapter a second time, with fewer features.
+    # OpenGL would list every adapter a second time, with fewer features.
     extras.set_instance_extras(backends=["Vulkan", "Metal", "DX12"])
     return wgpu
 
 
 def tick(device: Any) -> float:
-    """Seconds from one number of a device's timestamps to the next."""
+    """Return the unit of a device's timestamps, in seconds."""
     from wgpu.backends import wgpu_native
 
-    lib: Any = wgpu_native.lib  # wgpu-py has no name of its own for this
-    return lib.wgpuQueueGetTimestampPeriod(device.queue._internal) * 1e-9
+    untyped: Any = wgpu_native  # wgpu-py does not wrap this call
+    return untyped.lib.wgpuQueueGetTimestampPeriod(device.queue._internal) * 1e-9
 
 
 @cache
 def _adapters() -> list[tuple[AdapterInfo, Any]]:
-    """Of one kind, those first that have the most of what kernels may ask for."""
+    """Return every adapter, by kind; within a kind, those with the most features come first."""
     wgpu = library()
     found = [(_info(a.info, wgpu.__version__), a) for a in wgpu.gpu.enumerate_adapters_sync()]
     return sorted(found, key=lambda pair: (KIND_ORDER.index(pair[0].kind), -len(_features(pair[1]))))
@@ -88,23 +92,23 @@ def _features(adapter: Any) -> list[str]:
 
 @cache
 def device_of(number: int) -> Any:
-    """A device of that adapter, with all of its features and limits that kernels may ask for."""
+    """Return a device of an adapter, with all of its features that kernels can use and its largest limits."""
     adapter = _adapters()[number][1]
     return adapter.request_device_sync(required_features=_features(adapter), required_limits=adapter.limits)
 
 
 def abilities(number: int) -> Abilities:
-    """What the device of that adapter has."""
+    """Return the features and limits of an adapter's device."""
     device = device_of(number)
     return Abilities(frozenset(device.features), dict(device.limits))
 
 
-def modest_device(number: int, limits: tuple[tuple[str, int], ...]) -> Any:
-    """A device with no features and these limits, of those that wgpu knows."""
+def limited_device(number: int, limits: tuple[tuple[str, int], ...]) -> Any:
+    """Return a device without features and with those of these limits that wgpu knows."""
     adapter = _adapters()[number][1]
-    return _modest(adapter, tuple((name, most) for name, most in limits if name in adapter.limits))
+    return _limited(adapter, tuple((name, most) for name, most in limits if name in adapter.limits))
 
 
 @cache
-def _modest(adapter: Any, limits: tuple[tuple[str, int], ...]) -> Any:
+def _limited(adapter: Any, limits: tuple[tuple[str, int], ...]) -> Any:
     return adapter.request_device_sync(required_limits=dict(limits))

@@ -1,5 +1,7 @@
-"""The process that runs wgpu, from outside: there is one for each process that asks, from its first question on, or
-from `begin`. Where it dies, whoever has asked is told, and the next question begins another.
+"""The client side of the worker process that runs wgpu.
+
+Each process has one worker, which starts at its first question or at `begin`. If the worker dies, every open question
+raises `DriverDied`, and the next question starts another.
 """
 
 from __future__ import annotations
@@ -20,134 +22,133 @@ _PROGRAM = "import sys; sys.path[:] = {}; from bankshot.oracle.wgpu_worker.serve
 _MASKS = hasattr(signal, "pthread_sigmask")
 
 
-class Asked:
-    """A question that has been put."""
+class PendingAnswer:
+    """The answer to a question, which may not have arrived yet."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self.known: tuple[bool, Any] | None = None
+    def __init__(self, worker: WorkerProcess) -> None:
+        self._worker = worker
+        self.arrived: tuple[bool, Any] | None = None  # whether the question succeeded; the answer or the error
 
     def answer(self) -> Any:
-        """Wait for it. Raises what the question raised there, or `DriverDied`."""
-        with _TURN:
-            while self.known is None:
-                self._driver.hear()
-        good, answer = self.known
-        if not good:
+        """Wait for the answer. Raises the error that the question raised in the worker, or `DriverDied`."""
+        with _LOCK:
+            while self.arrived is None:
+                self._worker.receive()
+        succeeded, answer = self.arrived
+        if not succeeded:
             raise answer
         return answer
 
 
-class Driver:
-    """One such process. `owner`: the process that may ask it."""
+class WorkerProcess:
+    """A worker process. `owner` is the id of the process that may ask it, 0 once it is dead."""
 
     def __init__(self) -> None:
         program = _PROGRAM.format([os.path.abspath(place) for place in sys.path])
         self.owner = os.getpid()
-        self._waiting: WeakValueDictionary[int, Asked] = WeakValueDictionary()
-        self._asked = 0
-        # An interrupt is for the parent.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _MASKS else set()
+        self._open: WeakValueDictionary[int, PendingAnswer] = WeakValueDictionary()  # by number
+        self._last_number = 0
+        # Interrupts are for the parent; the worker ignores them once it runs.
+        mask: set[int | signal.Signals] = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _MASKS else set()
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         finally:
             if _MASKS:
-                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
-    def put(self, question: str, given: tuple[Any, ...], *, silent: bool = False) -> Asked:
-        """Ask a question. `silent`: without an answer."""
-        asked = Asked(self)
+    def put(self, question: str, given: tuple[Any, ...], *, silent: bool = False) -> PendingAnswer:
+        """Send a question. With `silent`, the worker does not answer it."""
+        pending = PendingAnswer(self)
         number = None
         if not silent:
-            number = self._asked = self._asked + 1
-            self._waiting[number] = asked
+            number = self._last_number = self._last_number + 1
+            self._open[number] = pending
         assert self._process.stdin is not None
         try:
             pickle.dump((number, question, given), self._process.stdin, pickle.HIGHEST_PROTOCOL)
             self._process.stdin.flush()
         except OSError:
-            asked.known = False, self._died()
-        return asked
+            pending.arrived = False, self._died()
+        return pending
 
-    def hear(self) -> None:
-        """Take in one answer."""
+    def receive(self) -> None:
+        """Wait for one answer, to whichever question."""
         assert self._process.stdout is not None
         try:
-            number, *known = pickle.load(self._process.stdout)
+            number, succeeded, answer = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
             self._died()
             return
-        if asked := self._waiting.pop(number, None):
-            asked.known = known[0], known[1]
+        if pending := self._open.pop(number, None):
+            pending.arrived = succeeded, answer
 
-    def leave(self) -> None:
-        """Ask it nothing any more: it ends, unless another process has it."""
+    def close(self) -> None:
+        """Close the pipes, upon which the worker exits unless another process holds them too."""
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             with suppress(OSError):
                 pipe.close()
 
     def _died(self) -> DriverDied:
-        """Close the pipes, and answer every open question with the error, which is returned: there is nothing to read
-        for a question that was put before the process died."""
+        """Close the pipes, answer every open question with the error, and return it."""
         self.owner = 0
-        self.leave()
+        self.close()
         died = DriverDied(f"the process that ran wgpu {ending(self._process.wait())}")
-        for asked in self._waiting.values():
-            asked.known = False, died
+        for pending in self._open.values():
+            pending.arrived = False, died
         return died
 
 
-_TURN = RLock()  # one thread asks at a time
-_driver: Driver | None = None
+_LOCK = RLock()  # one thread uses the pipes at a time
+_worker: WorkerProcess | None = None
 
 
-def begin() -> Driver:
-    """The process to ask, started if need be."""
-    global _driver
-    with _TURN:
-        if _driver is None or _driver.owner != os.getpid():
-            _driver = Driver()
-        return _driver
+def begin() -> WorkerProcess:
+    """Return the worker of this process, which starts if there is none."""
+    global _worker
+    with _LOCK:
+        if _worker is None or _worker.owner != os.getpid():
+            _worker = WorkerProcess()
+        return _worker
 
 
 def ask(question: str, *given: Any) -> Any:
-    """The answer to one of `serving.QUESTIONS`. Raises what it raises, or `DriverDied`."""
+    """Ask one of `serve.QUESTIONS` and wait for the answer. Raises the error of the question, or `DriverDied`."""
     return put(question, *given).answer()
 
 
-def put(question: str, *given: Any) -> Asked:
-    """Ask a question, and wait for its answer later."""
-    with _TURN:
+def put(question: str, *given: Any) -> PendingAnswer:
+    """Ask a question whose answer is awaited later."""
+    with _LOCK:
         return begin().put(question, given)
 
 
 def tell(question: str, *given: Any) -> None:
-    """Have something done that a question to come needs, and do not wait."""
-    with _TURN:
+    """Have the worker prepare for a later question. There is no answer."""
+    with _LOCK:
         begin().put(question, given, silent=True)
 
 
 def take_over() -> None:
-    """In a process that was forked off: ask the one that its parent has begun."""
-    if _driver is not None and _driver.owner:
-        _driver.owner = os.getpid()
+    """In a forked process, use the worker that the parent process started."""
+    if _worker is not None and _worker.owner:
+        _worker.owner = os.getpid()
 
 
 def hand_over() -> None:
-    """In the process that forked: leave it to the other."""
-    global _driver
-    if _driver is not None:
-        _driver.leave()
-        _driver = None
+    """In the process that forked, leave the worker to the child."""
+    global _worker
+    if _worker is not None:
+        _worker.close()
+        _worker = None
 
 
 def ending(code: int) -> str:
-    """How a process has ended."""
+    """Describe how a process ended, from its return code."""
     if code >= 0:
-        return f"left with exit code {code}"
+        return f"exited with code {code}"
     with suppress(ValueError):
         name = signal.Signals(-code).name
         return f"died of {name}{'; perhaps there was not enough memory' if name == 'SIGKILL' else ''}"

@@ -56,7 +56,7 @@ def test_requests_come_in_order_with_the_addresses_of_each_lane(traced):
 
 
 def test_a_workgroup_that_is_not_there_is_wrong_use(traced):
-    with pytest.raises(UsageError, match=r"there is no workgroup \(2, 0, 0\) in a grid of \(2, 1, 1\)"):
+    with pytest.raises(UsageError, match=r"workgroup \(2, 0, 0\) is outside the grid \(2, 1, 1\)"):
         trace(traced.case, (2, 0, 0))
 
 

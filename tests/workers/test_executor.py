@@ -43,7 +43,7 @@ def test_a_death_costs_its_own_call_only(executor):
     futures = [executor.submit(double, 1), executor.submit(die), executor.submit(double, 2)]
     wait(futures)
     assert (futures[0].result(), futures[2].result()) == (2, 4)
-    with pytest.raises(Died, match="the process that ran it left with exit code 3"):
+    with pytest.raises(Died, match="the process that ran it exited with code 3"):
         futures[1].result()
     assert executor.submit(double, 3).result() == 6
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from benchmarks import __main__ as bench
 from benchmarks import control, kernels
-from benchmarks.figures import MismatchMap, rates, ratios
+from benchmarks.figures import Summary, rates, ratios
 from benchmarks.growth import Growth, Line
 from benchmarks.page import Document, write
 from benchmarks.peers import HERE, PEERS, peers, way
@@ -19,13 +19,13 @@ def test_rates_are_of_the_work_that_each_way_did():
     seconds = {"simulator, races": [1.0, 2.0, 4.0], "Oclgrind, races": [2.0, 2.0, 2.0]}
     per_second = rates(seconds, {"simulator, races": 4e9, "Oclgrind, races": 4e7})
     assert per_second == {"simulator, races": [4e9, 2e9, 1e9], "Oclgrind, races": [2e7, 2e7, 2e7]}
-    assert ratios(per_second) == {("simulator, races", "Oclgrind, races"): MismatchMap(50, 100, 200)}
+    assert ratios(per_second) == {("simulator, races", "Oclgrind, races"): Summary(50, 100, 200)}
 
 
 def test_ratios_are_taken_round_by_round():
     """Rounds that are slow for both leave the ratio alone."""
     (ratio,) = ratios({"simulator, plain": [8.0, 2.0, 4.0], "wgpu": [4.0, 1.0, 2.0]}).values()
-    assert ratio == MismatchMap(2, 2, 2)
+    assert ratio == Summary(2, 2, 2)
 
 
 def test_the_control_says_what_processors_give(monkeypatch):
@@ -36,7 +36,7 @@ def test_the_control_says_what_processors_give(monkeypatch):
     assert several.seconds() > 0
     assert one.seconds() > 0
     per_second = rates({several.name: [2.0, 1.0], one.name: [3.0, 3.0]}, {w.name: w.flops for w in (several, one)})
-    assert ratios(per_second) == {(several.name, one.name): MismatchMap(1.5, 2.25, 3)}
+    assert ratios(per_second) == {(several.name, one.name): Summary(1.5, 2.25, 3)}
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_control_says_what_processors_give(monkeypatch):
     ],
 )
 def test_cost_is_a_line_or_it_is_said_how_far_off(workgroups, seconds, expected):
-    line = Growth(workgroups, {"plain": tuple(MismatchMap(s, s, s) for s in seconds)}).line("plain")
+    line = Growth(workgroups, {"plain": tuple(Summary(s, s, s) for s in seconds)}).line("plain")
     if expected is None:
         assert 0.1 < line.off < 0.5
     else:
@@ -73,11 +73,11 @@ def test_the_command_runs(monkeypatch, tmp_path):
 
 def test_the_page_shows_medians_with_extremes(tmp_path):
     way = Way("simulator, plain", 2e9, lambda: 1.0, "outputs only")
-    spread = MismatchMap(0.5, 1.0, 2000.0)
+    spread = Summary(0.5, 1.0, 2000.0)
     machine = {"cores": 2, "processor": "abacus", "python": "3.11", "load": 0.5}
-    document = Document("k", "N=1", machine, 3, (way,), {way.name: spread}, {way.name: MismatchMap(1e9, 2e9, 4e9)},
+    document = Document("k", "N=1", machine, 3, (way,), {way.name: spread}, {way.name: Summary(1e9, 2e9, 4e9)},
                         {("simulator, plain", "wgpu"): spread}, ("Oclgrind: no",))  # fmt: skip
-    write(tmp_path / "p.md", document, Growth((1, 2), {"plain": (MismatchMap(1, 1, 1), MismatchMap(2, 2, 2))}))
+    write(tmp_path / "p.md", document, Growth((1, 2), {"plain": (Summary(1, 1, 1), Summary(2, 2, 2))}))
     text = (tmp_path / "p.md").read_text()
     assert "| simulator, plain | 1 (0.5 to 2,000) | 2,000 (1,000 to 4,000) | outputs only |" in text
     assert "| simulator, plain / wgpu | 1 (0.5 to 2,000) |" in text
@@ -99,7 +99,7 @@ def test_a_peer_computes_what_the_kernel_does(peer):
 
 def test_a_kernel_that_nobody_transliterated_has_no_such_peers():
     found, absent = peers(bench._case("shaders/swiglu.toml"))
-    assert [why for why in absent if why.startswith("Oclgrind:")] == ["Oclgrind: nobody has written swiglu.cl"]
+    assert [why for why in absent if why.startswith("Oclgrind:")] == ["Oclgrind: there is no swiglu.cl"]
     assert not any("Oclgrind" in way.name for way in found)
 
 

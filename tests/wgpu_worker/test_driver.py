@@ -179,7 +179,7 @@ def test_a_driver_that_hangs_ends_with_who_asked(tmp_path, number, code):
 )
 def test_it_is_begun_first_where_it_is_needed(arguments, begun):
     code = f"import sys; sys.argv = ['bankshot', *{arguments.split()!r}]; import bankshot.__main__ as entry"
-    code += "; from bankshot.oracle.wgpu_worker import worker_process as process; print(process._driver is not None)"
+    code += "; from bankshot.oracle.wgpu_worker import worker_process as process; print(process._worker is not None)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (f"{begun}\n", "")
 

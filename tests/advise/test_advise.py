@@ -133,7 +133,7 @@ def test_a_constant_that_is_used_otherwise_is_no_pitch():
     found = layouts(FORMS["written"])
     (pitch,) = found.pitches()
     assert (pitch.name, pitch.now) == ("TILE in indices of tile", 32)
-    assert found.reasons == ["TILE is no pitch of tile alone: shader.wgsl:7 uses it otherwise"]
+    assert found.reasons == ["TILE is not only a pitch of tile: shader.wgsl:7 uses it otherwise"]
     (named,) = found.pitches("TILE")
     assert named.name == "TILE"
 
@@ -190,9 +190,9 @@ def test_values_are_followed_through_names_calls_and_results(more, found):
         ("[(row + 1u - 1u) * PITCH + (at.x)]", None),
         (
             "[32u * row + at.x]",
-            "shader.wgsl:13: tile[at.x * PITCH + row] has no index of the form row * PITCH + column",
+            "shader.wgsl:13: the index of tile[at.x * PITCH + row] is not row * PITCH + column",
         ),
-        ("[at.x]", "shader.wgsl:9: tile[at.x] has no index of the form row * PITCH + column"),
+        ("[at.x]", "shader.wgsl:9: the index of tile[at.x] is not row * PITCH + column"),
     ],
 )
 def test_swizzles_want_every_index_to_be_row_and_column(stored, reason):
@@ -206,14 +206,14 @@ def test_a_pointer_to_the_array_hides_its_indices():
     text = FORMS["const"].replace("workgroupBarrier();", "workgroupBarrier(); let p = &tile; y[0] = (*p)[0];")
     found = layouts(text)
     assert found.accesses == ()
-    assert found.reasons == ["tile is not always used with 1 index"]
+    assert found.reasons == ["not every use of tile has 1 index"]
 
 
 def test_an_array_that_indexes_itself_keeps_its_layout():
     text = FORMS["const"].replace("tile[at.x * PITCH + row]", "tile[at.x * PITCH + u32(tile[row * PITCH + row])]")
     found = layouts(text)
     assert found.accesses == ()
-    assert found.reasons == ["an index of tile is read from tile"]
+    assert found.reasons == ["an index of tile is itself read from tile"]
 
 
 def test_edits_keep_lines_and_places():
@@ -268,9 +268,9 @@ def test_json_has_every_trial(tmp_path):
     ("options", "message"),
     [
         (("--array", "tiles"), "--array tiles: the arrays in workgroup memory are tile"),
-        (("--pitch", "PICH"), "--pitch PICH: the module has no whole number of that name that is known here"),
-        (("--pitch", "HALF"), "--pitch HALF: the module has no whole number of that name that is known here"),
-        (("--pitch", "UNUSED"), "--pitch UNUSED: the module has no whole number of that name that is known here"),
+        (("--pitch", "PICH"), "--pitch PICH: the module has no integer constant of that name with a known value"),
+        (("--pitch", "HALF"), "--pitch HALF: the module has no integer constant of that name with a known value"),
+        (("--pitch", "UNUSED"), "--pitch UNUSED: the module has no integer constant of that name with a known value"),
         (("--pads", "9..3"), "--pads 9..3: write the smaller number, 0 or more, first"),
         (("--pads", "some"), "--pads some: write FROM..TO, as in 0..33"),
     ],

@@ -244,7 +244,7 @@ def test_two_arrays_differ_by_kind_and_nan_is_nan():
                 y[id.x] = tan(f32(id.x * 1234567u));
             }}""",
             "explained",
-            "WGSL does not say how far off",
+            "WGSL does not bound the error",
         ),
     ],
 )
@@ -314,7 +314,7 @@ def test_the_command_tries_a_folder(tmp_path):
 def test_a_folder_without_shaders_is_wrong_use(tmp_path):
     result = CliRunner().invoke(main, ["corpus", str(tmp_path)])
     assert result.exit_code == 2
-    assert "no WGSL found; --embedded looks into string literals" in result.stderr
+    assert "no WGSL found; --embedded also searches the string literals" in result.stderr
 
 
 def test_every_verdict_has_a_column():

@@ -108,7 +108,7 @@ def test_what_cannot_be_prepared_is_told_by_the_run(capsys):
 def test_a_binding_beyond_what_the_adapter_takes_is_named():
     most = adapter_choice.abilities(adapter_choice.number_of(None)).limits["max-uniform-buffer-binding-size"]
     given = {**bindings(), "n": np.zeros(most // 4 + 1, np.uint32)}
-    with pytest.raises(TooLarge, match=f"binding n holds {most + 4:,} bytes, and .+ binds {most:,} at most"):
+    with pytest.raises(TooLarge, match=f"binding n holds {most + 4:,} bytes, and .+ binds at most {most:,}"):
         wgpu_client.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
 
 
@@ -187,7 +187,9 @@ def test_what_wgpu_would_not_survive_it_is_not_given(adapter):
 fn f(p: ptr<function, u32>) { *p = 1; }
 @compute @workgroup_size(1) fn main() { var a: array<u32, 2>; f(&a[1]); }
 """
-    with pytest.raises(GpuError, match=r"not survive this shader:\nshader.wgsl:3:65: warning: wgpu aborts") as caught:
+    with pytest.raises(
+        GpuError, match=r"would crash on this shader:\nshader.wgsl:3:65: warning: wgpu aborts"
+    ) as caught:
         wgpu_client.run(wgsl, "main", (1, 1, 1), {}, slots=[])
     assert adapter.wgpu in str(caught.value)
 

@@ -86,7 +86,7 @@ def test_a_long_run_is_cut_after_its_last_whole_epoch(known, monkeypatch):
 
 
 def test_a_workgroup_that_is_not_there_is_wrong_use(known):
-    with pytest.raises(UsageError, match=r"there is no workgroup \(2, 0, 0\) in a grid of \(2, 1, 1\)"):
+    with pytest.raises(UsageError, match=r"workgroup \(2, 0, 0\) is outside the grid \(2, 1, 1\)"):
         record_timeline(*known, (2, 0, 0))
 
 
