@@ -59,4 +59,5 @@ def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
         case t.Array(elem=elem, count=count) if t.contains_atomic(type_):
             i = f"zeroed_{depth}"
             return f"for (var {i} = 0u; {i} < {count}u; {i}++) {{ {_zero(f'{path}[{i}]', elem, depth + 1)} }}"
-    return f"{path} = {type_}();"
+        case _:
+            return f"{path} = {type_}();"

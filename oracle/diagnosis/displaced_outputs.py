@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..comparison.bits import Array
 from .mismatch import MOST, Mismatch
 
 NEARLY = 2.0**-10  # of the largest element of a row: a factor is one where nothing is further off
 FEW = 4  # elements that say nothing of a factor, as any would do
 
-Mapped = tuple[str, list[np.ndarray]]  # words, and for each element the flat places it may come from; -1: none
+Mapped = tuple[str, list[Array]]  # words, and for each element the flat places it may come from; -1: none
 
 
 def transposed(m: Mismatch) -> str | None:
@@ -33,7 +34,7 @@ def _strides(m: Mismatch) -> Iterator[Mapped]:
     for name, stride in m.case.shape.dims.items():
         if stride in (0, columns) or rows == 1:
             continue
-        sources = []
+        sources: list[Array] = []
         for back in range(-(-columns // stride)):  # rows overlap where they are stored too close
             row, column = at // stride - back, at % stride + back * stride
             inside = (row >= 0) & (row < rows) & (column < columns)
@@ -89,7 +90,7 @@ def wrong_factor(m: Mismatch) -> str | None:
     return None
 
 
-def _factors(ours: np.ndarray, expected: np.ndarray) -> np.ndarray | None:
+def _factors(ours: Array, expected: Array) -> Array | None:
     """The factor of each row; None where some row has none, or all are 1."""
     if ours.shape[1] <= FEW:
         return None

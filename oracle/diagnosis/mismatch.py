@@ -10,21 +10,44 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
+from ...sim.bindings.binding import is_array
 from ...sim.fast_dataclass import frozen
-from ..comparison.bits import bits_of
+from ..comparison.bits import Array, as_array, bits_of
 from ..comparison.compare import rejected
 from ..comparison.rules import DERIVED, EXACT, Rule
 from ..errors import UsageError
-from ..manifests.manifest import Case
+from ..manifests.manifest import Case, Launch
 from ..references import Expected, Reference
 from .time_limit import TimeLimit
 
 if TYPE_CHECKING:
-    from ...sim import Finding, Module, Run
+    from ...sim import Device, Finding, Module, Run
+    from ...sim.bindings.binding import Value
+
+
+class Options(TypedDict, total=False):
+    """The options of `bankshot.simulate` that a rerun may change."""
+
+    bindings: dict[str, Value]
+    device: Device
+    probes: str | tuple[str, ...]
+    replay: bool
+    schedule: str
+    out_of_bounds: str
+
+
+class _Arguments(Launch, total=False):
+    device: Device
+    probes: str | tuple[str, ...]
+    progress: Callable[[int, int], None]
+    replay: bool
+    schedule: str
+    out_of_bounds: str
+
 
 MOST = 0.9  # share of the wrong elements that an explanation must cover: the rest may be wrong as a consequence
 WATCHED = ("races", "uninit", "bounds", "nan")
@@ -63,14 +86,14 @@ class Mismatch:
     case: Case
     run: Run
     output: str
-    expected: np.ndarray
+    expected: Array
     rule: Rule = EXACT
-    bound: np.ndarray | None = None
+    bound: Array | None = None
     reference: Reference | None = None
     truth: bool = False
     golden: bool = False
-    same: Callable[[np.ndarray], bool] | None = None
-    on_gpu: Callable[[str | None], np.ndarray] | None = None
+    same: Callable[[Array], bool] | None = None
+    on_gpu: Callable[[str | None], Array] | None = None
     time_limit: TimeLimit = field(default_factory=TimeLimit)
 
     @property
@@ -79,11 +102,11 @@ class Mismatch:
         return next((b.var for b in self.case.kernel.bindings if b.name == self.output), self.output)
 
     @cached_property
-    def ours(self) -> np.ndarray:
-        return self.run.outputs[self.var].reshape(self.expected.shape)
+    def ours(self) -> Array:
+        return as_array(self.run.outputs[self.var]).reshape(self.expected.shape)
 
     @cached_property
-    def wrong(self) -> np.ndarray:
+    def wrong(self) -> Array:
         """True for the elements that the rule rejects; for all, where only a digest differs."""
         if self.same is not None:
             return np.ones(self.ours.shape, bool)
@@ -107,39 +130,44 @@ class Mismatch:
     def kept(self) -> bool:
         """Whether the wrong elements hold what they held before the run."""
         before = self.case.arrays[self.output]
-        if not isinstance(before, np.ndarray) or before.nbytes != self.ours.nbytes:
+        if not is_array(before) or before.nbytes != self.ours.nbytes:
             return False
         return bool((bits_of(before).reshape(self.ours.shape) == bits_of(self.ours))[self.wrong].all())
 
     # ---- running again ----
 
-    def again(self, case: Case | None = None, module: Module | None = None, **options: Any) -> Run:
+    def again(self, case: Case | None = None, module: Module | None = None, **options: Unpack[Options]) -> Run:
         """Run again without probes, on another case or another text, or with other options of `bankshot.simulate`.
         Raises `WgslError`."""
         from ... import sim
 
         self.time_limit.check()
-        usual: dict[str, Any] = {"probes": "none", "replay": False, "device": self.run.device}
-        usual["progress"] = self.time_limit.check
-        launch = (case or self.case).launch
-        return sim.simulate(module or self.run.pipeline.module, **{**usual, **launch, **options})
+        arguments: _Arguments = {
+            "probes": "none",
+            "replay": False,
+            "device": self.run.device,
+            "progress": self.time_limit.check,
+            **(case or self.case).launch,
+            **options,
+        }
+        return sim.simulate(module or self.run.pipeline.module, **arguments)
 
-    def values(self, **changes: Any) -> np.ndarray:
-        """The output of another run, see `again`."""
-        return self.again(**changes).outputs[self.var].reshape(self.expected.shape)
+    def values(self, case: Case | None = None, module: Module | None = None, **options: Unpack[Options]) -> Array:
+        """Return the output of another run; see `again`."""
+        return as_array(self.again(case, module, **options).outputs[self.var]).reshape(self.expected.shape)
 
-    def there(self, text: str | None = None) -> np.ndarray:
+    def there(self, text: str | None = None) -> Array:
         """The output of another run on the GPU, of a text or of the case's own. Raises `GpuError`."""
         assert self.on_gpu is not None
         self.time_limit.check()
         return self.on_gpu(text).reshape(self.expected.shape)
 
-    def agrees(self, values: np.ndarray) -> bool:
+    def agrees(self, values: Array) -> bool:
         if self.same is not None:
             return self.same(values)
         return not rejected(values, self.expected, self.rule, self.bound).any()
 
-    def moved(self, values: np.ndarray) -> int:
+    def moved(self, values: Array) -> int:
         """How many of the wrong elements have other bits in `values`."""
         return int(np.count_nonzero(rejected(values, self.ours, EXACT) & self.wrong))
 
@@ -154,7 +182,7 @@ class Mismatch:
 
     # ---- asking again ----
 
-    def asked(self, arrays: Mapping[str, Any], case: Case | None = None) -> Expected | None:
+    def asked(self, arrays: Mapping[str, Array], case: Case | None = None) -> Expected | None:
         """Call the reference with some other arrays; None where it has no such output, or one of another size."""
         if self.reference is None:
             return None
@@ -167,7 +195,7 @@ class Mismatch:
             return None
         return None if expected is None else expected.shaped(np.shape(case.arrays[self.output]))
 
-    def explained(self, value: np.ndarray, bound: np.ndarray | None = None) -> bool:
+    def explained(self, value: Array, bound: Array | None = None) -> bool:
         """Whether the wrong elements hold `value`, within the bound that comes with it, or by the rule."""
         bound = self.bound if bound is None or self.rule == DERIVED else bound
         if value.shape != self.ours.shape:
@@ -175,7 +203,7 @@ class Mismatch:
         right = self.wrong & ~rejected(self.ours, value, self.rule, bound)
         return bool(np.count_nonzero(right) >= MOST * np.count_nonzero(self.wrong))
 
-    def equal_to(self, source: np.ndarray) -> np.ndarray:
+    def equal_to(self, source: Array) -> Array:
         """Flat: whether each element is, by the rule, what is expected at the flat place `source`; -1 is the last."""
         bound = None if self.bound is None else self.bound.reshape(-1)[source]
         return ~rejected(self.ours.reshape(-1), self.expected.reshape(-1)[source], self.rule, bound)
@@ -194,4 +222,4 @@ class Mismatch:
             return False
         value, bound = expected.value, run.bounds[self.var] if self.rule == DERIVED else expected.bound
         bound = None if bound is None else bound.reshape(value.shape)
-        return not rejected(run.outputs[self.var], value, self.rule, bound).any()
+        return not rejected(as_array(run.outputs[self.var]), value, self.rule, bound).any()

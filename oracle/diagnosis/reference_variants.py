@@ -7,16 +7,17 @@ elements wins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
+from ...sim.bindings.binding import is_array
+from ..comparison.bits import Array
 from ..manifests.inputs import PACKED
 from ..manifests.quantization import MISREAD
-from ..references import registered
+from ..references import Arrays, Expected, Reference, registered
 from .mismatch import Mismatch
 
-Change = tuple[str, str, Any]  # words, the array that is changed, and what it becomes
+Change = tuple[str, str, Array]  # words, the array that is changed, and what it becomes
 
 
 def _reason(changes: Callable[[Mismatch], Iterator[Change]]) -> Callable[[Mismatch], str | None]:
@@ -32,10 +33,10 @@ def _reason(changes: Callable[[Mismatch], Iterator[Change]]) -> Callable[[Mismat
     return look
 
 
-def _numbers(m: Mismatch) -> Iterator[tuple[str, np.ndarray]]:
+def _numbers(m: Mismatch) -> Iterator[tuple[str, Array]]:
     """Arrays of plain floating point numbers."""
     for name, array in m.case.arrays.items():
-        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size and not np.isnan(array).all():
+        if is_array(array) and array.dtype.kind == "f" and array.size and not np.isnan(array).all():
             yield name, array
 
 
@@ -51,7 +52,7 @@ def unread(m: Mismatch) -> str | None:
         truth = m.asked({name: array})
         if truth is None or not (truth.value != usual.value)[m.wrong].any():
             continue
-        values = m.again(case=m.case.with_arrays({name: array})).outputs[m.var].reshape(m.ours.shape)
+        values = m.values(case=m.case.with_arrays({name: array}))
         if not m.moved(values):
             return f"{m.those} stay as they are when {words} changes"
     return None
@@ -73,10 +74,10 @@ def _left_out(m: Mismatch) -> Iterator[Change]:
     """Inputs with zeros along an axis: at its end, at its beginning, one in so many, or everywhere but at its end."""
     for name, array in _numbers(m):
         for axis, size in enumerate(array.shape):
-            at = np.arange(size)
+            at: Array = np.arange(int(size))
             for count in _powers(size):
                 some = "element" if count == 1 else f"{count} elements"
-                zeroed = {
+                zeroed: dict[str, Array] = {
                     f"without the last {some}": at >= size - count,
                     f"without the first {some}": at < count,
                     f"with only the last {some}": at < size - count,
@@ -90,7 +91,7 @@ def _powers(size: int) -> list[int]:
     return [1 << n for n in range(size.bit_length()) if 1 << n < size]
 
 
-def _zeroed(array: np.ndarray, axis: int, chosen: np.ndarray) -> np.ndarray:
+def _zeroed(array: Array, axis: int, chosen: Array) -> Array:
     shape = [1] * array.ndim
     shape[axis] = -1
     return np.where(chosen.reshape(shape), np.zeros((), array.dtype), array)
@@ -113,16 +114,16 @@ def wrong_sign(m: Mismatch) -> str | None:
 # ---- what is read elsewhere ----------------------------------------------------------------------------
 
 
-def _moved(array: np.ndarray, place: np.ndarray) -> np.ndarray:
+def _moved(array: Array, place: Array) -> Array:
     """The elements at these flat places, or at the end where they lie beyond."""
     flat = array.reshape(-1)
     return flat[np.clip(place, 0, flat.size - 1)].reshape(array.shape)
 
 
-def _plain(m: Mismatch) -> Iterator[tuple[str, np.ndarray]]:
+def _plain(m: Mismatch) -> Iterator[tuple[str, Array]]:
     """Arrays of any plain numbers."""
     for name, array in m.case.arrays.items():
-        if isinstance(array, np.ndarray) and array.dtype.names is None and array.size > 1:
+        if is_array(array) and array.dtype.names is None and array.size > 1:
             yield name, array
 
 
@@ -191,7 +192,7 @@ def wrong_kernel(m: Mismatch) -> str | None:
     return None
 
 
-def _tried(reference: Any, arrays: Mapping[str, Any], dims: Mapping[str, int]) -> Mapping[str, Any]:
+def _tried(reference: Reference, arrays: Arrays, dims: Mapping[str, int]) -> Mapping[str, Expected]:
     """Call a reference with arrays that may not suit it."""
     try:
         return reference(arrays, dims)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
+from ...sim.bindings.binding import is_array
 from ...sim.models.device import ROUNDINGS
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
-from .mismatch import Mismatch
+from ..comparison.bits import Array
+from .mismatch import Mismatch, Options
 
 if TYPE_CHECKING:
     from ...sim import Finding
+    from ...sim.bindings.binding import Value
 
 ORDERS = ("subgroup-serial", "reversed", "random(1)")  # schedules, beside the usual one
 POLICIES = {"zero": "left out", "wrap": "wrapped around"}  # of what is out of bounds, beside the usual one
@@ -37,7 +40,7 @@ def finding(code: str) -> Callable[[Mismatch], str | None]:
 
 
 # What is left open where a finding has such a code: in words, and as options of `bankshot.simulate`.
-OPEN: dict[str, dict[str, dict[str, Any]]] = {
+OPEN: dict[str, dict[str, Options]] = {
     "race": {f"run {order}": {"schedule": order} for order in ORDERS},
     "atomic-order": {f"run {order}": {"schedule": order} for order in ("mirrored", *ORDERS)},
     "out-of-bounds": {f"with what is out of bounds {POLICIES[p]}": {"out_of_bounds": p} for p in POLICIES},
@@ -118,7 +121,7 @@ def half_precision(m: Mismatch) -> str | None:
     if wider == text:
         return None
     textures = {v.name for v in m.run.pipeline.globals if isinstance(v.type, t.Texture)}
-    bindings = {
+    bindings: dict[str, Value] = {
         name: array.astype(np.float32) if name not in textures and _is_half(array) else array
         for name, array in m.case.bindings.items()
     }
@@ -129,8 +132,8 @@ def half_precision(m: Mismatch) -> str | None:
     return f"with f32 for f16 in the kernel, {m.all_agree}" if m.agrees(values.astype(m.ours.dtype)) else None
 
 
-def _is_half(array: Any) -> bool:
-    return isinstance(array, np.ndarray) and array.dtype == np.float16
+def _is_half(value: object) -> TypeGuard[Array]:
+    return is_array(value) and value.dtype == np.float16
 
 
 # f16 in a text, and the same with f32.

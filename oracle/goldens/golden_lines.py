@@ -14,10 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import CHARGES, COUNTERS, NAMES
+
+if TYPE_CHECKING:
+    from ...sim.run.site import Site
+    from ...sim.wgsl.source import Span
 
 # Charges that mean more as a rate: charged, per which counter, label.
 RATES = tuple((row.key, row.per, f"{row.label} per request") for row in CHARGES)
@@ -60,7 +64,7 @@ class Change:
         return f"{self.file}:{self.line}: {self.words}" if self.line else f"in all: {self.words}"
 
 
-def lines_of(sites: Iterable[Any], folder: Path, source: Path | None = None) -> tuple[Line, ...]:
+def lines_of(sites: Iterable[Site], folder: Path, source: Path | None = None) -> tuple[Line, ...]:
     """The lines that `sites` lie on. Files are named as seen from `folder`; `source` stands for what is no file."""
     found: dict[tuple[str, int], dict[str, int]] = {}
     texts: dict[tuple[str, int], str] = {}
@@ -90,7 +94,7 @@ def _texts(path: Path) -> list[str]:
     return _read(path, path.stat().st_mtime_ns)
 
 
-def _own_text(span: Any) -> str:
+def _own_text(span: Span) -> str:
     return span.source.line_text(span.source.line_index(span.start))
 
 
@@ -128,7 +132,7 @@ def pairs(before: Sequence[Line], after: Sequence[Line]) -> Iterator[tuple[Line 
     """Each line with what it was; None on one side where a line is new, or gone."""
     old, new = list(before), list(after)
     blocks = SequenceMatcher(None, [line.key for line in old], [line.key for line in new], autojunk=False).get_opcodes()
-    edits = []
+    edits: list[tuple[list[Line], list[Line]]] = []
     for tag, i1, i2, j1, j2 in blocks:
         if tag == "equal":
             yield from zip(old[i1:i2], new[j1:j2], strict=True)
@@ -179,7 +183,7 @@ def _change(old: Line | None, new: Line | None, known: Sequence[str], barriers: 
 
 def _words(was: Mapping[str, int], is_: Mapping[str, int], known: Sequence[str], barriers: int) -> list[str]:
     """Rates before counts. With wavefronts go the barriers that the whole run has more: they may be the price."""
-    words = []
+    words: list[str] = []
     for charged, of, how in RATES:
         if charged not in known:
             continue

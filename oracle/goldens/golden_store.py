@@ -15,15 +15,20 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...sim.fast_dataclass import frozen
+from ..comparison.bits import Array, as_array
 from ..comparison.compare import Comparison, compare
 from ..diagnosis.mismatch import Diagnosis
 from ..errors import UsageError
 from .golden_lines import Change, Line, changes, lines_of
+
+if TYPE_CHECKING:
+    from ...sim import Run
+    from ...sim.bindings.binding import Key, Output
 
 SCHEMA = 1
 HELD, WRITTEN, MISSING, CHANGED, FOREIGN, OTHER_DEVICE = "held", "written", "missing", "changed", "foreign", "device"
@@ -42,11 +47,11 @@ class Golden:
     counters: Mapping[str, float]
     lines: tuple[Line, ...]
     outputs: Mapping[str, str]  # dtype, shape and SHA-256
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict[str, Array])
 
     def text(self) -> str:
         """JSON with sorted keys, one row for each counter and each line of the source."""
-        data = {**asdict(self), "schema": SCHEMA, "lines": []}
+        data: dict[str, Any] = {**asdict(self), "schema": SCHEMA, "lines": []}
         del data["arrays"]
         rows = ",\n    ".join(json.dumps(asdict(line), sort_keys=True, ensure_ascii=False) for line in self.lines)
         whole = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -70,18 +75,18 @@ class Golden:
 def read(path: Path) -> Golden:
     """Raises `UsageError` where the file is no golden."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         schema, lines = data.pop("schema"), tuple(Line(**line) for line in data.pop("lines"))
         if schema != SCHEMA:
             raise UsageError(f"{path}: is of schema {schema}, and this version reads {SCHEMA}; make it anew")
         kept = path.with_suffix(".npz")
         arrays = dict(np.load(kept, allow_pickle=False)) if kept.exists() else {}
-        return Golden(**{**data, "grid": tuple(data["grid"])}, lines=lines, arrays=arrays)
+        return Golden(grid=tuple(data.pop("grid")), lines=lines, arrays=arrays, **data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path}: cannot be read as a golden: {error}; delete it and make it anew") from None
 
 
-def of_run(run: Any, *, folder: Path, owner: str, title: str, adapter: Any = None, arrays: bool = False,
+def of_run(run: Run, *, folder: Path, owner: str, title: str, adapter: object = None, arrays: bool = False,
            source: Path | None = None, free: Collection[str] = ()) -> Golden:  # fmt: skip
     """What there is to remember of a run. Files are named as seen from `folder`, where the manifest or test lies.
 
@@ -104,19 +109,19 @@ def of_run(run: Any, *, folder: Path, owner: str, title: str, adapter: Any = Non
     )
 
 
-def _arrays(outputs: Mapping[Any, Any]) -> dict[str, np.ndarray]:
-    """Every output as an array; the levels of a texture and what is bound by group and number get names with dots."""
-    found: dict[str, np.ndarray] = {}
+def _arrays(outputs: Mapping[Key, Output | list[Array]]) -> dict[str, Array]:
+    """Return every output as an array. Levels of a texture, and outputs bound by group and number, get dotted names."""
+    found: dict[str, Array] = {}
     for key, output in outputs.items():
         name = ".".join(map(str, key)) if isinstance(key, tuple) else str(key)
-        if isinstance(output, list | tuple):
+        if isinstance(output, list):
             found |= {f"{name}.{level}": array for level, array in enumerate(output)}
         else:
-            found[name] = np.frombuffer(output, np.uint8) if isinstance(output, bytes | bytearray) else output
+            found[name] = as_array(output)
     return found
 
 
-def digest(array: np.ndarray) -> str:
+def digest(array: Array) -> str:
     """What a golden says of an output: dtype, shape and SHA-256."""
     dtype = array.dtype.name if array.dtype.names is None else f"struct{array.dtype.itemsize}"
     shape = ",".join(map(str, array.shape))
@@ -213,7 +218,7 @@ def _foreign(path: Path, old: Golden, new: Golden) -> Verdict:
 
 
 def _output_changes(old: Golden, new: Golden) -> tuple[OutputChange, ...]:
-    found = []
+    found: list[OutputChange] = []
     for name in sorted({*old.outputs, *new.outputs}):
         before, after = old.outputs.get(name, ""), new.outputs.get(name, "")
         if before != after:
@@ -221,7 +226,7 @@ def _output_changes(old: Golden, new: Golden) -> tuple[OutputChange, ...]:
     return tuple(found)
 
 
-def _compared(made: np.ndarray | None, kept: np.ndarray | None) -> Comparison | None:
+def _compared(made: Array | None, kept: Array | None) -> Comparison | None:
     """Bit for bit, where both are there and alike."""
     if made is None or kept is None or made.shape != kept.shape or made.dtype != kept.dtype or made.dtype.names:
         return None

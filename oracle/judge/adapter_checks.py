@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import wgpu_client as gpu
 from ..errors import DriverDied, GpuError, Lacking, NoAdapter, TooLarge
@@ -64,10 +64,11 @@ def adapter_checks(
     return checks
 
 
-def _unordered(run: Run) -> set[Any]:
+def _unordered(run: Run) -> set[str]:
     """The variables whose contents depend on the order in which invocations reach atomics."""
     findings = (*run.findings, *run.silenced)
-    return {name for finding in findings if finding.code == "atomic-order" for name in finding.outputs}
+    outputs = [key for finding in findings if finding.code == "atomic-order" for key in finding.outputs]
+    return {key for key in outputs if isinstance(key, str)}
 
 
 def with_proof(checks: list[OutputCheck]) -> tuple[OutputCheck, ...]:

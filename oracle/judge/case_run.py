@@ -106,7 +106,7 @@ def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:
     """Have drivers compile the shader in the background, for `run_on_gpu`."""
     with suppress(WgslError):  # the simulator reports it, too
         module = check_module(case.kernel)
-        entry = module.pipeline(case.kernel.entry, case.overrides, GRANTED).entry
+        entry = module.pipeline(case.kernel.entry, {**case.overrides}, GRANTED).entry
         return gpu.prepare(module, entry.name, overrides=case.overrides, adapter=adapter)
     return None
 
@@ -115,7 +115,7 @@ def begin_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | 
     """Start the case's preprocessed text through wgpu, or another `text` with the same bindings."""
     module = check_module(case.kernel)
     kernel = case.kernel
-    pipeline = module.pipeline(kernel.entry, case.overrides, GRANTED)
+    pipeline = module.pipeline(kernel.entry, {**case.overrides}, GRANTED)
     return gpu.begin(
         text or module.source.text,
         pipeline.entry.name,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...sim.bindings.binding import is_array
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device, Exceeded, check_dispatch
 from ...sim.models.device import near_miss
@@ -66,7 +67,9 @@ def limit_checks(case: Case, pipeline: Pipeline, device: Device) -> tuple[LimitC
     sizes: dict[str, dict[str, int]] = {"storage": {}, "uniform": {}}
     for variable in pipeline.globals:
         if variable.space in sizes:
-            sizes[variable.space][variable.name] = case.bindings[variable.name].nbytes
+            data = case.bindings[variable.name]
+            assert is_array(data)
+            sizes[variable.space][variable.name] = data.nbytes
     asked = (case.grid, pipeline.workgroup_size, pipeline.workgroup_bytes, sizes["storage"], sizes["uniform"])
     return tuple(_limit_check(exceeded, device) for exceeded in check_dispatch(*asked))
 

@@ -8,9 +8,10 @@ counters that nothing but the WGSL has in common.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from ...sim.models import Device
 from ...sim.run.counters import NAMES
 from ...sim.run.site import Site
 from .. import wgpu_client
+from ..comparison.bits import as_array
 from ..errors import UsageError
 from ..gpu_counters.charges import banks, sectors
 from ..gpu_counters.wgsl_probes import (
@@ -38,6 +40,16 @@ from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from .case_run import Say, silent, simulate
 from .grid_cap import halved
+
+if TYPE_CHECKING:
+    from ...sim import Run
+    from ...sim.bindings.binding import Key, Output, Value
+    from ...sim.run.output_bounds import Bounds
+
+    Outputs: TypeAlias = dict[Key, Output]
+
+# Charges one access: byte addresses of the lanes, and which of them are active -> costs by counter.
+Cost = Callable[[NDArray[np.int64], NDArray[np.bool_]], dict[str, int]]
 
 ROWS_PER_PASS = (1 << 23) - 1  # with their header, what WebGPU lets a storage buffer bind by default: 128 MiB
 ROWS_PLANNED = ROWS_PER_PASS // 2  # workgroups are not all alike
@@ -76,7 +88,7 @@ class CounterDiff:
     passes: int
     compared: int
     differences: tuple[SiteDifference, ...]
-    changed: dict[Any, Any]
+    changed: Outputs
 
     @property
     def outputs_equal(self) -> bool:
@@ -95,22 +107,22 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = silen
     counted = [Site(site=site) for site in run.program.sites]
     plain = _on_gpu(case, run, check_module(case.kernel).source.text, [], {}, adapter)
     rows, passes = 0, 0
-    changed: dict[Any, Any] = {}
+    changed: Outputs = {}
     for wanted in _parts(run):
         instrumented = instrument(run.pipeline, run.program.sites, wanted)
         for recorded, left in _record(case, run, instrumented, wanted, adapter, say):
             charge(counted, instrumented.probes, recorded, run.device, _lanes(run))
             rows, passes = rows + len(recorded), passes + 1
-            changed |= {key: data for key, data in left.items() if not _alike(data, plain[key], key, run)}
+            changed |= {key: data for key, data in left.items() if not _alike(data, plain[key], key, run.bounds)}
     differences, compared = compare(run.sites, counted)
     return CounterDiff(info, device, run.grid, cut, rows, passes, compared, tuple(differences), changed)
 
 
-def _lanes(run: Any) -> int:
+def _lanes(run: Run) -> int:
     return math.prod(run.pipeline.workgroup_size)
 
 
-def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
+def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Run, bool]:
     """The case and its simulated run, on a part of the grid whose log is not too long: both sides run the same part.
 
     The longest axis is halved until that is so, taking all workgroups for alike; one is counted however long it takes.
@@ -133,7 +145,7 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
 # ---- recording ---------------------------------------------------------------------------------------
 
 
-def _parts(run: Any) -> list[list[int]]:
+def _parts(run: Run) -> list[list[int]]:
     """Sites in as few parts as can be, so that in each the log of one workgroup fits, and probes can be numbered."""
     workgroups = math.prod(run.grid)
     parts: list[list[int]] = [[]]
@@ -149,8 +161,8 @@ def _parts(run: Any) -> list[list[int]]:
 
 
 def _record(
-    case: Case, run: Any, instrumented: Instrumented, wanted: list[int], adapter: str | None, say: Say
-) -> Iterator[tuple[NDArray[np.uint32], dict[Any, Any]]]:
+    case: Case, run: Run, instrumented: Instrumented, wanted: list[int], adapter: str | None, say: Say
+) -> Iterator[tuple[NDArray[np.uint32], Outputs]]:
     """Rows of some workgroups at a time, `[rows, 5]`: workgroup, then the words of a row; and the outputs."""
     workgroups, shift = math.prod(run.grid), workgroup_shift(_lanes(run))
     rows = max(1, sum(run.sites[number].active_lanes for number in wanted))
@@ -161,7 +173,7 @@ def _record(
         log = np.zeros(HEADER_WORDS + ROW_WORDS * room, np.uint32)
         log[1:4] = first, each, room
         outputs = _on_gpu(case, run, instrumented.text, [instrumented], {LOG: log}, adapter)
-        log = outputs.pop(LOG)
+        log = as_array(outputs.pop(LOG))
         used = int(log[0])
         if used > room:
             title = f"{case.kernel.name} {case.shape}"
@@ -171,8 +183,8 @@ def _record(
 
 
 def _on_gpu(
-    case: Case, run: Any, text: str, logs: list[Instrumented], more: dict[str, Any], adapter: str | None
-) -> dict[Any, Any]:
+    case: Case, run: Run, text: str, logs: list[Instrumented], more: dict[str, Value], adapter: str | None
+) -> Outputs:
     slots = wgpu_client.slots_of(run.pipeline.entry)
     slots += [wgpu_client.Slot(LOG, log.group, log.binding, "storage-write") for log in logs]
     entry, overrides = run.pipeline.entry.name, case.overrides
@@ -180,19 +192,19 @@ def _on_gpu(
     return wgpu_client.run(text, entry, case.grid, bindings, slots=slots, overrides=overrides, adapter=adapter).outputs
 
 
-def _alike(one: Any, other: Any, key: Any, run: Any) -> bool:
+def _alike(one: Output, other: Output, key: Key, bounds: Bounds) -> bool:
     """Whether two outputs are the same, or of floats what two legal implementations may leave."""
     if _bytes(one) == _bytes(other):
         return True
-    if not isinstance(one, np.ndarray) or one.dtype.kind != "f":
+    if isinstance(one, bytes) or isinstance(other, bytes) or one.dtype.kind != "f":
         return False
     with np.errstate(invalid="ignore"):
         away = np.abs(one.astype(np.float64) - other)
-    return bool(np.all((away <= 2 * run.bounds[key]) | np.isinf(run.bounds[key]) | (np.isnan(one) & np.isnan(other))))
+    return bool(np.all((away <= 2 * bounds[key]) | np.isinf(bounds[key]) | (np.isnan(one) & np.isnan(other))))
 
 
-def _bytes(data: Any) -> bytes:
-    return data.tobytes() if isinstance(data, np.ndarray) else bytes(data)
+def _bytes(data: Output) -> bytes:
+    return data if isinstance(data, bytes) else data.tobytes()
 
 
 # ---- charging ----------------------------------------------------------------------------------------
@@ -240,14 +252,14 @@ def _add(row: Site, addresses: NDArray[np.int64], offset: int, times: int, devic
         row.barriers += times * len(addresses) // subgroups
     if site.space == "workgroup" and site.bytes_per_lane:
         row.shared_requests += len(addresses)
-        _each(row, addresses, active, offset, lambda at, on: banks(device, site, at, on))
+        _each(row, addresses, active, offset, partial(banks, device, site))
     elif site.space in ("storage", "texture") and site.bytes_per_lane:
         row.global_requests += len(addresses)
         row.global_bytes += int(active.sum()) * site.bytes_per_lane
-        _each(row, addresses, active, offset, lambda at, on: sectors(device, site, at, on))
+        _each(row, addresses, active, offset, partial(sectors, device, site))
 
 
-def _each(row: Site, addresses: NDArray[np.int64], active: NDArray[np.bool_], offset: int, cost: Any) -> None:
+def _each(row: Site, addresses: NDArray[np.int64], active: NDArray[np.bool_], offset: int, cost: Cost) -> None:
     """Add what each access costs. A pattern costs the same wherever it lies, in steps that banks and lines share."""
     step = 512
     lowest = np.where(active, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step

@@ -8,19 +8,22 @@ anew: every other counter is the first's. Where one of these differs, lanes are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device, get
 from ...sim.models.occupancy import Occupancy, occupancy
 from ..errors import UsageError
 
+if TYPE_CHECKING:
+    from ...sim import Run
+
+    Simulate: TypeAlias = Callable[[str, tuple[str, ...]], Run]  # (device, probes)
+
 LANES = ("subgroup_size", "fma", "texel_f16", "texel_outside")  # what decides which lanes do what
 MEMORY = ("banks", "sectors")  # probes
 CHARGED = ("shared_", "global_")  # how the names of what they count begin
-
-Simulate = Callable[[str, tuple[str, ...]], Any]  # (device, probes) -> bankshot.Run
 
 
 @frozen
@@ -58,19 +61,19 @@ def same_lanes(a: Device, b: Device) -> bool:
     return all(getattr(a, fact) == getattr(b, fact) for fact in LANES)
 
 
-def charge(run: Any, others: tuple[str, ...], simulate: Simulate) -> tuple[Charged, ...]:
+def charge(run: Run, others: tuple[str, ...], simulate: Simulate) -> tuple[Charged, ...]:
     """Charge a run with all probes for its own device, then for `others`; empty where there are no others."""
     if not others:
         return ()
     return (judged(run), *(_on(run, name, simulate) for name in others))
 
 
-def judged(run: Any) -> Charged:
+def judged(run: Run) -> Charged:
     """The cost of a run with all probes on its own device."""
     return _charged(run, run.device, run.counters, "all")
 
 
-def _on(run: Any, name: str, simulate: Simulate) -> Charged:
+def _on(run: Run, name: str, simulate: Simulate) -> Charged:
     from ...sim.run.simulate import sized
 
     device = sized(get(name), run.pipeline)
@@ -80,6 +83,6 @@ def _on(run: Any, name: str, simulate: Simulate) -> Charged:
     return _charged(run, device, {**run.counters, **memory}, "memory")
 
 
-def _charged(run: Any, device: Device, counters: Any, anew: str) -> Charged:
+def _charged(run: Run, device: Device, counters: Mapping[str, float], anew: str) -> Charged:
     resident = occupancy(device, run.pipeline.workgroup_size, run.pipeline.workgroup_bytes)
     return Charged(device, dict(counters), resident, anew)

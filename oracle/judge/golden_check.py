@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ...sim.bindings.binding import is_array
+from ..comparison.bits import Array
 from ..diagnosis.causes import UNREAD, cost, diagnose, explain
 from ..diagnosis.mismatch import Diagnosis, Mismatch
 from ..diagnosis.time_limit import TimeLimit
@@ -75,7 +74,7 @@ def _mismatches(case: Case, run: Run, reference: Reference | None, old: goldens.
     """Every output whose digest differs from the golden's: compared by elements where the golden keeps them."""
     for binding in case.kernel.bindings:
         before, now = old.outputs.get(binding.var), run.outputs.get(binding.var)
-        if before is None or not isinstance(now, np.ndarray) or goldens.digest(now) == before:
+        if before is None or not is_array(now) or goldens.digest(now) == before:
             continue
         kept = old.arrays.get(binding.var)
         if kept is not None and kept.shape == now.shape and kept.dtype == now.dtype:
@@ -85,7 +84,7 @@ def _mismatches(case: Case, run: Run, reference: Reference | None, old: goldens.
             yield Mismatch(case, run, binding.name, now, reference=reference, golden=True, same=same)
 
 
-def _has_digest(digest: str, values: NDArray[Any]) -> bool:
+def _has_digest(digest: str, values: Array) -> bool:
     return goldens.digest(values) == digest
 
 
@@ -96,7 +95,7 @@ def _unread(
     that time ran out for."""
     for binding in case.kernel.bindings:
         now = run.outputs.get(binding.var)
-        if reference is None or not isinstance(now, np.ndarray):
+        if reference is None or not is_array(now):
             continue
         every = Mismatch(
             case, run, binding.name, now, reference=reference, same=lambda values: False, time_limit=time_limit

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...sim.run.executed_instructions import by_class
 from ..manifests.manifest import Case
 from ..wgpu_client import AdapterInfo
 
+if TYPE_CHECKING:
+    from ...sim import Run
+
 MOST_INSTRUCTIONS = 1 << 30
 Grid = tuple[int, ...]
 
 
-def cut(case: Case, run: Any, adapter: AdapterInfo) -> Case:
+def cut(case: Case, run: Run, adapter: AdapterInfo) -> Case:
     """What of a case, whose simulated run this is, an adapter is given."""
     instructions = sum(lanes for _, lanes in by_class(run.instructions).values())
     if adapter.kind != "CPU" or instructions <= MOST_INSTRUCTIONS or prod(run.grid) == 1:

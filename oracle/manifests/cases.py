@@ -13,12 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from ...sim.bindings.binding import is_array
 from ...sim.fast_dataclass import frozen
-from ...sim.wgsl.diagnostics import WgslError
+from ...sim.wgsl import typed
+from ...sim.wgsl import types as t
+from ...sim.wgsl.diagnostics import Crash, WgslError
+from ..comparison.bits import Array
 from ..errors import UsageError
 from . import inputs, manifest
 from .dimension_arithmetic import fraction
-from .manifest import Case, Kernel, Shape
+from .manifest import Case, Kernel, Override, Shape
 from .reflection import check_module, entry_point
 from .strict_toml import is_manifest
 
@@ -27,13 +31,13 @@ from .strict_toml import is_manifest
 class Request:
     """What the command line adds to files. `kernel` picks one of a family; `quick` leaves out heavy shapes."""
 
-    dims: Mapping[str, int] = field(default_factory=dict)
-    arrays: Mapping[str, Any] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    arrays: Mapping[str, Any] = field(default_factory=dict[str, Any])
     grid: tuple[int, ...] | None = None
     kernel: str | None = None
     entry: str | None = None
-    overrides: Mapping[str, Any] = field(default_factory=dict)
-    defines: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
     quick: bool = False
@@ -82,9 +86,9 @@ class Broken:
     error: Exception
 
 
-def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
+def _fitted(name: str, array: Array, like: object) -> Array:
     """Reshape `array` to the manifest's; return it unchanged where that has no array."""
-    if not isinstance(like, np.ndarray):
+    if not is_array(like):
         return array
     array = inputs.as_numbers(array, like.dtype)
     if array.dtype != like.dtype or array.size != like.size:
@@ -100,7 +104,8 @@ def plans(paths: Sequence[Path], request: Request, broken: list[Broken] | None =
     are planned; where one kernel is requested, only if it is not found elsewhere.
     """
     files = [file for path in paths for file in _files(path)]
-    found, names = [], []
+    found: list[Plan] = []
+    names: list[str] = []
     for file in files:
         try:
             kernels = _kernels(file, request)
@@ -198,10 +203,11 @@ def _bare(path: Path, kernel: Kernel, request: Request) -> Plan:
     return Plan(kernel, kernel.shapes, replace(request, arrays=arrays), tuple(assumed))
 
 
-def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, Any], list[str]]:
+def _infer(entry: typed.Function, request: Request, path: Path) -> tuple[dict[str, Any], list[str]]:
     """Contents for the bindings of `entry`: those given, and those whose size and type the shader fixes."""
     arrays: dict[str, Any] = dict(request.arrays)
-    assumed, needed = [], []
+    assumed: list[str] = []
+    needed: list[str] = []
     declared = [v for v in entry.globals if v.binding is not None]
     names = [v.name for v in declared]
     for name in request.arrays.keys() - set(names):
@@ -225,12 +231,9 @@ def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, Any], li
     return arrays, assumed
 
 
-def _made(variable: Any) -> tuple[str, Any] | None:
+def _made(variable: typed.Variable) -> tuple[str, Any] | None:
     """Contents for a sampler, or for a storage binding of fixed size and one scalar type; None for what cannot be
     guessed."""
-    from ...sim.wgsl import types as t
-    from ...sim.wgsl.diagnostics import Crash
-
     if isinstance(variable.type, t.Sampler):
         return "default", {"compare": "less"} if variable.type.comparison else {}
     if variable.space != "storage" or not t.has_creation_fixed_footprint(variable.type):
@@ -244,7 +247,7 @@ def _made(variable: Any) -> tuple[str, Any] | None:
     return kind, inputs.generate(kind, variable.name, (count,), dtype)
 
 
-def _described(variable: Any) -> str:
+def _described(variable: typed.Variable) -> str:
     if variable.space == "handle":
         return str(variable.type)
     access = f", {variable.access}" if variable.space == "storage" else ""

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ...sim.bindings.binding import is_array
+from ..comparison.bits import Array
 from ..errors import UsageError
 from . import quantization
 
@@ -28,11 +30,11 @@ DTYPES = {
 }
 
 # Makes some numbers of an array: the random generator, how many come before them, how many to make, and their type.
-Generator = Callable[[np.random.Generator, int, int, np.dtype[Any]], np.ndarray]
+Generator = Callable[[np.random.Generator, int, int, np.dtype[Any]], Array]
 _PIECE = 1 << 16  # numbers that are made together
 
 
-def _uniform(rng: np.random.Generator, start: int, count: int, dtype: np.dtype[Any]) -> np.ndarray:
+def _uniform(rng: np.random.Generator, start: int, count: int, dtype: np.dtype[Any]) -> Array:
     if dtype.kind == "f":
         return rng.uniform(-1.0, 1.0, count)
     info = np.iinfo(dtype)
@@ -66,7 +68,7 @@ def dtypes_of(kind: str) -> tuple[str, ...]:
     return (quantization.FORMATS[name].parts[part],) if name else tuple(DTYPES)
 
 
-def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> np.ndarray:
+def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> Array:
     """Make an array of `kind` for the binding called `name`. Raises `UsageError` where the kind has no such shape or
     dtype, and where no binding could hold it."""
     if min(shape, default=1) < 1:
@@ -87,7 +89,7 @@ def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int =
     return array.reshape(shape)
 
 
-def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndarray:
+def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
     """All parts of one matrix come from the same weights, so those of bindings with one name and seed fit together."""
     name, part = PACKED[kind]
     if len(shape) != 2 or dtype not in dtypes_of(kind):
@@ -96,7 +98,7 @@ def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: st
     return quantization.FORMATS[name].pack(rng.standard_normal(tuple(shape)))[part]
 
 
-def load(path: Path) -> np.ndarray:
+def load(path: Path) -> Array:
     """Load the array in an .npy file, or the raw bytes of a .bin file. Raises `UsageError`."""
     import zipfile
 
@@ -110,12 +112,12 @@ def load(path: Path) -> np.ndarray:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(f"{path}: is not a whole .npy file of plain numbers ({_first_sentence(error)})") from None
-    if not isinstance(array, np.ndarray):
+    if not is_array(array):
         raise UsageError(f"{path}: holds several arrays; save one per file, as .npy")
     return array
 
 
-def as_numbers(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+def as_numbers(array: Array, dtype: np.dtype[Any]) -> Array:
     """View raw bytes as numbers of this type, where they divide evenly; return any other array unchanged."""
     whole = array.dtype == np.uint8 and array.nbytes % dtype.itemsize == 0
     return array.view(dtype) if whole else array
@@ -125,7 +127,7 @@ def _first_sentence(error: Exception) -> str:
     return str(error).partition(". ")[0].rstrip(".")
 
 
-def parse_bind(text: str) -> tuple[str, np.ndarray]:
+def parse_bind(text: str) -> tuple[str, Array]:
     """Parse `X=file.npy`, `dims=u32:512,768,768,0` or `X=normal:f32:512,768` (a generator, a dtype and a shape)."""
     name, equals, what = text.partition("=")
     head, colon, rest = what.partition(":")
@@ -193,7 +195,7 @@ def parse_grid(text: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> np.ndarray:
+def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> Array:
     """Numbers as an array of this type, rounded. Raises `UsageError` on one that is out of its range."""
     for value in values:
         if dtype.kind == "f":
@@ -217,7 +219,7 @@ def parse_range(what: str, text: str) -> tuple[int, int]:
     return first, last
 
 
-def _listed(name: str, text: str, dtype: str) -> np.ndarray:
+def _listed(name: str, text: str, dtype: str) -> Array:
     try:
         values = [float(part) if dtype.startswith("f") else int(part, 0) for part in text.split(",")]
     except ValueError:

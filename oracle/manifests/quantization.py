@@ -22,9 +22,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ...sim.fast_dataclass import frozen
+from ..comparison.bits import Array
 from ..errors import UsageError
 
-Parts = dict[str, np.ndarray]
+Parts = dict[str, Array]
 
 NF4_TABLE = np.array(
     [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
@@ -42,9 +43,9 @@ class Unpacked:
     relative to. `reach`: how far the weight that was packed may be from `value`.
     """
 
-    value: np.ndarray
-    magnitude: np.ndarray
-    reach: np.ndarray
+    value: Array
+    magnitude: Array
+    reach: Array
 
     def rows(self, count: int, columns: int) -> Unpacked:
         """The matrix of `count` rows, without what filled up its last blocks."""
@@ -57,11 +58,11 @@ class Format:
     """`encode` takes float64 [blocks, block]; `decode` gives it back from the parts and the number of blocks."""
 
     block: int
-    encode: Callable[[np.ndarray], Parts]
-    decode: Callable[[Mapping[str, np.ndarray], int], Unpacked]
+    encode: Callable[[Array], Parts]
+    decode: Callable[[Mapping[str, Array], int], Unpacked]
     parts: Mapping[str, str]  # part -> dtype
 
-    def pack(self, weights: np.ndarray) -> Parts:
+    def pack(self, weights: Array) -> Parts:
         """The parts of a matrix [rows, columns]. Raises `UsageError` where a scale would not be finite."""
         rows, columns = weights.shape
         padded = np.zeros((rows, -(-columns // self.block) * self.block))
@@ -72,7 +73,7 @@ class Format:
             parts[""] = parts[""].reshape(rows, -1)
         return parts
 
-    def unpack(self, parts: Mapping[str, np.ndarray], rows: int, columns: int) -> Unpacked:
+    def unpack(self, parts: Mapping[str, Array], rows: int, columns: int) -> Unpacked:
         """The matrix [rows, columns] that was packed into `parts`."""
         return self.decode(parts, rows * -(-columns // self.block)).rows(rows, columns)
 
@@ -80,7 +81,7 @@ class Format:
 # ---- the formats -------------------------------------------------------------------------------------
 
 
-def _encode_q4_k(weights: np.ndarray) -> Parts:
+def _encode_q4_k(weights: Array) -> Parts:
     sub = weights.reshape(-1, 8, 32)
     depth = np.maximum(0.0, -sub.min(axis=2))
     dmin = _f16_above(depth.max(axis=1) / 63)
@@ -100,7 +101,7 @@ def _encode_q4_k(weights: np.ndarray) -> Parts:
     return {"": _words(np.concatenate(block, axis=1))}
 
 
-def _decode_q4_k(parts: Mapping[str, np.ndarray], blocks: int) -> Unpacked:
+def _decode_q4_k(parts: Mapping[str, Array], blocks: int) -> Unpacked:
     data = _bytes(parts[""]).reshape(blocks, 144)
     d, dmin = (_f16_values(data[:, at : at + 2]) for at in (0, 2))
     scales, mins = _unpack_6_bits(data[:, 4:16])
@@ -110,47 +111,47 @@ def _decode_q4_k(parts: Mapping[str, np.ndarray], blocks: int) -> Unpacked:
     return Unpacked(step * q - low, step * q + low, np.broadcast_to(step / 2, q.shape))
 
 
-def _pack_6_bits(scales: np.ndarray, mins: np.ndarray) -> np.ndarray:
+def _pack_6_bits(scales: Array, mins: Array) -> Array:
     """[blocks, 12] bytes of eight scales and eight mins: 0 to 3 whole, in the low six bits of a byte each; 4 to 7 with
     four bits in a byte of both, and the upper two above those of 0 to 3."""
     first = [values[:, :4] | values[:, 4:] >> 4 << 6 for values in (scales, mins)]
     return np.concatenate([*first, (scales[:, 4:] & 15) | mins[:, 4:] << 4], axis=1)
 
 
-def _unpack_6_bits(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _unpack_6_bits(data: Array) -> tuple[Array, Array]:
     s, m, both = data[:, :4], data[:, 4:8], data[:, 8:]
     scales = np.concatenate([s & 63, (both & 15) | s >> 6 << 4], axis=1)
     return scales, np.concatenate([m & 63, both >> 4 | m >> 6 << 4], axis=1)
 
 
-def _encode_q8_0(weights: np.ndarray) -> Parts:
+def _encode_q8_0(weights: Array) -> Parts:
     d = _f16_above(np.abs(weights).max(axis=1) / 127)
     q = _steps(weights, d[:, None], 127, np.rint).astype(np.int8).view(np.uint8)
     return {"": _words(np.concatenate([_f16_bytes(d), q], axis=1))}
 
 
-def _decode_q8_0(parts: Mapping[str, np.ndarray], blocks: int) -> Unpacked:
+def _decode_q8_0(parts: Mapping[str, Array], blocks: int) -> Unpacked:
     data = _bytes(parts[""])[: blocks * 34].reshape(blocks, 34)
     d = _f16_values(data[:, :2])
     value = d * data[:, 2:].view(np.int8)
     return Unpacked(value, np.abs(value), np.broadcast_to(d / 2, value.shape))
 
 
-def _encode_int8(weights: np.ndarray) -> Parts:
+def _encode_int8(weights: Array) -> Parts:
     low = -_f16_above(-weights.min(axis=1))
     step = _f16_above((weights.max(axis=1) - low) / 255)
     q = _steps(weights - low[:, None], step[:, None], 255, np.rint).astype(np.uint8)
     return {"": _words(q), "ranges": _words(np.concatenate([_f16_bytes(low), _f16_bytes(step)], axis=1))}
 
 
-def _decode_int8(parts: Mapping[str, np.ndarray], blocks: int) -> Unpacked:
+def _decode_int8(parts: Mapping[str, Array], blocks: int) -> Unpacked:
     pairs = _bytes(parts["ranges"]).reshape(blocks, 4)
     low, step = _f16_values(pairs[:, :2]), _f16_values(pairs[:, 2:])
     q = _bytes(parts[""]).reshape(blocks, 128)
     return Unpacked(low + step * q, np.abs(low) + step * q, np.broadcast_to(step / 2, q.shape))
 
 
-def _encode_nf4(weights: np.ndarray) -> Parts:
+def _encode_nf4(weights: Array) -> Parts:
     absmax = _f16_above(np.abs(weights).max(axis=1))
     relative = weights / np.where(absmax == 0, 1, absmax)[:, None]
     middles = (NF4_TABLE[1:].astype(np.float64) + NF4_TABLE[:-1]) / 2
@@ -158,7 +159,7 @@ def _encode_nf4(weights: np.ndarray) -> Parts:
     return {"": _words(q[:, ::2] | q[:, 1::2] << 4), "absmax": _words(_f16_bytes(absmax)), "table": NF4_TABLE}
 
 
-def _decode_nf4(parts: Mapping[str, np.ndarray], blocks: int) -> Unpacked:
+def _decode_nf4(parts: Mapping[str, Array], blocks: int) -> Unpacked:
     table = NF4_TABLE.astype(np.float64)
     gaps = np.diff(table, prepend=table[0], append=table[-1])
     absmax = _f16_values(_bytes(parts["absmax"])[: blocks * 2].reshape(blocks, 2))
@@ -179,14 +180,14 @@ FORMATS = {
 # ---- how blocks may be misread -------------------------------------------------------------------------
 
 
-def _nibbles_swapped(data: np.ndarray) -> np.ndarray:
+def _nibbles_swapped(data: Array) -> Array:
     return data >> 4 | data << 4
 
 
-def _q4_k(change: Callable[[np.ndarray], np.ndarray], first: int, last: int) -> Callable[[np.ndarray], np.ndarray]:
+def _q4_k(change: Callable[[Array], Array], first: int, last: int) -> Callable[[Array], Array]:
     """Words of blocks, of whose bytes `first` to `last` go through `change` ([blocks, bytes] both ways)."""
 
-    def changed(words: np.ndarray) -> np.ndarray:
+    def changed(words: Array) -> Array:
         data = _bytes(words).reshape(-1, 144).copy()
         data[:, first:last] = change(data[:, first:last])
         return data.reshape(-1).view(words.dtype).reshape(words.shape)
@@ -194,12 +195,12 @@ def _q4_k(change: Callable[[np.ndarray], np.ndarray], first: int, last: int) -> 
     return changed
 
 
-def _turned(by: int) -> Callable[[np.ndarray], np.ndarray]:
+def _turned(by: int) -> Callable[[Array], Array]:
     return lambda data: np.roll(data, -by, axis=1)
 
 
 # By format: what a kernel may take for what, in words, and the words of weights that would be read so.
-MISREAD: dict[str, dict[str, Callable[[np.ndarray], np.ndarray]]] = {
+MISREAD: dict[str, dict[str, Callable[[Array], Array]]] = {
     "q4_k": {
         "low and high nibbles exchanged": _q4_k(_nibbles_swapped, 16, 144),
         "scales of the next sub-block": _q4_k(_turned(1), 4, 8),
@@ -215,7 +216,7 @@ MISREAD: dict[str, dict[str, Callable[[np.ndarray], np.ndarray]]] = {
 # ---- bits --------------------------------------------------------------------------------------------
 
 
-def _f16_above(values: np.ndarray) -> np.ndarray:
+def _f16_above(values: Array) -> Array:
     """The smallest f16 that is not below each value, as float64."""
     nearest = values.astype(np.float16)
     up = np.where(nearest < values, np.nextafter(nearest, np.float16(np.inf)), nearest).astype(np.float64)
@@ -224,27 +225,27 @@ def _f16_above(values: np.ndarray) -> np.ndarray:
     return up
 
 
-def _steps(values: np.ndarray, step: np.ndarray, most: int, rounded: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def _steps(values: Array, step: Array, most: int, rounded: Callable[[Array], Array]) -> Array:
     """How many `step`s make up `values`, at most `most`; none where the step is 0."""
     count = rounded(np.divide(values, step, out=np.zeros(np.broadcast(values, step).shape), where=step != 0))
     return np.clip(count, -most, most)
 
 
-def _f16_bytes(values: np.ndarray) -> np.ndarray:
+def _f16_bytes(values: Array) -> Array:
     """[blocks, 2] bytes of one f16 each."""
     return values.astype("<f2").view(np.uint8).reshape(-1, 2)
 
 
-def _f16_values(data: np.ndarray) -> np.ndarray:
+def _f16_values(data: Array) -> Array:
     """[blocks, 1] float64 of [blocks, 2] bytes."""
     return np.ascontiguousarray(data).view("<f2").astype(np.float64)
 
 
-def _words(data: np.ndarray) -> np.ndarray:
+def _words(data: Array) -> Array:
     """Bytes as u32 words, the last one filled up with zeros."""
     flat = data.reshape(-1)
     return np.concatenate([flat, np.zeros(-len(flat) % 4, np.uint8)]).view("<u4")
 
 
-def _bytes(words: np.ndarray) -> np.ndarray:
+def _bytes(words: Array) -> Array:
     return np.ascontiguousarray(words).reshape(-1).view(np.uint8)

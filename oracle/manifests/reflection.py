@@ -13,6 +13,7 @@ from ...sim.front_end import read
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import Crash
+from ...sim.wgsl.source import Source
 from ..errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 SCALARS = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
 
 
-def source_of(kernel: Kernel) -> Any:
+def source_of(kernel: Kernel) -> Source:
     """Preprocess the kernel's text. Raises `WgslError`."""
     return read(kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess)
 
 
-def check_module(kernel: Kernel) -> Any:
+def check_module(kernel: Kernel) -> typed.Module:
     """Check the kernel's WGSL. Raises `WgslError`.
 
     Reads its files each time. While they preprocess to the same text it returns the same module, whose programs the
@@ -40,12 +41,11 @@ def check_module(kernel: Kernel) -> Any:
 @lru_cache(maxsize=16)
 def _checked(text: str, name: str, origin: tuple[tuple[str, int], ...] | None) -> typed.Module:
     from ...sim.wgsl.check.check_module import check
-    from ...sim.wgsl.source import Source
 
     return check(Source(text, name, None if origin is None else list(origin)))
 
 
-def entry_point(module: Any, name: str | None) -> Any:
+def entry_point(module: typed.Module, name: str | None) -> typed.Function:
     """Find the compute entry point called `name`, or the only one. Raises `UsageError`, which lists the names."""
     points = [f for f in module.entry_points if f.stage == "compute"]
     chosen = [f for f in points if name in (None, f.name)]
@@ -98,7 +98,8 @@ def dtype_of(type_: t.Type) -> np.dtype[Any]:
                     "itemsize": type_.size,
                 }
             )
-    raise UsageError(f"a {type_} has no NumPy layout; give its bytes as u32 words")
+        case _:
+            raise UsageError(f"a {type_} has no NumPy layout; give its bytes as u32 words")
 
 
 def inexact_builtins(entry: typed.Function) -> list[str]:
