@@ -29,7 +29,7 @@ DTYPES = {
     **{"i16": np.int16, "u16": np.uint16, "i8": np.int8, "u8": np.uint8},  # of texels
 }
 
-# Makes some numbers of an array: the random generator, how many come before them, how many to make, and their type.
+# Makes part of an array: takes the random generator, the index of the first number, the count, and the dtype.
 Generator = Callable[[np.random.Generator, int, int, np.dtype[Any]], Array]
 _PIECE = 1 << 16  # numbers that are made together
 
@@ -41,7 +41,7 @@ def _uniform(rng: np.random.Generator, start: int, count: int, dtype: np.dtype[A
     return rng.integers(info.min, info.max, count, dtype, endpoint=True)
 
 
-# Each: what an array of that kind holds. Values are made in float64 (or as integers) and cast once.
+# Kind of contents -> generator. Values are computed in float64 (or as integers) and cast once.
 GENERATORS: dict[str, Generator] = {
     "normal": lambda rng, start, count, dtype: rng.standard_normal(count),
     "uniform": _uniform,  # floats in [-1, 1), integers over their whole range
@@ -54,7 +54,7 @@ GENERATORS: dict[str, Generator] = {
 
 BLANK = ("zeros", "unwritten")  # usually the contents of outputs
 
-# Normal weights, packed: `q4_k`, `nf4` and so on, and `nf4.absmax` for what else is bound beside them.
+# Packed normal weights: `q4_k`, `nf4` and so on, and `nf4.absmax` for the other parts of a format.
 PACKED = {
     f"{name}.{part}".rstrip("."): (name, part) for name, each in quantization.FORMATS.items() for part in each.parts
 }  # fmt: skip
@@ -63,7 +63,7 @@ KINDS = (*GENERATORS, *PACKED)
 
 
 def dtypes_of(kind: str) -> tuple[str, ...]:
-    """The dtypes that an array of this kind can have."""
+    """Return the dtypes that an array of this kind can have."""
     name, part = PACKED.get(kind, ("", ""))
     return (quantization.FORMATS[name].parts[part],) if name else tuple(DTYPES)
 
@@ -90,7 +90,7 @@ def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int =
 
 
 def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
-    """All parts of one matrix come from the same weights, so those of bindings with one name and seed fit together."""
+    """Pack random weights and return one part. The parts for one name and seed come from the same weights."""
     name, part = PACKED[kind]
     if len(shape) != 2 or dtype not in dtypes_of(kind):
         wanted = " or ".join(dtypes_of(kind))
@@ -175,7 +175,7 @@ def parse_lanes(text: str) -> tuple[int, ...]:
 
 
 def parse_place(text: str) -> tuple[int, int, int]:
-    """`--workgroup`: `2,1` as (2, 1, 0)."""
+    """Parse `--workgroup`: `2,1` as (2, 1, 0)."""
     try:
         sizes = [int(part) for part in text.split(",")]
     except ValueError:
@@ -187,7 +187,7 @@ def parse_place(text: str) -> tuple[int, int, int]:
 
 
 def parse_grid(text: str) -> tuple[int, int, int]:
-    """`12,8` as (12, 8, 1)."""
+    """Parse `12,8` as (12, 8, 1)."""
     sizes = parse_ints("--grid", text)
     if len(sizes) > 3:
         raise UsageError(f"--grid: `{text}` has {len(sizes)} sizes, a grid has at most three")
@@ -196,7 +196,7 @@ def parse_grid(text: str) -> tuple[int, int, int]:
 
 
 def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> Array:
-    """Numbers as an array of this type, rounded. Raises `UsageError` on one that is out of its range."""
+    """Round numbers to an array of this type. Raises `UsageError` for one that is out of its range."""
     for value in values:
         if dtype.kind == "f":
             fits = not math.isfinite(value) or abs(value) <= float(np.finfo(dtype).max)
@@ -208,7 +208,7 @@ def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> A
 
 
 def parse_range(what: str, text: str) -> tuple[int, int]:
-    """`0..33` as (0, 33), both ends meant; one number is both."""
+    """Parse `0..33` as (0, 33), both ends inclusive, and `5` as (5, 5)."""
     low, dots, high = text.partition("..")
     try:
         first, last = int(low), int(high if dots else low)

@@ -5,22 +5,21 @@
                         include_dirs, preprocess (a command to run first, see `external_preprocessor`)
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; or `sampler`, the fields of a `bankshot.Sampler`;
-                        a dtype of f32 is also for floats that a storage buffer of whole numbers keeps as their bits;
+                        dtype f32 also suits a storage buffer of integers that hold the bits of floats;
                         optionally `var`, the WGSL variable where it is not called NAME, `seed`, `of`: the binding whose
                         random numbers it shares (packed weights and their scales are bindings of one matrix), and
                         `levels`, how many mip levels of a texture `init` makes
     [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs;
                         `golden`, where these sizes differ from [expect]
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
-                        `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
-                        leaves open, as where exp() is used: a GPU's are compared with the reference, not with ours;
-                        in `gpu`, per output the rule for ours against a GPU's, where that is not `exact` (of filtered
-                        samples it cannot be). Rules are those of `comparison.rules`; `{ rule = "derived" }` holds an
-                        output against the error bounds that the simulator derives, and is what counts where the
-                        reference derives none; `golden = true`, whether counters and digests of outputs must stay as
-                        they were (`goldens.golden_store`; of `free` outputs there is no digest), or "outputs", which
-                        keeps the outputs themselves as well
-    [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
+                        `allow`, the codes of accepted findings; `free`, the outputs whose bits WGSL leaves open, for
+                        example those of exp(): a GPU's are compared with the reference, not with ours;
+                        in `gpu`, per output the rule for ours and a GPU's, where that is not `exact` (filtered
+                        samples never agree exactly). Rules are those of `comparison.rules`; `{ rule = "derived" }`
+                        compares an output within the error bounds that the simulator derives, and is the default where
+                        the reference derives none; `golden = true`: counters and digests of outputs must not change
+                        (`goldens.golden_store`; `free` outputs have no digest); "outputs" stores the outputs, too
+    [[variant]]         one kernel of a family. It has the same tables, whose keys override those of the file:
                         `kernel.name = "scale_f16"`, `bind.X.dtype = "f16"`
 
 Sizes, dispatch, values and counters are arithmetic on the dims (`bankshot.oracle.manifests.dimension_arithmetic`).
@@ -77,7 +76,7 @@ class Launch(TypedDict):
 
 @frozen
 class Binding:
-    """The recipe for the contents of one binding. Exactly one of `SOURCES` is set; `struct` and `sampler` go without a
+    """The recipe for the contents of one binding. Exactly one of `SOURCES` is set; `struct` and `sampler` have no
     dtype."""
 
     name: str  # what the reference calls it
@@ -157,6 +156,8 @@ class Shape:
 
 @frozen
 class Kernel:
+    """A kernel as its manifest describes it."""
+
     path: Path
     name: str
     source: Path
@@ -203,7 +204,7 @@ class Kernel:
 
 @frozen
 class Case:
-    """A kernel at one shape. `arrays` (see `Binding.make`) go by the manifest's names, `bindings` by the WGSL's."""
+    """A kernel at one shape. `arrays` (see `Binding.make`) have the manifest's names, `bindings` the shader's."""
 
     kernel: Kernel
     shape: Shape
@@ -212,6 +213,7 @@ class Case:
 
     @property
     def bindings(self) -> dict[str, Value]:
+        """The arrays by WGSL variable."""
         variables = {binding.name: binding.var for binding in self.kernel.bindings}
         floats = {binding.name for binding in self.kernel.bindings if binding.dtype == "f32"}
         return {
@@ -228,7 +230,7 @@ class Case:
 
     @property
     def unset(self) -> list[str]:
-        """Members of structs that the manifest gives no value, so that they are 0: `params.offset`."""
+        """The struct members without a value in the manifest, which are 0: `params.offset`."""
         structs = [binding for binding in self.kernel.bindings if binding.struct is not None]
         return [
             f"{binding.var}.{member}"
