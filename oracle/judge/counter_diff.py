@@ -1,8 +1,8 @@
-"""Counters from a real run: the instrumented shader records, and the host charges what it recorded.
+"""Counters from a run on a GPU: an instrumented shader records accesses, and the host charges them.
 
-Each probe's rows are sorted into subgroups by the path that led to them, and every such access is charged under the
-rules of a device profile, as the simulator charges its own. So for each place in the source there are two rows of
-counters that nothing but the WGSL has in common.
+Rows of each probe are grouped into subgroups by the control-flow path that led to them, and every access is charged by
+the rules of a device profile, as the simulator charges its own. So each place in the source has two rows of counters
+that were derived independently from the WGSL.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ ROWS_IN_ALL = 1 << 24
 SITES_PER_PASS = MOST_PROBES // 4  # a store to a swizzle is one site, and a probe for each component
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 
-# What records of active lanes tell: of idle ones they do not say why.
+# The counters that records of active lanes determine; they do not show why other lanes are idle.
 RECORDED = tuple(name for name in NAMES if not name.startswith("idle_"))
 
 
 @frozen
 class SiteDifference:
-    """One counter of one place that the two runs do not agree on."""
+    """A counter of one place in the source on which the two runs disagree."""
 
     site: SourceSite
     counter: str
@@ -73,11 +73,12 @@ class SiteDifference:
 
 @frozen
 class CounterDiff:
-    """`grid`: what both ran; smaller than the case's where the log of a whole run would be too long.
+    """The comparison of the counters of a simulated run with those recorded on a GPU.
 
-    `compared`: how many numbers. `changed`: outputs that are others with the probes than without: as they are with
-    them. Where a product is fused into a sum, say, may depend on the probes beside it, so floats are given as changed
-    only where they differ by more than two legal results may (`run.bounds`); of bytes nothing is known, and any do.
+    `grid`: what both ran; where `cut`, smaller than the case's, whose log would be too long. `rows`: recorded on the
+    GPU, in so many `passes`. `compared`: the number of counters compared. `changed`: the outputs, with probes, that
+    differ from those without. Probes may change which products are fused into sums, so floats count as changed only
+    where they differ by more than two conforming results may (`run.bounds`). Bytes count as changed if any differs.
     """
 
     adapter: wgpu_client.AdapterInfo
@@ -123,10 +124,10 @@ def _lanes(run: Run) -> int:
 
 
 def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Run, bool]:
-    """The case and its simulated run, on a part of the grid whose log is not too long: both sides run the same part.
+    """Return the case on a part of its grid whose log is not too long, its simulated run, and whether the grid was cut.
 
-    The longest axis is halved until that is so, taking all workgroups for alike; one is counted however long it takes.
-    Of what is compared every workgroup has run here; to see how long a log is, one of each class is enough.
+    The longest axis is halved until the log fits, as if all workgroups recorded equally many rows; a single one is
+    always counted. One workgroup of each class suffices to estimate the log; for the comparison all of them run.
     """
     cut = False
     while True:
@@ -146,7 +147,7 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Run, bool]:
 
 
 def _parts(run: Run) -> list[list[int]]:
-    """Sites in as few parts as can be, so that in each the log of one workgroup fits, and probes can be numbered."""
+    """Split the sites into few parts, in each of which the log of one workgroup fits and probes can be numbered."""
     workgroups = math.prod(run.grid)
     parts: list[list[int]] = [[]]
     filled = 0
@@ -163,7 +164,7 @@ def _parts(run: Run) -> list[list[int]]:
 def _record(
     case: Case, run: Run, instrumented: Instrumented, wanted: list[int], adapter: str | None, say: Say
 ) -> Iterator[tuple[NDArray[np.uint32], Outputs]]:
-    """Rows of some workgroups at a time, `[rows, 5]`: workgroup, then the words of a row; and the outputs."""
+    """Yield rows of some workgroups at a time, `[rows, 5]` (workgroup, then the words of a row), and the outputs."""
     workgroups, shift = math.prod(run.grid), workgroup_shift(_lanes(run))
     rows = max(1, sum(run.sites[number].active_lanes for number in wanted))
     each = min(workgroups, 1 << (32 - shift), max(1, ROWS_PLANNED * workgroups // rows))
@@ -193,7 +194,7 @@ def _on_gpu(
 
 
 def _alike(one: Output, other: Output, key: Key, bounds: Bounds) -> bool:
-    """Whether two outputs are the same, or of floats what two legal implementations may leave."""
+    """Whether two outputs are equal, or floats that two conforming implementations may give."""
     if _bytes(one) == _bytes(other):
         return True
     if isinstance(one, bytes) or isinstance(other, bytes) or one.dtype.kind != "f":
@@ -213,9 +214,9 @@ def _bytes(data: Output) -> bytes:
 def charge(
     counted: list[Site], probes: tuple[Probe, ...], rows: NDArray[np.uint32], device: Device, lanes: int
 ) -> None:
-    """Add to the counters of each site what recorded rows (as `_record` gives them) cost under the rules of `device`.
+    """Add the cost of recorded rows (as `_record` yields them) by the rules of `device` to the counters of each site.
 
-    Rows of one workgroup are not to be parted, or what a subgroup issued once counts twice.
+    All rows of a workgroup must be charged together; otherwise an access that a subgroup issued once counts twice.
     """
     size = device.subgroup_size
     subgroups = -(-lanes // size)
@@ -233,7 +234,7 @@ def charge(
 
 
 def _grouped(numbers: NDArray[np.uint32]) -> list[tuple[int, NDArray[np.int64]]]:
-    """Each number that occurs, with the places where it does."""
+    """Group equal numbers: each number that occurs, with its indices."""
     order = np.argsort(numbers, kind="stable")
     found, starts = np.unique(numbers[order], return_index=True)
     return list(zip(map(int, found), np.split(order, starts)[1:], strict=True))
@@ -260,7 +261,7 @@ def _add(row: Site, addresses: NDArray[np.int64], offset: int, times: int, devic
 
 
 def _each(row: Site, addresses: NDArray[np.int64], active: NDArray[np.bool_], offset: int, cost: Cost) -> None:
-    """Add what each access costs. A pattern costs the same wherever it lies, in steps that banks and lines share."""
+    """Add the cost of each access. Patterns that lie a multiple of `step` bytes apart cost the same."""
     step = 512
     lowest = np.where(active, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
     relative = np.where(active, addresses - lowest, -1)
@@ -272,7 +273,7 @@ def _each(row: Site, addresses: NDArray[np.int64], active: NDArray[np.bool_], of
 
 
 def compare(simulated: list[Site], counted: list[Site]) -> tuple[list[SiteDifference], int]:
-    """Every counter of every site that differs, and how many were compared."""
+    """Return the counters of sites that differ, and how many were compared."""
     differences = [
         SiteDifference(ours.site, name, getattr(ours, name), getattr(theirs, name))
         for ours, theirs in zip(simulated, counted, strict=True)

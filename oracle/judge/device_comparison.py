@@ -1,9 +1,9 @@
-"""One kernel, several device profiles: what the same dispatch asks of each.
+"""The cost of one dispatch on several device profiles.
 
-The first profile named is the one that a run is judged under, with everything that a run does. For each of the others
-the dispatch runs once more, with no findings looked for. Where a profile has the subgroup size, the rounding and the
-texels of the first, the same lanes do the same things on it, and only its banks, sectors and lines are charged
-anew: every other counter is the first's. Where one of these differs, lanes are counted again too.
+The run is judged under the first profile. For each of the others the dispatch runs again, without looking for findings.
+Where a profile has the subgroup size, rounding and texels of the first, the same lanes do the same things on it: only
+its banks, sectors and lines are charged again, and every other counter is the first profile's. Otherwise lanes are
+counted again, too.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ CHARGED = ("shared_", "global_")  # how the names of what they count begin
 
 @frozen
 class Charged:
-    """The cost of a run on one device. `counters`: totals by name. `anew`: what was counted for it: `all`, `lanes and
-    memory` or `memory`; the rest is the first device's."""
+    """The cost of a run on one device. `counters`: totals by name. `anew`: the counters measured for the device: `all`,
+    `lanes and memory` or `memory`; the others are the first device's."""
 
     device: Device
     counters: dict[str, float]
@@ -38,12 +38,12 @@ class Charged:
 
     @property
     def sector_bytes(self) -> int:
-        """Bytes of the sectors that were touched, which, unlike sectors, compare between devices."""
+        """Bytes of the sectors accessed; unlike sectors, they are comparable between devices."""
         return int(self.counters["global_sectors"]) * self.device.sector_bytes
 
 
 def parse_devices(text: str) -> tuple[str, ...]:
-    """`nvidia,amd` as names of profiles. Raises UsageError that lists them for one that is unknown or named twice."""
+    """Parse `nvidia,amd` as names of profiles. Raises `UsageError` for one that is unknown or named twice."""
     names: list[str] = []
     for each in text.split(","):
         try:
@@ -57,19 +57,19 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def same_lanes(a: Device, b: Device) -> bool:
-    """Whether the same lanes do the same things on both, so that one run serves both but for the cost of memory."""
+    """Whether the same lanes do the same things on both devices, so that only the cost of memory may differ."""
     return all(getattr(a, fact) == getattr(b, fact) for fact in LANES)
 
 
 def charge(run: Run, others: tuple[str, ...], simulate: Simulate) -> tuple[Charged, ...]:
-    """Charge a run with all probes for its own device, then for `others`; empty where there are no others."""
+    """Charge a run with all probes for its own device, then for `others`; empty if `others` is."""
     if not others:
         return ()
     return (judged(run), *(_on(run, name, simulate) for name in others))
 
 
 def judged(run: Run) -> Charged:
-    """The cost of a run with all probes on its own device."""
+    """Return the cost of a run with all probes on its own device."""
     return _charged(run, run.device, run.counters, "all")
 
 

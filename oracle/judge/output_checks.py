@@ -34,26 +34,30 @@ ON_GPU = "wgpu on "  # an adapter's name, in what an output is checked against
 
 @frozen
 class OutputCheck:
-    """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
-    where bounds were derived. `likely`: why it differs, where it does. `held_elsewhere`: another check could fail for
-    it. `bits`: it is floats that the shader keeps as bits of integers, for which no bounds are derived."""
+    """The comparison of one output with one source of truth.
+
+    `against`: that source, in words. `doubts`: findings of branches and conversions that rounding may decide, where
+    bounds were derived. `likely`: the likely cause of a difference. `checked_elsewhere`: another check of the output
+    could fail. `bits`: the output holds floats that the shader stores as the bits of integers, for which no bounds are
+    derived.
+    """
 
     output: str
     against: str
     comparison: Comparison
     doubts: tuple[Finding, ...] = ()
     likely: Diagnosis | None = None
-    held_elsewhere: bool = False
+    checked_elsewhere: bool = False
     bits: bool = False
 
     @property
     def ok(self) -> bool:
-        """Whether it passed. A check that cannot fail proves nothing, so it passes only beside another that can."""
-        return self.comparison.ok and not (self.comparison.vacuous and not self.held_elsewhere)
+        """Whether the check passed. One that cannot fail proves nothing, so it passes only beside another that can."""
+        return self.comparison.ok and not (self.comparison.vacuous and not self.checked_elsewhere)
 
     @property
     def advice(self) -> str:
-        """What to do about a check that does not count because it could not fail; else empty."""
+        """Advice for a check that does not count because it could not fail; else empty."""
         if self.ok or not self.comparison.vacuous:
             return ""
         rule = f'{self.output} = {{ rule = "close", rtol = 1e-3, atol = 1e-3 }}'
@@ -128,7 +132,7 @@ def gpu_checks(
     kernel uses operations whose results WGSL leaves open, or where bits differ and some implementations compute such a
     builtin by another expression. Outputs whose bits the manifest calls free are compared with the reference instead,
     as the simulator's are, unless `truth` is None: no reference covers what was run. For variables that are `unordered`
-    only agreement means something: where they differ, and the manifest has no rule for them, there is no check.
+    only agreement is meaningful: where they differ and the manifest has no rule for them, they get no check.
     """
     checks: list[OutputCheck] = []
     kernel = case.kernel
@@ -177,15 +181,15 @@ def _keeps_bits(run: Run, var: str) -> bool:
 
 
 def _derived(run: Run, var: str) -> tuple[NDArray[np.float64], tuple[Finding, ...]]:
-    """The bounds that the simulator derives for an output, and the decisions that they doubt. It does not follow
-    rounding errors through the bits of integers: those get no bound."""
+    """Return the bounds that the simulator derives for an output, and findings of decisions that rounding may change.
+    Rounding errors are not tracked through the bits of integers, so floats stored as such get infinite bounds."""
     if _keeps_bits(run, var):
         return np.full(as_array(run.outputs[var]).shape, np.inf), ()
     return run.bounds[var], run.bounds.findings
 
 
 def _owner(run: Run | gpu.GpuRun, var: str) -> Callable[[tuple[int, ...]], str | None] | None:
-    """A function that names who last wrote an element; None where the run cannot tell, as on a GPU."""
+    """Return a function that names the invocation that last wrote an element; None for a run on a GPU."""
     if isinstance(run, gpu.GpuRun):
         return None
     shape = as_array(run.outputs[var]).shape
