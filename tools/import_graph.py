@@ -66,7 +66,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.comparison": (*_SIM, "oracle.errors"),
     "oracle.wgpu_worker": ("sim.fast_dataclass", "sim.disk_cache", "oracle.errors"),
     "oracle.manifests": (*_SIM, "oracle.errors", "oracle.comparison"),
-    "oracle.references": (*_SIM, "oracle.errors", "oracle.manifests"),
+    "oracle.references": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests"),
     "oracle.wgpu_client": (*_SIM, "oracle.errors", "oracle.manifests", "oracle.wgpu_worker"),
     "oracle.gpu_counters": (*_SIM, "oracle.errors", "oracle.manifests"),
     "oracle.diagnosis": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references"),

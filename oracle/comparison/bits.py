@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ...sim.bindings.binding import Output
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 NO_ULP = int(np.iinfo(np.int64).max)  # the distance between a NaN and a number
+
+
+def as_array(output: Output) -> Array:
+    """Return an output as an array; bytes become u8."""
+    return np.frombuffer(output, np.uint8) if isinstance(output, bytes) else output
 
 
 def bits_of(array: Array) -> NDArray[np.unsignedinteger[Any]]:

@@ -50,7 +50,7 @@ class Difference:
 class Comparison:
     """The verdict on an array. `score` is the rule's own `measure`, and passes up to `limit`. `worst`: some rejected
     elements, the worst first. `unbounded`: how many elements pass whatever they hold, as the rule has no finite bound
-    for them. `spread`: where the rejected elements lie."""
+    for them. `mismatch_map`: where the rejected elements lie."""
 
     rule: Rule
     ok: bool
@@ -63,7 +63,7 @@ class Comparison:
     max_ulp: int | None
     worst: tuple[Difference, ...]
     unbounded: int = 0
-    spread: MismatchMap | None = None
+    mismatch_map: MismatchMap | None = None
 
     @property
     def vacuous(self) -> bool:
@@ -105,7 +105,7 @@ def compare(
         max_ulp=_finite(max_ulp),
         worst=differences,
         unbounded=int(np.count_nonzero(np.isinf(bound))) if bound is not None and rule.row.bounded else 0,
-        spread=where,
+        mismatch_map=where,
     )
 
 

@@ -1,4 +1,4 @@
-"""Causes that another run on the GPU reveals, for outputs that are compared with a GPU's."""
+"""Causes found by rerunning on the GPU, for outputs that are compared with a GPU's."""
 
 from __future__ import annotations
 
@@ -11,35 +11,37 @@ from ..comparison.compare import rejected
 from ..errors import GpuError
 from .mismatch import Mismatch
 
-RERUNS = 2  # to see whether it agrees with itself
+RERUNS = 2  # to detect results that vary from run to run
 
 
 def unsteady(m: Mismatch) -> str | None:
+    """Detect that the GPU's output varies from run to run."""
     if m.on_gpu is None:
         return None
     for _ in range(RERUNS):
-        again = m.there()
+        again = m.run_on_gpu()
         differ = int(np.count_nonzero(bits_of(again) != bits_of(m.expected)))
         if differ:
-            return f"wgpu does not agree with itself from run to run: {differ:,} elements differ"
+            return f"wgpu gives different results from run to run: {differ:,} elements differ"
     return None
 
 
 def not_zeroed(m: Mismatch) -> str | None:
+    """Detect that the GPU did not zero workgroup memory: outputs agree where the shader zeroes it itself."""
     if m.on_gpu is None:
         return None
     text = zeroing(m.run.pipeline.module.source.text, m.run.pipeline)
     try:
-        if text is None or rejected(m.there(text), m.ours, m.rule, m.bound).any():
+        if text is None or rejected(m.run_on_gpu(text), m.ours, m.rule, m.bound).any():
             return None
     except GpuError:
         return None
-    return "wgpu left workgroup memory as it was; it agrees where the shader zeroes it"
+    return "wgpu did not zero workgroup memory; it agrees where the shader zeroes it"
 
 
 def zeroing(text: str, pipeline: typed.Pipeline) -> str | None:
-    """Write a text whose entry point zeroes its workgroup memory itself, as WGSL requires of implementations; None
-    where there is no such memory."""
+    """Return the text with statements at the start of the entry point that zero its workgroup memory, as WGSL requires
+    of implementations; None where there is no such memory."""
     shared = {v: type_ for v, type_ in pipeline.store_types.items() if v.space == "workgroup"}
     body = pipeline.entry.body
     if not shared or body is None:
@@ -50,7 +52,7 @@ def zeroing(text: str, pipeline: typed.Pipeline) -> str | None:
 
 
 def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
-    """Write a statement that zeroes a variable."""
+    """Return a statement that zeroes a variable; `depth` numbers nested loops."""
     match type_:
         case t.Atomic():
             return f"atomicStore(&{path}, 0);"
@@ -59,4 +61,5 @@ def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
         case t.Array(elem=elem, count=count) if t.contains_atomic(type_):
             i = f"zeroed_{depth}"
             return f"for (var {i} = 0u; {i} < {count}u; {i}++) {{ {_zero(f'{path}[{i}]', elem, depth + 1)} }}"
-    return f"{path} = {type_}();"
+        case _:
+            return f"{path} = {type_}();"

@@ -1,8 +1,8 @@
-"""The classes of mismatches, in the order in which they are looked for: one row, one class and what shows it.
+"""The classes of mismatches, in the order in which they are tried: one row per class and test.
 
-A row is decided by a run, never by what looks likely: the kernel once more with something changed, or the reference
-asked about something else. The first row that explains the mismatch names it. What makes the signs of other rows comes
-before those, and what explains all elements before what explains some.
+Every row is decided by evidence, never by plausibility: the kernel is rerun with something changed, or the reference is
+called with other inputs. The first row that explains the mismatch names it. A cause whose symptoms resemble those of
+other rows comes before them, and a row that must explain all elements before one that explains some.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from . import adapter_reruns, displaced_outputs, other_shapes, reference_variant
 from .mismatch import MOST, UNKNOWN, Diagnosis, Mismatch
 from .time_limit import OutOfTime
 
-# What a row needs: elements that are expected, and not only their digest; a reference as well; to be against it.
+# What a row needs: only the digest of the expected output; its elements; a reference, too; a mismatch with that.
 DIGEST, ELEMENTS, REFERENCE, TRUTH = range(4)
-ALL = 2.0  # a share that changes cannot reach: all elements must agree
+ALL = 2.0  # an unreachable share of changed elements: the row applies only where all elements agree
 
 
 @frozen
 class Class:
-    """`again`: what is run once more. `look` gives what that shows, in words; None where it is not this."""
+    """A class of mismatches. `rerun`: what is run again, in words. `examine` returns the evidence, or None where the
+    cause is another one. `needs`: `DIGEST` to `TRUTH`."""
 
     name: str
-    again: str
-    look: Callable[[Mismatch], str | None]
+    rerun: str
+    examine: Callable[[Mismatch], str | None]
     needs: int = ELEMENTS
 
 
@@ -33,7 +34,7 @@ UNREAD = Class("missing term", "the kernel, with an input changed", reference_va
 CLASSES = (
     Class(
         "endless loop", "nothing, it is a finding", simulator_reruns.finding("endless-loop"), DIGEST
-    ),  # as others would be
+    ),  # first, because every rerun would be endless, too
     Class("out-of-bounds policy", "other policies", simulator_reruns.decides("out-of-bounds", ALL), DIGEST),
     Class("race", "other orders of invocations", simulator_reruns.decides("race", ALL, "out-of-bounds"), DIGEST),
     Class("tail mask", "the kernel, with a dim a multiple of 64 or 256", other_shapes.tail, TRUTH),
@@ -82,23 +83,23 @@ OF_FINDINGS = {
 
 
 def diagnose(m: Mismatch) -> Diagnosis:
-    """Find the likely class of a mismatch."""
+    """Find the likely class of a mismatch; `UNKNOWN` where no class explains it."""
     rows = [row for row in CLASSES if row.needs <= _given(m)]
     found, late = explain(m, rows)
     if found is None:
         tried = len({row.name for row in rows} - set(late))
-        words = f"cause unknown: of {tried} classes, each tried by running again, none explains it"
+        words = f"cause unknown: none of {tried} classes, each tried by a rerun, explains it"
         found = Diagnosis(UNKNOWN, words)
-    return found.but(late, m.time_limit.seconds)
+    return found.with_skipped(late, m.time_limit.seconds)
 
 
 def explain(m: Mismatch, rows: Iterable[Class]) -> tuple[Diagnosis | None, tuple[str, ...]]:
-    """What the first row that explains a mismatch says; and the classes, of those before, that there was no time for.
-    Rows that run nothing are looked at all the same."""
+    """Return the diagnosis of the first row that explains a mismatch, and the classes before it that the time limit
+    skipped. Rows that need no rerun are always tried."""
     late: dict[str, None] = {}
     for row in rows:
         try:
-            evidence = row.look(m)
+            evidence = row.examine(m)
         except OutOfTime:
             late[row.name] = None
             continue
@@ -113,7 +114,7 @@ def _given(m: Mismatch) -> int:
     return TRUTH if m.truth else ELEMENTS if m.reference is None else REFERENCE
 
 
-# What a change costs, where no output is wrong: the class, and the counters that speak for it, the telling first.
+# Changes of cost, where no output is wrong: the class, the label, and the figure, the most informative first.
 COSTS: tuple[tuple[str, str, Callable[[Mapping[str, float]], float]], ...] = (
     ("conflicts", "excess wavefronts", lambda c: c["shared_wavefronts"] - c["shared_ideal_wavefronts"]),
     ("sectors", "excess sectors", lambda c: c["global_sectors"] - c["global_ideal_sectors"]),
@@ -126,7 +127,7 @@ COSTS: tuple[tuple[str, str, Callable[[Mapping[str, float]], float]], ...] = (
 
 
 def cost(before: Mapping[str, float], after: Mapping[str, float]) -> Diagnosis | None:
-    """Classify a change that left the outputs right; None where no cost changed."""
+    """Classify a change that left the outputs correct; None where no cost changed."""
     for name, words, figure in COSTS:
         was, is_ = int(figure(before)), int(figure(after))
         if was != is_:

@@ -1,4 +1,4 @@
-"""Causes that the output itself reveals: it has the expected elements in other places, or times a factor."""
+"""Causes found in the output alone: the expected elements are in other positions, or multiplied by a factor."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..comparison.bits import Array
 from .mismatch import MOST, Mismatch
 
-NEARLY = 2.0**-10  # of the largest element of a row: a factor is one where nothing is further off
-FEW = 4  # elements that say nothing of a factor, as any would do
+NEARLY = 2.0**-10  # largest deviation from a common factor, relative to the largest element of a row
+FEW = 4  # with at most this many elements, a common factor proves nothing
 
-Mapped = tuple[str, list[np.ndarray]]  # words, and for each element the flat places it may come from; -1: none
+# A description, and for each element the flat indices that it may come from; -1: none.
+Mapped = tuple[str, list[Array]]
 
 
 def transposed(m: Mismatch) -> str | None:
+    """Detect that the output is stored as its transpose."""
     rows, columns = m.matrix
     at = np.arange(m.ours.size)
     if min(rows, columns) == 1:
@@ -23,7 +26,7 @@ def transposed(m: Mismatch) -> str | None:
 
 
 def wrong_stride(m: Mismatch) -> str | None:
-    """Rows are stored another dim apart."""
+    """Detect that the distance of rows is another dim than the number of columns."""
     return _first(m, _strides(m))
 
 
@@ -33,7 +36,7 @@ def _strides(m: Mismatch) -> Iterator[Mapped]:
     for name, stride in m.case.shape.dims.items():
         if stride in (0, columns) or rows == 1:
             continue
-        sources = []
+        sources: list[Array] = []
         for back in range(-(-columns // stride)):  # rows overlap where they are stored too close
             row, column = at // stride - back, at % stride + back * stride
             inside = (row >= 0) & (row < rows) & (column < columns)
@@ -42,7 +45,7 @@ def _strides(m: Mismatch) -> Iterator[Mapped]:
 
 
 def shifted(m: Mismatch) -> str | None:
-    """All is stored a few elements, or a row, further on or further back."""
+    """Detect that all elements are stored a few elements, or a row, too far or too early."""
     return _first(m, _shifts(m))
 
 
@@ -58,22 +61,22 @@ def _shifts(m: Mismatch) -> Iterator[Mapped]:
 
 
 def _first(m: Mismatch, mapped: Iterator[Mapped]) -> str | None:
-    """The first mapping by which most of the wrong elements are those of another place."""
+    """Describe the first mapping by which most of the wrong elements are the expected ones of other positions."""
     wrong = m.wrong.reshape(-1)
     count = np.count_nonzero(wrong)
     for words, sources in mapped:
         right, known = np.zeros(wrong.shape, bool), np.zeros(wrong.shape, bool)
         for source in sources:
             known |= source >= 0
-            right |= (source >= 0) & m.equal_to(source)
+            right |= (source >= 0) & m.equals_element(source)
         covered = np.count_nonzero(known & wrong)
         if 2 * covered >= count and np.count_nonzero(right & wrong) >= MOST * covered > 0:
-            return f"{np.count_nonzero(right & wrong):,} of {m.those} are {words}"
+            return f"{np.count_nonzero(right & wrong):,} of {m.wrong_elements} are {words}"
     return None
 
 
 def wrong_factor(m: Mismatch) -> str | None:
-    """All elements, or those of each row or column, are what is expected times one number."""
+    """Detect that all elements, or those of each row or column, are the expected ones times one number."""
     ours, expected = (array.reshape(m.matrix).astype(np.float64) for array in (m.ours, m.expected))
     if not (np.isfinite(ours).all() and np.isfinite(expected).all()):
         return None
@@ -89,8 +92,8 @@ def wrong_factor(m: Mismatch) -> str | None:
     return None
 
 
-def _factors(ours: np.ndarray, expected: np.ndarray) -> np.ndarray | None:
-    """The factor of each row; None where some row has none, or all are 1."""
+def _factors(ours: Array, expected: Array) -> Array | None:
+    """Return the factor of each row; None where some row has none, or all are 1."""
     if ours.shape[1] <= FEW:
         return None
     largest = np.abs(expected).argmax(axis=1)[:, None]

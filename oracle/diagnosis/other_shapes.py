@@ -1,5 +1,5 @@
-"""Causes that other shapes reveal, or the position of the wrong elements: errors at a tail only, or where two dims
-differ."""
+"""Causes found by running other shapes, or from the positions of the wrong elements: errors in tails only, or only
+where two dims differ."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from ..manifests.dimension_arithmetic import names_in
 from .mismatch import Mismatch
 
-STEPS = (64, 256)  # multiples at which no tile, and no block of packed weights, has a tail
+STEPS = (64, 256)  # at multiples of these, neither tiles nor blocks of packed weights have tails
 NARROW = 4  # a band at the edge is at most this part of an axis
 
 
 def tail(m: Mismatch) -> str | None:
-    """Only what lies at the end of an axis is wrong; or nothing, where a dim is a whole number of tiles."""
+    """Detect that only the end of an axis is wrong, or that all agrees where a dim is a whole number of tiles."""
     return _band(m) or _whole_tiles(m)
 
 
@@ -26,7 +26,7 @@ def _band(m: Mismatch) -> str | None:
         places = np.flatnonzero(wrong.any(axis=1 - axis))
         band = size - int(places[0])
         if places[-1] == size - 1 and band * NARROW <= size:
-            return f"all of {m.those} lie in the last {what if band == 1 else f'{band} {what}s'}"
+            return f"all of {m.wrong_elements} lie in the last {what if band == 1 else f'{band} {what}s'}"
     return None
 
 
@@ -37,22 +37,22 @@ def _whole_tiles(m: Mismatch) -> str | None:
             whole = -(-size // step) * step
             while whole in dims.values() and whole != size:
                 whole += step  # equal dims hide other faults
-            if whole != size and m.right_at({**dims, name: whole}):
+            if whole != size and m.agrees_at({**dims, name: whole}):
                 return f"with {name} = {whole} instead of {size}, all elements agree"
     return None
 
 
 def equal_dims(m: Mismatch) -> str | None:
-    """Nothing is wrong where two dims are equal."""
+    """Detect that all elements agree where two dims are equal."""
     dims = m.case.shape.dims
     for small, large in permutations(_sizes(m), 2):  # a smaller shape would hide other faults
-        if dims[small] < dims[large] and m.right_at({**dims, small: dims[large]}):
+        if dims[small] < dims[large] and m.agrees_at({**dims, small: dims[large]}):
             return f"with {small} = {dims[large]}, like {large}, instead of {dims[small]}, all elements agree"
     return None
 
 
 def _sizes(m: Mismatch) -> dict[str, int]:
-    """The dims that some array's shape or the grid is made of; others may be switches, or places to begin at."""
+    """Return the dims that shapes of arrays or the grid depend on; others may be switches or offsets."""
     kernel = m.case.kernel
     made = {*kernel.dispatch, *(size for binding in kernel.bindings for size in binding.shape or ())}
     names = {name for expression in made for name in names_in(expression)}
@@ -60,5 +60,5 @@ def _sizes(m: Mismatch) -> dict[str, int]:
 
 
 def unwritten(m: Mismatch) -> str | None:
-    """What is wrong holds what it held before."""
-    return f"{m.those} hold what they held before the run" if m.kept else None
+    """Detect that the wrong elements were not written."""
+    return f"{m.wrong_elements} hold what they held before the run" if m.left_unchanged else None

@@ -1,64 +1,65 @@
-"""Causes that the reference reveals: called with other arrays, it returns what the kernel left.
+"""Causes found with the reference: called with changed arrays, it returns what the kernel computed.
 
-Each cause is a series of changes to the arrays, in words and as arrays; the first one that explains the wrong
-elements wins.
+Each cause is a series of changes to the arrays, each with a description; the first one that explains the wrong elements
+is reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
+from ...sim.bindings.binding import is_array
+from ..comparison.bits import Array
 from ..manifests.inputs import PACKED
 from ..manifests.quantization import MISREAD
-from ..references import registered
+from ..references import Arrays, Expected, Reference, registered
 from .mismatch import Mismatch
 
-Change = tuple[str, str, Any]  # words, the array that is changed, and what it becomes
+Change = tuple[str, str, Array]  # description, name of the array to change, its new contents
 
 
 def _reason(changes: Callable[[Mismatch], Iterator[Change]]) -> Callable[[Mismatch], str | None]:
-    """The first change with which the reference gives what the kernel left."""
+    """Make a test that reports the first change with which the reference gives what the kernel computed."""
 
     def look(m: Mismatch) -> str | None:
         for words, name, array in changes(m):
-            truth = m.asked({name: array})
+            truth = m.reference_output({name: array})
             if truth is not None and m.explained(truth.value, truth.bound):
-                return f"{m.those} are what reference {m.case.kernel.reference} gives {words}"
+                return f"{m.wrong_elements} are what reference {m.case.kernel.reference} gives {words}"
         return None
 
     return look
 
 
-def _numbers(m: Mismatch) -> Iterator[tuple[str, np.ndarray]]:
-    """Arrays of plain floating point numbers."""
+def _numbers(m: Mismatch) -> Iterator[tuple[str, Array]]:
+    """Yield the arrays of floating point numbers, by name."""
     for name, array in m.case.arrays.items():
-        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size and not np.isnan(array).all():
+        if is_array(array) and array.dtype.kind == "f" and array.size and not np.isnan(array).all():
             yield name, array
 
 
-# ---- what is left out ----------------------------------------------------------------------------------
+# ---- omitted terms ------------------------------------------------------------------------------------
 
 
 def unread(m: Mismatch) -> str | None:
-    """An input that the reference reads, and the kernel does not."""
-    usual = m.asked({})
-    if usual is None or m.kept:
+    """Detect an input that the reference reads and the kernel does not."""
+    usual = m.reference_output({})
+    if usual is None or m.left_unchanged:
         return None
     for words, name, array in _disturbed(m):
-        truth = m.asked({name: array})
+        truth = m.reference_output({name: array})
         if truth is None or not (truth.value != usual.value)[m.wrong].any():
             continue
-        values = m.again(case=m.case.with_arrays({name: array})).outputs[m.var].reshape(m.ours.shape)
-        if not m.moved(values):
-            return f"{m.those} stay as they are when {words} changes"
+        values = m.rerun_output(case=m.case.with_arrays({name: array}))
+        if not m.count_changed(values):
+            return f"{m.wrong_elements} stay as they are when {words} changes"
     return None
 
 
 def _disturbed(m: Mismatch) -> Iterator[Change]:
-    """Every floating point input, with other numbers in it; and every such member of a struct."""
+    """Yield changes of every floating point input, and of every floating point member of a struct."""
     for name, array in _numbers(m):
         yield name, name, (array + 1).astype(array.dtype)
     for name, array in m.case.arrays.items():
@@ -70,13 +71,13 @@ def _disturbed(m: Mismatch) -> Iterator[Change]:
 
 
 def _left_out(m: Mismatch) -> Iterator[Change]:
-    """Inputs with zeros along an axis: at its end, at its beginning, one in so many, or everywhere but at its end."""
+    """Yield inputs with zeros along an axis: at its end, at its beginning, at every nth index, or except at its end."""
     for name, array in _numbers(m):
         for axis, size in enumerate(array.shape):
-            at = np.arange(size)
+            at: Array = np.arange(int(size))
             for count in _powers(size):
                 some = "element" if count == 1 else f"{count} elements"
-                zeroed = {
+                zeroed: dict[str, Array] = {
                     f"without the last {some}": at >= size - count,
                     f"without the first {some}": at < count,
                     f"with only the last {some}": at < size - count,
@@ -90,7 +91,7 @@ def _powers(size: int) -> list[int]:
     return [1 << n for n in range(size.bit_length()) if 1 << n < size]
 
 
-def _zeroed(array: np.ndarray, axis: int, chosen: np.ndarray) -> np.ndarray:
+def _zeroed(array: Array, axis: int, chosen: Array) -> Array:
     shape = [1] * array.ndim
     shape[axis] = -1
     return np.where(chosen.reshape(shape), np.zeros((), array.dtype), array)
@@ -100,29 +101,29 @@ left_out = _reason(_left_out)
 
 
 def wrong_sign(m: Mismatch) -> str | None:
-    """The reference gives it for an input with the other sign, or gives it with the other sign, or both."""
+    """Detect a wrong sign of the output, of an input, or of both."""
     for name, array in [("", None), *_numbers(m)]:
-        truth = m.asked({name: -array} if array is not None else {})
+        truth = m.reference_output({name: -array} if array is not None else {})
         for sign, words in ((1, ""), (-1, "minus ")):
             if truth is not None and m.explained(sign * truth.value, truth.bound):
                 what = f" for -{name}" if name else ""
-                return f"{m.those} are {words}what reference {m.case.kernel.reference} gives{what}"
+                return f"{m.wrong_elements} are {words}what reference {m.case.kernel.reference} gives{what}"
     return None
 
 
-# ---- what is read elsewhere ----------------------------------------------------------------------------
+# ---- misplaced reads ----------------------------------------------------------------------------------
 
 
-def _moved(array: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """The elements at these flat places, or at the end where they lie beyond."""
+def _moved(array: Array, place: Array) -> Array:
+    """Return the elements at these flat indices, which are clamped to the array."""
     flat = array.reshape(-1)
     return flat[np.clip(place, 0, flat.size - 1)].reshape(array.shape)
 
 
-def _plain(m: Mismatch) -> Iterator[tuple[str, np.ndarray]]:
-    """Arrays of any plain numbers."""
+def _plain(m: Mismatch) -> Iterator[tuple[str, Array]]:
+    """Yield the arrays of numbers with more than one element, by name."""
     for name, array in m.case.arrays.items():
-        if isinstance(array, np.ndarray) and array.dtype.names is None and array.size > 1:
+        if is_array(array) and array.dtype.names is None and array.size > 1:
             yield name, array
 
 
@@ -180,20 +181,20 @@ misread = _reason(_misread)
 
 
 def wrong_kernel(m: Mismatch) -> str | None:
-    """Another reference gives it."""
+    """Detect that the kernel computes another registered reference."""
     for name, reference in registered().items():
         if name == m.case.kernel.reference:
             continue
         m.time_limit.check()
         truth = _tried(reference, m.case.arrays, m.case.shape.dims).get(m.output)
         if truth is not None and m.explained(truth.value, truth.bound):
-            return f"{m.those} are what reference {name} gives"
+            return f"{m.wrong_elements} are what reference {name} gives"
     return None
 
 
-def _tried(reference: Any, arrays: Mapping[str, Any], dims: Mapping[str, int]) -> Mapping[str, Any]:
-    """Call a reference with arrays that may not suit it."""
+def _tried(reference: Reference, arrays: Arrays, dims: Mapping[str, int]) -> Mapping[str, Expected]:
+    """Call a reference with arrays that it may not accept; empty where it fails."""
     try:
         return reference(arrays, dims)
-    except Exception:  # whatever it stumbles over, it is not the one
+    except Exception:  # a reference for other arrays can fail in any way
         return {}

@@ -1,43 +1,47 @@
-"""Causes that another run of the simulator reveals: what WGSL or the device leaves open, decided otherwise."""
+"""Causes found by rerunning the simulator with another choice for what WGSL or the device leaves open."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
+from ...sim.bindings.binding import is_array
 from ...sim.models.device import ROUNDINGS
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
-from .mismatch import Mismatch
+from ..comparison.bits import Array
+from .mismatch import Mismatch, Options
 
 if TYPE_CHECKING:
     from ...sim import Finding
+    from ...sim.bindings.binding import Value
 
-ORDERS = ("subgroup-serial", "reversed", "random(1)")  # schedules, beside the usual one
-POLICIES = {"zero": "left out", "wrap": "wrapped around"}  # of what is out of bounds, beside the usual one
+ORDERS = ("subgroup-serial", "reversed", "random(1)")  # alternatives to the default schedule
+POLICIES = {"zero": "left out", "wrap": "wrapped around"}  # alternatives to clamping accesses out of bounds
 SUBGROUPS = (4, 8, 16, 32, 64, 128)
 
 
 def place(finding: Finding) -> str:
+    """Describe a finding with its line."""
     line = f"line {finding.span.line}: " if finding.span else ""
     return f"{finding.code}, {line}{finding.message}"
 
 
 def finding(code: str) -> Callable[[Mismatch], str | None]:
-    """The run had such a finding."""
+    """Make a test that detects a finding with this code."""
 
     def look(m: Mismatch) -> str | None:
-        found = m.found(code)
+        found = m.find(code)
         return None if found is None else place(found)
 
     return look
 
 
-# What is left open where a finding has such a code: in words, and as options of `bankshot.simulate`.
-OPEN: dict[str, dict[str, dict[str, Any]]] = {
+# By code of a finding: the other choices for what it leaves open, described, and as options of a rerun.
+OPEN: dict[str, dict[str, Options]] = {
     "race": {f"run {order}": {"schedule": order} for order in ORDERS},
     "atomic-order": {f"run {order}": {"schedule": order} for order in ("mirrored", *ORDERS)},
     "out-of-bounds": {f"with what is out of bounds {POLICIES[p]}": {"out_of_bounds": p} for p in POLICIES},
@@ -45,8 +49,8 @@ OPEN: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def out_of_range(m: Mismatch) -> str | None:
-    """Some number is not finite, and it is not known to have gone to other elements than those that differ."""
-    found = m.found("not-finite")
+    """Detect numbers that are not finite, unless they reach only elements that do not differ."""
+    found = m.find("not-finite")
     if found is None:
         return None
     poisoned = ~np.isfinite(m.ours) if m.ours.dtype.kind == "f" else np.zeros(m.ours.shape, bool)
@@ -54,63 +58,69 @@ def out_of_range(m: Mismatch) -> str | None:
 
 
 def decides(code: str, least: float, unless: str = "") -> Callable[[Mismatch], str | None]:
-    """There is such a finding, and none `unless`, of which this one may come; and, what it leaves open being decided
-    otherwise, all elements agree, or at least this share of the wrong ones changes (of 0: any; above 1: all must)."""
+    """Make a test that detects a finding with this `code` that decides the outputs.
+
+    With another choice for what the finding leaves open, all elements must agree, or a share of at least `least` of the
+    wrong ones must change (0: any; above 1: only agreement counts). A finding with the code `unless`, which can cause
+    this one, rules it out.
+    """
 
     def look(m: Mismatch) -> str | None:
-        found = m.found(code)
-        if found is None or m.found(unless) is not None:
+        found = m.find(code)
+        if found is None or m.find(unless) is not None:
             return None
         moved: dict[str, int] = {}
         for words, options in OPEN[code].items():
-            values = m.values(**options)
+            values = m.rerun_output(**options)
             if m.agrees(values):
-                return f"{words}, {m.all_agree}; {place(found)}"
-            moved[words] = m.moved(values)
+                return f"{words}, {m.all_elements_agree}; {place(found)}"
+            moved[words] = m.count_changed(values)
         words = max(moved, key=moved.__getitem__)
         enough = moved[words] and moved[words] >= least * np.count_nonzero(m.wrong)
-        return f"{words}, {moved[words]:,} of {m.those} change; {place(found)}" if enough else None
+        return f"{words}, {moved[words]:,} of {m.wrong_elements} change; {place(found)}" if enough else None
 
     return look
 
 
 def unwritten_memory(m: Mismatch) -> str | None:
-    """Workgroup memory is loaded that was never written, and NaNs there change an output."""
-    return _harmful(m.found("uninit"))
+    """Detect loads of unwritten workgroup memory where NaNs in it change an output."""
+    return _harmful(m.find("uninit"))
 
 
 def inactive_lanes(m: Mismatch) -> str | None:
-    """A shuffle reads lanes that are not active, and other values there change an output."""
-    return _harmful(m.found("inactive-lane"))
+    """Detect shuffles that read inactive lanes where other values in those change an output."""
+    return _harmful(m.find("inactive-lane"))
 
 
 def _harmful(found: Finding | None) -> str | None:
-    """What a finding says, where other runs have shown that it matters."""
+    """Describe a finding that replays have proved harmful; None for any other."""
     if found is None or found.verdict != "harmful":
         return None
     return "; ".join([place(found), *(note.message for note in found.notes if note.span is None)])
 
 
 def subgroup_size(m: Mismatch) -> str | None:
-    """The kernel is right where subgroups have another size."""
+    """Detect that all elements agree with another subgroup size."""
     if not any(site.kind == "subgroup" for site in m.run.program.sites):
         return None
     for size in SUBGROUPS:
-        if size != m.run.device.subgroup_size and m.agrees(m.values(device=m.run.device.with_(subgroup_size=size))):
-            return f"with subgroups of {size} instead of {m.run.device.subgroup_size}, {m.all_agree}"
+        if size != m.run.device.subgroup_size and m.agrees(
+            m.rerun_output(device=m.run.device.with_(subgroup_size=size))
+        ):
+            return f"with subgroups of {size} instead of {m.run.device.subgroup_size}, {m.all_elements_agree}"
     return None
 
 
 def contraction(m: Mismatch) -> str | None:
-    """Bits agree where products and sums are fused otherwise."""
+    """Detect that all elements agree with another contraction of products and sums."""
     for fma in ROUNDINGS:
-        if fma != m.run.device.fma and m.agrees(m.values(device=m.run.device.with_(fma=fma))):
-            return f"with fma {fma} instead of {m.run.device.fma}, {m.all_agree}"
+        if fma != m.run.device.fma and m.agrees(m.rerun_output(device=m.run.device.with_(fma=fma))):
+            return f"with fma {fma} instead of {m.run.device.fma}, {m.all_elements_agree}"
     return None
 
 
 def half_precision(m: Mismatch) -> str | None:
-    """All elements agree where the kernel computes in f32 what it computes in f16."""
+    """Detect that all elements agree where the kernel computes in f32 instead of f16."""
     from ... import sim
 
     text = m.run.pipeline.module.source.text
@@ -118,22 +128,22 @@ def half_precision(m: Mismatch) -> str | None:
     if wider == text:
         return None
     textures = {v.name for v in m.run.pipeline.globals if isinstance(v.type, t.Texture)}
-    bindings = {
+    bindings: dict[str, Value] = {
         name: array.astype(np.float32) if name not in textures and _is_half(array) else array
         for name, array in m.case.bindings.items()
     }
     try:
-        values = m.values(module=sim.check(wider), bindings=bindings)
-    except WgslError:  # bits of halves are looked at, or lie in a struct
+        values = m.rerun_output(module=sim.check(wider), bindings=bindings)
+    except WgslError:  # the kernel uses the bits of f16, or f16 in a struct
         return None
-    return f"with f32 for f16 in the kernel, {m.all_agree}" if m.agrees(values.astype(m.ours.dtype)) else None
+    return f"with f32 for f16 in the kernel, {m.all_elements_agree}" if m.agrees(values.astype(m.ours.dtype)) else None
 
 
-def _is_half(array: Any) -> bool:
-    return isinstance(array, np.ndarray) and array.dtype == np.float16
+def _is_half(value: object) -> TypeGuard[Array]:
+    return is_array(value) and value.dtype == np.float16
 
 
-# f16 in a text, and the same with f32.
+# Patterns that turn a text with f16 into one with f32.
 _WIDENED = (
     (re.compile(r"\benable\s+f16\s*;"), ""),
     (re.compile(r"(\benable\b[^;]*?)\bf16\s*,\s*"), r"\1"),
@@ -145,7 +155,8 @@ _WIDENED = (
 
 
 def widened(text: str) -> str:
-    """
+    """Return the text with f32 for f16.
+
     >>> widened("enable f16; let a = vec4h(1.5h) * vec4<f16>(b);")
     ' let a = vec4f(1.5f) * vec4<f32>(b);'
     """
@@ -155,12 +166,12 @@ def widened(text: str) -> str:
 
 
 def builtin_accuracy(m: Mismatch) -> str | None:
-    """The difference is one that WGSL allows the builtins in use."""
+    """Detect a difference within the accuracy that WGSL requires of the builtins in use."""
     return f"{_allowed(m)}, which uses {_operations(m)}" if m.run.loose and _allowed(m) else None
 
 
 def order_of_operations(m: Mismatch) -> str | None:
-    """The difference is one that WGSL allows whoever fuses and reorders sums and products."""
+    """Detect a difference that WGSL allows by fusing or reordering sums and products."""
     allowed = None if m.run.loose else _allowed(m)
     if allowed is None or m.on_gpu is None:
         return allowed
@@ -172,7 +183,7 @@ def _operations(m: Mismatch) -> str:
 
 
 def _allowed(m: Mismatch) -> str | None:
-    """The output and what is expected lie as close as two legal evaluations do."""
+    """Describe the largest error relative to what WGSL allows; None where some element is off by more."""
     if m.rule.name == "derived" or m.ours.dtype.kind != "f":
         return None
     bound = m.run.bounds[m.var].reshape(m.ours.shape) * (2 if m.golden else 1)
@@ -182,4 +193,4 @@ def _allowed(m: Mismatch) -> str | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         used = np.nanmax(np.where(error > 0, error / bound, 0))
     legal = "twice the error" if m.golden else "the error"
-    return f"{m.those} are off by at most {used:.2g} of {legal} that WGSL allows this kernel"
+    return f"{m.wrong_elements} are off by at most {used:.2g} of {legal} that WGSL allows this kernel"

@@ -1,4 +1,4 @@
-"""The time limit of a diagnosis: each run of a large case takes long, and there may be hundreds."""
+"""The time limit of a diagnosis, which may rerun a large case hundreds of times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OutOfTime(Exception):
 
 @frozen
 class TimeLimit:
-    """Ends `seconds` after it is made, by a `clock` that gives seconds."""
+    """A limit that ends `seconds` after its creation, by a `clock` in seconds."""
 
     seconds: float = SECONDS
     clock: Callable[[], float] = time.monotonic
@@ -27,6 +27,6 @@ class TimeLimit:
         object.__setattr__(self, "start", self.clock())
 
     def check(self, *_: int) -> None:
-        """Raise `OutOfTime` after the end. Runs report their progress here, so a long one is abandoned midway."""
+        """Raise `OutOfTime` after the end. As the progress callback of runs, it also aborts a long one."""
         if self.clock() - self.start > self.seconds:
             raise OutOfTime

@@ -11,15 +11,17 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
+from ...sim.fast_dataclass import frozen
 from ..errors import UsageError
 
 FOLDER = "golden"
 
 
-class Owner(NamedTuple):
-    """`file` lies beside the folder; `title`: which of its kernels and shapes, or which test."""
+@frozen
+class Owner:
+    """The owner of a golden: a `file` beside the folder, and a `title`, which names a kernel and its shape, or a
+    test."""
 
     file: str
     title: str
@@ -29,7 +31,7 @@ class Owner(NamedTuple):
 
 
 def place(folder: Path, *parts: str) -> Path:
-    """The path of a golden whose name is made of `parts`, for an owner in `folder`.
+    """Return the path of a golden named after `parts`, for an owner in `folder`.
 
     >>> place(Path("shaders"), "matmul", "M=1 K=4 N=4").as_posix()
     'shaders/golden/matmul-M1-K4-N4.json'
@@ -48,13 +50,13 @@ def owner(path: Path) -> Owner | None:
 
 
 def goldens_beside(file: Path) -> dict[Path, Owner]:
-    """Every golden in the folder beside `file`, with its owner."""
+    """Return every golden in the folder beside `file`, with its owner."""
     found = ((path, owner(path)) for path in sorted((file.parent / FOLDER).glob("*.json")))
     return {path: whose for path, whose in found if whose is not None}
 
 
 def unused(manifest: Path, claimed: Iterable[Path]) -> list[Path]:
-    """Goldens of `manifest` that none of its shapes claims, and those whose owner is gone."""
+    """Return the goldens of `manifest` that are not among `claimed`, and those whose owner no longer exists."""
     wanted = set(claimed)
     return [
         path
@@ -71,6 +73,7 @@ def remove(paths: Iterable[Path]) -> None:
 
 
 def may_write(how: str) -> None:
-    """Raise `UsageError` where CI is set: goldens written there would be lost unseen."""
+    """Raise `UsageError` if the environment sets CI, where new goldens would be discarded without review. `how`: the
+    command, for the message."""
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
         raise UsageError(f"{how}: CI is set, and goldens are never written there; write them at home and commit them")

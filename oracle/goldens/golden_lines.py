@@ -1,9 +1,10 @@
-"""Counters of lines before and after an edit, and the difference as people say it.
+"""Counters by line of source before and after an edit, and their differences in words.
 
     matmul.wgsl:84: 32 -> 4 wavefronts per request, +0 barriers
 
-A line is known by its text without comments and blanks, so that what moves stays itself. A line that was edited stands
-where the old one stood, or is the most like it there. Only then is a line gone, or new.
+Lines are matched by their text without comments and extra blanks, so a line that moves keeps its counters. A line that
+was edited is matched with the one in its position, or with the most similar one nearby. Lines without a match are
+reported as new, or as gone.
 """
 
 from __future__ import annotations
@@ -14,28 +15,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import CHARGES, COUNTERS, NAMES
 
-# Charges that mean more as a rate: charged, per which counter, label.
+if TYPE_CHECKING:
+    from ...sim.run.site import Site
+    from ...sim.wgsl.source import Span
+
+# Charges that are reported as rates: the charge, the counter that it is divided by, and the label.
 RATES = tuple((row.key, row.per, f"{row.label} per request") for row in CHARGES)
 CHARGED = tuple(row.key for row in CHARGES)
 _COMPARED = sorted((row for row in COUNTERS.values() if row.golden), key=lambda row: row.golden)
-# The other counters of a line, the telling ones first: key and label.
+# The other counters of a line, the most informative first: key and label.
 COUNTS = {row.key: row.label for row in _COMPARED if row.key in NAMES}
 BY_LINE = (*CHARGED, *COUNTS)
-# Totals that no line has.
+# Counters that exist only as totals.
 TOTALS = {row.key: row.label for row in _COMPARED if row.key not in NAMES}
 
-MOST_WORDS = 3  # about one line
-ALIKE = 0.5  # least likeness of a line before and after an edit
+MOST_WORDS = 3  # differences that are reported for a line
+ALIKE = 0.5  # least similarity (`SequenceMatcher.ratio`) of a line before and after an edit
 
 
 @frozen
 class Line:
-    """A line that is counted. `text` is without comments and blanks; `counters` are those that are not zero."""
+    """A line of source with its nonzero counters. `text`: without comments, each run of blanks as one."""
 
     file: str
     line: int
@@ -44,12 +49,13 @@ class Line:
 
     @property
     def key(self) -> tuple[str, str]:
+        """What identifies the line wherever it moves within its file."""
         return self.file, self.text
 
 
 @frozen
 class Change:
-    """What is not as it was, at a line or (`line` 0) in all. `weight`: wavefronts and sectors that it is about."""
+    """A change of counters at a line, or of totals (`line` 0). `weight`: by how many wavefronts and sectors."""
 
     file: str
     line: int
@@ -60,8 +66,8 @@ class Change:
         return f"{self.file}:{self.line}: {self.words}" if self.line else f"in all: {self.words}"
 
 
-def lines_of(sites: Iterable[Any], folder: Path, source: Path | None = None) -> tuple[Line, ...]:
-    """The lines that `sites` lie on. Files are named as seen from `folder`; `source` stands for what is no file."""
+def lines_of(sites: Iterable[Site], folder: Path, source: Path | None = None) -> tuple[Line, ...]:
+    """Sum the counters of `sites` by line. Paths are relative to `folder`; `source` replaces any that is no file."""
     found: dict[tuple[str, int], dict[str, int]] = {}
     texts: dict[tuple[str, int], str] = {}
     for site in sites:
@@ -90,12 +96,13 @@ def _texts(path: Path) -> list[str]:
     return _read(path, path.stat().st_mtime_ns)
 
 
-def _own_text(span: Any) -> str:
+def _own_text(span: Span) -> str:
     return span.source.line_text(span.source.line_index(span.start))
 
 
 def _bare(text: str) -> str:
-    """
+    """Remove comments and extra blanks.
+
     >>> _bare("  let a =  x[i];  // loads")
     'let a = x[i];'
     """
@@ -111,7 +118,7 @@ def changes(
     counters_after: Mapping[str, float],
     after: Sequence[Line],
 ) -> tuple[Change, ...]:
-    """Every counter that changed, worst first. A counter that is new to the golden does not count as a change."""
+    """List the counters that changed, the worst first. Counters that the golden lacks are not compared."""
     known = [name for name in BY_LINE if name in counters_before]
     barriers = int(counters_after.get("barriers", 0) - counters_before.get("barriers", 0))
     found = [change for old, new in pairs(before, after) if (change := _change(old, new, known, barriers))]
@@ -125,43 +132,44 @@ def changes(
 
 
 def pairs(before: Sequence[Line], after: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
-    """Each line with what it was; None on one side where a line is new, or gone."""
+    """Match lines before and after an edit: pairs (old, new), with None for the old of a new line, and the new of one
+    that is gone."""
     old, new = list(before), list(after)
     blocks = SequenceMatcher(None, [line.key for line in old], [line.key for line in new], autojunk=False).get_opcodes()
-    edits = []
+    edits: list[tuple[list[Line], list[Line]]] = []
     for tag, i1, i2, j1, j2 in blocks:
         if tag == "equal":
             yield from zip(old[i1:i2], new[j1:j2], strict=True)
         else:
             edits.append((old[i1:i2], new[j1:j2]))
     yield from _moved(edits)
-    for gone, come in edits:
-        yield from _edited(gone, come)
+    for gone, added in edits:
+        yield from _edited(gone, added)
 
 
 def _moved(edits: list[tuple[list[Line], list[Line]]]) -> Iterator[tuple[Line, Line]]:
-    """Takes lines out of `edits` that are there before and after, at different places."""
+    """Remove from `edits` the lines that moved, and yield them."""
     for gone, _ in edits:
         for line in list(gone):
-            for _, come in edits:
-                same = next((other for other in come if other.key == line.key), None)
+            for _, added in edits:
+                same = next((other for other in added if other.key == line.key), None)
                 if same is not None:
                     gone.remove(line)
-                    come.remove(same)
+                    added.remove(same)
                     yield line, same
                     break
 
 
-def _edited(gone: list[Line], come: list[Line]) -> Iterator[tuple[Line | None, Line | None]]:
-    """Lines that took the place of others: one for one, or each the most like the old one."""
-    if len(gone) == len(come):
-        yield from zip(gone, come, strict=True)
+def _edited(gone: list[Line], added: list[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+    """Match the lines of one edit: one for one where the counts are equal, else each with the most similar one."""
+    if len(gone) == len(added):
+        yield from zip(gone, added, strict=True)
         return
-    left = list(come)
+    left = list(added)
     for line in gone:
-        equivalence = [SequenceMatcher(None, line.text, other.text, autojunk=False).ratio() for other in left]
-        best = max(equivalence, default=0.0)
-        yield line, left.pop(equivalence.index(best)) if best >= ALIKE else None
+        similarity = [SequenceMatcher(None, line.text, other.text, autojunk=False).ratio() for other in left]
+        best = max(similarity, default=0.0)
+        yield line, left.pop(similarity.index(best)) if best >= ALIKE else None
     yield from ((None, line) for line in left)
 
 
@@ -178,8 +186,9 @@ def _change(old: Line | None, new: Line | None, known: Sequence[str], barriers: 
 
 
 def _words(was: Mapping[str, int], is_: Mapping[str, int], known: Sequence[str], barriers: int) -> list[str]:
-    """Rates before counts. With wavefronts go the barriers that the whole run has more: they may be the price."""
-    words = []
+    """Describe the counters that changed, rates first. A change of wavefronts also gives the change of barriers in the
+    whole run, which may be its price."""
+    words: list[str] = []
     for charged, of, how in RATES:
         if charged not in known:
             continue

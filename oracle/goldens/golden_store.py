@@ -1,10 +1,11 @@
-"""Goldens: what a run cost, line by line, and the bits it wrote, as somebody has seen and accepted them.
+"""Goldens: the accepted counters of a run, in total and by line, and the bits of its outputs.
 
-    golden/NAME.json   counters in all and of each line, digests of the outputs; what made them, and whose they are
-    golden/NAME.npz    the outputs themselves, where they were asked for, so that a difference can be shown
+    golden/NAME.json   counters, in total and by line; digests of the outputs; the owner, and what made the golden
+    golden/NAME.npz    the outputs themselves, if requested, so that a difference can be shown
 
-Counters and outputs decide. Simulator, adapter and line numbers are only recorded: lines are known by their text
-(`bankshot.oracle.goldens.golden_lines`). `bankshot.oracle.goldens.golden_files` says where they lie.
+Only counters and outputs are compared. The simulator, the adapter and line numbers are recorded for information: lines
+are matched by their text (`bankshot.oracle.goldens.golden_lines`). `bankshot.oracle.goldens.golden_files` defines where
+goldens are stored.
 """
 
 from __future__ import annotations
@@ -15,23 +16,36 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...sim.fast_dataclass import frozen
+from ..comparison.bits import Array, as_array
 from ..comparison.compare import Comparison, compare
 from ..diagnosis.mismatch import Diagnosis
 from ..errors import UsageError
 from .golden_lines import Change, Line, changes, lines_of
 
+if TYPE_CHECKING:
+    from ...sim import Run
+    from ...sim.bindings.binding import Key, Output
+
 SCHEMA = 1
-HELD, WRITTEN, MISSING, CHANGED, FOREIGN, OTHER_DEVICE = "held", "written", "missing", "changed", "foreign", "device"
+UNCHANGED, WRITTEN, MISSING, CHANGED, OTHER_OWNER, OTHER_DEVICE = (
+    "held",
+    "written",
+    "missing",
+    "changed",
+    "foreign",
+    "device",
+)
 
 
 @frozen
 class Golden:
-    """One golden. `owner`: the manifest or test file, beside the folder, that it belongs to. `arrays`: not in JSON."""
+    """One golden. `owner`: the manifest or test file, beside the folder, that it belongs to. `arrays` are stored apart
+    from the JSON."""
 
     owner: str
     title: str
@@ -42,18 +56,18 @@ class Golden:
     counters: Mapping[str, float]
     lines: tuple[Line, ...]
     outputs: Mapping[str, str]  # dtype, shape and SHA-256
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict[str, Array])
 
     def text(self) -> str:
-        """JSON with sorted keys, one row for each counter and each line of the source."""
-        data = {**asdict(self), "schema": SCHEMA, "lines": []}
+        """Return the golden as JSON with sorted keys, and each counter and each line of the source on a row."""
+        data: dict[str, Any] = {**asdict(self), "schema": SCHEMA, "lines": []}
         del data["arrays"]
         rows = ",\n    ".join(json.dumps(asdict(line), sort_keys=True, ensure_ascii=False) for line in self.lines)
         whole = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         return whole.replace('\n  "lines": []', f'\n  "lines": [\n    {rows}\n  ]', 1) if rows else whole
 
     def write(self, path: Path) -> None:
-        """Whole or not at all: others may be reading."""
+        """Write the files atomically, as other processes may be reading them."""
         path.parent.mkdir(parents=True, exist_ok=True)
         arrays = path.with_suffix(".npz")
         if self.arrays:
@@ -68,24 +82,25 @@ class Golden:
 
 
 def read(path: Path) -> Golden:
-    """Raises `UsageError` where the file is no golden."""
+    """Read a golden, with its outputs if they are stored. Raises `UsageError` where the file is no golden."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         schema, lines = data.pop("schema"), tuple(Line(**line) for line in data.pop("lines"))
         if schema != SCHEMA:
-            raise UsageError(f"{path}: is of schema {schema}, and this version reads {SCHEMA}; make it anew")
+            raise UsageError(f"{path}: has schema {schema}, and this version reads {SCHEMA}; make it anew")
         kept = path.with_suffix(".npz")
         arrays = dict(np.load(kept, allow_pickle=False)) if kept.exists() else {}
-        return Golden(**{**data, "grid": tuple(data["grid"])}, lines=lines, arrays=arrays)
+        return Golden(grid=tuple(data.pop("grid")), lines=lines, arrays=arrays, **data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path}: cannot be read as a golden: {error}; delete it and make it anew") from None
 
 
-def of_run(run: Any, *, folder: Path, owner: str, title: str, adapter: Any = None, arrays: bool = False,
+def of_run(run: Run, *, folder: Path, owner: str, title: str, adapter: object = None, arrays: bool = False,
            source: Path | None = None, free: Collection[str] = ()) -> Golden:  # fmt: skip
-    """What there is to remember of a run. Files are named as seen from `folder`, where the manifest or test lies.
+    """Make the golden of a run. Paths of source files are relative to `folder`, which holds the manifest or test.
 
-    `free`: outputs whose bits WGSL leaves open, so that they may differ between machines: a reference judges them.
+    `free`: outputs to leave out, because WGSL leaves their bits open and a reference judges them. `arrays`: store the
+    outputs, too. `source`: the file that lines without a file of their own belong to.
     """
     from ... import sim
 
@@ -104,20 +119,20 @@ def of_run(run: Any, *, folder: Path, owner: str, title: str, adapter: Any = Non
     )
 
 
-def _arrays(outputs: Mapping[Any, Any]) -> dict[str, np.ndarray]:
-    """Every output as an array; the levels of a texture and what is bound by group and number get names with dots."""
-    found: dict[str, np.ndarray] = {}
+def _arrays(outputs: Mapping[Key, Output | list[Array]]) -> dict[str, Array]:
+    """Return every output as an array. Levels of a texture, and outputs bound by group and number, get dotted names."""
+    found: dict[str, Array] = {}
     for key, output in outputs.items():
         name = ".".join(map(str, key)) if isinstance(key, tuple) else str(key)
-        if isinstance(output, list | tuple):
+        if isinstance(output, list):
             found |= {f"{name}.{level}": array for level, array in enumerate(output)}
         else:
-            found[name] = np.frombuffer(output, np.uint8) if isinstance(output, bytes | bytearray) else output
+            found[name] = as_array(output)
     return found
 
 
-def digest(array: np.ndarray) -> str:
-    """What a golden says of an output: dtype, shape and SHA-256."""
+def digest(array: Array) -> str:
+    """Return what a golden stores of an output: its dtype, shape and SHA-256."""
     dtype = array.dtype.name if array.dtype.names is None else f"struct{array.dtype.itemsize}"
     shape = ",".join(map(str, array.shape))
     return f"{dtype}[{shape}] {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}"
@@ -125,7 +140,7 @@ def digest(array: np.ndarray) -> str:
 
 @frozen
 class OutputChange:
-    """An output whose bits are others. `comparison` where the golden holds the array."""
+    """An output whose digest changed. `comparison` is set where the golden stores the array."""
 
     output: str
     before: str
@@ -135,15 +150,18 @@ class OutputChange:
     def __str__(self) -> str:
         if self.comparison is not None:
             c = self.comparison
-            return f"{self.output}: {c.mismatches:,} of {c.elements:,} elements have other bits than the golden"
+            return f"{self.output}: {c.mismatches:,} of {c.elements:,} elements differ from the golden"
         was, is_ = (text.partition(" ")[0] or "no output" for text in (self.before, self.after))
-        return f"{self.output}: {'other bits than the golden' if was == is_ else f'{was} -> {is_}'}"
+        return f"{self.output}: {'differs from the golden' if was == is_ else f'{was} -> {is_}'}"
 
 
 @frozen
 class Verdict:
-    """Whether a run is as its golden has it. `changes` worst first; `advice` is what to do about it; `likely`:
-    why it is not."""
+    """The result of comparing a run with its golden.
+
+    `state`: a key of `STATES`. `changes`: of counters, the worst first. `advice`: what to do about them. `likely`: the
+    likely cause.
+    """
 
     path: Path
     state: str
@@ -154,17 +172,18 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Nothing speaks against the run; of another device's golden there is nothing to say."""
-        return self.state in (HELD, WRITTEN, OTHER_DEVICE)
+        """Whether the run passes. The golden of another device is not compared, and passes."""
+        return self.state in (UNCHANGED, WRITTEN, OTHER_DEVICE)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Everything that is not as it was."""
+        """Everything that changed, and the likely cause."""
         cause = () if self.likely is None else (str(self.likely),)
         return (*map(str, self.outputs), *cause, *map(str, self.changes))
 
     @property
     def headline(self) -> str:
+        """The name of the golden, and the state in words."""
         return f"golden {self.path.name}: {STATES[self.state]}"
 
     def __str__(self) -> str:
@@ -172,17 +191,18 @@ class Verdict:
 
 
 STATES = {
-    HELD: "as it was",
+    UNCHANGED: "unchanged",
     WRITTEN: "written",
     MISSING: "there is none",
-    CHANGED: "the run is not as it was",
-    FOREIGN: "belongs to somebody else",
+    CHANGED: "the run has changed",
+    OTHER_OWNER: "belongs to another owner",
     OTHER_DEVICE: "not compared",
 }
 
 
 def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
-    """Hold a run against the golden at `path`. `update`: write it where it does not hold. `how` people ask for that."""
+    """Compare a run with the golden at `path`. `update`: write the golden if it is missing or the run has changed.
+    `how`: the command that updates it, for the advice. Raises `UsageError` where the file cannot be read."""
     if not path.exists():
         if not update:
             return Verdict(path, MISSING, advice=f"make it with {how}, look at it, and commit it")
@@ -204,16 +224,16 @@ def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
         other = old.simulator != new.simulator
         made = f"it was made by bankshot {old.simulator}, this is {new.simulator}; " if other else ""
         return Verdict(path, CHANGED, moved, different, f"{made}if this is what you want, {how} writes it anew")
-    return Verdict(path, HELD)
+    return Verdict(path, UNCHANGED)
 
 
 def _foreign(path: Path, old: Golden, new: Golden) -> Verdict:
     theirs, ours = (f"{golden.owner} ({golden.title})" for golden in (old, new))
-    return Verdict(path, FOREIGN, advice=f"it is of {theirs}, and {ours} has the same name; rename one")
+    return Verdict(path, OTHER_OWNER, advice=f"it belongs to {theirs}, and {ours} has the same name; rename one")
 
 
 def _output_changes(old: Golden, new: Golden) -> tuple[OutputChange, ...]:
-    found = []
+    found: list[OutputChange] = []
     for name in sorted({*old.outputs, *new.outputs}):
         before, after = old.outputs.get(name, ""), new.outputs.get(name, "")
         if before != after:
@@ -221,8 +241,8 @@ def _output_changes(old: Golden, new: Golden) -> tuple[OutputChange, ...]:
     return tuple(found)
 
 
-def _compared(made: np.ndarray | None, kept: np.ndarray | None) -> Comparison | None:
-    """Bit for bit, where both are there and alike."""
+def _compared(made: Array | None, kept: Array | None) -> Comparison | None:
+    """Compare two arrays bit for bit; None where one is missing, or their shapes or dtypes differ."""
     if made is None or kept is None or made.shape != kept.shape or made.dtype != kept.dtype or made.dtype.names:
         return None
     return compare(made, kept)

@@ -1,9 +1,9 @@
-"""Check a simulated case against wgpu, on every adapter that was asked for."""
+"""Check a simulated case against wgpu, on every requested adapter."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import wgpu_client as gpu
 from ..errors import DriverDied, GpuError, Lacking, NoAdapter, TooLarge
@@ -16,11 +16,11 @@ from .output_checks import OutputCheck, gpu_checks
 if TYPE_CHECKING:
     from ...sim import Run
 
-Adapters = dict[str | None, gpu.AdapterInfo]  # by the names that they are asked for by; None: the default
+Adapters = dict[str | None, gpu.AdapterInfo]  # by the name in the request; None: the default
 
 
 def find_adapters(options: Options, log: Log) -> Adapters:
-    """The adapters to run on. Where there is none, notes why, or raises `NoAdapter` where the options insist."""
+    """Find the adapters to run on. Without any, notes the reason, or raises `NoAdapter` if the options insist."""
     try:
         return {name: gpu.require_adapter(name) for name in gpu.parse_adapters(options.adapter)}
     except NoAdapter as error:
@@ -33,7 +33,7 @@ def find_adapters(options: Options, log: Log) -> Adapters:
 def adapter_checks(
     case: Case, run: Run, truth: Truth, options: Options, name: str | None, log: Log
 ) -> list[OutputCheck]:
-    """Check a case against the adapter asked for as `name`. `run`: the case as simulated for `options.device`."""
+    """Check a case against the adapter requested as `name`. `run`: the case as simulated for `options.device`."""
     adapter, device = gpu.require_adapter(name), options.device
     if adapter.profile is None:
         log.note(f"no device profile is known to round as {adapter.name} does; bits are compared under {device}")
@@ -64,13 +64,14 @@ def adapter_checks(
     return checks
 
 
-def _unordered(run: Run) -> set[Any]:
-    """The variables whose contents depend on the order in which invocations reach atomics."""
+def _unordered(run: Run) -> set[str]:
+    """Return the variables whose contents depend on the order in which invocations reach atomics."""
     findings = (*run.findings, *run.silenced)
-    return {name for finding in findings if finding.code == "atomic-order" for name in finding.outputs}
+    outputs = [key for finding in findings if finding.code == "atomic-order" for key in finding.outputs]
+    return {key for key in outputs if isinstance(key, str)}
 
 
 def with_proof(checks: list[OutputCheck]) -> tuple[OutputCheck, ...]:
     """Mark the GPU's checks of outputs that a check of the simulator's run could have failed."""
     held = {check.output for check in checks if not (check.by_gpu or check.comparison.vacuous)}
-    return tuple(replace(check, held_elsewhere=check.by_gpu and check.output in held) for check in checks)
+    return tuple(replace(check, checked_elsewhere=check.by_gpu and check.output in held) for check in checks)

@@ -72,7 +72,7 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
 
 @contextmanager
 def _drivers_compiling(case: Case, options: Options) -> Generator[None]:
-    """Have drivers compile the shader meanwhile; all of it has ended afterwards."""
+    """Let drivers compile the shader in the background, and wait for them at the end."""
     preparing = prepare_on_gpu(case, options.adapter) if options.gpu else None
     try:
         yield
@@ -92,7 +92,7 @@ def _simulate(case: Case, options: Options, log: Log) -> Run:
 
 
 def _compute_reference(case: Case, run: Run, log: Log) -> Truth:
-    """What the reference expects; nothing where there is none, or only a sample ran."""
+    """Compute the expected outputs; empty if there is no reference, or only a sample ran."""
     if not run.coverage.exact:
         return {}
     if case.kernel.reference is None:
@@ -106,7 +106,7 @@ def _compute_reference(case: Case, run: Run, log: Log) -> Truth:
 def _what_can_be_judged(options: Options, run: Run, log: Log) -> Options:
     """Leave out the comparisons that this run rules out."""
     if not run.coverage.exact:
-        log.note("of a sample neither outputs nor expected counters are judged")
+        log.note("outputs and expected counters of a sample are not judged")
         return replace(options, gpu=False, golden=False)
     if options.gpu and endless(run):
         log.note(ENDLESS)
@@ -123,7 +123,7 @@ def _record(case: Case, run: Run, options: Options, log: Log) -> Recordings | No
 
 
 def _charge_others(case: Case, run: Run, options: Options, log: Log) -> tuple[Charged, ...]:
-    """Set the profiles of `options.also` beside the run."""
+    """Charge the run for the profiles of `options.also`, too."""
     if not options.also:
         return ()
     return log.timed(

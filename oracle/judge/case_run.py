@@ -1,4 +1,4 @@
-"""Run a case: by the simulator, through wgpu, and by its reference."""
+"""Run a case in the simulator, through wgpu, and by its reference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...sim import Run, Trace
 
 T = TypeVar("T")
-Say = Callable[[str], None]  # takes the step that begins, in words
+Say = Callable[[str], None]  # takes a description of the step that begins
 Truth = dict[str, references.Expected]  # by the manifest's names
 
 EVERYTHING = ("all", "touched", "redundant")  # probes
@@ -103,10 +103,10 @@ def expected_outputs(case: Case) -> Truth:
 
 
 def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:
-    """Have drivers compile the shader in the background, for `run_on_gpu`."""
+    """Let drivers compile the shader in the background, for `run_on_gpu`."""
     with suppress(WgslError):  # the simulator reports it, too
         module = check_module(case.kernel)
-        entry = module.pipeline(case.kernel.entry, case.overrides, GRANTED).entry
+        entry = module.pipeline(case.kernel.entry, {**case.overrides}, GRANTED).entry
         return gpu.prepare(module, entry.name, overrides=case.overrides, adapter=adapter)
     return None
 
@@ -115,7 +115,7 @@ def begin_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | 
     """Start the case's preprocessed text through wgpu, or another `text` with the same bindings."""
     module = check_module(case.kernel)
     kernel = case.kernel
-    pipeline = module.pipeline(kernel.entry, case.overrides, GRANTED)
+    pipeline = module.pipeline(kernel.entry, {**case.overrides}, GRANTED)
     return gpu.begin(
         text or module.source.text,
         pipeline.entry.name,
@@ -146,7 +146,7 @@ def run_on_both(case: Case, adapter: str | None, simulated: Callable[[], Run]) -
 
 
 def timed(seconds: dict[str, float], step: str, function: Callable[[], T]) -> T:
-    """Call `function` and enter its seconds under the name of the step."""
+    """Call `function` and record its seconds under the name of the step."""
     start = time.perf_counter()
     result = function()
     seconds[step] = time.perf_counter() - start

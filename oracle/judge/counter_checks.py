@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...sim.bindings.binding import is_array
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device, Exceeded, check_dispatch
 from ...sim.models.device import near_miss
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @frozen
 class CounterCheck:
-    """One counter against the manifest's figure."""
+    """The comparison of a counter with the manifest's figure."""
 
     counter: str
     expected: float
@@ -33,14 +34,14 @@ class CounterCheck:
 
 @frozen
 class LimitCheck:
-    """A WebGPU limit that the dispatch exceeds. `device`: it is the device's own maximum, not only the default."""
+    """A WebGPU limit that the dispatch exceeds. `device`: it exceeds the device's own maximum, too."""
 
     exceeded: Exceeded
     device: bool
 
     @property
     def ok(self) -> bool:
-        """A program can ask for more than the default, but not for more than the device has."""
+        """Whether a program can request the limit: more than the default, but not more than the device has."""
         return not self.device
 
 
@@ -62,17 +63,19 @@ def counter_checks(case: Case, counters: Mapping[str, float]) -> tuple[CounterCh
 
 
 def limit_checks(case: Case, pipeline: Pipeline, device: Device) -> tuple[LimitCheck, ...]:
-    """Every default limit of WebGPU that the dispatch exceeds."""
+    """Return each default limit of WebGPU that the dispatch exceeds."""
     sizes: dict[str, dict[str, int]] = {"storage": {}, "uniform": {}}
     for variable in pipeline.globals:
         if variable.space in sizes:
-            sizes[variable.space][variable.name] = case.bindings[variable.name].nbytes
+            data = case.bindings[variable.name]
+            assert is_array(data)
+            sizes[variable.space][variable.name] = data.nbytes
     asked = (case.grid, pipeline.workgroup_size, pipeline.workgroup_bytes, sizes["storage"], sizes["uniform"])
     return tuple(_limit_check(exceeded, device) for exceeded in check_dispatch(*asked))
 
 
 def _limit_check(exceeded: Exceeded, device: Device) -> LimitCheck:
-    """Workgroup memory is the only maximum that profiles know."""
+    """Check an exceeded limit against the device; profiles have a maximum for workgroup memory only."""
     most = device.workgroup_bytes_max
     beyond = exceeded.limit == "maxComputeWorkgroupStorageSize" and exceeded.value > most
     return LimitCheck(replace(exceeded, maximum=most) if beyond else exceeded, beyond)

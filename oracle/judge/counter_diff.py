@@ -1,16 +1,17 @@
-"""Counters from a real run: the instrumented shader records, and the host charges what it recorded.
+"""Counters from a run on a GPU: an instrumented shader records accesses, and the host charges them.
 
-Each probe's rows are sorted into subgroups by the path that led to them, and every such access is charged under the
-rules of a device profile, as the simulator charges its own. So for each place in the source there are two rows of
-counters that nothing but the WGSL has in common.
+Rows of each probe are grouped into subgroups by the control-flow path that led to them, and every access is charged by
+the rules of a device profile, as the simulator charges its own. So each place in the source has two rows of counters
+that were derived independently from the WGSL.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from ...sim.models import Device
 from ...sim.run.counters import NAMES
 from ...sim.run.site import Site
 from .. import wgpu_client
+from ..comparison.bits import as_array
 from ..errors import UsageError
 from ..gpu_counters.charges import banks, sectors
 from ..gpu_counters.wgsl_probes import (
@@ -39,19 +41,29 @@ from ..manifests.reflection import check_module
 from .case_run import Say, silent, simulate
 from .grid_cap import halved
 
+if TYPE_CHECKING:
+    from ...sim import Run
+    from ...sim.bindings.binding import Key, Output, Value
+    from ...sim.run.output_bounds import Bounds
+
+    Outputs: TypeAlias = dict[Key, Output]
+
+# Charges one access: byte addresses of the lanes, and which of them are active -> costs by counter.
+Cost = Callable[[NDArray[np.int64], NDArray[np.bool_]], dict[str, int]]
+
 ROWS_PER_PASS = (1 << 23) - 1  # with their header, what WebGPU lets a storage buffer bind by default: 128 MiB
 ROWS_PLANNED = ROWS_PER_PASS // 2  # workgroups are not all alike
 ROWS_IN_ALL = 1 << 24
 SITES_PER_PASS = MOST_PROBES // 4  # a store to a swizzle is one site, and a probe for each component
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 
-# What records of active lanes tell: of idle ones they do not say why.
+# The counters that records of active lanes determine; they do not show why other lanes are idle.
 RECORDED = tuple(name for name in NAMES if not name.startswith("idle_"))
 
 
 @frozen
 class SiteDifference:
-    """One counter of one place that the two runs do not agree on."""
+    """A counter of one place in the source on which the two runs disagree."""
 
     site: SourceSite
     counter: str
@@ -61,11 +73,12 @@ class SiteDifference:
 
 @frozen
 class CounterDiff:
-    """`grid`: what both ran; smaller than the case's where the log of a whole run would be too long.
+    """The comparison of the counters of a simulated run with those recorded on a GPU.
 
-    `compared`: how many numbers. `changed`: outputs that are others with the probes than without: as they are with
-    them. Where a product is fused into a sum, say, may depend on the probes beside it, so floats are given as changed
-    only where they differ by more than two legal results may (`run.bounds`); of bytes nothing is known, and any do.
+    `grid`: what both ran; where `cut`, smaller than the case's, whose log would be too long. `rows`: recorded on the
+    GPU, in so many `passes`. `compared`: the number of counters compared. `changed`: the outputs, with probes, that
+    differ from those without. Probes may change which products are fused into sums, so floats count as changed only
+    where they differ by more than two conforming results may (`run.bounds`). Bytes count as changed if any differs.
     """
 
     adapter: wgpu_client.AdapterInfo
@@ -76,7 +89,7 @@ class CounterDiff:
     passes: int
     compared: int
     differences: tuple[SiteDifference, ...]
-    changed: dict[Any, Any]
+    changed: Outputs
 
     @property
     def outputs_equal(self) -> bool:
@@ -95,26 +108,26 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = silen
     counted = [Site(site=site) for site in run.program.sites]
     plain = _on_gpu(case, run, check_module(case.kernel).source.text, [], {}, adapter)
     rows, passes = 0, 0
-    changed: dict[Any, Any] = {}
+    changed: Outputs = {}
     for wanted in _parts(run):
         instrumented = instrument(run.pipeline, run.program.sites, wanted)
         for recorded, left in _record(case, run, instrumented, wanted, adapter, say):
             charge(counted, instrumented.probes, recorded, run.device, _lanes(run))
             rows, passes = rows + len(recorded), passes + 1
-            changed |= {key: data for key, data in left.items() if not _alike(data, plain[key], key, run)}
+            changed |= {key: data for key, data in left.items() if not _alike(data, plain[key], key, run.bounds)}
     differences, compared = compare(run.sites, counted)
     return CounterDiff(info, device, run.grid, cut, rows, passes, compared, tuple(differences), changed)
 
 
-def _lanes(run: Any) -> int:
+def _lanes(run: Run) -> int:
     return math.prod(run.pipeline.workgroup_size)
 
 
-def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
-    """The case and its simulated run, on a part of the grid whose log is not too long: both sides run the same part.
+def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Run, bool]:
+    """Return the case on a part of its grid whose log is not too long, its simulated run, and whether the grid was cut.
 
-    The longest axis is halved until that is so, taking all workgroups for alike; one is counted however long it takes.
-    Of what is compared every workgroup has run here; to see how long a log is, one of each class is enough.
+    The longest axis is halved until the log fits, as if all workgroups recorded equally many rows; a single one is
+    always counted. One workgroup of each class suffices to estimate the log; for the comparison all of them run.
     """
     cut = False
     while True:
@@ -133,8 +146,8 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Any, bool]:
 # ---- recording ---------------------------------------------------------------------------------------
 
 
-def _parts(run: Any) -> list[list[int]]:
-    """Sites in as few parts as can be, so that in each the log of one workgroup fits, and probes can be numbered."""
+def _parts(run: Run) -> list[list[int]]:
+    """Split the sites into few parts, in each of which the log of one workgroup fits and probes can be numbered."""
     workgroups = math.prod(run.grid)
     parts: list[list[int]] = [[]]
     filled = 0
@@ -149,9 +162,9 @@ def _parts(run: Any) -> list[list[int]]:
 
 
 def _record(
-    case: Case, run: Any, instrumented: Instrumented, wanted: list[int], adapter: str | None, say: Say
-) -> Iterator[tuple[NDArray[np.uint32], dict[Any, Any]]]:
-    """Rows of some workgroups at a time, `[rows, 5]`: workgroup, then the words of a row; and the outputs."""
+    case: Case, run: Run, instrumented: Instrumented, wanted: list[int], adapter: str | None, say: Say
+) -> Iterator[tuple[NDArray[np.uint32], Outputs]]:
+    """Yield rows of some workgroups at a time, `[rows, 5]` (workgroup, then the words of a row), and the outputs."""
     workgroups, shift = math.prod(run.grid), workgroup_shift(_lanes(run))
     rows = max(1, sum(run.sites[number].active_lanes for number in wanted))
     each = min(workgroups, 1 << (32 - shift), max(1, ROWS_PLANNED * workgroups // rows))
@@ -161,7 +174,7 @@ def _record(
         log = np.zeros(HEADER_WORDS + ROW_WORDS * room, np.uint32)
         log[1:4] = first, each, room
         outputs = _on_gpu(case, run, instrumented.text, [instrumented], {LOG: log}, adapter)
-        log = outputs.pop(LOG)
+        log = as_array(outputs.pop(LOG))
         used = int(log[0])
         if used > room:
             title = f"{case.kernel.name} {case.shape}"
@@ -171,8 +184,8 @@ def _record(
 
 
 def _on_gpu(
-    case: Case, run: Any, text: str, logs: list[Instrumented], more: dict[str, Any], adapter: str | None
-) -> dict[Any, Any]:
+    case: Case, run: Run, text: str, logs: list[Instrumented], more: dict[str, Value], adapter: str | None
+) -> Outputs:
     slots = wgpu_client.slots_of(run.pipeline.entry)
     slots += [wgpu_client.Slot(LOG, log.group, log.binding, "storage-write") for log in logs]
     entry, overrides = run.pipeline.entry.name, case.overrides
@@ -180,19 +193,19 @@ def _on_gpu(
     return wgpu_client.run(text, entry, case.grid, bindings, slots=slots, overrides=overrides, adapter=adapter).outputs
 
 
-def _alike(one: Any, other: Any, key: Any, run: Any) -> bool:
-    """Whether two outputs are the same, or of floats what two legal implementations may leave."""
+def _alike(one: Output, other: Output, key: Key, bounds: Bounds) -> bool:
+    """Whether two outputs are equal, or floats that two conforming implementations may give."""
     if _bytes(one) == _bytes(other):
         return True
-    if not isinstance(one, np.ndarray) or one.dtype.kind != "f":
+    if isinstance(one, bytes) or isinstance(other, bytes) or one.dtype.kind != "f":
         return False
     with np.errstate(invalid="ignore"):
         away = np.abs(one.astype(np.float64) - other)
-    return bool(np.all((away <= 2 * run.bounds[key]) | np.isinf(run.bounds[key]) | (np.isnan(one) & np.isnan(other))))
+    return bool(np.all((away <= 2 * bounds[key]) | np.isinf(bounds[key]) | (np.isnan(one) & np.isnan(other))))
 
 
-def _bytes(data: Any) -> bytes:
-    return data.tobytes() if isinstance(data, np.ndarray) else bytes(data)
+def _bytes(data: Output) -> bytes:
+    return data if isinstance(data, bytes) else data.tobytes()
 
 
 # ---- charging ----------------------------------------------------------------------------------------
@@ -201,9 +214,9 @@ def _bytes(data: Any) -> bytes:
 def charge(
     counted: list[Site], probes: tuple[Probe, ...], rows: NDArray[np.uint32], device: Device, lanes: int
 ) -> None:
-    """Add to the counters of each site what recorded rows (as `_record` gives them) cost under the rules of `device`.
+    """Add the cost of recorded rows (as `_record` yields them) by the rules of `device` to the counters of each site.
 
-    Rows of one workgroup are not to be parted, or what a subgroup issued once counts twice.
+    All rows of a workgroup must be charged together; otherwise an access that a subgroup issued once counts twice.
     """
     size = device.subgroup_size
     subgroups = -(-lanes // size)
@@ -221,7 +234,7 @@ def charge(
 
 
 def _grouped(numbers: NDArray[np.uint32]) -> list[tuple[int, NDArray[np.int64]]]:
-    """Each number that occurs, with the places where it does."""
+    """Group equal numbers: each number that occurs, with its indices."""
     order = np.argsort(numbers, kind="stable")
     found, starts = np.unique(numbers[order], return_index=True)
     return list(zip(map(int, found), np.split(order, starts)[1:], strict=True))
@@ -240,15 +253,15 @@ def _add(row: Site, addresses: NDArray[np.int64], offset: int, times: int, devic
         row.barriers += times * len(addresses) // subgroups
     if site.space == "workgroup" and site.bytes_per_lane:
         row.shared_requests += len(addresses)
-        _each(row, addresses, active, offset, lambda at, on: banks(device, site, at, on))
+        _each(row, addresses, active, offset, partial(banks, device, site))
     elif site.space in ("storage", "texture") and site.bytes_per_lane:
         row.global_requests += len(addresses)
         row.global_bytes += int(active.sum()) * site.bytes_per_lane
-        _each(row, addresses, active, offset, lambda at, on: sectors(device, site, at, on))
+        _each(row, addresses, active, offset, partial(sectors, device, site))
 
 
-def _each(row: Site, addresses: NDArray[np.int64], active: NDArray[np.bool_], offset: int, cost: Any) -> None:
-    """Add what each access costs. A pattern costs the same wherever it lies, in steps that banks and lines share."""
+def _each(row: Site, addresses: NDArray[np.int64], active: NDArray[np.bool_], offset: int, cost: Cost) -> None:
+    """Add the cost of each access. Patterns that lie a multiple of `step` bytes apart cost the same."""
     step = 512
     lowest = np.where(active, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) // step * step
     relative = np.where(active, addresses - lowest, -1)
@@ -260,7 +273,7 @@ def _each(row: Site, addresses: NDArray[np.int64], active: NDArray[np.bool_], of
 
 
 def compare(simulated: list[Site], counted: list[Site]) -> tuple[list[SiteDifference], int]:
-    """Every counter of every site that differs, and how many were compared."""
+    """Return the counters of sites that differ, and how many were compared."""
     differences = [
         SiteDifference(ours.site, name, getattr(ours, name), getattr(theirs, name))
         for ours, theirs in zip(simulated, counted, strict=True)

@@ -1,32 +1,35 @@
-"""One kernel, several device profiles: what the same dispatch asks of each.
+"""The cost of one dispatch on several device profiles.
 
-The first profile named is the one that a run is judged under, with everything that a run does. For each of the others
-the dispatch runs once more, with no findings looked for. Where a profile has the subgroup size, the rounding and the
-texels of the first, the same lanes do the same things on it, and only its banks, sectors and lines are charged
-anew: every other counter is the first's. Where one of these differs, lanes are counted again too.
+The run is judged under the first profile. For each of the others the dispatch runs again, without looking for findings.
+Where a profile has the subgroup size, rounding and texels of the first, the same lanes do the same things on it: only
+its banks, sectors and lines are charged again, and every other counter is the first profile's. Otherwise lanes are
+counted again, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device, get
 from ...sim.models.occupancy import Occupancy, occupancy
 from ..errors import UsageError
 
+if TYPE_CHECKING:
+    from ...sim import Run
+
+    Simulate: TypeAlias = Callable[[str, tuple[str, ...]], Run]  # (device, probes)
+
 LANES = ("subgroup_size", "fma", "texel_f16", "texel_outside")  # what decides which lanes do what
 MEMORY = ("banks", "sectors")  # probes
 CHARGED = ("shared_", "global_")  # how the names of what they count begin
 
-Simulate = Callable[[str, tuple[str, ...]], Any]  # (device, probes) -> bankshot.Run
-
 
 @frozen
 class Charged:
-    """The cost of a run on one device. `counters`: totals by name. `anew`: what was counted for it: `all`, `lanes and
-    memory` or `memory`; the rest is the first device's."""
+    """The cost of a run on one device. `counters`: totals by name. `anew`: the counters measured for the device: `all`,
+    `lanes and memory` or `memory`; the others are the first device's."""
 
     device: Device
     counters: dict[str, float]
@@ -35,12 +38,12 @@ class Charged:
 
     @property
     def sector_bytes(self) -> int:
-        """Bytes of the sectors that were touched, which, unlike sectors, compare between devices."""
+        """Bytes of the sectors accessed; unlike sectors, they are comparable between devices."""
         return int(self.counters["global_sectors"]) * self.device.sector_bytes
 
 
 def parse_devices(text: str) -> tuple[str, ...]:
-    """`nvidia,amd` as names of profiles. Raises UsageError that lists them for one that is unknown or named twice."""
+    """Parse `nvidia,amd` as names of profiles. Raises `UsageError` for one that is unknown or named twice."""
     names: list[str] = []
     for each in text.split(","):
         try:
@@ -54,23 +57,23 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def same_lanes(a: Device, b: Device) -> bool:
-    """Whether the same lanes do the same things on both, so that one run serves both but for the cost of memory."""
+    """Whether the same lanes do the same things on both devices, so that only the cost of memory may differ."""
     return all(getattr(a, fact) == getattr(b, fact) for fact in LANES)
 
 
-def charge(run: Any, others: tuple[str, ...], simulate: Simulate) -> tuple[Charged, ...]:
-    """Charge a run with all probes for its own device, then for `others`; empty where there are no others."""
+def charge(run: Run, others: tuple[str, ...], simulate: Simulate) -> tuple[Charged, ...]:
+    """Charge a run with all probes for its own device, then for `others`; empty if `others` is."""
     if not others:
         return ()
     return (judged(run), *(_on(run, name, simulate) for name in others))
 
 
-def judged(run: Any) -> Charged:
-    """The cost of a run with all probes on its own device."""
+def judged(run: Run) -> Charged:
+    """Return the cost of a run with all probes on its own device."""
     return _charged(run, run.device, run.counters, "all")
 
 
-def _on(run: Any, name: str, simulate: Simulate) -> Charged:
+def _on(run: Run, name: str, simulate: Simulate) -> Charged:
     from ...sim.run.simulate import sized
 
     device = sized(get(name), run.pipeline)
@@ -80,6 +83,6 @@ def _on(run: Any, name: str, simulate: Simulate) -> Charged:
     return _charged(run, device, {**run.counters, **memory}, "memory")
 
 
-def _charged(run: Any, device: Device, counters: Any, anew: str) -> Charged:
+def _charged(run: Run, device: Device, counters: Mapping[str, float], anew: str) -> Charged:
     resident = occupancy(device, run.pipeline.workgroup_size, run.pipeline.workgroup_bytes)
     return Charged(device, dict(counters), resident, anew)

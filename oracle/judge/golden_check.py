@@ -1,4 +1,4 @@
-"""Compare a run with its golden, and find out why it differs: an output that is wrong, or a change of cost."""
+"""Compare a run with its golden, and diagnose the difference: a wrong output, or a change of cost."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ...sim.bindings.binding import is_array
+from ..comparison.bits import Array
 from ..diagnosis.causes import UNREAD, cost, diagnose, explain
 from ..diagnosis.mismatch import Diagnosis, Mismatch
 from ..diagnosis.time_limit import TimeLimit
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 
 
 def golden_place(kernel: Kernel, shape: Shape) -> Path:
-    """The file of a shape's golden."""
+    """Return the path of a shape's golden."""
     return golden_files.place(kernel.path.parent, kernel.name, str(shape))
 
 
 def golden_check(audit: Audit, options: Options) -> goldens.Verdict | None:
-    """Compare an audited run with its golden, or write it where the options say so and every other check has passed.
-    None where the options, or the manifest, want no golden."""
+    """Compare an audited run with its golden, or write the golden if the options request it and every other check has
+    passed. None where the options or the manifest disable goldens."""
     case, kernel = audit.case, audit.case.kernel
     if not (options.golden and case.shape.golden):
         return None
@@ -58,7 +57,7 @@ def golden_check(audit: Audit, options: Options) -> goldens.Verdict | None:
 def golden_cause(
     case: Case, run: Run, reference: Reference | None, wrong: Collection[str], verdict: goldens.Verdict
 ) -> Diagnosis | None:
-    """The likely cause of a change; None where there is none. `wrong`: outputs that the audit has diagnosed already."""
+    """Return the likely cause of a change, or None. `wrong`: outputs that the audit has already diagnosed."""
     old = goldens.read(verdict.path)
     for m in _mismatches(case, run, reference, old):
         if m.output not in wrong:
@@ -68,14 +67,14 @@ def golden_cause(
     time_limit = TimeLimit()
     unread, late = _unread(case, run, reference, time_limit)
     found = unread or cost(old.counters, run.counters)
-    return found and found.but(late, time_limit.seconds)
+    return found and found.with_skipped(late, time_limit.seconds)
 
 
 def _mismatches(case: Case, run: Run, reference: Reference | None, old: goldens.Golden) -> Iterator[Mismatch]:
-    """Every output whose digest differs from the golden's: compared by elements where the golden keeps them."""
+    """Yield each output whose digest differs from the golden's, with the golden's elements if they are stored."""
     for binding in case.kernel.bindings:
         before, now = old.outputs.get(binding.var), run.outputs.get(binding.var)
-        if before is None or not isinstance(now, np.ndarray) or goldens.digest(now) == before:
+        if before is None or not is_array(now) or goldens.digest(now) == before:
             continue
         kept = old.arrays.get(binding.var)
         if kept is not None and kept.shape == now.shape and kept.dtype == now.dtype:
@@ -85,18 +84,18 @@ def _mismatches(case: Case, run: Run, reference: Reference | None, old: goldens.
             yield Mismatch(case, run, binding.name, now, reference=reference, golden=True, same=same)
 
 
-def _has_digest(digest: str, values: NDArray[Any]) -> bool:
+def _has_digest(digest: str, values: Array) -> bool:
     return goldens.digest(values) == digest
 
 
 def _unread(
     case: Case, run: Run, reference: Reference | None, time_limit: TimeLimit
 ) -> tuple[Diagnosis | None, tuple[str, ...]]:
-    """For outputs within their bounds: whether the kernel no longer reads an input that hardly matters, or the causes
-    that time ran out for."""
+    """For outputs within their bounds: detect that the kernel no longer reads an input of little effect. Returns that
+    diagnosis, if any, and the classes that the time limit skipped."""
     for binding in case.kernel.bindings:
         now = run.outputs.get(binding.var)
-        if reference is None or not isinstance(now, np.ndarray):
+        if reference is None or not is_array(now):
             continue
         every = Mismatch(
             case, run, binding.name, now, reference=reference, same=lambda values: False, time_limit=time_limit

@@ -1,4 +1,4 @@
-"""What an audit is asked for."""
+"""The options of an audit, and its log."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ T = TypeVar("T")
 
 @frozen
 class Options:
-    """`device`: the profile that is charged; `also`: more profiles, to set beside it. `gpu`: compare with wgpu;
-    `adapter`: on which, see `wgpu_client.parse_adapters`; `require_gpu`: fail where there is none.
+    """The options of an audit.
 
-    `workgroups`: which run, as `bankshot.simulate` takes it; neither outputs nor counters of a sample are judged.
-    `golden`: compare the run with its golden, where the manifest wants one; `update`: write it; `how`: the command that
+    `device`: the profile to charge; `also`: more profiles to report beside it. `gpu`: compare with wgpu; `adapter`: on
+    which adapters, see `wgpu_client.parse_adapters`; `require_gpu`: fail where there is none.
+    `workgroups`: which of them run, as for `bankshot.simulate`; outputs and counters of a sample are not judged.
+    `golden`: compare the run with its golden, if the manifest has `golden`; `update`: write it; `how`: the command that
     writes it, for reports. `record`: record accesses and a timeline, see `Recordings`.
     """
 
@@ -36,13 +37,13 @@ class Options:
 
     @property
     def insists(self) -> bool:
-        """Whether it is an error where wgpu cannot be compared with."""
+        """Whether it is an error if wgpu cannot run."""
         return self.require_gpu or self.adapter is not None
 
 
 @entity
 class Log:
-    """What an audit records on its way: notes, and seconds by step. `say` reports the step that begins."""
+    """What an audit records as it runs: notes, and seconds by step. `say` reports the step that begins."""
 
     say: Say = silent
     notes: list[str] = field(default_factory=list[str])

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...sim.bindings.binding import is_array
 from ...sim.fast_dataclass import frozen
 from .. import wgpu_client as gpu
+from ..comparison.bits import Array, as_array
 from ..comparison.compare import Comparison, compare, rejected
 from ..comparison.rules import BOUND, DERIVED, EXACT, Rule
 from ..diagnosis.causes import diagnose
@@ -32,26 +34,30 @@ ON_GPU = "wgpu on "  # an adapter's name, in what an output is checked against
 
 @frozen
 class OutputCheck:
-    """One output against one source of truth. `doubts`: findings of branches and conversions that a rounding decides,
-    where bounds were derived. `likely`: why it differs, where it does. `held_elsewhere`: another check could fail for
-    it. `bits`: it is floats that the shader keeps as bits of integers, for which no bounds are derived."""
+    """The comparison of one output with one source of truth.
+
+    `against`: that source, in words. `doubts`: findings of branches and conversions that rounding may decide, where
+    bounds were derived. `likely`: the likely cause of a difference. `checked_elsewhere`: another check of the output
+    could fail. `bits`: the output holds floats that the shader stores as the bits of integers, for which no bounds are
+    derived.
+    """
 
     output: str
     against: str
     comparison: Comparison
     doubts: tuple[Finding, ...] = ()
     likely: Diagnosis | None = None
-    held_elsewhere: bool = False
+    checked_elsewhere: bool = False
     bits: bool = False
 
     @property
     def ok(self) -> bool:
-        """Whether it passed. A check that cannot fail proves nothing, so it passes only beside another that can."""
-        return self.comparison.ok and not (self.comparison.vacuous and not self.held_elsewhere)
+        """Whether the check passed. One that cannot fail proves nothing, so it passes only beside another that can."""
+        return self.comparison.ok and not (self.comparison.vacuous and not self.checked_elsewhere)
 
     @property
     def advice(self) -> str:
-        """What to do about a check that does not count because it could not fail; else empty."""
+        """Advice for a check that does not count because it could not fail; else empty."""
         if self.ok or not self.comparison.vacuous:
             return ""
         rule = f'{self.output} = {{ rule = "close", rtol = 1e-3, atol = 1e-3 }}'
@@ -75,7 +81,7 @@ def reference_check(case: Case, truth: Truth, name: str, done: Run | gpu.GpuRun,
     """Check output `name` of `done`, the simulated `run` or one on a GPU, by the manifest's rule; by default, by the
     bound of the reference, or of the simulated run. `by` names who computed it."""
     var = _checked_variable(case, truth, name, run)
-    ours = done.outputs[var]
+    ours = as_array(done.outputs[var])
     expected = truth[name].shaped(ours.shape)
     if expected is None:
         sizes = f"an array of {truth[name].value.shape} for {name}, which is {ours.shape}"
@@ -126,7 +132,7 @@ def gpu_checks(
     kernel uses operations whose results WGSL leaves open, or where bits differ and some implementations compute such a
     builtin by another expression. Outputs whose bits the manifest calls free are compared with the reference instead,
     as the simulator's are, unless `truth` is None: no reference covers what was run. For variables that are `unordered`
-    only agreement means something: where they differ, and the manifest has no rule for them, there is no check.
+    only agreement is meaningful: where they differ and the manifest has no rule for them, they get no check.
     """
     checks: list[OutputCheck] = []
     kernel = case.kernel
@@ -135,31 +141,32 @@ def gpu_checks(
         if name in kernel.free and truth is not None:
             checks.append(reference_check(case, truth, name, on_gpu, run, f" by {where}"))
             continue
-        if var in unordered and name not in kernel.gpu_rules and rejected(run.outputs[var], theirs, EXACT).any():
+        ours = as_array(run.outputs[var])
+        if var in unordered and name not in kernel.gpu_rules and rejected(ours, theirs, EXACT).any():
             continue
         rule = _rule_for_gpu(case, run, var, theirs)
         bound, doubts = _derived(run, var) if rule == DERIVED else (None, ())
-        same = compare(run.outputs[var], theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
+        same = compare(ours, theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
         again = partial(_again_on_gpu, case, var, adapter)
         likely = None if same.ok else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
         checks.append(OutputCheck(name, where, same, doubts, likely, bits=_keeps_bits(run, var)))
     return checks
 
 
-def _rule_for_gpu(case: Case, run: Run, var: str, theirs: NDArray[Any]) -> Rule:
+def _rule_for_gpu(case: Case, run: Run, var: str, theirs: Array) -> Rule:
     kernel, name = case.kernel, case.name_of(var)
     if name in kernel.gpu_rules:
         return kernel.gpu_rules[name]
     derived = run.loose or name in kernel.free or kernel.rules.get(name) == DERIVED
-    return DERIVED if derived or _recomposed(run, run.outputs[var], theirs) else EXACT
+    return DERIVED if derived or _recomposed(run, as_array(run.outputs[var]), theirs) else EXACT
 
 
-def _recomposed(run: Run, ours: NDArray[Any], theirs: NDArray[Any]) -> bool:
+def _recomposed(run: Run, ours: Array, theirs: Array) -> bool:
     """Whether bits differ, and the kernel computes what some implementations compute by other expressions."""
     return bool(rejected(ours, theirs, EXACT).any()) and recomposed(run.pipeline.entry)
 
 
-def _again_on_gpu(case: Case, var: str, adapter: str | None, text: str | None) -> NDArray[Any]:
+def _again_on_gpu(case: Case, var: str, adapter: str | None, text: str | None) -> Array:
     return run_on_gpu(case, adapter, text=text).outputs[var]
 
 
@@ -170,22 +177,22 @@ def _keeps_bits(run: Run, var: str) -> bool:
     """Whether an output is floats, and the shader's variable of that name integers."""
     output = run.outputs[var]
     types = (v.type for v in run.pipeline.globals if v.name == var)
-    return isinstance(output, np.ndarray) and any(floats_as_bits(type_, output.dtype) for type_ in types)
+    return is_array(output) and any(floats_as_bits(type_, output.dtype) for type_ in types)
 
 
 def _derived(run: Run, var: str) -> tuple[NDArray[np.float64], tuple[Finding, ...]]:
-    """The bounds that the simulator derives for an output, and the decisions that they doubt. It does not follow
-    rounding errors through the bits of integers: those get no bound."""
+    """Return the bounds that the simulator derives for an output, and findings of decisions that rounding may change.
+    Rounding errors are not tracked through the bits of integers, so floats stored as such get infinite bounds."""
     if _keeps_bits(run, var):
-        return np.full(run.outputs[var].shape, np.inf), ()
+        return np.full(as_array(run.outputs[var]).shape, np.inf), ()
     return run.bounds[var], run.bounds.findings
 
 
 def _owner(run: Run | gpu.GpuRun, var: str) -> Callable[[tuple[int, ...]], str | None] | None:
-    """A function that names who last wrote an element; None where the run cannot tell, as on a GPU."""
-    if isinstance(run, gpu.GpuRun) or getattr(run, "writer", None) is None:
+    """Return a function that names the invocation that last wrote an element; None for a run on a GPU."""
+    if isinstance(run, gpu.GpuRun):
         return None
-    shape = run.outputs[var].shape
+    shape = as_array(run.outputs[var]).shape
 
     def owner(index: tuple[int, ...]) -> str:
         place = run.writer(var, int(np.ravel_multi_index(index, shape)))

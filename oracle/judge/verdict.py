@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @frozen
 class FindingCheck:
-    """A finding of the run, and whether the manifest accepts it. Information fails no kernel."""
+    """A finding of the run. `allowed`: the manifest accepts it. One of severity info never fails a kernel."""
 
     finding: Finding
     allowed: bool
@@ -38,8 +38,8 @@ def finding_checks(case: Case, run: Run) -> tuple[FindingCheck, ...]:
 
 @frozen
 class Audit:
-    """Everything that one audit of a case found out. `device`: the profile that was charged; `devices`: several, side
-    by side. `adapters`: those that wgpu was asked to run on. `seconds`: by step."""
+    """The result of one audit of a case. `device`: the profile that was charged; `devices`: several, side by side.
+    `adapters`: those on which wgpu ran. `seconds`: by step."""
 
     case: Case
     device: str
@@ -72,7 +72,7 @@ class Audit:
 
     @property
     def likely(self) -> tuple[str, ...]:
-        """The likely causes, by class: those of outputs, then of findings, then of the golden."""
+        """The classes of likely causes, of outputs, then of findings, then of the golden."""
         causes = [check.likely.name for check in self.outputs if check.likely]
         causes += [OF_FINDINGS.get(code, code) for code in (f.finding.code for f in self.findings if not f.ok)]
         causes += [self.golden.likely.name] if self.golden and self.golden.likely else []

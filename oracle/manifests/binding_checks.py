@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...sim.bindings.binding import scalars
 from ...sim.findings.memory_paths import path
 from ...sim.models.device import near_miss
+from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import Crash
 from ..errors import UsageError
@@ -18,7 +17,7 @@ from .reflection import SCALARS, builtin_names, entry_point, floats_as_bits
 _SIGN, _LEAST_NORMAL = 0x80000000, 0x00800000  # bits of an f32
 
 
-def fit(case: Case, module: Any) -> None:
+def fit(case: Case, module: typed.Module) -> None:
     """Raise `UsageError` where the manifest binds what the shader lacks, lacks what it needs, or gives another type."""
     kernel = case.kernel
     if not kernel.bindings:  # no manifest; what the command line gives is checked by name
@@ -45,7 +44,7 @@ def _stray(binding: Binding, declared: list[str]) -> str:
     return f"[bind.{binding.name}]: the shader has no binding {binding.var}{hint}{renamed}"
 
 
-def _fit_type(case: Case, binding: Binding, variable: Any, entry: Any) -> None:
+def _fit_type(case: Case, binding: Binding, variable: typed.Variable, entry: typed.Function) -> None:
     """Check the dtype of a variable of one scalar type; structs may hold any, and formats decide for textures."""
     type_ = variable.type
     if binding.dtype not in SCALARS or isinstance(type_, t.Texture):

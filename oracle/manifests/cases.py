@@ -13,27 +13,31 @@ from typing import Any
 
 import numpy as np
 
+from ...sim.bindings.binding import is_array
 from ...sim.fast_dataclass import frozen
-from ...sim.wgsl.diagnostics import WgslError
+from ...sim.wgsl import typed
+from ...sim.wgsl import types as t
+from ...sim.wgsl.diagnostics import Crash, WgslError
+from ..comparison.bits import Array
 from ..errors import UsageError
 from . import inputs, manifest
 from .dimension_arithmetic import fraction
-from .manifest import Case, Kernel, Shape
+from .manifest import Case, Kernel, Override, Shape
 from .reflection import check_module, entry_point
 from .strict_toml import is_manifest
 
 
 @frozen
 class Request:
-    """What the command line adds to files. `kernel` picks one of a family; `quick` leaves out heavy shapes."""
+    """What the command line adds to files. `kernel` selects one of a family; `quick` skips heavy shapes."""
 
-    dims: Mapping[str, int] = field(default_factory=dict)
-    arrays: Mapping[str, Any] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    arrays: Mapping[str, Any] = field(default_factory=dict[str, Any])
     grid: tuple[int, ...] | None = None
     kernel: str | None = None
     entry: str | None = None
-    overrides: Mapping[str, Any] = field(default_factory=dict)
-    defines: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
     quick: bool = False
@@ -41,26 +45,26 @@ class Request:
 
     @property
     def as_in_manifest(self) -> bool:
-        """Whether kernels run as their manifests say, so that their goldens apply."""
+        """Whether kernels run as their manifests specify, so that their goldens apply."""
         return not (self.arrays or self.grid or self.entry or self.overrides)
 
 
 @frozen
 class Plan:
-    """One kernel and the shapes to run it in. Arrays are made only when a case is asked for."""
+    """A kernel and the shapes to run. Arrays are created only when a case is requested."""
 
     kernel: Kernel
     shapes: tuple[Shape, ...]
     request: Request
-    assumed: tuple[str, ...] = ()  # what was inferred, in words
-    left_out: int = 0  # shapes that are heavy, where only quick ones were asked for
+    assumed: tuple[str, ...] = ()  # descriptions of what was inferred
+    left_out: int = 0  # heavy shapes, where only quick ones were requested
 
     def cases(self) -> Iterator[Case]:
         for shape in self.shapes:
             yield self.case(shape)
 
     def numbers(self, shape: Shape) -> tuple[int, int]:
-        """Estimate how many numbers a case reads, and may write, by its manifest alone. Raises `UsageError`."""
+        """Estimate from the manifest how many numbers a case reads, and may write. Raises `UsageError`."""
         given = self.request.arrays
         bound = [b for b in self.kernel.bindings if not given.keys() & {b.name, b.var}]
         all_ = sum(b.numbers(shape.dims) for b in bound) + sum(getattr(array, "size", 0) for array in given.values())
@@ -82,9 +86,9 @@ class Broken:
     error: Exception
 
 
-def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
-    """Reshape `array` to the manifest's; return it unchanged where that has no array."""
-    if not isinstance(like, np.ndarray):
+def _fitted(name: str, array: Array, like: object) -> Array:
+    """Reshape `array` like the manifest's array; return it unchanged where `like` is no array."""
+    if not is_array(like):
         return array
     array = inputs.as_numbers(array, like.dtype)
     if array.dtype != like.dtype or array.size != like.size:
@@ -94,13 +98,14 @@ def _fitted(name: str, array: np.ndarray, like: Any) -> np.ndarray:
 
 
 def plans(paths: Sequence[Path], request: Request, broken: list[Broken] | None = None) -> list[Plan]:
-    """A plan for every kernel that `paths` name, in order. Raises `UsageError`.
+    """Plan every kernel that `paths` name, in order. Raises `UsageError`.
 
-    Errors of a manifest or shader, rather than of the request, go to `broken`, where that is given, and the other files
-    are planned; where one kernel is requested, only if it is not found elsewhere.
+    If `broken` is given, errors of a manifest or shader (rather than of the request) go there, and the other files are
+    planned; if one kernel is requested, only where it is not found elsewhere.
     """
     files = [file for path in paths for file in _files(path)]
-    found, names = [], []
+    found: list[Plan] = []
+    names: list[str] = []
     for file in files:
         try:
             kernels = _kernels(file, request)
@@ -112,14 +117,14 @@ def plans(paths: Sequence[Path], request: Request, broken: list[Broken] | None =
         names += [kernel.name for kernel in kernels]
         found += _plans(file, kernels, request)
     if broken and found and request.kernel is not None:
-        broken.clear()  # what was asked for is there
+        broken.clear()  # the requested kernel was found
     if names and not found:
         raise UsageError(f"no kernel is named {request.kernel}; there are {', '.join(names)}")
     return found
 
 
 def _files(path: Path) -> list[Path]:
-    """The manifest or shader that `path` names; of a folder, every manifest in it."""
+    """Return the manifest or shader that `path` names; for a folder, every manifest in it."""
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     if path.is_dir():
@@ -132,7 +137,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _kernels(path: Path, request: Request) -> tuple[Kernel, ...]:
-    """Those of a manifest, or the one of a bare shader, which is read and checked."""
+    """Load the kernels of a manifest, or read and check the one of a bare shader."""
     if path.suffix == ".toml":
         return manifest.load_all(path)
     kernel = _with(_unplanned(path, request), request)
@@ -160,7 +165,7 @@ def _plan(path: Path, kernel: Kernel, request: Request) -> Plan:
 
 
 def _with(kernel: Kernel, request: Request) -> Kernel:
-    """The kernel with what the command line says of it, which comes before what the manifest says."""
+    """Return the kernel with the command line's settings, which override the manifest's."""
     return replace(
         kernel,
         entry=request.entry or kernel.entry,
@@ -198,10 +203,12 @@ def _bare(path: Path, kernel: Kernel, request: Request) -> Plan:
     return Plan(kernel, kernel.shapes, replace(request, arrays=arrays), tuple(assumed))
 
 
-def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Contents for the bindings of `entry`: those given, and those whose size and type the shader fixes."""
+def _infer(entry: typed.Function, request: Request, path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Return contents for the bindings of `entry`: those given, and inferred ones where the shader fixes size and type;
+    and descriptions of the inferred ones. Raises `UsageError` for a binding that has neither."""
     arrays: dict[str, Any] = dict(request.arrays)
-    assumed, needed = [], []
+    assumed: list[str] = []
+    needed: list[str] = []
     declared = [v for v in entry.globals if v.binding is not None]
     names = [v.name for v in declared]
     for name in request.arrays.keys() - set(names):
@@ -225,12 +232,9 @@ def _infer(entry: Any, request: Request, path: Path) -> tuple[dict[str, Any], li
     return arrays, assumed
 
 
-def _made(variable: Any) -> tuple[str, Any] | None:
-    """Contents for a sampler, or for a storage binding of fixed size and one scalar type; None for what cannot be
-    guessed."""
-    from ...sim.wgsl import types as t
-    from ...sim.wgsl.diagnostics import Crash
-
+def _made(variable: typed.Variable) -> tuple[str, Any] | None:
+    """Infer contents for a sampler, or for a storage binding of fixed size and one scalar type: their kind, and the
+    contents. None for any other binding."""
     if isinstance(variable.type, t.Sampler):
         return "default", {"compare": "less"} if variable.type.comparison else {}
     if variable.space != "storage" or not t.has_creation_fixed_footprint(variable.type):
@@ -244,7 +248,7 @@ def _made(variable: Any) -> tuple[str, Any] | None:
     return kind, inputs.generate(kind, variable.name, (count,), dtype)
 
 
-def _described(variable: Any) -> str:
+def _described(variable: typed.Variable) -> str:
     if variable.space == "handle":
         return str(variable.type)
     access = f", {variable.access}" if variable.space == "storage" else ""
@@ -252,7 +256,7 @@ def _described(variable: Any) -> str:
 
 
 def expected_counters(case: Case) -> dict[str, int | float]:
-    """The manifest's figures for counters at this shape: whole numbers, or shares such as 5 / 256 rounded once."""
+    """Return the manifest's figures for counters at this shape: integers, or fractions such as 5 / 256 rounded once."""
     try:
         exact = {name: fraction(expression, case.shape.dims) for name, expression in case.kernel.counters.items()}
     except UsageError as error:

@@ -10,16 +10,27 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import UsageError
+
+Number: TypeAlias = int | Fraction
+
+
+def _divide(dividend: Number, divisor: Number) -> Fraction:
+    return Fraction(dividend) / divisor
+
+
+def _floor_divide(dividend: Number, divisor: Number) -> int:
+    return dividend // divisor
+
 
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: lambda a, b: Fraction(a) / b,
-    ast.FloorDiv: operator.floordiv,
+    ast.Div: _divide,
+    ast.FloorDiv: _floor_divide,
     ast.Mod: operator.mod,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
@@ -28,7 +39,13 @@ OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 # ValueError: a null character. The last two: nested too deeply.
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {"ceil": math.ceil, "floor": math.floor, "min": min, "max": max, "abs": abs}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "min": min,
+    "max": max,
+    "abs": abs,
+}
 
 
 def evaluate(expression: str | int, names: Mapping[str, int]) -> int:
@@ -43,7 +60,7 @@ def evaluate(expression: str | int, names: Mapping[str, int]) -> int:
     return int(value)
 
 
-def fraction(expression: str | int, names: Mapping[str, int]) -> int | Fraction:
+def fraction(expression: str | int, names: Mapping[str, int]) -> Number:
     """Evaluate an expression that may have a fractional value. Raises `UsageError`.
 
     >>> fraction("ceil(K / 256) / 256", {"K": 1152})
@@ -72,7 +89,7 @@ def names_in(expression: str | int) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - FUNCTIONS.keys()
 
 
-def _value(node: ast.AST, names: Mapping[str, int]) -> Any:
+def _value(node: ast.AST, names: Mapping[str, int]) -> Number:
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return value
@@ -86,4 +103,6 @@ def _value(node: ast.AST, names: Mapping[str, int]) -> Any:
             return OPERATORS[type(op)](_value(operand, names))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             return FUNCTIONS[name](*(_value(arg, names) for arg in args))
+        case _:
+            pass
     raise UsageError("only integers, dimensions, + - * / // %, ceil, floor, min, max and abs are allowed")

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ...sim.bindings.binding import is_array
+from ..comparison.bits import Array
 from ..errors import UsageError
 from . import quantization
 
@@ -27,19 +29,19 @@ DTYPES = {
     **{"i16": np.int16, "u16": np.uint16, "i8": np.int8, "u8": np.uint8},  # of texels
 }
 
-# Makes some numbers of an array: the random generator, how many come before them, how many to make, and their type.
-Generator = Callable[[np.random.Generator, int, int, np.dtype[Any]], np.ndarray]
+# Makes part of an array: takes the random generator, the index of the first number, the count, and the dtype.
+Generator = Callable[[np.random.Generator, int, int, np.dtype[Any]], Array]
 _PIECE = 1 << 16  # numbers that are made together
 
 
-def _uniform(rng: np.random.Generator, start: int, count: int, dtype: np.dtype[Any]) -> np.ndarray:
+def _uniform(rng: np.random.Generator, start: int, count: int, dtype: np.dtype[Any]) -> Array:
     if dtype.kind == "f":
         return rng.uniform(-1.0, 1.0, count)
     info = np.iinfo(dtype)
     return rng.integers(info.min, info.max, count, dtype, endpoint=True)
 
 
-# Each: what an array of that kind holds. Values are made in float64 (or as integers) and cast once.
+# Kind of contents -> generator. Values are computed in float64 (or as integers) and cast once.
 GENERATORS: dict[str, Generator] = {
     "normal": lambda rng, start, count, dtype: rng.standard_normal(count),
     "uniform": _uniform,  # floats in [-1, 1), integers over their whole range
@@ -52,7 +54,7 @@ GENERATORS: dict[str, Generator] = {
 
 BLANK = ("zeros", "unwritten")  # usually the contents of outputs
 
-# Normal weights, packed: `q4_k`, `nf4` and so on, and `nf4.absmax` for what else is bound beside them.
+# Packed normal weights: `q4_k`, `nf4` and so on, and `nf4.absmax` for the other parts of a format.
 PACKED = {
     f"{name}.{part}".rstrip("."): (name, part) for name, each in quantization.FORMATS.items() for part in each.parts
 }  # fmt: skip
@@ -61,12 +63,12 @@ KINDS = (*GENERATORS, *PACKED)
 
 
 def dtypes_of(kind: str) -> tuple[str, ...]:
-    """The dtypes that an array of this kind can have."""
+    """Return the dtypes that an array of this kind can have."""
     name, part = PACKED.get(kind, ("", ""))
     return (quantization.FORMATS[name].parts[part],) if name else tuple(DTYPES)
 
 
-def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> np.ndarray:
+def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> Array:
     """Make an array of `kind` for the binding called `name`. Raises `UsageError` where the kind has no such shape or
     dtype, and where no binding could hold it."""
     if min(shape, default=1) < 1:
@@ -87,8 +89,8 @@ def generate(kind: str, name: str, shape: Sequence[int], dtype: str, seed: int =
     return array.reshape(shape)
 
 
-def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndarray:
-    """All parts of one matrix come from the same weights, so those of bindings with one name and seed fit together."""
+def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
+    """Pack random weights and return one part. The parts for one name and seed come from the same weights."""
     name, part = PACKED[kind]
     if len(shape) != 2 or dtype not in dtypes_of(kind):
         wanted = " or ".join(dtypes_of(kind))
@@ -96,7 +98,7 @@ def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: st
     return quantization.FORMATS[name].pack(rng.standard_normal(tuple(shape)))[part]
 
 
-def load(path: Path) -> np.ndarray:
+def load(path: Path) -> Array:
     """Load the array in an .npy file, or the raw bytes of a .bin file. Raises `UsageError`."""
     import zipfile
 
@@ -110,12 +112,12 @@ def load(path: Path) -> np.ndarray:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(f"{path}: is not a whole .npy file of plain numbers ({_first_sentence(error)})") from None
-    if not isinstance(array, np.ndarray):
+    if not is_array(array):
         raise UsageError(f"{path}: holds several arrays; save one per file, as .npy")
     return array
 
 
-def as_numbers(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+def as_numbers(array: Array, dtype: np.dtype[Any]) -> Array:
     """View raw bytes as numbers of this type, where they divide evenly; return any other array unchanged."""
     whole = array.dtype == np.uint8 and array.nbytes % dtype.itemsize == 0
     return array.view(dtype) if whole else array
@@ -125,7 +127,7 @@ def _first_sentence(error: Exception) -> str:
     return str(error).partition(". ")[0].rstrip(".")
 
 
-def parse_bind(text: str) -> tuple[str, np.ndarray]:
+def parse_bind(text: str) -> tuple[str, Array]:
     """Parse `X=file.npy`, `dims=u32:512,768,768,0` or `X=normal:f32:512,768` (a generator, a dtype and a shape)."""
     name, equals, what = text.partition("=")
     head, colon, rest = what.partition(":")
@@ -173,7 +175,7 @@ def parse_lanes(text: str) -> tuple[int, ...]:
 
 
 def parse_place(text: str) -> tuple[int, int, int]:
-    """`--workgroup`: `2,1` as (2, 1, 0)."""
+    """Parse `--workgroup`: `2,1` as (2, 1, 0)."""
     try:
         sizes = [int(part) for part in text.split(",")]
     except ValueError:
@@ -185,7 +187,7 @@ def parse_place(text: str) -> tuple[int, int, int]:
 
 
 def parse_grid(text: str) -> tuple[int, int, int]:
-    """`12,8` as (12, 8, 1)."""
+    """Parse `12,8` as (12, 8, 1)."""
     sizes = parse_ints("--grid", text)
     if len(sizes) > 3:
         raise UsageError(f"--grid: `{text}` has {len(sizes)} sizes, a grid has at most three")
@@ -193,8 +195,8 @@ def parse_grid(text: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> np.ndarray:
-    """Numbers as an array of this type, rounded. Raises `UsageError` on one that is out of its range."""
+def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> Array:
+    """Round numbers to an array of this type. Raises `UsageError` for one that is out of its range."""
     for value in values:
         if dtype.kind == "f":
             fits = not math.isfinite(value) or abs(value) <= float(np.finfo(dtype).max)
@@ -206,7 +208,7 @@ def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> n
 
 
 def parse_range(what: str, text: str) -> tuple[int, int]:
-    """`0..33` as (0, 33), both ends meant; one number is both."""
+    """Parse `0..33` as (0, 33), both ends inclusive, and `5` as (5, 5)."""
     low, dots, high = text.partition("..")
     try:
         first, last = int(low), int(high if dots else low)
@@ -217,7 +219,7 @@ def parse_range(what: str, text: str) -> tuple[int, int]:
     return first, last
 
 
-def _listed(name: str, text: str, dtype: str) -> np.ndarray:
+def _listed(name: str, text: str, dtype: str) -> Array:
     try:
         values = [float(part) if dtype.startswith("f") else int(part, 0) for part in text.split(",")]
     except ValueError:

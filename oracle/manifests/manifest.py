@@ -5,22 +5,21 @@
                         include_dirs, preprocess (a command to run first, see `external_preprocessor`)
     [bind.NAME]         dtype and shape with `init` (a generator) or `file`; or dtype and `values`; or `struct`, values
                         by member, laid out as the WGSL declares them; or `sampler`, the fields of a `bankshot.Sampler`;
-                        a dtype of f32 is also for floats that a storage buffer of whole numbers keeps as their bits;
+                        dtype f32 also suits a storage buffer of integers that hold the bits of floats;
                         optionally `var`, the WGSL variable where it is not called NAME, `seed`, `of`: the binding whose
                         random numbers it shares (packed weights and their scales are bindings of one matrix), and
                         `levels`, how many mip levels of a texture `init` makes
     [[sweep]]           sizes to run with; a list means each of its values; `cost = "heavy"` keeps it out of quick runs;
                         `golden`, where these sizes differ from [expect]
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
-                        `allow`, the codes of findings that are known and accepted; `free`, the outputs whose bits WGSL
-                        leaves open, as where exp() is used: a GPU's are compared with the reference, not with ours;
-                        in `gpu`, per output the rule for ours against a GPU's, where that is not `exact` (of filtered
-                        samples it cannot be). Rules are those of `comparison.rules`; `{ rule = "derived" }` holds an
-                        output against the error bounds that the simulator derives, and is what counts where the
-                        reference derives none; `golden = true`, whether counters and digests of outputs must stay as
-                        they were (`goldens.golden_store`; of `free` outputs there is no digest), or "outputs", which
-                        keeps the outputs themselves as well
-    [[variant]]         one kernel of a family. It holds the same tables, and what it says goes over what the file says:
+                        `allow`, the codes of accepted findings; `free`, the outputs whose bits WGSL leaves open, for
+                        example those of exp(): a GPU's are compared with the reference, not with ours;
+                        in `gpu`, per output the rule for ours and a GPU's, where that is not `exact` (filtered
+                        samples never agree exactly). Rules are those of `comparison.rules`; `{ rule = "derived" }`
+                        compares an output within the error bounds that the simulator derives, and is the default where
+                        the reference derives none; `golden = true`: counters and digests of outputs must not change
+                        (`goldens.golden_store`; `free` outputs have no digest); "outputs" stores the outputs, too
+    [[variant]]         one kernel of a family. It has the same tables, whose keys override those of the file:
                         `kernel.name = "scale_f16"`, `bind.X.dtype = "f16"`
 
 Sizes, dispatch, values and counters are arithmetic on the dims (`bankshot.oracle.manifests.dimension_arithmetic`).
@@ -30,16 +29,17 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 
-from ...sim.bindings.binding import Bits
+from ...sim.bindings.binding import Bits, is_array
 from ...sim.fast_dataclass import frozen
+from ..comparison.bits import Array
 from ..comparison.rules import RULES, Rule
 from ..errors import UsageError
 from . import inputs
@@ -47,7 +47,12 @@ from .dimension_arithmetic import FUNCTIONS, evaluate, names_in
 from .reflection import binding_dtype, level_shapes
 from .strict_toml import Table
 
+if TYPE_CHECKING:
+    from ...sim.bindings.binding import Value
+
 Expression = str | int
+Member = Expression | float | list[Expression | float]  # the value of a struct's member
+Override = bool | int | float
 
 COSTS = ("quick", "heavy")
 GOLDEN = (False, True, "outputs")
@@ -59,9 +64,19 @@ BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampl
 SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's contents
 
 
+class Launch(TypedDict):
+    """The keyword arguments of `bankshot.simulate` that a case determines."""
+
+    entry: str | None
+    grid: tuple[int, ...]
+    bindings: dict[str, Value]
+    overrides: dict[str, Override]
+    budget: NotRequired[int]
+
+
 @frozen
 class Binding:
-    """The recipe for the contents of one binding. Exactly one of `SOURCES` is set; `struct` and `sampler` go without a
+    """The recipe for the contents of one binding. Exactly one of `SOURCES` is set; `struct` and `sampler` have no
     dtype."""
 
     name: str  # what the reference calls it
@@ -71,7 +86,7 @@ class Binding:
     init: str | None = None
     file: Path | None = None
     values: tuple[Expression | float, ...] | None = None
-    struct: dict[str, Expression | float | list[Expression | float]] | None = None
+    struct: dict[str, Member] | None = None
     sampler: dict[str, Any] | None = None
     seed: int = 0
     of: str | None = None
@@ -106,7 +121,7 @@ class Binding:
         """Count the numbers of its shape, before they are packed."""
         return prod(evaluate(size, dims) for size in self.shape or ())
 
-    def _make_struct(self, dims: Mapping[str, int], dtype: np.dtype[Any]) -> np.ndarray:
+    def _make_struct(self, dims: Mapping[str, int], dtype: np.dtype[Any]) -> Array:
         """Make one element of `dtype`; members without a value are zero."""
         array = np.zeros(1, dtype)
         for member, value in (self.struct or {}).items():
@@ -141,6 +156,8 @@ class Shape:
 
 @frozen
 class Kernel:
+    """A kernel as its manifest describes it."""
+
     path: Path
     name: str
     source: Path
@@ -150,14 +167,14 @@ class Kernel:
     bindings: tuple[Binding, ...]
     shapes: tuple[Shape, ...]
     reference: str | None = None
-    overrides: dict[Any, Any] = field(default_factory=dict)  # by name or id: numbers, booleans and expressions
-    defines: dict[str, Any] = field(default_factory=dict)
+    overrides: dict[str, Override | str] = field(default_factory=dict[str, Override | str])  # by name or id
+    defines: dict[str, str | int | float] = field(default_factory=dict[str, str | int | float])
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
     budget: int | None = None  # loop iterations, as `bankshot.simulate` takes it
-    rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against the reference
-    gpu_rules: dict[str, Rule] = field(default_factory=dict)  # output -> rule against a GPU, where it is not `exact`
-    counters: dict[str, Expression] = field(default_factory=dict)
+    rules: dict[str, Rule] = field(default_factory=dict[str, Rule])  # output -> rule against the reference
+    gpu_rules: dict[str, Rule] = field(default_factory=dict[str, Rule])  # output -> rule against a GPU, if not `exact`
+    counters: dict[str, Expression] = field(default_factory=dict[str, Expression])
     allow: frozenset[str] = frozenset()
     free: frozenset[str] = frozenset()
 
@@ -187,7 +204,7 @@ class Kernel:
 
 @frozen
 class Case:
-    """A kernel at one shape. `arrays` (see `Binding.make`) go by the manifest's names, `bindings` by the WGSL's."""
+    """A kernel at one shape. `arrays` (see `Binding.make`) have the manifest's names, `bindings` the shader's."""
 
     kernel: Kernel
     shape: Shape
@@ -195,24 +212,25 @@ class Case:
     arrays: dict[str, Any]
 
     @property
-    def bindings(self) -> dict[Any, Any]:
+    def bindings(self) -> dict[str, Value]:
+        """The arrays by WGSL variable."""
         variables = {binding.name: binding.var for binding in self.kernel.bindings}
         floats = {binding.name for binding in self.kernel.bindings if binding.dtype == "f32"}
         return {
             # The shader may keep their bits as integers; `fit` raises where it does not.
-            variables.get(name, name): array.view(Bits) if name in floats and isinstance(array, np.ndarray) else array
+            variables.get(name, name): array.view(Bits) if name in floats and is_array(array) else array
             for name, array in self.arrays.items()
         }
 
     @property
-    def overrides(self) -> dict[Any, Any]:
+    def overrides(self) -> dict[str, Override]:
         """Values of `override` declarations, by name or id."""
         dims, given = self.shape.dims, self.kernel.overrides
         return {name: evaluate(value, dims) if isinstance(value, str) else value for name, value in given.items()}
 
     @property
     def unset(self) -> list[str]:
-        """Members of structs that the manifest gives no value, so that they are 0: `params.offset`."""
+        """The struct members without a value in the manifest, which are 0: `params.offset`."""
         structs = [binding for binding in self.kernel.bindings if binding.struct is not None]
         return [
             f"{binding.var}.{member}"
@@ -222,11 +240,18 @@ class Case:
         ]
 
     @property
-    def launch(self) -> dict[str, Any]:
+    def launch(self) -> Launch:
         """The arguments of `bankshot.simulate` for this case, beside the shader."""
         kernel = self.kernel
-        launch = {"entry": kernel.entry, "grid": self.grid, "bindings": self.bindings, "overrides": self.overrides}
-        return launch if kernel.budget is None else {**launch, "budget": kernel.budget}
+        launch: Launch = {
+            "entry": kernel.entry,
+            "grid": self.grid,
+            "bindings": self.bindings,
+            "overrides": self.overrides,
+        }
+        if kernel.budget is not None:
+            launch["budget"] = kernel.budget
+        return launch
 
     def with_arrays(self, arrays: Mapping[str, Any]) -> Case:
         """Return a copy with some arrays replaced, by the manifest's names."""
@@ -274,7 +299,7 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     joined = copy.deepcopy(below)
     for key, value in copy.deepcopy(above).items():
         both = isinstance(value, dict) and isinstance(joined.get(key), dict)
-        joined[key] = _laid_over(joined[key], value) if both else value
+        joined[key] = _laid_over(joined[key], above[key]) if both else value
     return joined
 
 
@@ -359,22 +384,22 @@ def _folder(table: Table, folder: Path) -> Path:
     return folder
 
 
-def _dim(table: Table, name: str, value: Any) -> int:
+def _dim(table: Table, name: str, value: object) -> int:
     if not name.isidentifier() or name in FUNCTIONS:
         table.fail(f"`{name}` cannot be the name of a dimension", "dims")
     return _whole(table, "dims", name, value, least=0)
 
 
-def _whole(table: Table, key: str, name: str, value: Any, least: int = 1) -> int:
+def _whole(table: Table, key: str, name: str, value: object, least: int = 1) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         table.fail(f"`{name}` must be a {'positive' if least else 'non-negative'} integer, not {value!r}", key)
     return value
 
 
-def _check_names(table: Table, expressions: Any, dims: Mapping[str, int], key: str) -> None:
+def _check_names(table: Table, expressions: Iterable[object], dims: Mapping[str, int], key: str) -> None:
     for expression in expressions:
         try:
-            unknown = names_in(expression) - dims.keys() if isinstance(expression, str) else set()
+            unknown = names_in(expression) - dims.keys() if isinstance(expression, str) else set[str]()
         except UsageError as error:
             table.fail(str(error), key)
         if unknown:
@@ -394,14 +419,16 @@ def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:
 def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
     if sum(source in table.data for source in SOURCES) != 1:
         table.fail(f"a binding is made by exactly one of {', '.join(SOURCES)}")
-    struct = table.take("struct", dict, of=(int, float, str, list), default=None)
-    values = table.take("values", list, of=(int, float, str), default=None)
+    struct: dict[str, Member] | None = table.take("struct", dict, of=(int, float, str, list), default=None)
+    values: list[Expression | float] | None = table.take("values", list, of=(int, float, str), default=None)
     sampler, levels = table.take("sampler", dict, default=None), table.take("levels", int, default=1)
     init, file = table.take("init", str, default=None), table.take("file", str, default=None)
     dtype = None if struct is not None or sampler is not None else table.take("dtype", str)
     if dtype is not None and dtype not in inputs.DTYPES:
         table.fail(f"`dtype` must be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
-    shape = None if init is None and file is None else table.take("shape", list, of=(int, str))
+    shape: list[Expression] | None = None
+    if init is not None or file is not None:
+        shape = table.take("shape", list, of=(int, str))
     if init is not None and init not in inputs.KINDS:
         table.fail(f"`init` must be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
     if init is not None and dtype is not None and dtype not in inputs.dtypes_of(init):
@@ -410,7 +437,9 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         table.fail("only `init` makes `levels`", "levels")
     _check_names(table, shape or (), dims, "shape")
     _check_names(table, values or (), dims, "values")
-    members = [each for value in (struct or {}).values() for each in (value if isinstance(value, list) else [value])]
+    members: list[object] = []
+    for value in (struct or {}).values():
+        members += value if isinstance(value, list) else [value]
     for each in members:
         if isinstance(each, bool) or not isinstance(each, int | float | str):
             table.fail(f"`struct` holds {each!r} in a list, which is no number and no expression", "struct")
@@ -444,15 +473,17 @@ def _golden(table: Table, default: bool | str) -> bool | str:
 
 def _shapes(tables: list[Table], dims: Mapping[str, int], golden: bool | str) -> tuple[Shape, ...]:
     """Every combination of each sweep's sizes; without a sweep, the default sizes."""
-    shapes = []
+    shapes: list[Shape] = []
     for table in tables:
         cost = table.take("cost", str, default="quick")
         if cost not in COSTS:
             table.fail(f"`cost` must be {' or '.join(COSTS)}, not {cost!r}", "cost")
         kept = _golden(table, golden)
-        given = {name: table.take(name, int, list) for name in dims if name in table.data}
+        given: dict[str, int | list[object]] = {
+            name: table.take(name, int, list) for name in dims if name in table.data
+        }
         table.done((*dims, "cost", "golden"))
-        lists = [value if isinstance(value, list) else [value] for value in given.values()]
+        lists: list[list[object]] = [value if isinstance(value, list) else [value] for value in given.values()]
         for name, values in zip(given, lists, strict=True):
             if not values:
                 table.fail(f"`{name}` is an empty list, so that there is nothing to run")

@@ -13,6 +13,7 @@ from ...sim.front_end import read
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import Crash
+from ...sim.wgsl.source import Source
 from ..errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 SCALARS = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
 
 
-def source_of(kernel: Kernel) -> Any:
+def source_of(kernel: Kernel) -> Source:
     """Preprocess the kernel's text. Raises `WgslError`."""
     return read(kernel.source, defines=kernel.defines, include_dirs=kernel.include_dirs, preprocess=kernel.preprocess)
 
 
-def check_module(kernel: Kernel) -> Any:
+def check_module(kernel: Kernel) -> typed.Module:
     """Check the kernel's WGSL. Raises `WgslError`.
 
     Reads its files each time. While they preprocess to the same text it returns the same module, whose programs the
@@ -40,12 +41,11 @@ def check_module(kernel: Kernel) -> Any:
 @lru_cache(maxsize=16)
 def _checked(text: str, name: str, origin: tuple[tuple[str, int], ...] | None) -> typed.Module:
     from ...sim.wgsl.check.check_module import check
-    from ...sim.wgsl.source import Source
 
     return check(Source(text, name, None if origin is None else list(origin)))
 
 
-def entry_point(module: Any, name: str | None) -> Any:
+def entry_point(module: typed.Module, name: str | None) -> typed.Function:
     """Find the compute entry point called `name`, or the only one. Raises `UsageError`, which lists the names."""
     points = [f for f in module.entry_points if f.stage == "compute"]
     chosen = [f for f in points if name in (None, f.name)]
@@ -60,12 +60,12 @@ def entry_point(module: Any, name: str | None) -> Any:
 
 
 def binding_dtype(kernel: Kernel, name: str) -> np.dtype[Any]:
-    """The layout of the module-scope variable called `name`. Raises `UsageError` where there is none."""
+    """Return the layout of the module-scope variable `name`. Raises `UsageError` where there is none."""
     return dtype_of(_binding_type(kernel, name))
 
 
 def level_shapes(kernel: Kernel, name: str, shape: tuple[int, ...], levels: int) -> list[tuple[int, ...]]:
-    """The shapes of the mip levels of the texture called `name`, whose first has `shape`."""
+    """Return the shapes of the mip levels of the texture `name`, whose first level has `shape`."""
     type_ = _binding_type(kernel, name)
     if not isinstance(type_, t.Texture):
         raise UsageError(f"binding {name} is a {type_}, and only textures have levels")
@@ -80,7 +80,7 @@ def _binding_type(kernel: Kernel, name: str) -> t.Type:
 
 
 def dtype_of(type_: t.Type) -> np.dtype[Any]:
-    """A type of fixed size as it lies in memory, padding and all. Raises `UsageError` where NumPy lacks the layout."""
+    """Return the layout of a type of fixed size, with padding. Raises `UsageError` where NumPy has none for it."""
     match type_:
         case t.Scalar() | t.Atomic():
             return np.dtype(SCALARS[str(t.element_of(type_))])
@@ -98,23 +98,24 @@ def dtype_of(type_: t.Type) -> np.dtype[Any]:
                     "itemsize": type_.size,
                 }
             )
-    raise UsageError(f"a {type_} has no NumPy layout; give its bytes as u32 words")
+        case _:
+            raise UsageError(f"a {type_} has no NumPy layout; give its bytes as u32 words")
 
 
 def inexact_builtins(entry: typed.Function) -> list[str]:
-    """Names of the builtins and operators, reached from a function, whose floating point results WGSL leaves open."""
+    """Return the names of the builtins and operators, reached from a function, with inexact floating point results."""
     from ...sim.wgsl.builtins.accuracy import CORRECT
 
     return sorted({row.name for row in _float_builtins(entry) if row.accuracy not in (None, CORRECT)})
 
 
 def has_float_arithmetic(entry: typed.Function) -> bool:
-    """Whether floating point numbers are added or multiplied somewhere, in an order that WGSL leaves open."""
+    """Whether a function adds or multiplies floats, which implementations may fuse and reorder."""
     return any(row.name in ("+", "-", "*") for row in _float_builtins(entry))
 
 
-# Builtins that some implementations compute by another expression than the specification's, though every step rounds
-# to nearest, or round another way: Mesa's software adapter, SwiftShader, or both. SwiftShader multiplies by 1 / 255.
+# Builtins that Mesa's software adapter or SwiftShader computes by another expression than the specification's, or with
+# another rounding, though each step rounds to nearest. SwiftShader multiplies by 1 / 255, for example.
 RECOMPOSED = frozenset(
     """
     mix smoothstep normalize determinant % quantizeToF16 unpack4x8snorm unpack4x8unorm unpack2x16snorm unpack2x16unorm
@@ -123,7 +124,7 @@ RECOMPOSED = frozenset(
 
 
 def recomposed(entry: typed.Function) -> bool:
-    """Whether such builtins, or products of matrices, are reached from a function."""
+    """Whether a function reaches `RECOMPOSED` builtins on floats, or products of matrices."""
     calls = [
         part
         for function in typed.reached(entry)
@@ -135,7 +136,7 @@ def recomposed(entry: typed.Function) -> bool:
 
 
 def builtin_names(entry: typed.Function) -> set[str]:
-    """Names of the builtins and operators that are called in expressions reached from a function."""
+    """Return the names of the builtins and operators in expressions reached from a function."""
     calls = (part for function in typed.reached(entry) for part in typed.every_expression(function))
     return {call.builtin.name for call in calls if isinstance(call, typed.BuiltinCall)}
 
@@ -149,7 +150,7 @@ def floats_as_bits(type_: t.Type, dtype: np.dtype[Any]) -> bool:
 
 
 def _float_builtins(entry: typed.Function) -> Iterator[Builtin]:
-    """The builtins and operators, reached from a function, that give floating point numbers."""
+    """Yield the builtins and operators, reached from a function, that return floating point numbers."""
     for function in typed.reached(entry):
         assert function.body is not None
         for part in typed.every_expression(function):

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ...sim.bindings.binding import is_mapping, is_sequence
 from ...sim.fast_dataclass import entity
 from ..errors import UsageError
 
@@ -81,10 +82,10 @@ class Table:
             if default is REQUIRED:
                 self.fail(f"{self.header or 'the file'} lacks `{key}`{self._near(key)}")
             return default
-        value = self.data[key]
+        value: Any = self.data[key]
         if not _is_one_of(value, types):
             self.fail(f"`{key}` must be {_any_of(types)}, not {value!r}", key)
-        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        for item in _items(value):
             if of and not _is_one_of(item, of):
                 self.fail(f"`{key}` holds {item!r}, which is not {_any_of(of)}", key)
         del self.data[key]
@@ -133,7 +134,14 @@ class Table:
         return self.within._line(path.rpartition(".")[2]) if self.within and self.within.header else ""
 
 
-def _is_one_of(value: Any, types: tuple[type, ...]) -> bool:
+def _items(value: object) -> Iterable[object]:
+    """The values of a table, or the items of a list."""
+    if is_mapping(value):
+        return value.values()
+    return value if is_sequence(value) else ()
+
+
+def _is_one_of(value: object, types: tuple[type, ...]) -> bool:
     return isinstance(value, types) and (not isinstance(value, bool) or bool in types)
 
 

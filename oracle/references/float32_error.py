@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..comparison.bits import Array
 from .reference_registry import Expected
 
 F32_ROUNDOFF = 2.0**-24  # largest relative error of one float32 rounding
@@ -20,9 +21,7 @@ def gamma(n: int, roundoff: float = F32_ROUNDOFF) -> float:
     return n * roundoff / (1 - n * roundoff)
 
 
-def sum_of_products(
-    a: np.ndarray, b: np.ndarray, addend: np.ndarray | None = None, a_error: np.ndarray | None = None
-) -> Expected:
+def sum_of_products(a: Array, b: Array, addend: Array | None = None, a_error: Array | None = None) -> Expected:
     """a @ b + addend, by a kernel that keeps sums in float32 and may hold each a[i, k] wrong by `a_error` already.
 
     A sum of n terms, added in whatever order, fused or not, rounds each term at most n times: |error| <= gamma(n) times
@@ -45,7 +44,7 @@ def sum_of_products(
     return Expected(value, bound)
 
 
-def silu_times(gate: np.ndarray, up: np.ndarray) -> Expected:
+def silu_times(gate: Array, up: Array) -> Expected:
     """gate / (1 + exp(-gate)) * up, with the errors that WGSL allows (section "Floating Point Accuracy").
 
     exp(x) may be off by 3 + 2 |x| ULP, the division by 2.5, addition and multiplication by a rounding each. An ULP is

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from ..comparison.bits import Array
 from .float32_error import silu_times, sum_of_products
 from .reference_registry import Arrays, Expected, reference
 
@@ -79,6 +78,6 @@ def matmul_at_acc_swiglu_a(arrays: Arrays, dims: Mapping[str, int]) -> dict[str,
     return {"Y": sum_of_products(hidden.value.T, arrays["B"], arrays["Y"], _bound(hidden).T)}
 
 
-def _bound(expected: Expected) -> np.ndarray:
+def _bound(expected: Expected) -> Array:
     assert expected.bound is not None
     return expected.bound

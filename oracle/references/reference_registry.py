@@ -16,9 +16,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from ...sim.fast_dataclass import frozen
+from ..comparison.bits import Array
 from ..errors import UsageError
 
 
@@ -26,8 +25,8 @@ from ..errors import UsageError
 class Expected:
     """Float64 truth, and per element the largest |error| that an honest float32 kernel can make (None: not derived)."""
 
-    value: np.ndarray
-    bound: np.ndarray | None = None
+    value: Array
+    bound: Array | None = None
 
     def shaped(self, shape: Sequence[int]) -> Expected | None:
         """Reshape value and bound; None where `shape` has another number of elements."""
@@ -36,7 +35,7 @@ class Expected:
         return Expected(self.value.reshape(shape), None if self.bound is None else self.bound.reshape(shape))
 
 
-Arrays = Mapping[str, np.ndarray]
+Arrays = Mapping[str, Array]
 Reference = Callable[[Arrays, Mapping[str, int]], dict[str, Expected]]
 
 _references: dict[str, Reference] = {}

@@ -8,17 +8,20 @@ import os
 from collections.abc import Callable, Mapping
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import NoReturn
 
 import numpy as np
 
+from ...sim.bindings.binding import is_mapping
+from ..comparison.bits import Array
 from ..errors import UsageError
 from .reference_registry import Arrays, Expected, Reference
 
 
 def of_file(path: Path, name: str) -> Reference:
     """Load a function of a Python file as a reference. Raises `UsageError`, and so does the reference."""
-    functions = vars(_loaded(path))
+    functions: dict[str, object] = vars(_loaded(path))
     function = functions.get(name)
     if not callable(function):
         known = [n for n, value in functions.items() if callable(value) and not n.startswith("_")]
@@ -27,7 +30,7 @@ def of_file(path: Path, name: str) -> Reference:
 
     def expected(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
         outputs = _called(function, path, name, arrays, dims)
-        if not isinstance(outputs, Mapping):
+        if not is_mapping(outputs):
             raise UsageError(f"{named} must return a dict of arrays by output, not {type(outputs).__name__}")
         if not outputs:
             raise UsageError(f"{named} returns no output, so that nothing can be compared")
@@ -36,7 +39,7 @@ def of_file(path: Path, name: str) -> Reference:
     return expected
 
 
-def _called(function: Callable[..., Any], path: Path, name: str, arrays: Arrays, dims: Mapping[str, int]) -> Any:
+def _called(function: Callable[..., object], path: Path, name: str, arrays: Arrays, dims: Mapping[str, int]) -> object:
     """Call the function on copies, which it may change."""
     given = copy.deepcopy(dict(arrays))
     try:
@@ -58,7 +61,7 @@ def _line(error: BaseException, path: Path) -> str:
     return found
 
 
-def _first_line(function: Callable[..., Any]) -> str:
+def _first_line(function: Callable[..., object]) -> str:
     code = getattr(function, "__code__", None)
     return f":{code.co_firstlineno}" if code else ""
 
@@ -66,11 +69,11 @@ def _first_line(function: Callable[..., Any]) -> str:
 class _Afresh(SourceFileLoader):
     """Loads without bytecode caches: Python takes a file that was saved again within a second for unchanged."""
 
-    def path_stats(self, path: str) -> Any:
+    def path_stats(self, path: str) -> NoReturn:
         raise OSError("not asked")
 
 
-def _loaded(path: Path) -> Any:
+def _loaded(path: Path) -> ModuleType:
     """Run a Python file as a module, afresh for each use, as the file may have changed."""
     spec = importlib.util.spec_from_file_location(f"bankshot_reference_{path.stem}", path)
     if spec is None or spec.loader is None:
@@ -88,7 +91,7 @@ def _loaded(path: Path) -> Any:
     return module
 
 
-def _as_expected(what: str, value: Any) -> Expected:
+def _as_expected(what: str, value: object) -> Expected:
     if not isinstance(value, Expected):
         return Expected(_numbers(what, value))
     bound = None if value.bound is None else _numbers(f"{what} a bound", value.bound)
@@ -98,7 +101,7 @@ def _as_expected(what: str, value: Any) -> Expected:
     return expected
 
 
-def _numbers(what: str, value: Any) -> np.ndarray:
+def _numbers(what: str, value: object) -> Array:
     try:
         array = np.asarray(value)
         if array.dtype.kind in "biufO":

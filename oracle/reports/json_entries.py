@@ -47,7 +47,7 @@ def likely_entry(likely: Diagnosis | None) -> dict[str, str] | None:
 
 
 def comparison_entry(c: Comparison) -> Entry:
-    entry = {field.name: getattr(c, field.name) for field in dataclasses.fields(c) if field.name != "spread"}
+    entry = {field.name: getattr(c, field.name) for field in dataclasses.fields(c) if field.name != "mismatch_map"}
     rule = {"name": c.rule.name, **c.rule.limits}
     return {**entry, "rule": rule, "share": c.share, "worst": [dataclasses.asdict(d) for d in c.worst]}
 

@@ -149,7 +149,7 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
             verdict = comparison_words(check.comparison) + _worst(check) + _likely(check) + _advice(check)
             words = f"{check.output} against {check.against}: {verdict}"
             yield _of_span(ERROR, "output", words, entry, str(kernel.source), check.comparison.mismatches)
-        elif check.comparison.unbounded and not check.held_elsewhere:
+        elif check.comparison.unbounded and not check.checked_elsewhere:
             words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
             yield _of_span(NOTE, "unbounded", words, entry, str(kernel.source), check.comparison.unbounded)
     for check in audit.limits:

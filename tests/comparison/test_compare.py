@@ -56,7 +56,7 @@ def test_ulp_counts_the_values_between(a, b):
 
 
 @pytest.mark.parametrize("rule", ["exact", "ulp", "close"])
-def test_equal_bits_are_no_error_whatever_they_are(rule):
+def test_equal_bits_always_pass(rule):
     poisoned = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.0], f32)
     result = compare(poisoned, poisoned.copy(), Rule(rule))
     assert (result.ok, result.score, result.max_abs, result.max_ulp) == (True, 0.0, 0.0, 0)
@@ -74,7 +74,7 @@ def test_only_rules_of_bounds_leave_elements_without_one(rule, unbounded):
     assert (result.ok, result.unbounded, result.vacuous) == (True, unbounded, unbounded == 2)
 
 
-def test_whole_numbers_are_told_in_full():
+def test_whole_numbers_are_shown_in_full():
     ours, theirs = np.array([4161221505], np.uint32), np.array([4161221506.0])
     (worst,) = compare(ours, theirs, EXACT).worst
     assert (worst.numbers, worst.is_float) == (("4161221505", "4161221506"), False)
@@ -82,7 +82,7 @@ def test_whole_numbers_are_told_in_full():
     assert (worst.numbers, worst.is_float) == (("0.100000001", "3"), True)
 
 
-def test_equal_to_what_truth_rounds_to_is_still_an_error():
+def test_rounded_truth_still_has_an_error():
     truth = np.array([1.0 + 2.0**-30])
     result = compare(truth.astype(f32), truth)
     assert (result.ok, result.max_abs, result.max_ulp) == (True, 2.0**-30, 0)
@@ -95,7 +95,7 @@ def test_bounds_that_are_zero_infinite_or_unknown():
         assert (result.ok, result.score) == (ok, score)
 
 
-def test_exact_is_about_bits():
+def test_exact_compares_bits():
     a = np.array([0.0, np.nan, 1.0], f32)
     assert compare(a, a.copy()).ok
     other_nan = np.array([0x7FC00001], np.uint32).view(f32)

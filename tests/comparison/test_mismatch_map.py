@@ -41,8 +41,8 @@ def test_a_comparison_draws_in_the_measure_of_its_rule() -> None:
     actual[0, 1], actual[1, 2] = 1.5, np.nan
     bound = np.full((2, 3), 0.25)
     for rule, words, worst in ((Rule("bound"), "times the bound", 2.0), (EXACT, "ULP", 2.0**22)):
-        picture = compare(actual, expected, rule, bound=bound if rule.name == "bound" else None).spread
+        picture = compare(actual, expected, rule, bound=bound if rule.name == "bound" else None).mismatch_map
         assert picture is not None
         assert picture.measure == words
         assert [(p.place, p.worst, p.heat) for p in picture.patches] == [((0, 1), worst, 1), ((1, 2), np.inf, 0)]
-    assert compare(expected, expected).spread is None
+    assert compare(expected, expected).mismatch_map is None

@@ -42,7 +42,7 @@ REFERENCE = "def doubled(arrays, dims):\n    return {'y': 2.0 * arrays['x'].asty
 
 @pytest.fixture
 def case(tmp_path: Path) -> Callable[..., Case]:
-    """The case of a body that is to double x."""
+    """The case of a body that should double x."""
 
     def make(body: str, reference: str = REFERENCE, manifest: str = MANIFEST) -> Case:
         (tmp_path / "k.wgsl").write_text(f"{BINDINGS}{body}\n}}\n")
@@ -107,7 +107,7 @@ init = "zeros"
 """
 
 
-def test_sums_that_workgroups_race_for_are_no_tail(case, tmp_path: Path) -> None:
+def test_racing_sums_are_no_tail(case, tmp_path: Path) -> None:
     made = case("", manifest=SUMS_MANIFEST)
     (tmp_path / "k.wgsl").write_text(SUMS)  # of large grids, not all workgroups run at once
     (check,) = judged(made).outputs
@@ -144,7 +144,7 @@ def masked(arrays, dims):
 
 
 def test_a_dim_that_is_no_size_has_no_tail(case, tmp_path: Path) -> None:
-    """The mask is one off, and is in use where CAUSAL is 1: of 64 it would be a multiple of tiles."""
+    """The mask is one off and used where CAUSAL is 1; at 64, CAUSAL would be a multiple of tiles."""
     made = case("", SWITCHED, SWITCH_MANIFEST)
     masked = "let v = x[id.x]; if id.x < 100u { y[id.x] = select(0.0, v * v, id.x % 7u > 4u || causal != 1u); }"
     binding = "@group(0) @binding(2) var<storage, read> causal: u32;\n"
@@ -170,7 +170,7 @@ def test_a_factor_of_zero_is_called_zero(case) -> None:
     assert wrong_factor(m) == "all elements are 0"
 
 
-def test_nothing_is_run_again_after_an_endless_loop(case) -> None:
+def test_nothing_is_rerun_after_an_endless_loop(case) -> None:
     made = case("y[id.x] = x[id.x]; loop { y[id.x] += 1.0; if y[id.x] == 1e30 { break; } }")
     run = bankshot.simulate(check_module(made.kernel), **made.launch, budget=1000)
     m = Mismatch(made, run, "y", made.arrays["x"])
@@ -190,7 +190,7 @@ def test_another_reference_is_a_wrong_kernel(case) -> None:
 
 
 class Clock:
-    """Gives the seconds that it was told, one after the other, then always the last."""
+    """Returns the given seconds in turn, then always the last."""
 
     def __init__(self, *seconds: float) -> None:
         self.seconds = list(seconds)
@@ -208,7 +208,7 @@ def impatient(case: Case, *seconds: float) -> Diagnosis:
     return diagnose(Mismatch(case, run, "y", truth.value, rule, None, reference, truth=True, time_limit=time_limit))
 
 
-def test_what_there_was_no_time_for_is_said(case) -> None:
+def test_classes_skipped_for_time_are_named(case) -> None:
     """A square is unknown; how many classes are tried depends on how often the clock is read before ten seconds."""
     made = case("y[id.x] = x[id.x] * x[id.x];")
     everything, nothing = impatient(made, 10), impatient(made, 11)
@@ -223,7 +223,7 @@ def test_what_there_was_no_time_for_is_said(case) -> None:
     assert set() < less_late < late
 
 
-def test_what_takes_no_run_is_found_without_time(case) -> None:
+def test_classes_without_reruns_need_no_time(case) -> None:
     found = impatient(case("y[id.x] = 3.0 * x[id.x];"), 11)
     assert found.name == "wrong factor"
     assert found.evidence.startswith("all is what is expected times one number, 1.5 for the first element; not tried")
@@ -232,14 +232,14 @@ def test_what_takes_no_run_is_found_without_time(case) -> None:
     )
 
 
-def test_a_long_run_is_left_in_the_middle(case) -> None:
+def test_a_long_run_is_aborted(case) -> None:
     """With the clock at its end only once the run has begun, the run is what finds out."""
     made = case("y[id.x] = x[id.x];")
     run = simulate(made, "nvidia", "none")
     clock = Clock(0, 0, 11)
     m = Mismatch(made, run, "y", made.arrays["x"], time_limit=TimeLimit(10, clock))
     with pytest.raises(OutOfTime):
-        m.values()
+        m.rerun_output()
     assert clock.seconds == [11]
 
 
@@ -256,14 +256,14 @@ def against(case: Case, gpu: Callable[[str | None], np.ndarray]) -> Mismatch:
     return Mismatch(case, simulate(case, "nvidia", "none"), "y", gpu(None), on_gpu=gpu)
 
 
-def test_a_gpu_that_does_not_agree_with_itself_races(case) -> None:
+def test_a_gpu_with_varying_results_races(case) -> None:
     made = case("y[id.x] = x[id.x];")
     times = iter(range(9))
     found = diagnose(against(made, lambda text: made.arrays["x"] + np.float32(next(times) + 1)))
-    assert str(found) == "likely race: wgpu does not agree with itself from run to run: 256 elements differ"
+    assert str(found) == "likely race: wgpu gives different results from run to run: 256 elements differ"
 
 
-def test_a_gpu_that_leaves_workgroup_memory_as_it_was(case) -> None:
+def test_a_gpu_that_does_not_zero_workgroup_memory(case) -> None:
     made = case("y[id.x] = w[i];")
     found = diagnose(against(made, lambda text: np.zeros(256, np.float32) if text else np.full(256, 7, np.float32)))
     assert found.name == "uninitialised memory"
@@ -274,15 +274,15 @@ def test_a_gpu_that_leaves_workgroup_memory_as_it_was(case) -> None:
 
 
 @pytest.mark.parametrize(("cured", "name"), [(True, "uninitialised memory"), (False, UNKNOWN)])
-def test_a_text_that_zeroes_memory_is_to_agree_with_the_simulator(case, cured: bool, name: str) -> None:
-    """Here no load of what nobody stored is seen. That a GPU agrees with itself says nothing."""
+def test_a_text_that_zeroes_memory_must_agree_with_the_simulator(case, cured: bool, name: str) -> None:
+    """The simulator finds no load of unwritten memory here, and repeatable results of a GPU prove nothing."""
     made = case("w[i] = x[id.x]; workgroupBarrier(); y[id.x] = w[i];")
     poisoned = np.full(256, 7, np.float32)
     found = diagnose(against(made, lambda text: made.arrays["x"] if text and cured else poisoned))
     assert found.name == name
 
 
-def test_a_gpu_that_gives_another_value_for_a_lane_that_is_not_there(case, tmp_path: Path) -> None:
+def test_a_gpu_that_gives_another_value_for_an_inactive_lane(case, tmp_path: Path) -> None:
     made = case("")
     (tmp_path / "k.wgsl").write_text(f"enable subgroups;\n{BINDINGS} y[id.x] = subgroupShuffleUp(x[id.x], 1u); }}\n")
     ours = simulate(made, "nvidia", "none").outputs["y"]
@@ -294,7 +294,7 @@ def test_a_gpu_that_gives_another_value_for_a_lane_that_is_not_there(case, tmp_p
 # ---- against a golden -----------------------------------------------------------------------------------
 
 
-def test_a_digest_is_enough_to_tell_of_fusing(case) -> None:
+def test_a_digest_is_enough_to_detect_contraction(case) -> None:
     def made(body: str) -> Case:
         one = case(body, manifest=MANIFEST.replace("[expect]", "[expect]\ngolden = true"))
         return replace(one, kernel=replace(one.kernel, reference=None))
@@ -309,7 +309,7 @@ def test_a_digest_is_enough_to_tell_of_fusing(case) -> None:
     assert result.likely == ("fma contraction",)
 
 
-def test_costs_are_told_by_what_people_pay_for() -> None:
+def test_costs_are_classified() -> None:
     names = ["shared_wavefronts", "shared_ideal_wavefronts", "global_sectors", "global_ideal_sectors", "barriers",
              "flops", "global_bytes", "active_lanes", "workgroup_memory_bytes"]  # fmt: skip
     before = dict.fromkeys(names, 10.0)
@@ -326,12 +326,12 @@ def test_costs_are_told_by_what_people_pay_for() -> None:
         assert found.name == words
 
 
-def test_every_class_says_what_is_run() -> None:
-    assert all(row.again for row in CLASSES)
+def test_every_class_describes_its_rerun() -> None:
+    assert all(row.rerun for row in CLASSES)
     assert set(OF_FINDINGS.values()) <= {row.name for row in CLASSES} | {"endless loop"}
 
 
-def test_a_golden_says_what_there_was_no_time_for(case, monkeypatch) -> None:
+def test_a_golden_names_classes_skipped_for_time(case, monkeypatch) -> None:
     manifest = MANIFEST.replace("[expect]", "[expect]\ngolden = true")
     options = Options(gpu=False)
     audit(case("y[id.x] = 2.0 * x[id.x];", manifest=manifest), replace(options, update=True))

@@ -22,7 +22,7 @@ def run(folder: Path, fault: dict, update: bool) -> Audit:
 
 
 def caught(result: Audit) -> str | None:
-    """The first that has something against the run."""
+    """The first check that fails."""
     if not all(check.ok for check in result.outputs):
         return "reference"
     if not all(check.ok for check in result.findings):
@@ -31,7 +31,7 @@ def caught(result: Audit) -> str | None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault["name"] for fault in FAULTS])
-def test_a_fault_is_caught_and_named(fault: dict, tmp_path: Path) -> None:
+def test_an_injected_fault_is_caught_and_named(fault: dict, tmp_path: Path) -> None:
     folder = shutil.copytree(SHADERS, tmp_path / "shaders")
     clean = run(folder, fault, update=True)
     assert (clean.ok, clean.likely) == (True, ())

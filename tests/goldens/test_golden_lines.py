@@ -22,30 +22,30 @@ def said(before, after, barriers=0, **totals):
     return [str(change) for change in found]
 
 
-def test_what_is_the_same_is_not_told():
+def test_equal_counters_are_not_reported():
     assert said([shared(3, "a", 8)], [shared(3, "a", 8)]) == []
 
 
-def test_a_change_is_told_as_people_say_it():
+def test_a_change_is_reported_as_a_rate():
     before, after = [shared(84, "b = t[i];", 128)], [shared(84, "b = t[i];", 16)]
     assert said(before, after) == ["k.wgsl:84: 32 -> 4 wavefronts per request, +0 barriers"]
     assert said(before, after, barriers=3) == ["k.wgsl:84: 32 -> 4 wavefronts per request, +3 barriers"]
     assert said(after, before, barriers=-2) == ["k.wgsl:84: 4 -> 32 wavefronts per request, -2 barriers"]
 
 
-def test_sectors_and_counts_have_their_words():
+def test_sectors_and_counts_have_labels():
     before = [line(5, "v = x[i];", global_sectors=16, global_requests=4, flops=1_000)]
     after = [line(5, "v = x[i];", global_sectors=4, global_requests=4, flops=2_000)]
     words = "k.wgsl:5: 4 -> 1 sectors per request, 1,000 -> 2,000 floating point operations"
     assert said(before, after) == [words]
 
 
-def test_a_change_too_small_for_a_rate_is_told_whole():
+def test_a_change_too_small_for_a_rate_is_reported_as_a_count():
     before, after = [shared(1, "a", 10_000_000, 10_000_000)], [shared(1, "a", 10_000_001, 10_000_000)]
     assert said(before, after) == ["k.wgsl:1: 10,000,000 -> 10,000,001 wavefronts"]
 
 
-def test_what_is_cut_is_counted():
+def test_omitted_differences_are_counted():
     many = {name: 2 for name in ("barriers", "atomics", "flops", "executions", "active_lanes")}
     assert said([], [line(1, "a", **many)], barriers=2)[0].endswith(" (and 2 more)")
 
@@ -63,18 +63,18 @@ def test_what_is_cut_is_counted():
          ["k.wgsl:3: new line, 0 -> 1 wavefronts per request, +0 barriers, 0 -> 4 requests to workgroup memory"]),
     ],
 )  # fmt: skip
-def test_lines_are_known_by_their_text(after, told):
+def test_lines_are_matched_by_their_text(after, told):
     assert said([shared(1, "a", 4), shared(2, "b", 8)], after) == told
 
 
-def test_an_edited_line_is_the_one_most_like_it():
+def test_an_edited_line_is_matched_with_the_most_similar_one():
     before = [line(1, "sum = sum + tile[row * 33u];", flops=1)]
     after = [line(1, "let q = 3;", flops=2), line(2, "sum = sum + tile[row * 32u];", flops=3)]
     assert [(old and old.line, new and new.line) for old, new in pairs(before, after)] == [(1, 2), (None, 1)]
 
 
-def test_twins_keep_their_order():
-    """Two lines with one text: the second may not be held against the first."""
+def test_equal_lines_keep_their_order():
+    """Of two lines with one text, the second must not be matched with the first."""
     twins = [shared(1, "a", 4), shared(5, "a", 8)]
     assert said(twins, [shared(2, "a", 4), shared(6, "a", 8)]) == []
     assert len(said(twins, [shared(2, "a", 8), shared(6, "a", 4)])) == 2
@@ -90,13 +90,13 @@ def test_the_worst_comes_first_and_totals_last():
     assert str(found[-1]) == "in all: 4,224 -> 4,096 bytes of workgroup memory"
 
 
-def test_a_counter_that_was_not_known_is_not_held_against_a_golden():
+def test_a_counter_that_the_golden_lacks_is_not_compared():
     known = {name: 0 for name in TOTALS if name != "global_lines"}
     assert changes(known, [line(1, "a", flops=1)], TOTALS, [line(1, "a", flops=1, global_lines=7)]) == ()
 
 
-def test_sites_are_added_up_by_line(tmp_path):
-    """Comments and blanks are no part of a line; files are named as seen from the golden's owner."""
+def test_sites_are_summed_by_line(tmp_path):
+    """Comments and blanks do not count; paths are relative to the owner of the golden."""
     text = "one;\n  let a =  x[i]; // twice\n  if done {} /* or not */\n"
     (tmp_path / "sub").mkdir()
     path = tmp_path / "sub" / "k.wgsl"

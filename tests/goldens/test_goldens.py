@@ -34,7 +34,7 @@ def check(path, new, update=False):
     return goldens.check(path, new, update, "HOW")
 
 
-def test_what_is_written_is_read(path):
+def test_a_golden_round_trips(path):
     for new in (golden(), golden(lines=()), golden(arrays=True, adapter="llvmpipe (CPU, Vulkan)")):
         new.write(path)
         old = goldens.read(path)
@@ -54,12 +54,12 @@ def test_keys_are_sorted_and_a_line_of_source_is_a_row(path):
     assert '    "flops": 12,\n' in text
 
 
-def test_a_golden_is_missing_then_held(path):
+def test_a_golden_is_missing_then_unchanged(path):
     verdict = check(path, golden())
     assert (verdict.state, verdict.ok, path.exists()) == (goldens.MISSING, False, False)
     assert "make it with HOW" in str(verdict)
     assert check(path, golden(), update=True).state == goldens.WRITTEN
-    assert check(path, golden()).state == goldens.HELD
+    assert check(path, golden()).state == goldens.UNCHANGED
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_a_golden_is_missing_then_held(path):
     [{"simulator": "2.0"}, {"adapter": "another"}, {"lines": (Line("k.wgsl", 99, "let é = x[i];", {"flops": 12}),)}],
     ids=str,
 )
-def test_what_is_only_recorded_does_not_decide(path, other):
+def test_recorded_information_is_not_compared(path, other):
     golden().write(path)
-    assert check(path, golden(**other)).state == goldens.HELD
+    assert check(path, golden(**other)).state == goldens.UNCHANGED
     before = path.read_bytes()
-    assert check(path, golden(**other), update=True).state == goldens.HELD
+    assert check(path, golden(**other), update=True).state == goldens.UNCHANGED
     assert path.read_bytes() == before
 
 
-def test_a_change_is_told_and_written_when_asked_for(path):
+def test_a_change_is_reported_and_written_on_request(path):
     golden().write(path)
     worse = golden(lines=(Line("k.wgsl", 5, "let é = x[i];", {"flops": 24}),), simulator="2.0")
     verdict = check(path, worse)
@@ -83,25 +83,25 @@ def test_a_change_is_told_and_written_when_asked_for(path):
     assert verdict.sentences == ("k.wgsl:5: 12 -> 24 floating point operations",)
     assert "it was made by bankshot 1.0, this is 2.0; if this is what you want, HOW writes it anew" in str(verdict)
     assert check(path, worse, update=True).state == goldens.WRITTEN
-    assert check(path, worse).state == goldens.HELD
+    assert check(path, worse).state == goldens.UNCHANGED
 
 
-def test_one_bit_of_an_output_is_noticed(path):
+def test_one_changed_bit_of_an_output_is_detected(path):
     flipped = Y.copy()
     flipped.view(np.uint32)[1, 2] ^= 1
     golden().write(path)
-    assert check(path, golden(flipped)).sentences == ("y: other bits than the golden",)
+    assert check(path, golden(flipped)).sentences == ("y: differs from the golden",)
     assert check(path, golden(Y.reshape(3, 2))).sentences == ("y: float32[2,3] -> float32[3,2]",)
     assert check(path, replace(golden(), outputs={})).sentences == ("y: float32[2,3] -> no output",)
     golden(arrays=True).write(path)
     verdict = check(path, golden(flipped, arrays=True))
-    assert verdict.sentences == ("y: 1 of 6 elements have other bits than the golden",)
+    assert verdict.sentences == ("y: 1 of 6 elements differ from the golden",)
     assert verdict.outputs[0].comparison.worst[0].index == (1, 2)
 
 
-def test_outputs_are_kept_once_they_are_asked_for(path):
+def test_outputs_are_stored_on_request(path):
     golden().write(path)
-    assert check(path, golden(arrays=True)).state == goldens.HELD
+    assert check(path, golden(arrays=True)).state == goldens.UNCHANGED
     assert check(path, golden(arrays=True), update=True).state == goldens.WRITTEN
     assert path.with_suffix(".npz").exists()
 
@@ -115,23 +115,23 @@ def test_another_device_is_not_compared_but_may_be_written(path):
     assert goldens.read(path).device == "lavapipe"
 
 
-def test_two_owners_of_one_name(path):
+def test_two_owners_of_one_golden(path):
     golden().write(path)
     for update in (False, True):
         verdict = check(path, golden(owner="other.toml"), update)
-        assert (verdict.state, verdict.ok) == (goldens.FOREIGN, False)
-        assert "it is of k.toml (k N=6), and other.toml (k N=6) has the same name; rename one" in str(verdict)
+        assert (verdict.state, verdict.ok) == (goldens.OTHER_OWNER, False)
+        assert "it belongs to k.toml (k N=6), and other.toml (k N=6) has the same name; rename one" in str(verdict)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 1}', '{"schema": 7, "lines": []}'])
-def test_a_broken_golden_is_wrong_use(path, text):
+def test_a_broken_golden_is_a_usage_error(path, text):
     path.parent.mkdir()
     path.write_text(text)
     with pytest.raises(UsageError, match=r"k-N6\.json: .* anew"):
         check(path, golden())
 
 
-def test_outputs_whose_bits_are_free_are_not_remembered(tmp_path):
+def test_free_outputs_are_not_stored(tmp_path):
     run = SimpleNamespace(
         outputs={"y": Y, "z": Y}, counters={}, sites=[], grid=(1, 1, 1), device=SimpleNamespace(name="nvidia")
     )
@@ -152,7 +152,7 @@ def test_outputs_of_every_kind_have_names():
 # ---- whose they are ----------------------------------------------------------------------------------
 
 
-def test_goldens_that_nobody_wants(tmp_path, path):
+def test_unused_goldens_are_listed(tmp_path, path):
     golden().write(path)
     golden(title="k N=7").write(golden_files.place(tmp_path, "k", "N=7"))
     golden(owner="gone.toml").write(golden_files.place(tmp_path, "gone"))
@@ -182,5 +182,5 @@ def test_nothing_is_written_where_ci_is_set(monkeypatch, ci, may):
     (("k", ""), "k.json"),
     (("test_a", "test_b[1-x/y z]", "2"), "test_a-test_b[1-x-y-z]-2.json"),
 ])  # fmt: skip
-def test_names_are_names_of_files(tmp_path, parts, name):
+def test_names_are_valid_file_names(tmp_path, parts, name):
     assert golden_files.place(tmp_path, *parts) == tmp_path / "golden" / name

@@ -44,20 +44,20 @@ def test_the_longest_axis_is_halved(grid, most, expected):
     assert halved(grid, most) == expected
 
 
-def test_a_long_case_is_cut_for_a_software_adapter(case):
+def test_a_software_adapter_runs_part_of_a_long_case(case):
     assert case.grid == (12, 8, 1)
     part = cut(case, run(case, 3 * MOST_INSTRUCTIONS), SLOW)
     assert part.grid == (6, 4, 1)
     assert words(case, part, SLOW).startswith("llvmpipe ran 24 of 96 workgroups, compared with the same ones here")
 
 
-def test_short_cases_and_gpus_are_not_cut(case):
+def test_short_cases_and_gpus_run_the_whole_grid(case):
     assert cut(case, run(case, MOST_INSTRUCTIONS), SLOW) is case
     assert cut(case, run(case, 3 * MOST_INSTRUCTIONS), FAST) is case
 
 
-def test_what_is_free_is_held_within_derived_bounds_where_a_part_has_run(monkeypatch):
-    """A GPU that is far off in one element of the part is told."""
+def test_free_outputs_of_a_partial_run_are_compared_within_derived_bounds(monkeypatch):
+    """A GPU that is far off in one element is reported."""
     case = case_of("matmul_residual_swiglu_a", M=128, K=32, N=64)
     monkeypatch.setattr("bankshot.oracle.judge.grid_cap.MOST_INSTRUCTIONS", 1 << 14)
     monkeypatch.setattr(wgpu_client, "require_adapter", lambda name: SLOW)

@@ -62,7 +62,7 @@ def test_each_device_is_charged_by_its_own_sizes(shader, verb):
     assert (issued[1], issued[2]) == (issued[0], 2 * issued[0])
 
 
-def test_what_is_the_same_is_not_counted_again(shader):
+def test_equal_counts_are_not_repeated(shader):
     """RDNA and Apple have subgroups of 32 and round alike; Adreno has subgroups of 64, NVIDIA contracts products."""
     _, devices = charged("run", shader, "amd,apple,adreno,nvidia")
     assert [d["counted_anew"] for d in devices.values()] == ["all", "memory", "lanes and memory", "lanes and memory"]
@@ -81,7 +81,7 @@ def test_occupancy_is_that_of_each_device(shader):
     assert "workgroups" in held["nvidia"]["limited_by"]
 
 
-def test_the_table_has_a_column_for_each(shader):
+def test_the_table_has_a_column_for_each_device(shader):
     out = bankshot("audit", shader, "nvidia, intel", "--listing", "none").stdout
     heading = next(line.split() for line in out.splitlines() if "on each device" in line)
     assert heading[-2:] == ["nvidia", "intel"]
@@ -92,7 +92,7 @@ def test_the_table_has_a_column_for_each(shader):
     assert "on each device" not in bankshot("audit", shader, "nvidia", "--listing", "none").stdout
 
 
-def test_names_that_there_are_not():
+def test_unknown_device_names():
     with pytest.raises(UsageError, match="the devices are nvidia, amd-rdna, amd-cdna"):
         parse_devices("nvidia,aple")
     with pytest.raises(UsageError, match="amd-rdna is named twice"):

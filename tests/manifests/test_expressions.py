@@ -20,7 +20,7 @@ def test_arithmetic(text, value):
     assert evaluate(text, {"M": 7}) == value
 
 
-def test_a_share_is_exact():
+def test_a_fraction_is_exact():
     assert fraction("ceil(K / 256) / 256", {"K": 1152}) == Fraction(5, 256)
     assert fraction(3, {}) == 3
 
@@ -40,7 +40,7 @@ def test_a_share_is_exact():
         ("ceil()", "in `ceil\\(\\)`"),
     ],
 )
-def test_anything_else_is_refused(text, message):
+def test_anything_else_is_rejected(text, message):
     with pytest.raises(UsageError, match=message):
         evaluate(text, {"M": 7})
 

@@ -40,7 +40,7 @@ def audit(folder: Path, old: str = "", new: str = ""):
     return CliRunner().invoke(main, ["audit", str(folder / "k.toml"), "--no-gpu"])
 
 
-def test_what_fits_runs(tmp_path):
+def test_a_fitting_manifest_runs(tmp_path):
     assert audit(tmp_path).exit_code == 0
     assert audit(tmp_path, "[bind.x]", '[bind.X]\nvar = "x"').exit_code == 0
 
@@ -64,7 +64,7 @@ def test_what_fits_runs(tmp_path):
         ("flops", "flop", "[expect] names flop, which is no output and no counter, did you mean 'flops'?"),
     ],
 )
-def test_what_does_not_fit_is_said_of_the_manifest(tmp_path, old, new, message):
+def test_a_mismatch_is_reported_in_terms_of_the_manifest(tmp_path, old, new, message):
     result = audit(tmp_path, old, new)
     assert result.exit_code == 2
     assert f"error: {tmp_path / 'k.toml'}: {message}\n" in result.output
@@ -81,7 +81,7 @@ FLOATS = "struct Params { rows: u32, scale: f32, columns: u32 }"
         ("[1, 1073741824, 4]", None),  # the bits of 2.0
     ],
 )
-def test_words_that_are_no_floats(tmp_path, monkeypatch, values, message):
+def test_integers_listed_for_floats(tmp_path, monkeypatch, values, message):
     monkeypatch.setattr(f"{__name__}.WGSL", WGSL.replace("struct Params { rows: u32, columns: u32 }", FLOATS))
     result = audit(tmp_path, "struct = { rows = 1, columns = 4 }", f'dtype = "u32"\nvalues = {values}')
     if message is None:

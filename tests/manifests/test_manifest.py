@@ -89,7 +89,7 @@ def sized(write):
     return manifest.load(path)
 
 
-def test_overrides_hang_on_dims(sized):
+def test_overrides_depend_on_dims(sized):
     from bankshot.oracle.judge.case_run import simulate
 
     assert [sized.case(shape).overrides for shape in sized.shapes] == [
@@ -154,7 +154,7 @@ def test_lists_that_do_not_fit(write, text, message):
         with_struct(write, text)
 
 
-def test_what_a_manifest_means(write):
+def test_a_manifest_is_read(write):
     kernel = manifest.load(write(GOOD))
     assert [str(s) for s in kernel.shapes] == ["M=1 N=3", "M=1 N=4", "M=2 N=3", "M=2 N=4", "M=100 N=4"]
     assert [s.cost for s in kernel.shapes] == ["quick"] * 4 + ["heavy"]
@@ -179,7 +179,7 @@ def test_a_rule_without_limits_for_short(write, text):
 
 
 def test_a_dim_that_is_no_size_may_be_zero(write):
-    """A switch, or where to begin."""
+    """Such a dim is a switch or an offset."""
     text = GOOD.replace("M = 6", "BEGIN = 0, M = 6").replace('["M", "N", 0]', '["M", "N", "BEGIN"]')
     kernel = manifest.load(write(text.replace("M = 100", "M = 100\nBEGIN = [0, 2]")))
     assert [str(s) for s in kernel.shapes][-2:] == ["BEGIN=0 M=100 N=4", "BEGIN=2 M=100 N=4"]
@@ -201,7 +201,7 @@ def test_a_dim_that_is_no_size_may_be_zero(write):
         ("", False),
     ],
 )
-def test_what_a_manifest_is_among_other_files(tmp_path, text, is_one):
+def test_manifests_are_found_among_other_files(tmp_path, text, is_one):
     (tmp_path / "some.toml").write_text(text)
     assert is_manifest(tmp_path / "some.toml") == is_one
 
@@ -267,7 +267,7 @@ expect = { barriers = 3, allow = [] }
 )
 
 
-def test_a_variant_goes_over_what_the_file_says(write):
+def test_a_variant_overrides_the_file(write):
     plain, other = manifest.load_all(write(FAMILY))
     assert (plain.name, plain.entry, len(plain.shapes), plain.counters) == ("plain", "main", 5, {"barriers": "2 * M"})
     assert (other.name, other.entry, other.overrides) == ("k", "other", {"WG": 8, "TK": 4})
@@ -409,7 +409,7 @@ of = "A"
 PACKED = GOOD.replace('dtype = "f32"', 'dtype = "u32"').replace('"normal"', '"nf4"').replace("[bind.size]", SCALES)
 
 
-def test_packed_weights_and_their_scales_are_of_one_matrix(write):
+def test_packed_weights_and_their_scales_come_from_one_matrix(write):
     kernel = manifest.load(write(PACKED))
     arrays = kernel.case(kernel.shape({})).arrays
     for name, kind in (("A", "nf4"), ("scales", "nf4.absmax")):
@@ -471,7 +471,7 @@ def test_unwritten_elements_show():
 
 @pytest.mark.parametrize("kind", ["normal", "uniform", "arange", "zeros", "ones"])
 @pytest.mark.parametrize("dtype", ["f32", "f16", "i32", "u16", "u8"])
-def test_a_large_array_holds_what_is_drawn_at_once(kind, dtype):
+def test_a_large_array_equals_a_single_draw(kind, dtype):
     shape, target = (3, 50_001), np.dtype(inputs.DTYPES[dtype])
     rng = np.random.default_rng([7, zlib.crc32(b"X")])
     limits = np.iinfo(target) if target.kind != "f" else None
@@ -490,7 +490,7 @@ def test_a_large_array_holds_what_is_drawn_at_once(kind, dtype):
         np.testing.assert_array_equal(inputs.generate(kind, "X", shape, dtype, 7), at_once[kind]().astype(target))
 
 
-def test_binds_of_the_command_line(tmp_path):
+def test_command_line_bindings(tmp_path):
     np.save(tmp_path / "x.npy", np.eye(2, dtype=np.float32))
     assert inputs.parse_bind(f"X={tmp_path / 'x.npy'}")[1].tolist() == [[1, 0], [0, 1]]
     name, array = inputs.parse_bind("dims=u32:512,768,0")
@@ -510,7 +510,7 @@ def test_binds_of_the_command_line(tmp_path):
         ("X=normal:f32", "not a list of integers"),
     ],
 )
-def test_bad_binds_are_explained(text, message):
+def test_invalid_command_line_bindings_are_explained(text, message):
     with pytest.raises(UsageError, match=message):
         inputs.parse_bind(text)
 
@@ -518,7 +518,7 @@ def test_bad_binds_are_explained(text, message):
 # ---- goldens -----------------------------------------------------------------------------------------
 
 
-def test_each_sweep_may_want_a_golden_or_not(write):
+def test_each_sweep_may_have_a_golden_or_not(write):
     def wanted(text):
         return [shape.golden for shape in manifest.load(write(text)).shapes]
 

@@ -32,7 +32,7 @@ def test_arrays_and_nested_structs():
 
 
 @pytest.mark.parametrize("type_", [t.Array(t.Vec(3, t.F32), 4), t.Array(t.F32, None), t.Mat(3, 3, t.F32)], ids=str)
-def test_a_layout_that_numpy_cannot_spell_is_named(type_):
+def test_a_layout_that_numpy_lacks_is_named(type_):
     with pytest.raises(UsageError, match="has no NumPy layout; give its bytes as u32 words"):
         dtype_of(type_)
 
@@ -45,7 +45,7 @@ def test_a_layout_that_numpy_cannot_spell_is_named(type_):
         (["a", "b"], "c", "no compute entry point is named c; there are a, b"),
     ],
 )
-def test_an_entry_point_is_found_or_asked_for(names, wanted, message):
+def test_an_entry_point_is_found_or_must_be_named(names, wanted, message):
     points = [SimpleNamespace(name=name, stage="compute") for name in names]
     module = SimpleNamespace(source=SimpleNamespace(name="k.wgsl"), entry_points=points)
     with pytest.raises(UsageError, match=message):
@@ -54,7 +54,7 @@ def test_an_entry_point_is_found_or_asked_for(names, wanted, message):
         assert entry_point(module, "b").name == "b"
 
 
-def test_a_module_is_checked_again_where_its_text_is_another(tmp_path):
+def test_a_module_is_checked_again_after_its_text_changes(tmp_path):
     """An include changes, and comes back; a definition; the name that messages call the file."""
     (tmp_path / "k.wgsl").write_text('#include "n.wgsl"\n@compute @workgroup_size(N) fn main() {}\n')
     (tmp_path / "k.toml").write_text('[kernel]\nsource = "k.wgsl"\ndispatch = [1]\n')

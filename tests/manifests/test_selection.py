@@ -99,7 +99,7 @@ def test_a_mistake_in_the_rules_is_named(tmp_path, old, new, message):
     assert message in str(caught.value)
 
 
-def test_a_kernel_that_nobody_has_is_named(world, tmp_path):
+def test_an_unknown_kernel_is_named(world, tmp_path):
     rules = kernel_selection.load(tmp_path / "selection.toml")
     with pytest.raises(UsageError, match="a rule chooses wide, which is in no manifest"):
         kernel_selection.choose(rules, [], {"M": 2, "N": 1, "K": 1}, {})
@@ -133,7 +133,7 @@ def chosen(dims, **traits):
         ((512, 770, 768), {"weights": "f32"}, "matmul_t"),
     ],
 )
-def test_what_our_rules_choose(dims, traits, kernel):
+def test_choices_of_our_rules(dims, traits, kernel):
     assert chosen(dims, **traits).kernel.name == kernel
 
 
@@ -148,7 +148,7 @@ def test_the_grid_of_a_head_for_262144_words():
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kernel)
 def test_every_rule_chooses_a_kernel_that_takes_the_sizes(rule):
-    """What a kernel has no size for, the rule must fix."""
+    """A rule must fix the sizes that its kernel does not take."""
     for dim, ((condition, _), *_) in rule.sizes.items():
         assert dim in KERNELS[rule.kernel].dims or condition == "is"
 

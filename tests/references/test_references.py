@@ -48,7 +48,7 @@ def mixed(arrays):
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_and_that_float32_keeps_to_their_bounds(name):
+def test_float32_products_stay_within_their_bounds(name):
     """The formula in float64 is the value; the formula in float32, each operation rounded, is within the bound."""
     rng = np.random.default_rng(3)
     names = ("A", "B", "X", "W", "R", "Y", "GATE", "UP")
@@ -64,7 +64,7 @@ def test_products_and_that_float32_keeps_to_their_bounds(name):
 
 
 @pytest.mark.parametrize("gate", [0.0, 1.0, -1.0, 20.0, -20.0, 80.0, -87.0])
-def test_the_bound_of_silu_holds_what_wgsl_allows(gate):
+def test_the_bound_of_silu_covers_all_errors_that_wgsl_allows(gate):
     """exp() moved by the ULP that WGSL allows it, and the quotient by 2.5 more, up and down."""
     up = np.float32(1.5)
     found = find("swiglu")({"GATE": np.float32([gate]), "UP": np.float32([up])}, {})["H"]
@@ -76,7 +76,7 @@ def test_the_bound_of_silu_holds_what_wgsl_allows(gate):
         assert abs(worst - found.value[0]) <= found.bound[0]
 
 
-def test_the_bound_notices_a_missing_product():
+def test_the_bound_detects_a_missing_product():
     rng = np.random.default_rng(1)
     x, w = rng.standard_normal((8, 768)).astype(np.float32), rng.standard_normal((768, 8)).astype(np.float32)
     y = find("matmul")({"X": x, "W": w}, {"M": 8, "K": 768, "N": 8})["Y"]

@@ -39,7 +39,7 @@ def test_results_and_errors(executor):
         executor.submit(fail).result()
 
 
-def test_a_death_costs_its_own_call_only(executor):
+def test_a_dead_process_fails_only_its_own_call(executor):
     futures = [executor.submit(double, 1), executor.submit(die), executor.submit(double, 2)]
     wait(futures)
     assert (futures[0].result(), futures[2].result()) == (2, 4)
@@ -48,14 +48,14 @@ def test_a_death_costs_its_own_call_only(executor):
     assert executor.submit(double, 3).result() == 6
 
 
-def test_what_cannot_be_pickled_is_an_error(executor):
+def test_unpicklable_results_are_errors(executor):
     for call in (unsendable, lambda: None):
         with pytest.raises(Exception, match=r"pickle|local|lambda"):
             executor.submit(call).result()
     assert executor.submit(double, 3).result() == 6
 
 
-def test_an_early_end_waits_for_nothing():
+def test_an_early_shutdown_does_not_wait():
     start = time.monotonic()
     executor = PoolExecutor(1)
     running, waiting = executor.submit(time.sleep, 600), executor.submit(double, 1)

@@ -48,7 +48,7 @@ def untimed(text):
 
 
 def at_once(jobs, *options):
-    """What an audit prints and leaves, but for the seconds."""
+    """The output and files of an audit, without seconds."""
     result = audit("--jobs", str(jobs), *options)
     return result.exit_code, untimed(result.stdout), result.stderr
 
@@ -57,14 +57,14 @@ def at_once(jobs, *options):
 
 
 @pytest.mark.parametrize("form", [("table",), ("text",), ("github",), ("text", "--listing", "full")], ids="-".join)
-def test_what_is_printed_does_not_hang_on_the_processes(folder, form):
+def test_output_does_not_depend_on_the_number_of_processes(folder, form):
     (code, one, _), (again, several, _) = (at_once(jobs, "--no-gpu", "--format", *form) for jobs in (1, 2))
     assert (code, again) == (1, 1)
     assert "audit: 3 of 9 cases clean" in one
     assert several == one
 
 
-def test_documents_and_pages_do_not_hang_on_the_processes(folder):
+def test_report_files_do_not_depend_on_the_number_of_processes(folder):
     left = []
     for jobs in (1, 2):
         files = {"--html": folder / f"{jobs}.html", "--sarif": folder / f"{jobs}.sarif"}
@@ -86,14 +86,14 @@ def test_each_process_has_a_gpu(folder):
     assert at_once(2, "--format", "table")[:2] == (code, one)
 
 
-def test_what_is_being_done_is_told_by_number(folder):
+def test_progress_is_numbered(folder):
     _, _, said = at_once(2, "--no-gpu", "--format", "table")
     numbers = {int(found) for found in re.findall(r"^\[(\d+)/9\] \w+ N=\d\d: simulating", said, re.MULTILINE)}
     assert numbers == set(range(1, 10))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_broken_shader_is_an_error_of_its_cases_alone(folder, jobs):
+def test_a_broken_shader_fails_only_its_own_cases(folder, jobs):
     (folder / "d.toml").write_text(manifest(PARAMS, SWEEP, source="broken.wgsl"))
     (folder / "broken.wgsl").write_text(SHADER.replace("x[id.x]", "x[id.x"))
     code, rows, said = at_once(jobs, "--no-gpu", "--format", "table")
@@ -112,7 +112,7 @@ def test_a_broken_shader_is_an_error_of_its_cases_alone(folder, jobs):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("form", ["text", "github", "table"])
-def test_what_cannot_be_run_is_in_every_report(folder, jobs, form):
+def test_cases_that_cannot_run_are_in_every_report(folder, jobs, form):
     (folder / "bad.toml").write_text("[kernel]\nsource = 3\n")
     (folder / "lost.toml").write_text(manifest(source="lost.wgsl"))
     (folder / "typed.toml").write_text(manifest(PARAMS, source="typed.wgsl"))
@@ -132,7 +132,7 @@ def test_what_cannot_be_run_is_in_every_report(folder, jobs, form):
         assert all(words in report for report in (text, said, page))
 
 
-def test_what_is_asked_for_wrongly_ends_an_audit_at_once(folder):
+def test_invalid_options_end_an_audit_at_once(folder):
     (folder / "bad.toml").write_text("[kernel]\nsource = 3\n")
     for wrong in (("--set", "Q=3"), ("--kernel", "nope"), ("--bind", "x=u32:1"), ("--adapter", "no such adapter")):
         result = audit(*wrong)
@@ -141,7 +141,7 @@ def test_what_is_asked_for_wrongly_ends_an_audit_at_once(folder):
     assert (result.exit_code, result.stderr.count("bad.toml")) == (0, 0)
 
 
-def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
+def test_an_internal_error_fails_only_its_own_case(folder, monkeypatch):
     honest = audit_cases.audit
 
     def audited(case, *rest):
@@ -160,7 +160,7 @@ def test_a_fault_of_ours_is_an_error_of_its_case_too(folder, monkeypatch):
     assert isinstance(audit("--no-gpu", "--jobs", "1").exception, KeyError)
 
 
-# ---- whether others are started ----------------------------------------------------------------------
+# ---- the number of processes -------------------------------------------------------------------------
 
 
 def test_a_short_audit_stays_in_one_process(folder, monkeypatch):
@@ -169,7 +169,7 @@ def test_a_short_audit_stays_in_one_process(folder, monkeypatch):
     assert audit("--no-gpu").exit_code == 1
 
 
-def test_a_long_audit_is_shared_once_that_is_known(folder, monkeypatch):
+def test_a_long_audit_starts_processes_once_it_proves_long(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "2")
     _, one, _ = at_once(1, "--no-gpu")
     monkeypatch.setattr(audit_cases, "ALONE", 0.0)
@@ -181,7 +181,7 @@ def test_a_long_audit_is_shared_once_that_is_known(folder, monkeypatch):
     assert untimed(result.stdout) == one
 
 
-def test_many_processors_have_eight_processes(folder, monkeypatch):
+def test_at_most_eight_processes_start(folder, monkeypatch):
     monkeypatch.setenv("BANKSHOT_THREADS", "64")
     monkeypatch.setattr(audit_cases, "ALONE", 0.0)
     monkeypatch.setattr(audit_cases, "LEFT", 0.0)
@@ -219,7 +219,7 @@ sys.stdout.write(sys.stdin.read())
 
 @pytest.fixture
 def deadly(folder):
-    """Cases 7 to 9 of 12 kill the process that runs them, as long as that is not the one that reports."""
+    """Cases 7 to 9 of 12 kill the process that runs them, except the parent."""
     if not Path("/proc/self/cmdline").exists():
         pytest.skip("needs Linux's /proc to tell a worker from the process that started it")
     kernel = f"preprocess = {f'{sys.executable} deadly.py'!r}\n"
@@ -231,7 +231,7 @@ def deadly(folder):
     return write
 
 
-def test_a_process_that_dies_is_an_error_of_its_case(deadly):
+def test_a_dead_process_fails_only_its_own_case(deadly):
     deadly(once=False)
     code, rows, said = at_once(2, "--no-gpu", "--format", "table")
     assert code == 2
@@ -241,7 +241,7 @@ def test_a_process_that_dies_is_an_error_of_its_case(deadly):
     assert "Traceback" not in said
 
 
-def test_a_process_that_dies_once_does_no_harm(deadly):
+def test_a_case_is_retried_after_its_process_died_once(deadly):
     deadly(once=True)
     code, rows, said = at_once(2, "--no-gpu", "--format", "table")
     assert (code, rows.splitlines()[-1]) == (1, "audit: 6 of 12 cases clean")
@@ -278,21 +278,21 @@ def test_an_interrupt_leaves_the_rows_and_no_process(folder):
 
 
 def order(deal):
-    """What one process after the other would be given, each at the end of the case before."""
+    """The cases that processes take in turn, each when it has ended the one before."""
     taken = []
     while (number := deal.take([])) is not None:
         taken.append(number)
     return taken
 
 
-def test_cases_are_begun_in_order_but_for_those_that_would_be_waited_for():
+def test_cases_start_in_order_except_the_longest():
     assert order(Scheduler([Size(1, 0)] * 4, 2)) == [0, 1, 2, 3]
     assert order(Scheduler([Size(1, 0), Size(1, 0), Size(1, 0), Size(9, 0), Size(1, 0)], 2)) == [3, 0, 1, 2, 4]
     assert order(Scheduler([Size(1, 0)] * 9 + [Size(4, 0)], 2)) == [0, 1, 2, 3, 4, 9, 5, 6, 7, 8]
     assert order(Scheduler([Size(1, 0)] * 4, 2, first=2)) == [2, 3]
 
 
-def test_a_process_goes_on_with_the_kernel_that_it_has_built():
+def test_a_process_prefers_the_kernel_that_it_has_built():
     deal = Scheduler([Size(1, 0, kernel) for kernel in (1, 1, 1, 2, 2, 2, 3)], 2)
     assert [deal.take([]), deal.take([0])] == [0, 3]
     assert [deal.take([0], after=3), deal.take([4], after=0)] == [4, 1]
@@ -303,7 +303,7 @@ def test_a_process_goes_on_with_the_kernel_that_it_has_built():
     assert [shared.take([]), shared.take([0])] == [0, 1]  # rather than wait
 
 
-def test_cases_that_would_hold_too_much_together_are_not_run_together():
+def test_cases_that_need_too_much_memory_do_not_run_together():
     half = BYTES_EACH
     deal = Scheduler([Size(1, 2 * half), Size(1, half), Size(1, half), Size(1, 1), Size(1, 9 * half)], 2)
     assert deal.take([]) == 0
@@ -315,14 +315,14 @@ def test_cases_that_would_hold_too_much_together_are_not_run_together():
     assert deal.take([]) == 4  # alone, whatever it holds
 
 
-def test_after_one_that_failed_only_those_before_it_are_begun():
+def test_after_a_failure_only_earlier_cases_start():
     deal = Scheduler([Size(1, 0)] * 6, 2)
     assert [deal.take([]), deal.take([0])] == [0, 1]
     deal.end(3)
     assert order(deal) == [2]
 
 
-def test_who_died_is_begun_again_once_and_alone():
+def test_a_case_whose_process_died_is_retried_once_and_alone():
     deal = Scheduler([Size(1, 0)] * 4, 2)
     assert [deal.take([]), deal.take([0])] == [0, 1]
     assert deal.again(0)
@@ -373,7 +373,7 @@ def test_processes_share_the_processors(monkeypatch):
         ("odd", Crash, "internal error: Unsendable: 1 and 2\nplease report this, with the shader"),
     ],
 )
-def test_errors_get_from_one_process_to_another(task, kind, words):
+def test_errors_are_passed_between_processes(task, kind, words):
     failed = heard(task)
     assert isinstance(failed, TaskError)
     assert (type(failed.error), str(failed.error)) == (kind, words)

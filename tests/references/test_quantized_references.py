@@ -35,7 +35,7 @@ def test_a_product_with_packed_weights(name):
             assert y.bound[i, j] <= 305 * 2**-24 * float(np.abs(x) @ weights.magnitude[j]) * 1.001
 
 
-def test_a_kernel_may_sum_scales_and_mins_apart():
+def test_a_kernel_may_sum_scales_and_mins_separately():
     """As many Q4_K kernels do: d * scale times the sum of q * x, less dmin * min times the sum of x."""
     arrays, weights = packed("q4_k", 1, 256)
     x, low = arrays["X"][0].reshape(8, 32), (weights.magnitude - weights.value).reshape(8, 32)[:, 0] / 2

@@ -113,7 +113,7 @@ def test_whole_expressions(adapter, expression, kind):
 
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
-def test_angles_of_many_turns_are_bound_as_well(adapter, name):
+def test_large_angles_are_bounded(adapter, name):
     angles = np.random.default_rng(0).uniform(-1, 1, (2048, 3)) * np.array([4.0, 400.0, 40_000.0])
     done, source, grid, bindings = simulated(f"{name}(a)", "f32", angles.reshape(-1).astype(np.float32))
     bound = done.bounds["y"]
@@ -125,7 +125,7 @@ def test_angles_of_many_turns_are_bound_as_well(adapter, name):
 # ---- as a rule -----------------------------------------------------------------------------------------------
 
 
-def test_the_rule_names_bound_and_share():
+def test_the_rule_reports_bound_and_share():
     ours, theirs = np.array([1.0, 2.0], np.float32), np.array([1.25, 2.0], np.float32)
     result = compare(ours, theirs, DERIVED, bound=np.array([0.125, np.inf]))
     (worst,) = result.worst
@@ -156,13 +156,13 @@ def diff(kernel):
     return result.exit_code, case["outputs"][0]
 
 
-def test_operations_that_the_spec_leaves_loose_are_compared_within_bounds(adapter, kernel):
+def test_inexact_operations_are_compared_within_bounds(adapter, kernel):
     code, output = diff(kernel)
     assert (code, output["rule"], output["unbounded"]) == (0, {"name": "derived"}, 0)
     assert 0 < output["max_ulp"] < 20
 
 
-def test_an_implementation_beyond_its_bounds_is_told(adapter, kernel, monkeypatch):
+def test_an_implementation_beyond_its_bounds_is_reported(adapter, kernel, monkeypatch):
     honest = runner.begin
 
     def wrong(*args, **options):
@@ -182,7 +182,7 @@ def test_an_implementation_beyond_its_bounds_is_told(adapter, kernel, monkeypatc
     assert worst["used"] > 10
 
 
-def test_what_a_rounding_decides_is_told(adapter, kernel):
+def test_decisions_that_depend_on_rounding_are_reported(adapter, kernel):
     wgsl = kernel.with_suffix(".wgsl")
     wgsl.write_text(
         WGSL.replace("y[id.x] =", "if exp(x[id.x]) > exp(x[(id.x + 64u) % 128u] * 0.0) { return; }\n  y[id.x] =")

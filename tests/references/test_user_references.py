@@ -1,4 +1,4 @@
-"""References of one's own: functions in a Python file beside the manifest."""
+"""User-defined references: functions in a Python file beside the manifest."""
 
 import json
 import os
@@ -112,14 +112,14 @@ def test_a_function_beside_the_manifest_is_a_reference(audit, function, rule):
     assert (done.exit_code, output["rule"]["name"], output["ok"]) == (0, rule, True)
 
 
-def test_it_is_held_against_the_output(audit):
+def test_it_is_compared_with_the_output(audit):
     done = audit("mine/refs.py:thrice")
     assert (done.exit_code, json.loads(done.stdout)["cases"][0]["outputs"][0]["ok"]) == (1, False)
 
 
 @pytest.mark.parametrize("function", ["wrong_in_rows", "of_its_size"])
-def test_a_wrong_output_is_told_whatever_shape_the_reference_gives(audit, function):
-    """It is asked about other data and sizes too, where it need not fit."""
+def test_a_wrong_output_is_reported_for_any_shape_of_the_reference(audit, function):
+    """Diagnosis calls it with other data and sizes too, which it need not accept."""
     done = audit(f"mine/refs.py:{function}")
     (output,) = json.loads(done.stdout)["cases"][0]["outputs"]
     assert (done.exit_code, output["ok"]) == (1, False)
@@ -149,7 +149,7 @@ def test_a_wrong_output_is_told_whatever_shape_the_reference_gives(audit, functi
         ("twice", "no reference is named twice; there are dequant_q4_k, "),
     ],
 )
-def test_what_is_wrong_with_it_is_said_in_a_sentence(audit, reference, message):
+def test_an_error_in_it_is_explained_in_a_sentence(audit, reference, message):
     done = audit(reference)
     assert done.exit_code == 2
     assert message in done.stderr
@@ -172,8 +172,8 @@ def test_the_line_that_fails_is_named_wherever_the_audit_is_run_from(audit, tmp_
     assert f"refs.py:{line}: raising fails: KeyError: 'z'" in result.stderr
 
 
-def test_one_that_is_saved_twice_in_a_second_is_the_last(tmp_path, monkeypatch):
-    """Of the same size: Python takes what it kept of the first."""
+def test_a_file_saved_twice_in_a_second_is_read_again(tmp_path, monkeypatch):
+    """Both versions have one size, so that Python's bytecode cache would take them for equal."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     file = tmp_path / "mine.py"
     for factor in (2, 3):

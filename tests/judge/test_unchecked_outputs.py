@@ -55,7 +55,7 @@ def output_of(done, number=0):
     return done.exit_code, {name: output[name] for name in ("ok", "held", "unbounded", "mismatches")}
 
 
-def test_a_reference_that_nothing_is_held_to_is_no_proof(kernel):
+def test_a_reference_without_bounds_proves_nothing(kernel):
     path = kernel(0, "wrong")
     done = audit(path, "--no-gpu", "--json")
     assert output_of(done) == (1, {"ok": False, "held": False, "unbounded": 64, "mismatches": 0})
@@ -65,7 +65,7 @@ def test_a_reference_that_nothing_is_held_to_is_no_proof(kernel):
     assert "UNCHECKED y" in audit(path, "--no-gpu", "--format", "table").stdout
 
 
-def test_files_say_it_too(kernel, tmp_path):
+def test_report_files_say_unchecked(kernel, tmp_path):
     audit(kernel(0, "right"), "--no-gpu", "--html", str(tmp_path / "a.html"), "--sarif", str(tmp_path / "a.sarif"))
     (result,) = [
         r for r in json.loads((tmp_path / "a.sarif").read_text())["runs"][0]["results"] if r["level"] == "error"
@@ -75,7 +75,7 @@ def test_files_say_it_too(kernel, tmp_path):
     assert ">unchecked</span> <b>y</b>" in (tmp_path / "a.html").read_text()
 
 
-def test_tests_fail_of_it(kernel):
+def test_tests_fail_on_unchecked_outputs(kernel):
     words = ["-p", "bankshot.oracle.pytest_plugin.hooks", "-p", "no:cacheprovider", str(kernel(0, "right"))]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "BANKSHOT_REQUIRE_GPU": "0"}
     done = subprocess.run([sys.executable, "-m", "pytest", *words], capture_output=True, text=True, env=environment)
@@ -84,13 +84,13 @@ def test_tests_fail_of_it(kernel):
 
 
 @pytest.mark.parametrize(("reference", "code"), [("right", 0), ("wrong", 1)])
-def test_a_tolerance_is_something_to_be_held_to(kernel, reference, code):
+def test_a_tolerance_makes_the_check_count(kernel, reference, code):
     done = audit(kernel(0, reference, 'y = { rule = "close", rtol = 1e-3, atol = 1e-3 }'), "--no-gpu", "--json")
     assert done.exit_code == code
     assert output_of(done)[1]["held"]
 
 
-def test_of_some_without_a_bound_the_number_is_told(kernel, tmp_path):
+def test_elements_without_a_bound_are_counted(kernel, tmp_path):
     path = kernel(40, "right")
     done = audit(path, "--no-gpu", "--json", "--sarif", str(tmp_path / "a.sarif"))
     assert output_of(done) == (0, {"ok": True, "held": True, "unbounded": 24, "mismatches": 0})
@@ -99,20 +99,20 @@ def test_of_some_without_a_bound_the_number_is_told(kernel, tmp_path):
     assert (result["ruleId"], result["level"]) == ("unbounded", "note")
 
 
-def test_a_gpu_alone_is_no_proof_either(adapter, kernel):
+def test_a_gpu_alone_proves_nothing_either(adapter, kernel):
     done = audit(kernel(0), "--json")
     assert output_of(done) == (1, {"ok": False, "held": False, "unbounded": 64, "mismatches": 0})
     assert "gpu = { y = { rule" in audit(kernel(0)).stdout
 
 
-def test_a_gpu_beside_a_reference_that_holds_is_said_but_not_counted(adapter, kernel):
+def test_an_unbounded_gpu_check_beside_a_reference_is_reported_but_passes(adapter, kernel):
     path = kernel(0, "right", 'y = "close"')
     done = audit(path, "--json")
     assert output_of(done, 1) == (0, {"ok": True, "held": False, "unbounded": 64, "mismatches": 0})
     assert "  -        y against wgpu" in audit(path).stdout
 
 
-def test_a_difference_that_nobody_could_see_is_not_compared(adapter, kernel):
+def test_a_difference_without_bounds_is_not_compared(adapter, kernel):
     done = CliRunner().invoke(main, ["diff", str(kernel(0))])
     assert done.exit_code == 1
     assert "diff: 1 not compared: no element of y has a bound" in done.stdout

@@ -73,8 +73,8 @@ def test_levels_of_nf4_are_quantiles_of_the_normal_distribution():
 
 @FORMAT
 @given(st.integers(1, 4), st.integers(1, 600), st.integers(0, 99), st.floats(1e-3, 1e3), st.floats(-3, 3))
-def test_no_weight_moves_by_more_than_half_a_step(name, rows, columns, seed, spread, offset):
-    weights = (np.random.default_rng(seed).standard_normal((rows, columns)) + offset) * spread
+def test_no_weight_moves_by_more_than_half_a_step(name, rows, columns, seed, scale, offset):
+    weights = (np.random.default_rng(seed).standard_normal((rows, columns)) + offset) * scale
     form = FORMATS[name]
     unpacked = form.unpack(form.pack(weights), rows, columns)
     assert (np.abs(unpacked.value - weights) <= unpacked.reach * (1 + 1e-9)).all()
@@ -92,7 +92,7 @@ STEP = {
 
 
 @FORMAT
-def test_steps_are_no_wider_than_the_bits_ask_for(name):
+def test_steps_use_all_bits(name):
     form = FORMATS[name]
     weights = np.random.default_rng(5).standard_normal((64, form.block))
     error = np.abs(form.unpack(form.pack(weights), *weights.shape).value - weights).max(axis=1)
@@ -110,7 +110,7 @@ LEVELS = {
 
 
 @FORMAT
-def test_what_a_format_can_hold_comes_back_as_it_was(name):
+def test_representable_weights_round_trip(name):
     for weights in (LEVELS[name][None], np.zeros((3, 70))):
         assert (FORMATS[name].unpack(FORMATS[name].pack(weights), *weights.shape).value == weights).all()
 
@@ -122,7 +122,7 @@ def test_rows_of_whole_words_are_rows():
 
 @FORMAT
 @pytest.mark.parametrize("bad", [np.inf, np.nan, 1e12])
-def test_weights_without_a_scale_are_refused(name, bad):
+def test_weights_without_a_finite_scale_are_rejected(name, bad):
     with pytest.raises(UsageError, match="does not fit f16"):
         FORMATS[name].pack(np.full((1, 4), bad))
 
