@@ -1,4 +1,4 @@
-"""The maps, sim/README.md and oracle/README.md: they list every room, a real place to start at, and the import rules."""
+"""The maps, sim/README.md and oracle/README.md, list every room, a place to start at that exists, and the rules."""
 
 import re
 from importlib import import_module
