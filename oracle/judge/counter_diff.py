@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...sim.fast_dataclass import frozen
 from ...sim.ir.sites import SourceSite
 from ...sim.models import Device
-from ...sim.run.counters import NAMES
+from ...sim.run.counters import SITE_COUNTERS
 from ...sim.run.site import Site
 from .. import wgpu_client
 from ..comparison.bits import as_array
@@ -57,8 +57,7 @@ ROWS_IN_ALL = 1 << 24
 SITES_PER_PASS = MOST_PROBES // 4  # a store to a swizzle is one site, and a probe for each component
 PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 
-# The counters that records of active lanes determine; they do not show why other lanes are idle.
-RECORDED = tuple(name for name in NAMES if not name.startswith("idle_"))
+RECORDED = tuple(row.key for row in SITE_COUNTERS if row.recorded)
 
 
 @frozen

@@ -1,8 +1,11 @@
 """The table of findings, and those who read it."""
 
 import string
+import tomllib
+from pathlib import Path
 
 import pytest
+from bankshot.sim.findings import table
 from bankshot.sim.findings.replay import _REPLAYS
 from bankshot.sim.findings.table import BY_CHECK, KINDS, NOT_FINITE, RACE, SUPPRESSIBLE, UNINIT, depending_on
 from bankshot.sim.machine import layout
@@ -66,3 +69,24 @@ def test_each_kind_depends_on_one_thing():
 
 def test_comments_suppress_what_runs_find():
     assert set(KINDS) - set(SUPPRESSIBLE) == {"allow", "rounding"}
+
+
+def test_every_row_of_the_module_is_listed():
+    assert {kind.code for kind in vars(table).values() if isinstance(kind, table.Kind)} == set(KINDS)
+
+
+HERE = Path(__file__).parent
+TWINS = tomllib.loads((HERE.parent / "files" / "twins.toml").read_text(encoding="utf-8"))
+ELSEWHERE = {
+    "redundant-barrier": "findings/test_deleted_barriers.py",
+    "inactive-lane": "findings/test_shuffled.py",
+    "endless-loop": "findings/test_waiting.py",
+    "allow": "findings/test_allow.py",
+    "rounding": "instrument/test_error_bounds.py",
+}
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_a_kernel_shows_every_kind(code):
+    """Add a pair of kernels to tests/files/twins.toml, or name the file that tests the kind."""
+    assert code in TWINS or f'"{code}"' in (HERE.parent / ELSEWHERE[code]).read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import pytest
+from bankshot.sim.models import devices
 from bankshot.sim.models.devices import AMD_CDNA, DEVICES, LAVAPIPE, NVIDIA, SWIFTSHADER, get
 
 
@@ -72,3 +73,8 @@ def test_cdna_loads_16_bytes_in_the_documented_phases():
     phases = [set(order[i : i + 8]) for i in range(0, 64, 8)]
     assert {4, 5, 6, 7, 16, 17, 18, 19} in phases
     assert {44, 45, 46, 47, 56, 57, 58, 59} in phases
+
+
+def test_every_profile_is_listed():
+    profiles = {value.name for value in vars(devices).values() if isinstance(value, devices.Device)}
+    assert profiles == set(devices.DEVICES)

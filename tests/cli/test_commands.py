@@ -1,0 +1,31 @@
+"""The list of commands, and those who read it."""
+
+import pkgutil
+import re
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from bankshot.oracle import cli
+from bankshot.oracle.cli.main import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_command_of_the_folder_is_listed():
+    modules = {each.name: import_module(f"{cli.__name__}.{each.name}") for each in pkgutil.iter_modules(cli.__path__)}
+    found = {name for name, module in modules.items() if isinstance(getattr(module, name, None), click.Command)}
+    assert found - {"main"} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_readme_shows_every_command(name):
+    assert re.search(rf"^    bankshot {name}\b", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_help_and_json(name):
+    command = getattr(import_module(f"{cli.__name__}.{name}"), name)
+    assert command.help
+    assert any("--json" in parameter.opts for parameter in command.params)
