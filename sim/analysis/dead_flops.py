@@ -34,25 +34,23 @@ def count_dead_flops(lowered: Lowered, lanes: int) -> None:
     """Add the count to a program, in place. A workgroup has `lanes` invocations.
 
     The program must be as it was lowered: passes that combine operations would hide FLOPs from the count."""
-    builder = lowered.builder
+    lowered.builder = builder = Builder.extending(lowered.builder)
     reached = _reached(lowered.body)
     flags: dict[Sink, Slot] = {}
     counts: dict[frozenset[Sink], Slot] = {}
     for region in ir.regions_of(lowered.body):
-        items, region.items = region.items, []
-        for item in items:
-            region.items.append(item)
+        for item in builder.rewrite(region):
+            builder.append(item)
             if isinstance(item, Sink):
                 flags[item] = builder.block(["bool"], "reached").slots[0]
-                region.items.append(ir.Set(flags[item], builder.const("bool", True)))
+                builder.append(ir.Set(flags[item], builder.const("bool", True)))
             elif isinstance(item, ir.Count):
                 for flops, values in item.rounded:
                     sinks = _sinks(reached, values)
                     if sinks is not None:
-                        slot = counts.setdefault(sinks, builder.block(["u32"], "FLOPs").slots[0])
-                        region.items += _add(region, slot, builder.const("u32", flops))
+                        _add_to(builder, _slot_of(counts, sinks, builder), builder.const("u32", flops))
     slots = [*flags.values(), *counts.values()]
-    lowered.body.items[:0] = [ir.Set(slot, Value("const", (), slot.kind, lowered.body, 0)) for slot in slots]
+    builder.prepend([ir.Set(slot, builder.const(slot.kind, 0)) for slot in slots])
     _store_counts(lowered, flags, counts, lanes)
 
 
@@ -131,41 +129,30 @@ def _sinks(reached: dict[Node, set[Sink | None]], values: tuple[Value, ...]) -> 
 # ---- counting ----------------------------------------------------------------------------------------
 
 
-def _get(region: ir.Region, slot: Slot) -> Value:
-    return Value("get", (), slot.kind, region, slot)
+def _slot_of(counts: dict[frozenset[Sink], Slot], sinks: frozenset[Sink], builder: Builder) -> Slot:
+    """Return the variable that counts the FLOPs of these sinks, declared at the first use."""
+    if sinks not in counts:
+        counts[sinks] = builder.block(["u32"], "FLOPs").slots[0]
+    return counts[sinks]
 
 
-def _add(region: ir.Region, slot: Slot, number: Value) -> list[ir.Item]:
-    """Return items that add a number to a variable."""
-    before = _get(region, slot)
-    after = Value("add_u32", (before, number), "u32", region)
-    return [before, after, ir.Set(slot, after)]
+def _add_to(builder: Builder, slot: Slot, number: Value) -> None:
+    builder.append(ir.Set(slot, builder.op("add_u32", builder.read(slot), number)))
 
 
 def _store_counts(lowered: Lowered, flags: dict[Sink, Slot], counts: dict[frozenset[Sink], Slot], lanes: int) -> None:
     """At the end, store the dead FLOPs of each invocation."""
-    builder, body = lowered.builder, lowered.body
-    builder.here = body
+    builder = lowered.builder
     dead = zero = builder.const("u32", 0)
     for sinks, count in counts.items():
         reached: Value = builder.const("bool", False)
         for sink in (each for each in flags if each in sinks):
-            reached = _append(body, "or_bool", "bool", reached, _append_get(body, flags[sink]))
-        unused = _append(body, "select_u32", "u32", _append_get(body, count), zero, reached)
-        dead = _append(body, "add_u32", "u32", dead, unused)
+            reached = builder.op("or_bool", reached, builder.read(flags[sink]))
+        unused = builder.op("select_u32", builder.read(count), zero, reached)
+        dead = builder.op("add_u32", dead, unused)
     access = Access(DEAD_FLOPS, "storage", 4, 1, 0, 0, 1, (0, 4), writes=True)
     lowered.accesses.append(access)
-    body.items.append(ir.Store([dead], len(lowered.accesses) - 1, _number(builder, lanes), -1))
-
-
-def _append_get(region: ir.Region, slot: Slot) -> Value:
-    region.items.append(value := _get(region, slot))
-    return value
-
-
-def _append(region: ir.Region, op: str, kind: str, *args: Value) -> Value:
-    region.items.append(value := Value(op, args, kind, region))
-    return value
+    builder.append(ir.Store([dead], len(lowered.accesses) - 1, _number(builder, lanes), -1))
 
 
 def _number(builder: Builder, lanes: int) -> Value:

@@ -32,7 +32,7 @@ class TailLanes:
 def find_tail_lanes(body: Region, uniformity: Uniformity, passes: Passes) -> TailLanes:
     """Find where to narrow."""
     found = TailLanes()
-    for region in ir.regions_of(body) if "idle" in passes else ():
+    for region in ir.regions_of(body) if "tail_lanes" in passes else ():
         for place, item in enumerate(region.items):
             match item:
                 case ir.If(then=then, orelse=orelse) if id(item) in uniformity.divergent:

@@ -57,5 +57,5 @@ def uses_of(code: Code) -> Counter[Reg]:
 
 def written(ins: Ins) -> list[Reg]:
     """Return the registers whose rows, or what the machine knows of them, an instruction changes."""
-    fields = [ins.d, ins.a if ins.op == op.LEARN else -1]
+    fields = [ins.dest, ins.a if ins.op == op.LEARN else -1]
     return [f.of or f for f in fields if isinstance(f, Reg)]

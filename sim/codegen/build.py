@@ -160,7 +160,8 @@ def build_with_bounds(
     from ..instrument.error_bounds import add_error_bounds  # few runs need it
 
     lowered = _lowered(pipeline, rounding, workgroups_per_batch, fold_floats=False, policy=policy)
-    instrumented = add_error_bounds(lowered, subnormal, _filtered(pipeline), int(np.prod(pipeline.workgroup_size)))
+    instrumented = add_error_bounds(lowered, subnormal, _filtered(pipeline), prod(pipeline.workgroup_size))
+    checked(lowered)
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, instrumented.shadows), instrumented
 
 
@@ -170,6 +171,7 @@ def build_with_sites(
     """Build a program that also leaves, in the shadow of each element of a buffer, 1 + the site that stored it last."""
     lowered = _lowered(pipeline, rounding, workgroups_per_batch, policy=policy)
     shadows = mark_stores(lowered)
+    checked(lowered)
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch, shadows), shadows
 
 
@@ -177,6 +179,7 @@ def build_with_dead_flops(pipeline: Pipeline, *, rounding: Rounding, workgroups_
     """Build a program that also stores the dead FLOPs of each invocation (see `analysis.dead_flops`)."""
     lowered = lower(pipeline, rounding, checks=False, inspects=False, policy=policy)
     count_dead_flops(lowered, prod(pipeline.workgroup_size))
+    checked(lowered)
     return _finish(pipeline, lowered, frozenset(), workgroups_per_batch)
 
 
@@ -208,7 +211,7 @@ def _lowered(
     if rounding.contracts:
         # A trace must not change the rounding, so traced values are not uses.
         uniformity = _uniformity(lowered, workgroups_per_batch, ALL)
-        contract(lowered.body, count_uses(lowered.body, uniformity, notes=not lowered.points))
+        contract(lowered, count_uses(lowered.body, uniformity, notes=not lowered.points))
         checked(lowered)
     return lowered
 

@@ -40,8 +40,14 @@ def join_checks(code: Code) -> None:
 
 def _is_check_of(check: Ins, what: Ins) -> bool:
     """Whether `check` is of the result of `what`, an operation on every lane that keeps its operands."""
-    seen = (check.d, check.a, check.b, check.c) == (what.d, what.a, what.b, what.c)
-    return check.op == op.CHECK and check.e == BORN and seen and what.m != 1 and what.d not in (what.a, what.b, what.c)
+    seen = (check.dest, check.a, check.b, check.c) == (what.dest, what.a, what.b, what.c)
+    return (
+        check.op == op.CHECK
+        and check.e == BORN
+        and seen
+        and what.mask != 1
+        and what.dest not in (what.a, what.b, what.c)
+    )
 
 
 def _fused(rows: list[Ins]) -> Ins | None:
@@ -54,11 +60,15 @@ def _rounded_twice(rows: list[Ins], uses: Counter[Reg]) -> Ins | None:
     if len(rows) < 4:
         return None
     product, first, total, second = rows
-    only_here = isinstance(product.d, Reg) and product.d.of is None and uses[product.d] == len(rows)
-    if (product.op, total.op) != (_MUL, _ADD) or not only_here or (total.a is product.d) == (total.b is product.d):
+    only_here = isinstance(product.dest, Reg) and product.dest.of is None and uses[product.dest] == len(rows)
+    if (
+        (product.op, total.op) != (_MUL, _ADD)
+        or not only_here
+        or (total.a is product.dest) == (total.b is product.dest)
+    ):
         return None
-    adjacent = first.m == second.m and isinstance(first.x, int) and second.x == first.x + 1
+    adjacent = first.mask == second.mask and isinstance(first.x, int) and second.x == first.x + 1
     if not (_is_check_of(first, product) and _is_check_of(second, total) and adjacent):
         return None
-    kind, other = (op.PRODUCT_FIRST, total.b) if total.a is product.d else (op.PRODUCT_LAST, total.a)
-    return replace(first, op=op.CHECKED, d=total.d, c=other, e=kind)
+    kind, other = (op.PRODUCT_FIRST, total.b) if total.a is product.dest else (op.PRODUCT_LAST, total.a)
+    return replace(first, op=op.CHECKED, dest=total.dest, c=other, e=kind)

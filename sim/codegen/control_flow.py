@@ -88,7 +88,7 @@ class ControlFlow:
 
     def _restore(self, level: int) -> None:
         if self._level != level:
-            self._code.add(Ins(op.RESTORE, d=level))
+            self._code.add(Ins(op.RESTORE, dest=level))
         self._level = level
 
     # ---- masks ----
@@ -99,20 +99,22 @@ class ControlFlow:
     def copy_of_mask(self) -> Reg:
         """A new row that starts as the present mask."""
         row, mask = Reg(), self.mask or self._operands.constant(1)
-        self._code.add(Ins(op.MASK, d=row, a=mask, b=mask) if self._level else Ins(op.COPY, d=row, a=mask, m=0))
+        self._code.add(
+            Ins(op.MASK, dest=row, a=mask, b=mask) if self._level else Ins(op.COPY, dest=row, a=mask, mask=0)
+        )
         return row
 
     def _intersect(self, one: Reg, other: Reg) -> Reg:
         """The lanes in both of two masks, one of which is the mask of the present position."""
         both = Reg()
         opcode = op.MASK if self._level else op.scalar_opcodes()["and_bool"]
-        self._code.add(Ins(opcode, d=both, a=one, b=other))
+        self._code.add(Ins(opcode, dest=both, a=one, b=other))
         return both
 
     def _complement(self, condition: Value, outer: Reg | None) -> Reg:
         """The lanes of a mask in which a condition does not hold."""
         other = Reg()
-        self._code.add(Ins(op.scalar_opcodes()["lnot_bool"], d=other, a=self._operands.all_lanes(condition)))
+        self._code.add(Ins(op.scalar_opcodes()["lnot_bool"], dest=other, a=self._operands.all_lanes(condition)))
         return other if outer is None else self._intersect(outer, other)
 
     def _jump_unless_any(self, mask: Reg, label: Label, narrow: bool, level: int | None = None) -> None:
@@ -120,9 +122,9 @@ class ControlFlow:
         level or at a given one."""
         level = self._level + 1 if level is None else level
         if not narrow or level == at.LEVELS:
-            self._jump(Ins(op.JUMP_NONE, m=mask), label)
+            self._jump(Ins(op.JUMP_NONE, mask=mask), label)
             return
-        self._jump(Ins(op.NARROW, d=level, m=mask), label)
+        self._jump(Ins(op.NARROW, dest=level, mask=mask), label)
         self._level = level
 
     def drop_lanes_that_left(self, item: ir.Item) -> None:
@@ -218,7 +220,7 @@ class ControlFlow:
         else:
             assert loop.inside is not None
             both = op.scalar_opcodes()["and_bool"]
-            self._code.add(Ins(both, d=loop.inside, a=loop.inside, b=self._operands.all_lanes(condition)))
+            self._code.add(Ins(both, dest=loop.inside, a=loop.inside, b=self._operands.all_lanes(condition)))
 
     def _leave_if(self, condition: Value, loop: _Enclosing) -> None:
         if condition.uniform:
@@ -259,4 +261,4 @@ class ControlFlow:
             self._clear(each, mask)
 
     def _clear(self, mask: Reg, lanes: Reg) -> None:
-        self._code.add(Ins(op.BLEND, d=mask, a=self._operands.constant(0), m=lanes))
+        self._code.add(Ins(op.BLEND, dest=mask, a=self._operands.constant(0), mask=lanes))

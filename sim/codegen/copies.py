@@ -34,15 +34,15 @@ def drop_copies(code: Code) -> None:
 def _is_needless(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) -> bool:
     """Whether a copied value lives in this block only, and its new register is free from its computation to its last
     use."""
-    old, new = copy.a, copy.d
+    old, new = copy.a, copy.dest
     if not isinstance(old, Reg) or not isinstance(new, Reg) or old.fixed or old.of is not None:
         return False
     places = [i for i, ins in enumerate(block) if old in touched[ins]]
     users = [block[i] for i in places]
     first, here = users[0], block.index(copy)
-    if len(places) != uses[old] or first.d is not old or any(ins.d is old for ins in users[1:]):
+    if len(places) != uses[old] or first.dest is not old or any(ins.dest is old for ins in users[1:]):
         return False
-    if not _computes(first) or (first.m == 1) != (copy.m == 1):
+    if not _computes(first) or (first.mask == 1) != (copy.mask == 1):
         return False
     if any(not _computes(ins) and ins.op != op.COPY for ins in users):
         return False
@@ -57,7 +57,7 @@ def _computes(ins: Ins) -> bool:
 
 def _renamed(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) -> list[Ins]:
     """Return the block without the copy."""
-    old, new = copy.a, copy.d
+    old, new = copy.a, copy.dest
     assert isinstance(old, Reg)
     assert isinstance(new, Reg)
     whole = new.of or new

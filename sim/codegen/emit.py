@@ -90,7 +90,7 @@ class Emitter:
             case ir.Check():
                 self.probes.before(item)
             case ir.Barrier(kind=kind, site=site):
-                self.code.add(Ins(op.BARRIER, a=site, b=ORDERS[kind], m=self.flow.mask_field()))
+                self.code.add(Ins(op.BARRIER, a=site, b=ORDERS[kind], mask=self.flow.mask_field()))
             case ir.Inspect(active=True):
                 self.probes.check(item)
             case ir.If():
@@ -123,12 +123,12 @@ class Emitter:
             self._get(value)
         elif value.op == "length":
             reg = Reg()
-            self.code.add(Ins(op.LENGTH, d=reg, e=value.imm * UNITS_PER_ACCESS))
+            self.code.add(Ins(op.LENGTH, dest=reg, e=value.imm * UNITS_PER_ACCESS))
             operands.hold_everywhere(value, reg)
         else:
             take = operands.lane0 if value.uniform else operands.all_lanes
             registers = [take(arg) for arg in value.args]
-            ins = Ins(op.scalar_opcodes()[value.op], m=1 if value.uniform else 0)
+            ins = Ins(op.scalar_opcodes()[value.op], mask=1 if value.uniform else 0)
             for name, reg in zip("abce", registers, strict=False):
                 setattr(ins, name, reg)
             operands.compute(value, ins)
@@ -140,7 +140,7 @@ class Emitter:
         reg = self.operands.slot(slot)
         if value in self._uses.copies:
             kept = Reg()
-            self.code.add(Ins(op.COPY, d=kept, a=reg, m=1 if slot.uniform else 0))
+            self.code.add(Ins(op.COPY, dest=kept, a=reg, mask=1 if slot.uniform else 0))
             reg = kept
         self.operands.hold(value, reg)
 
@@ -151,11 +151,11 @@ class Emitter:
         operands, mask = self.operands, self.flow.mask
         reg = operands.slot(slot)
         if id(item) not in self._uniformity.whole and mask is not None:
-            self.code.add(Ins(op.BLEND, d=reg, a=operands.all_lanes(value), m=mask))
+            self.code.add(Ins(op.BLEND, dest=reg, a=operands.all_lanes(value), mask=mask))
         elif value.uniform and not slot.uniform and value.op not in FREE:
-            self.code.add(Ins(op.BROADCAST, d=reg, a=operands.lane0(value)))
+            self.code.add(Ins(op.BROADCAST, dest=reg, a=operands.lane0(value)))
         elif not operands.compute_into(value, slot):
-            self.code.add(Ins(op.COPY, d=reg, a=operands.lane0(value), m=1 if slot.uniform else 0))
+            self.code.add(Ins(op.COPY, dest=reg, a=operands.lane0(value), mask=1 if slot.uniform else 0))
 
     def _pick(self, item: ir.Pick) -> None:
         first, slots = self.operands.slot(item.block.slots[0]), len(item.block.slots)
@@ -164,7 +164,9 @@ class Emitter:
     def _put(self, item: ir.Put) -> None:
         first, lanes = self.operands.slot(item.block.slots[0]), self.operands.all_lanes
         mask = -1 if id(item) in self._uniformity.whole else self.flow.mask_field()
-        self.code.add(Ins(op.PUT, d=lanes(item.value), a=first, b=lanes(item.index), c=len(item.block.slots), m=mask))
+        self.code.add(
+            Ins(op.PUT, dest=lanes(item.value), a=first, b=lanes(item.index), c=len(item.block.slots), mask=mask)
+        )
 
     # ---- memory ----
 
@@ -175,7 +177,7 @@ class Emitter:
             if result in self._uses.count:
                 known = one_memory and not result.uniform and self.operands.is_learnt(load)
                 ins = self.operands.access(op.LOAD_KNOWN if known else op.LOAD, load, unit)
-                ins.m = 1 if result.uniform else 0
+                ins.mask = 1 if result.uniform else 0
                 self.operands.compute(result, ins)
 
     def _store(self, store: ir.Store) -> None:
@@ -185,14 +187,14 @@ class Emitter:
             stored = self.operands.all_lanes(value)
             self.probes.before_unit(store, unit, stored)
             ins = self.operands.access(opcode, store, unit)
-            ins.d, ins.m = stored, self.flow.mask_field()
+            ins.dest, ins.mask = stored, self.flow.mask_field()
             self.code.add(ins)
 
     def _atomic(self, item: ir.Atomic) -> None:
         self.probes.before(item)
         rows = self.operands.copy_to_adjacent(item.args, 1, _ATOMIC_ROWS)
         ins = self.operands.access(op.FIRST_ATOMIC + op.ATOMICS.index(item.op), item)
-        ins.d, ins.m = Reg(row=0, of=rows), self.flow.mask_field()
+        ins.dest, ins.mask = Reg(row=0, of=rows), self.flow.mask_field()
         self.code.add(ins)
         self._hold_results(item.results, rows)
 
@@ -202,7 +204,7 @@ class Emitter:
         rows = self.operands.copy_to_adjacent(item.args, len(item.results), COLLECTIVE_ROWS)
         opcode = op.FIRST_COLLECTIVE + op.COLLECTIVES.index(item.op)
         combine = op.scalar_opcodes()[item.scalar] if item.scalar else -1
-        self.code.add(Ins(opcode, d=Reg(row=0, of=rows), a=combine, m=self.flow.mask_field()))
+        self.code.add(Ins(opcode, dest=Reg(row=0, of=rows), a=combine, mask=self.flow.mask_field()))
         self._hold_results(item.results, rows)
 
     def _hold_results(self, results: list[Value], rows: Reg) -> None:

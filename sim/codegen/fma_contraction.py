@@ -13,25 +13,34 @@ Both need the uses of values (`analysis.uses`).
 from __future__ import annotations
 
 from collections import Counter
+from typing import TypeGuard
 
 from ..analysis.uses import Uses, base
 from ..ir import ir
+from ..ir.builder import Builder
 from ..ir.ir import Region, Value
+from ..ir.lowered import Lowered
 
 SUMS = ("add_f32", "sub_f32", "add_f16", "sub_f16")
 PRODUCTS = ("mul_f32", "mul_f16")
 
 
-def contract(body: Region, uses: Uses) -> None:
+def contract(lowered: Lowered, uses: Uses) -> None:
     """Fuse every product that only sums use with these sums."""
-    for value, region, added in _sums(body, uses):
-        _fuse(value, region, added, uses)
+    added = _times_added(lowered.body, uses)
+    lowered.builder = builder = Builder.extending(lowered.builder)
+    for region in ir.regions_of(lowered.body):
+        for item in builder.rewrite(region):
+            if _is_sum(item, uses):
+                _fuse(item, added, uses, builder)
+            builder.append(item)
 
 
 def combine(body: Region, uses: Uses) -> None:
     """Make one instruction of each f32 product and the only sum that uses it, unless a sign changes."""
-    for value, _, added in _sums(body, uses):
-        if value.op != "add_f32":
+    added = _times_added(body, uses)
+    for value in ir.items_of(body):
+        if not _is_sum(value, uses) or value.op != "add_f32":
             continue
         for term, other in (value.args, value.args[::-1]):
             used_once = added[term] == uses.count[term] == 1
@@ -40,19 +49,19 @@ def combine(body: Region, uses: Uses) -> None:
                 break
 
 
-def _sums(body: Region, uses: Uses) -> list[tuple[Value, Region, Counter[Value]]]:
-    """Return the needed sums and differences, and the number of them that have each product as a term."""
-    found = [
-        (item, region)
-        for region in ir.regions_of(body)
-        for item in region.items
-        if isinstance(item, Value) and item in uses.count and item.op in SUMS
-    ]
-    added = Counter(product for value, _ in found for term in value.args if (product := _product(term, uses)[0]))
-    return [(value, region, added) for value, region in found]
+def _is_sum(item: ir.Item, uses: Uses) -> TypeGuard[Value]:
+    """Whether an item is a sum or difference that is needed."""
+    return isinstance(item, Value) and item in uses.count and item.op in SUMS
 
 
-def _fuse(value: Value, region: Region, added: Counter[Value], uses: Uses) -> None:
+def _times_added(body: Region, uses: Uses) -> Counter[Value]:
+    """Return, for each product, how many needed sums and differences have it as a term."""
+    sums = (item for item in ir.items_of(body) if _is_sum(item, uses))
+    return Counter(product for value in sums for term in value.args if (product := _product(term, uses)[0]))
+
+
+def _fuse(value: Value, added: Counter[Value], uses: Uses, builder: Builder) -> None:
+    """Make an fma of a sum, in place, if a term is a product that only sums use. Negations come before it."""
     left, right = value.args
     subtract = value.op.startswith("sub")
     for term, other, negative in ((left, right, False), (right, left, subtract)):
@@ -61,9 +70,9 @@ def _fuse(value: Value, region: Region, added: Counter[Value], uses: Uses) -> No
             continue
         one, factor = product.args
         if negative != negated:
-            one = _negated(one, value, region)
+            one = _negated(one, builder)
         if term is left and subtract:
-            other = _negated(other, value, region)
+            other = _negated(other, builder)
         value.op, value.args = f"fma_{value.kind}", (one, factor, other)
         return
 
@@ -76,7 +85,5 @@ def _product(term: Value, uses: Uses) -> tuple[Value | None, bool]:
     return (term if term.op in PRODUCTS else None), negated
 
 
-def _negated(value: Value, before: Value, region: Region) -> Value:
-    made = Value(f"neg_{value.kind}", (value,), value.kind, region, None, before.id)
-    region.items.insert(region.items.index(before), made)
-    return made
+def _negated(value: Value, builder: Builder) -> Value:
+    return builder.computed(f"neg_{value.kind}", value)

@@ -83,7 +83,7 @@ class Operands:
     def compute(self, value: Value, ins: Ins) -> None:
         """Add `ins`, which computes `value` into its field D."""
         reg = Reg()
-        ins.d = reg
+        ins.dest = reg
         self._computed_at[value] = self.code.here
         self.code.add(ins)
         self.hold(value, reg)
@@ -98,7 +98,7 @@ class Operands:
         self._in_lane0[value] = reg
         if value in self.uses.in_all_lanes:
             everywhere = self._in_all_lanes[value] = Reg()
-            self.code.add(Ins(op.BROADCAST, d=everywhere, a=reg))
+            self.code.add(Ins(op.BROADCAST, dest=everywhere, a=reg))
 
     def hold_everywhere(self, value: Value, reg: Reg) -> None:
         """Note that `reg` holds a uniform value in every lane."""
@@ -119,14 +119,14 @@ class Operands:
         whole = reg.of or reg
         if any(whole in ins.registers() for ins in self.code.instructions[position + 1 :]):
             return False
-        self.code.instructions[position].d = reg
+        self.code.instructions[position].dest = reg
         return True
 
     def copy_to_adjacent(self, args: list[Value], first: int, rows: int) -> Reg:
         """Copy operands into `rows` adjacent rows, from the row number `first` on; returns these rows."""
         whole = Reg(rows=rows)
         for i, argument in enumerate(args):
-            self.code.add(Ins(op.COPY, d=Reg(row=first + i, of=whole), a=self.all_lanes(argument), m=0))
+            self.code.add(Ins(op.COPY, dest=Reg(row=first + i, of=whole), a=self.all_lanes(argument), mask=0))
         return whole
 
     # ---- accesses ----

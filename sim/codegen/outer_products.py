@@ -64,9 +64,9 @@ def _groups(block: list[Ins]) -> list[list[Ins]]:
     """Return groups of sums that can be computed at once: of one operation, and each into another register."""
     groups: list[list[Ins]] = [[]]
     for ins in block:
-        if _operation(ins) is not None and ins.d is ins.c:
+        if _operation(ins) is not None and ins.dest is ins.c:
             same = bool(groups[-1]) and _operation(groups[-1][0]) == _operation(ins)
-            if not same or any(ins.d is other.d for other in groups[-1]):
+            if not same or any(ins.dest is other.dest for other in groups[-1]):
                 groups.append([])
             groups[-1].append(ins)
     return groups
@@ -75,8 +75,8 @@ def _groups(block: list[Ins]) -> list[list[Ins]]:
 def _operation(ins: Ins) -> tuple[bool, bool] | None:
     """Return whether a sum on all lanes rounds once, and whether it is checked; None for other instructions."""
     if ins.op == op.CHECKED:
-        return (ins.e == op.FUSED, True) if ins.m == -1 else None
-    return (ins.op == _FMA, False) if ins.op in (_MAD, _FMA) and ins.m != 1 else None
+        return (ins.e == op.FUSED, True) if ins.mask == -1 else None
+    return (ins.op == _FMA, False) if ins.op in (_MAD, _FMA) and ins.mask != 1 else None
 
 
 def _products(sums: list[Ins]) -> list[list[Ins]]:
@@ -96,7 +96,7 @@ def _made(block: list[Ins], sums: list[Ins], uses: Counter[Reg]) -> _Tile | None
     """Return the tile of an outer product, if it pays."""
     by_factors = {(s.a, s.b): s for s in sums}
     rows, columns = list(dict.fromkeys(s.a for s in sums)), list(dict.fromkeys(s.b for s in sums))
-    if {*rows} & {*columns} or {*rows, *columns} & {s.d for s in sums}:
+    if {*rows} & {*columns} or {*rows, *columns} & {s.dest for s in sums}:
         return None
     early = block[: block.index(sums[0])]
     factors = [
@@ -113,10 +113,10 @@ def _made(block: list[Ins], sums: list[Ins], uses: Counter[Reg]) -> _Tile | None
 def _brought(early: list[Ins], factor: Field, count: int, uses: Counter[Reg]) -> Ins:
     """Return the instruction that brings a factor: the one that computes it, if only `count` sums use it, or a copy."""
     for ins in early:
-        brings = (ins.op in LOADS and ins.m != 1) or ins.op == op.BROADCAST
-        if brings and ins.d is factor and isinstance(factor, Reg) and uses[factor] == 1 + count:
+        brings = (ins.op in LOADS and ins.mask != 1) or ins.op == op.BROADCAST
+        if brings and ins.dest is factor and isinstance(factor, Reg) and uses[factor] == 1 + count:
             return ins
-    return Ins(op.COPY, d=Reg(), a=factor, m=0)
+    return Ins(op.COPY, dest=Reg(), a=factor, mask=0)
 
 
 def _together(block: list[Ins], tile: _Tile) -> list[Ins] | None:
@@ -140,7 +140,7 @@ def _together(block: list[Ins], tile: _Tile) -> list[Ins] | None:
     rows = int(tile.head.a)  # type: ignore[arg-type]
     for i, ins in enumerate(tile.sums):
         columns = len(tile.factors) - rows
-        ins.a, ins.b = tile.factors[i // columns].d, tile.factors[rows + i % columns].d
+        ins.a, ins.b = tile.factors[i // columns].dest, tile.factors[rows + i % columns].dest
     return [*block[:first], *others, *tile.all, *block[last:]]
 
 
@@ -152,14 +152,14 @@ def _defer_sums(code: Code, tiles: list[_Tile]) -> None:
     numbers: dict[tuple[Any, ...], int] = {}
     ends: set[int] = set()
     for each in tiles:
-        key = (_operation(each.sums[0]), each.head.a, each.head.b, *(ins.d for ins in each.sums))
-        each.head.d = numbers.setdefault(key, len(numbers))
+        key = (_operation(each.sums[0]), each.head.a, each.head.b, *(ins.dest for ins in each.sums))
+        each.head.dest = numbers.setdefault(key, len(numbers))
     for each in tiles:
         position = next(i for i, ins in enumerate(code.instructions) if ins is each.head)
         around = [loop for loop in code.loops if loop[0] <= position <= loop[1]]
         if around:
             first, last = min(around, key=lambda loop: loop[1] - loop[0])
-            own = {id(ins) for other in tiles if other.head.d == each.head.d for ins in other.all}
+            own = {id(ins) for other in tiles if other.head.dest == each.head.dest for ins in other.all}
             if _can_defer(code, first, last, own, {reg for ins in each.sums for reg in written(ins)}):
                 each.head.e = 1
                 ends.add(last + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..instrument.probes import FieldD, ProbePlan
+from ..instrument.probes import DestField, ProbePlan
 from ..ir import ir
 from ..ir.access import UNITS_PER_ACCESS
 from ..ir.sites import SourceSite
@@ -44,23 +44,23 @@ class ProbeEmitter:
     def _probe(self, item: ir.Memory, unit: int, stored: Reg | None) -> None:
         for probe, access in self._plan.of(item, per_unit=stored is not None):
             ins = self._operands.access(_OPCODES[probe.name], item)
-            ins.d = self._field_d(probe.d, item, stored)
+            ins.dest = self._dest_field(probe.dest, item, stored)
             ins.e = access * UNITS_PER_ACCESS + unit
-            ins.m = self._flow.mask_field()
+            ins.mask = self._flow.mask_field()
             table, kind = (self.race_probes, "watch") if probe.watches_races else (self.memory_probes, probe.name)
             ins.x = len(table)
             self._add(ins)
             table.append(MemoryProbe(kind, item.site, access))
 
-    def _field_d(self, what: FieldD, item: ir.Memory, stored: Reg | None) -> Field:
+    def _dest_field(self, what: DestField, item: ir.Memory, stored: Reg | None) -> Field:
         match what:
-            case FieldD.PATTERN:
+            case DestField.PATTERN:
                 return int(self._operands.is_learnt(item))
-            case FieldD.HALVES:
+            case DestField.HALVES:
                 return int(self._plan.writes_halves)
-            case FieldD.WRITES:
+            case DestField.WRITES:
                 return int(isinstance(item, ir.Store) or (isinstance(item, ir.Atomic) and item.op != "load"))
-            case FieldD.VALUE:
+            case DestField.VALUE:
                 assert stored is not None
                 return stored
 
@@ -68,7 +68,7 @@ class ProbeEmitter:
         """Count a basic block. `past_guards`: the lanes that the entry point's guards let through."""
         does_work = any(self._sites[site].is_work for site in item.sites)
         guarded = -1 if past_guards is None else past_guards
-        self._add(Ins(op.COUNT, a=len(self.block_sites), b=guarded, m=self._flow.mask_field(), x=int(does_work)))
+        self._add(Ins(op.COUNT, a=len(self.block_sites), b=guarded, mask=self._flow.mask_field(), x=int(does_work)))
         self.block_sites.append(item.sites)
         self.block_instructions.append(item.computed)
 
@@ -81,17 +81,17 @@ class ProbeEmitter:
         ]
         a, b, c = (*map(lanes, shown), -1, -1)[:3]
         mask, place = self._flow.mask_field(), len(self.value_checks)
-        self._add(Ins(op.CHECK, d=lanes(result), a=a, b=b, c=c, e=item.kind, m=mask, x=place))
+        self._add(Ins(op.CHECK, dest=lanes(result), a=a, b=b, c=c, e=item.kind, mask=mask, x=place))
         self.value_checks.append(ValueCheck(item.kind, result.op, item.site))
 
     def margin(self, item: ir.Margin) -> None:
         one, other = self._operands.all_lanes(item.one), self._operands.all_lanes(item.other)
         signed, mask = int(item.signed), self._flow.mask_field()
-        self._add(Ins(op.MARGIN, a=one, b=other, c=signed, e=item.least, m=mask, x=item.place))
+        self._add(Ins(op.MARGIN, a=one, b=other, c=signed, e=item.least, mask=mask, x=item.place))
         self.margin_count += 1
 
     def trace(self, note: ir.Note) -> None:
         lane, shared, constant = self._operands.address(note.address)
         access = -1 if note.access < 0 else note.access * UNITS_PER_ACCESS
         value, mask = self._operands.all_lanes(note.values[0]), self._flow.mask_field()
-        self._add(Ins(op.TRACE, d=value, a=lane, b=shared, c=constant, e=access, m=mask, x=note.point))
+        self._add(Ins(op.TRACE, dest=value, a=lane, b=shared, c=constant, e=access, mask=mask, x=note.point))

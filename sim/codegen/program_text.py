@@ -20,45 +20,46 @@ from ..scalar import OPS
 from .program import Program
 
 # Operation -> what it does. In braces a field, and how to show it: as a register row (r, or f for f32), a number (n),
-# a label (l), a place in memory (m), an array (u) or a scalar operation (o). M is the mask unless a template names it.
+# a label (l), a place in memory (m), an array (u) or a scalar operation (o). The mask is printed behind the template.
 _MEMORY = {
-    **dict.fromkeys(("load", "load_known"), "{d:r} = {e:m}"),
-    **dict.fromkeys(("store", "store_known", "store_four"), "{e:m} = {d:r}"),
-    **{f"atomic_{name}": "{d:r} = {e:m}, operands after {d:r}" for name in op.ATOMICS},
+    **dict.fromkeys(("load", "load_known"), "{dest:r} = {e:m}"),
+    **dict.fromkeys(("store", "store_known", "store_four"), "{e:m} = {dest:r}"),
+    **{f"atomic_{name}": "{dest:r} = {e:m}, operands after {dest:r}" for name in op.ATOMICS},
     **dict.fromkeys(("banks", "sectors", "bounds", "writers", "touched", "meets"), "{e:m}, probe {x:n}"),
     **dict.fromkeys(("watch_read", "watch_write", "watch_order", "reach"), "{e:m}, probe {x:n}"),
 }
 _REDUCTIONS = ("reduce", "inclusive", "exclusive")
 TEMPLATES = {
     **_MEMORY,
-    **{f"subgroup_{name}": "{d:r}, operands after it" for name in op.COLLECTIVES},
-    **{f"subgroup_{name}": "{d:r}, operands after it, by {a:o}" for name in _REDUCTIONS},
+    **{f"subgroup_{name}": "{dest:r}, operands after it" for name in op.COLLECTIVES},
+    **{f"subgroup_{name}": "{dest:r}, operands after it, by {a:o}" for name in _REDUCTIONS},
     "halt": "",
     "jump": "to {a:l}",
     "jump_zero": "to {a:l} if {b:r} is 0",
     "jump_none": "to {a:l} if no lane is active",
-    "narrow": "to {a:l} if no lane is active, else level {d:n}",
-    "restore": "to level {d:n}",
+    "narrow": "to {a:l} if no lane is active, else level {dest:n}",
+    "restore": "to level {dest:n}",
     "barrier": "of site {a:n}, memory {b:n}",
-    "copy": "{d:r} = {a:r}",
-    "blend": "{d:r} = {a:r}",
-    "broadcast": "{d:r} = first lane of {a:r}",
-    "pick": "{d:r} = {a:r}[{b:r}], of {c:n} rows",
-    "put": "{a:r}[{b:r}], of {c:n} rows, = {d:r}",
-    "mask": "{d:r} = {a:r} and {b:r}",
+    "copy": "{dest:r} = {a:r}",
+    "blend": "{dest:r} = {a:r}",
+    "broadcast": "{dest:r} = first lane of {a:r}",
+    "pick": "{dest:r} = {a:r}[{b:r}], of {c:n} rows",
+    "put": "{a:r}[{b:r}], of {c:n} rows, = {dest:r}",
+    "mask": "{dest:r} = {a:r} and {b:r}",
     "learn": "addresses {a:r}",
-    "length": "{d:r} = length of #{e:u}",
-    "tile": "{a:n} x {b:n}, sums {d:n}, may wait {e:n}",
+    "length": "{dest:r} = length of #{e:u}",
+    "tile": "{a:n} x {b:n}, sums {dest:n}, may wait {e:n}",
     "add_up": "",
-    "checked": "{d:r} = {a:f} * {b:f} + {c:f}, rounding {e:n}, check {x:n}",
+    "checked": "{dest:r} = {a:f} * {b:f} + {c:f}, rounding {e:n}, check {x:n}",
     "count": "basic block {a:n}, lanes past the guards {b:r}",
-    "check": "{d:r} of {a:r} {b:r} {c:r}, kind {e:n}, check {x:n}",
+    "check": "{dest:r} of {a:r} {b:r} {c:r}, kind {e:n}, check {x:n}",
     "margin": "{a:r} and {b:r}, margin {x:n}",
-    "trace": "{d:r}, point {x:n}",
+    "trace": "{dest:r}, point {x:n}",
 }
-_NARROW = 1  # in M of an operation without a mask: the first lane only
+_FIELDS = ("dest", "a", "b", "c", "e", "mask", "x")
+_NARROW = 1  # in `mask` of an operation without a mask: the first lane only
 _FOUR = 4
-_UNMASKED = ("copy", "load", "load_known", "broadcast", "length")  # and scalar operations: M says how many lanes
+_UNMASKED = ("copy", "load", "load_known", "broadcast", "length")  # and scalar operations: `mask` says how many lanes
 
 
 def to_text(program: Program) -> str:
@@ -93,7 +94,7 @@ class _Printer:
         return self._names[int(self._program.code[position, field.OP])]
 
     def _fields(self, position: int) -> dict[str, int]:
-        return dict(zip("dabcemx", self._program.code[position, field.DEST :].tolist(), strict=True))
+        return dict(zip(_FIELDS, self._program.code[position, field.DEST :].tolist(), strict=True))
 
     def header(self) -> Iterator[str]:
         program = self._program
@@ -108,12 +109,12 @@ class _Printer:
         name, fields = self._name(position), self._fields(position)
         template = TEMPLATES.get(name)
         text = self._scalar(name, fields) if template is None else self._formatted(template, fields)
-        return f"{position:5}  {name:<18} {text}{self._lanes(name, fields['m'])}".rstrip()
+        return f"{position:5}  {name:<18} {text}{self._lanes(name, fields['mask'])}".rstrip()
 
     def _scalar(self, name: str, fields: dict[str, int]) -> str:
         kinds = OPS[name].args
         operands = (self._row(fields[field], kind) for field, kind in zip("abce", kinds, strict=False))
-        return f"{self._row(fields['d'])} = {', '.join(operands)}"
+        return f"{self._row(fields['dest'])} = {', '.join(operands)}"
 
     def _formatted(self, template: str, fields: dict[str, int]) -> str:
         return template.format_map({name: _Field(self, number, fields) for name, number in fields.items()})

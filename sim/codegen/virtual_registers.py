@@ -35,21 +35,21 @@ class Ins:
     """One instruction: an opcode and its seven fields (see `machine.opcodes`)."""
 
     op: int
-    d: Field = -1
+    dest: Field = -1
     a: Field = -1
     b: Field = -1
     c: Field = -1
     e: Field = -1
-    m: Field = -1
+    mask: Field = -1
     x: Field = -1
     span: Span | None = None  # the source it was generated from
 
     def fields(self) -> tuple[Field, ...]:
-        return (self.d, self.a, self.b, self.c, self.e, self.m, self.x)
+        return (self.dest, self.a, self.b, self.c, self.e, self.mask, self.x)
 
     def registers(self) -> list[Reg]:
         """Return the registers it touches; for a part of a register, the whole."""
-        fields = (self.d, self.a, self.b, self.c, self.e, self.m, self.x)
+        fields = (self.dest, self.a, self.b, self.c, self.e, self.mask, self.x)
         return [each.of or each for each in fields if isinstance(each, Reg)]
 
     def encode(self) -> tuple[int, ...]:

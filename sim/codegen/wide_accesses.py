@@ -26,7 +26,7 @@ def mark_wide_accesses(code: Code) -> None:
 
 def _mark(first: Ins) -> None:
     if first.op in _LOADS:
-        first.m = FOUR
+        first.mask = FOUR
     else:
         first.op = op.STORE_FOUR
 
@@ -35,8 +35,8 @@ def _is_one_access(rows: list[Ins]) -> bool:
     first = rows[0]
     if first.op not in (*_LOADS, *_STORES) or not isinstance(first.e, int) or first.e % UNITS_PER_ACCESS:
         return False
-    wanted = (first.op, first.a, first.b, first.c, 0 if first.op in _LOADS else first.m, first.x)
+    wanted = (first.op, first.a, first.b, first.c, 0 if first.op in _LOADS else first.mask, first.x)
     return all(
-        (ins.op, ins.a, ins.b, ins.c, ins.m, ins.x) == wanted and ins.e == first.e + unit
+        (ins.op, ins.a, ins.b, ins.c, ins.mask, ins.x) == wanted and ins.e == first.e + unit
         for unit, ins in enumerate(rows)
     )

@@ -162,5 +162,5 @@ def find_unwritten(launch: Launch, outcome: Outcome) -> list[Finding]:
 def _place(launch: Launch, slot: int, grain: int) -> tuple[str, Scalar | None]:
     """Return the name of a grain of memory, and the type of the scalar there."""
     access = launch.program.accesses[launch.program.race_probes[slot].access]
-    rest, scalar = path(launch.type_of(access.variable), launch.watching.byte(slot, grain))
+    rest, scalar = path(launch.type_of(access.variable), launch.race_shadow.byte(slot, grain))
     return f"{access.variable.name}{rest}", scalar

@@ -21,8 +21,8 @@ from ..wgsl.typed import Variable
 _SHARED = ("workgroup", "storage", "texture")  # memory that several invocations can access
 
 
-class FieldD(Enum):
-    """What a probe is told in field D of its instruction."""
+class DestField(Enum):
+    """What the field DEST of a probe's instruction holds."""
 
     PATTERN = auto()  # 1 if the machine has learnt the pattern of the addresses
     HALVES = auto()  # 1 if some access of the program writes units of 2 bytes
@@ -42,13 +42,13 @@ class Facts:
 class Probe:
     """A probe of each access of the kinds `events` for which `applies` holds.
 
-    `d`: what field D of its instruction says. `per_unit`: one for each unit of an access. `merges`: one for several
-    accesses that a device merges. `watches_races`: its table is that of race probes."""
+    `dest`: what the field DEST of its instruction holds. `per_unit`: one for each unit of an access. `merges`: one for
+    several accesses that a device merges. `watches_races`: its table is that of race probes."""
 
     name: str
     events: tuple[type[ir.Memory], ...]
     applies: Callable[[Facts, Access], bool]
-    d: FieldD = FieldD.PATTERN
+    dest: DestField = DestField.PATTERN
     per_unit: bool = False
     merges: bool = False
     watches_races: bool = False
@@ -105,10 +105,10 @@ PROBES = (
     Probe("sectors", _ALL, _if_requested("sectors", _is_storage), merges=True),
     Probe("touched", _ALL, _if_requested("touched", _is_storage)),
     Probe("writers", _ALL, _if_requested("writers", _writes_storage)),
-    Probe("meets", _ALL, _if_requested("meets", _writes_storage), FieldD.HALVES),
-    Probe("watch_order", _EFFECTS, _is_ordered, FieldD.WRITES, watches_races=True),
+    Probe("meets", _ALL, _if_requested("meets", _writes_storage), DestField.HALVES),
+    Probe("watch_order", _EFFECTS, _is_ordered, DestField.WRITES, watches_races=True),
     Probe("watch_read", (ir.Load,), _may_race_unordered, watches_races=True),
-    Probe("watch_write", (ir.Store,), _may_race_unordered, FieldD.VALUE, per_unit=True, watches_races=True),
+    Probe("watch_write", (ir.Store,), _may_race_unordered, DestField.VALUE, per_unit=True, watches_races=True),
 )
 
 

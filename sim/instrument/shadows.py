@@ -7,6 +7,7 @@ from dataclasses import replace
 from ..fast_dataclass import frozen
 from ..ir import ir
 from ..ir.access import Access
+from ..ir.builder import Builder
 from ..ir.lowered import Lowered
 from ..wgsl.typed import Variable
 
@@ -52,12 +53,12 @@ class Shadows:
 def mark_stores(lowered: Lowered) -> list[Shadow]:
     """Add to each store to a buffer one of its site, counted from 1, to the buffer's shadow. Returns the shadows."""
     shadows = Shadows(lowered.accesses, "sites")
+    lowered.builder = builder = Builder.extending(lowered.builder)
     for region in ir.regions_of(lowered.body):
-        items, region.items = region.items, []
-        for item in items:
-            region.items.append(item)
+        for item in builder.rewrite(region):
+            builder.append(item)
             if isinstance(item, ir.Store | ir.Atomic) and lowered.accesses[item.access].space == "storage":
-                mark = ir.Value("const", (), "u32", lowered.body, item.site + 1, uniform=True)
+                mark = builder.const("u32", item.site + 1)
                 width = len(item.values) if isinstance(item, ir.Store) else 1
-                region.items.append(ir.Store([mark] * width, shadows.beside(item), item.address, item.site))
+                builder.append(ir.Store([mark] * width, shadows.beside(item), item.address, item.site))
     return shadows.all()

@@ -58,7 +58,7 @@ class Builder:
 
     @classmethod
     def extending(cls, other: Builder, identity: Identity | None = None) -> Builder:
-        """Return a builder that adds to the program of `other`, which must not build further.
+        """Return a builder that adds to the program of `other`, and replaces `other`, which must not build further.
 
         Constants and inputs go to the start of the program, everything else to the end of `here`. Nothing is hoisted,
         and nothing that `other` built is reused: it may come later in the program.
@@ -192,10 +192,10 @@ class Builder:
 
     # ---- variables ----
 
-    def block(self, kinds: Iterable[str], name: str) -> Block:
-        """Declare a variable with a slot of each kind."""
+    def block(self, kinds: Iterable[str], name: str, region: Region | None = None) -> Block:
+        """Declare a variable with a slot of each kind in `region` (None: in `here`)."""
         block = Block([])
-        block.slots = [Slot(kind, name, self.here, block) for kind in kinds]
+        block.slots = [Slot(kind, name, region or self.here, block) for kind in kinds]
         self.slots += block.slots
         return block
 

@@ -21,7 +21,7 @@ PASSES = {
     "dead": "drop values that nothing uses",
     "address": "split addresses into a part per lane, a uniform part and a constant",
     "learn": "analyse addresses that loops reuse once",
-    "idle": "skip lanes past the last active one",
+    "tail_lanes": "skip lanes past the last active one",
     "interleaved": "interleave workgroups in which few lanes are active: the same lane of each side by side",
     "copies": "compute into variables, and read them in place",
     "checked": "join a sum of products and its checks",

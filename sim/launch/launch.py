@@ -97,7 +97,7 @@ class Launch:
         self._order = options.schedule.order(self.count)
         if options.chosen is not None:
             self._order = options.chosen[self._order] if self._order.size else options.chosen
-        self.watching = LaunchShadow(program, self._setup.watched, self._places, words)
+        self.race_shadow = LaunchShadow(program, self._setup.watched, self._places, words)
 
     def output(self, bound: Bound) -> Any:
         """Return the contents of a binding as NumPy data."""
@@ -163,7 +163,7 @@ class Launch:
     def _outcomes(self, parts: list[tuple[int, int]], progress: Callable[[int, int], None] | None) -> list[Outcome]:
         threads = self._threads
         template, params = self._template(), self._params()
-        numbers = list(range(threads if self.watching.watches_storage else 1))
+        numbers = list(range(threads if self.race_shadow.watches_storage else 1))
         shadows: dict[int, Shadow] = {}
         idle: dict[int, list[Workspace]] = {number: [] for number in numbers}
 
@@ -172,14 +172,16 @@ class Launch:
             if free:
                 workspace = free.pop()
             else:
-                workspace = Workspace(template, params, shadows.setdefault(number, self.watching.shadow()))
+                workspace = Workspace(template, params, shadows.setdefault(number, self.race_shadow.shadow()))
             outcome = workspace.run(first, last)
             free.append(workspace)
             return outcome
 
         outcomes = run_parts(run_part, parts, threads, numbers, progress)
         seen = list(shadows.values())
-        self.stores_overlap = threads > 1 and (self.watching.overlap(seen) or any(map(self._stores_outside, outcomes)))
+        self.stores_overlap = threads > 1 and (
+            self.race_shadow.overlap(seen) or any(map(self._stores_outside, outcomes))
+        )
         self.depends_on_order = self.program.interleaved and any(map(_depends_on_order, outcomes))
         return [self._in_texels(outcome) for outcome in outcomes] if self._texel_bytes else outcomes
 
@@ -188,7 +190,7 @@ class Launch:
 
         The run gives the same results if no workgroup reads what another has stored.
         """
-        workspace = Workspace(self._template(), self._params(), self.watching.shadow())
+        workspace = Workspace(self._template(), self._params(), self.race_shadow.shadow())
         return workspace.sample_loop_lanes(self.count // 2, _SAMPLED)
 
     @cached_property
@@ -196,7 +198,7 @@ class Launch:
         """How many threads may run it: one if workgroups see each other, or if their order matters."""
         if self.options.schedule != LOCKSTEP or not self._independent():
             return 1
-        return max(1, min(self.options.threads or processors(), self.watching.threads, self.count))
+        return max(1, min(self.options.threads or processors(), self.race_shadow.threads, self.count))
 
     def _stores_outside(self, outcome: Outcome) -> bool:
         """Whether out-of-bounds stores have gone to words that other workgroups may store to."""

@@ -1,4 +1,4 @@
-"""The tables of the watching probes: the watched accesses, their shadow memory, and the races that threads found."""
+"""The tables of the race probes: the watched accesses, their shadow memory, and the races that threads found."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WatchedAccesses:
         return table
 
     def watch(self, access: NDArray[np.int64], lanes: int) -> Watch:
-        """Make the arrays of the watching probes, with one word of storage shadow, for register rows of `lanes`."""
+        """Make the arrays of the race probes, with one word of storage shadow, for register rows of `lanes`."""
         if not len(self._table):
             return _nothing()
         variables, own = len(self.variables), make_shadow(self.own)

@@ -52,14 +52,14 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
 
 @frozen
 class Dispatch:
-    """Everything that determines a run. `arenas`: device memory that already holds the bindings, for the first runs."""
+    """Everything that determines a run. `ready_memory`: memories that hold the bindings already, for the first runs."""
 
     pipeline: Pipeline
     bound: list[Bound]
     grid: tuple[int, int, int]
     device: Device
     how: RunOptions
-    arenas: list[DeviceMemory] = field(default_factory=lambda: list[DeviceMemory]())
+    ready_memory: list[DeviceMemory] = field(default_factory=lambda: list[DeviceMemory]())
 
     @property
     def lanes(self) -> int:
@@ -72,7 +72,7 @@ class Dispatch:
             return 1
         return max(1, min(_LANES_PER_BATCH // self.lanes, prod(self.grid)))
 
-    def _abreast(self, launch: Launch) -> int:
+    def _interleaved(self, launch: Launch) -> int:
         """Return how many workgroups to interleave instead: 0, or enough to fill a vector with a lane of each."""
         several = max(VECTOR_LANES, launch.program.workgroups_per_batch)
         if launch.count < 2 * several or not launch.can_interleave:
@@ -96,9 +96,9 @@ class Dispatch:
         how = replace(self.how, **changes)
         build = partial(_built, self.pipeline, **self._options(probes, how))
         program = build()
-        device_memory = self.arenas.pop() if self.arenas else None
+        device_memory = self.ready_memory.pop() if self.ready_memory else None
         launch = Launch(program, self.bound, self.grid, self.device, how, device_memory)
-        if interleaved := self._abreast(launch):
+        if interleaved := self._interleaved(launch):
             wide = Launch(build(interleaved=interleaved), self.bound, self.grid, self.device, how, launch.device_memory)
             outcome = wide.run(progress)
             if not wide.depends_on_order:

@@ -33,7 +33,7 @@ def always_interleaved(monkeypatch: pytest.MonkeyPatch) -> None:
     def several(_: dispatch.Dispatch, launch: dispatch.Launch) -> int:
         return 16 if launch.can_interleave else 0
 
-    monkeypatch.setattr(dispatch.Dispatch, "_abreast", several)
+    monkeypatch.setattr(dispatch.Dispatch, "_interleaved", several)
     monkeypatch.setenv(THREADS, "1")  # several threads would race where workgroups do
 
 

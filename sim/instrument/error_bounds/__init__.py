@@ -9,7 +9,7 @@ A bound is an f32 that is never too small: it covers every rounding of its own a
 that nothing is known. The bound of an integer or a bool is 0 if all implementations agree, and anything else if some
 may differ. Values that no rounding can reach have no bound and cost nothing.
 
-    arithmetic       writes operations, and lets rules read like formulas
+    arithmetic       lets rules read like formulas
     formats          float formats
     shapes           which operations make up one sum, and what branches depend on
     rule_context     operands with their bounds, and formulas that rules share

@@ -87,13 +87,13 @@ def _clamp(rules: RuleContext, result: Value, args: list[Number]) -> Real:
 def _select(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """If the condition may differ, the result may be the other operand."""
     no, yes, condition = args
-    chosen = Truth(rules.writer, condition.value).choose(yes.bound, no.bound)
+    chosen = Truth(rules.builder, condition.value).choose(yes.bound, no.bound)
     if condition.bound.is_zero:
         return chosen
     if result.kind in FORMATS:
         other = abs(yes.real - no.real) + _largest(rules, result, [no, yes])
     else:
-        same = Truth(rules.writer, rules.writer.op(f"eq_{result.kind}", no.value, yes.value))
+        same = Truth(rules.builder, rules.builder.op(f"eq_{result.kind}", no.value, yes.value))
         other = rules.unless(same) + no.bound + yes.bound
     return condition.bound.is_sure.choose(chosen, other)
 
@@ -102,9 +102,9 @@ def _logic(absorbing: int) -> Rule:
     """Return the rule of and/or: an operand that certainly is `absorbing` decides alone."""
 
     def rule(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-        sure = Truth(rules.writer, False)
+        sure = Truth(rules.builder, False)
         for a in args:
-            truth = Truth(rules.writer, a.value)
+            truth = Truth(rules.builder, a.value)
             sure = sure | (a.bound.is_sure & (truth if absorbing else ~truth))
         return sure.choose(0.0, of_any(rules, result, args))
 
@@ -184,7 +184,7 @@ def _scaled(rules: RuleContext, result: Value, args: list[Number]) -> Real:
     """ldexp: exact, unless the result is subnormal or too large."""
     x, exponent = args
     least, size = FORMATS[result.kind].least, abs(rules.real(result))
-    error = rules.real(rules.writer.op("ldexp_f32", x.bound.value, exponent.value))
+    error = rules.real(rules.builder.op("ldexp_f32", x.bound.value, exponent.value))
     total = error + (size - error < least).choose(2 * least, 0.0)
     return (size + error <= FORMATS[result.kind].largest).choose(total, INF) + rules.unless(exponent.bound.is_sure)
 
@@ -210,7 +210,7 @@ def _packed(formula: str) -> Rule:
 
 
 def _packed_halves(rules: RuleContext, result: Value, args: list[Number]) -> Real:
-    halves = [(rules.writer.op("quantizeToF16_f32", x.value), x) for x in args]
+    halves = [(rules.builder.op("quantizeToF16_f32", x.value), x) for x in args]
     return reduce(Real.__add__, (_half(rules, half, [x]) + _zero_of_either_sign(rules, x) for half, x in halves))
 
 

@@ -17,12 +17,13 @@ from functools import cache, reduce
 from math import frexp
 
 from ...fast_dataclass import frozen
+from ...ir.builder import Builder
 from ...ir.ir import Value
 from ...ir.register_bits import from_bits
 from ...wgsl.builtins import BUILTINS, OPERATORS
 from ...wgsl.builtins.accuracy import UNBOUNDED, Accuracy, Bound
 from ...wgsl.builtins.accuracy import Range as Domain
-from .arithmetic import INF, Real, Truth, Writer
+from .arithmetic import INF, Real, Truth
 from .discontinuities import COMPARISONS, CONVERSIONS, EXACT, GAPS, OF_ANY, compare, of_any, reinterpreted
 from .formats import FORMATS
 from .rule_context import Number, RuleContext
@@ -50,8 +51,8 @@ class Range:
 class Rules(RuleContext):
     """The rules applied to one program: `bound(result)` bounds a value whose operands have bounds."""
 
-    def __init__(self, writer: Writer, bounds: Mapping[Value, Real], shapes: Shapes) -> None:
-        super().__init__(writer, bounds, shapes)
+    def __init__(self, builder: Builder, bounds: Mapping[Value, Real], shapes: Shapes) -> None:
+        super().__init__(builder, bounds, shapes)
         self._sums: dict[Value, Sum] = {}
         self._ranges: dict[Value, Range] = {}
 
@@ -81,7 +82,7 @@ class Rules(RuleContext):
         accuracy = accuracy_of(stem)
         rows = accuracy.f16 if result.kind == "f16" else accuracy.f32
         carried = CARRY.get(stem, words)(self, result, args)
-        ulps, more, covered = self.real(0.5), carried, Truth(self.writer, False)
+        ulps, more, covered = self.real(0.5), carried, Truth(self.builder, False)
         for row in rows:
             here, within = self._holds(row.where, args)
             covered = covered | within
@@ -98,7 +99,7 @@ class Rules(RuleContext):
                 case _:
                     more = more + INF
         if any(row.where and row.where.outside for row in rows):  # the other row is for inside
-            covered = Truth(self.writer, True)
+            covered = Truth(self.builder, True)
         if stem == "mul" and any(_is_power_of_two(a.value) for a in args):
             ulps = self.real(0.0)
         total = covered.choose(self.rounded(result, more, ulps), INF)
@@ -179,7 +180,7 @@ class Rules(RuleContext):
     def _holds(self, where: Domain | None, args: list[Number]) -> tuple[Truth, Truth]:
         """Return whether an accuracy may hold for some legal arguments, and whether it holds for all."""
         if where is None:
-            return Truth(self.writer, True), Truth(self.writer, True)
+            return Truth(self.builder, True), Truth(self.builder, True)
         x = args[where.arg]
         low, high = (x.real - x.bound, x.real + x.bound) if where.signed else (x.least, x.most)
         if where.outside:
@@ -201,8 +202,8 @@ class Rules(RuleContext):
             case ast.Name(id=name):
                 return args["xyz".index(name)]
             case ast.Constant(value=float() as number):
-                constant = self.writer.const("f32", number)
-                return self.number(constant if kind == "f32" else self.writer.op("convert_f32_f16", constant))
+                constant = self.builder.const("f32", number)
+                return self.number(constant if kind == "f32" else self.builder.op("convert_f32_f16", constant))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.apply("neg", [self._formula(operand, args, kind)])
             case ast.BinOp(left=left, op=operator, right=right):
@@ -216,7 +217,7 @@ class Rules(RuleContext):
     def apply(self, stem: str, args: list[Number]) -> Number:
         """Apply one operation of a formula."""
         op = f"{stem}_{args[0].kind}"
-        result = self.writer.op(op, *(a.value for a in args))
+        result = self.builder.op(op, *(a.value for a in args))
         return Number(result, self.real(result), self.of(op, result, args))
 
 

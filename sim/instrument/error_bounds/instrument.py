@@ -13,14 +13,15 @@ from collections.abc import Iterator
 from ...fast_dataclass import entity, frozen
 from ...ir import ir
 from ...ir.access import Access
-from ...ir.ir import Block, Region, Slot, Value, items
+from ...ir.builder import Builder
+from ...ir.ir import Block, Region, Slot, Value, items, regions
 from ...ir.lowered import Lowered
 from ...ir.sites import SourceSite
 from ...wgsl import types as t
 from ...wgsl.source import Source, Span
 from ...wgsl.typed import Variable
 from ..shadows import Shadow, Shadows
-from .arithmetic import INF, Real, Truth, Writer
+from .arithmetic import INF, Real, Truth, simpler_bound
 from .error_rules import Rules
 from .formats import FORMATS
 from .inexact import Construct, Inexact, find_inexact, is_known_in, place
@@ -89,10 +90,10 @@ class _Instrumenter:
         self._subnormal = subnormal
         self._filtered = filtered
         self._lanes = lanes
-        self._writer = Writer(lowered.body)
+        lowered.builder = self._builder = Builder.extending(lowered.builder, identity=simpler_bound)
         self._bounds: dict[Value, Real] = {}
-        self._rules = Rules(self._writer, self._bounds, Shapes(lowered.body, lowered.accesses))
-        self._subgroups = SubgroupBounds(self._writer, self._rules)
+        self._rules = Rules(self._builder, self._bounds, Shapes(lowered.body, lowered.accesses))
+        self._subgroups = SubgroupBounds(self._builder, self._rules)
         self._blocks: dict[Block, Block] = {}
         self._astray: list[_Astray] = []
 
@@ -104,14 +105,11 @@ class _Instrumenter:
 
     def region(self, region: Region) -> None:
         """Rewrite a region, with the bounds of each item behind it."""
-        old, region.items = region.items, []
-        outer, self._writer.here = self._writer.here, region
-        for item in old:
+        for item in self._builder.rewrite(region):
             self._item(item)
-        self._writer.here = outer
 
     def _number(self, number: float) -> Real:
-        return Real(self._writer, number)
+        return Real(self._builder, number)
 
     def _bound(self, value: Value) -> Real:
         return self._rules.number(value).bound
@@ -124,24 +122,24 @@ class _Instrumenter:
         return self._number(0.0) if address is None else self._rules.infinite_if_inexact(address)
 
     def _item(self, item: ir.Item) -> None:
-        writer = self._writer
+        builder = self._builder
         match item:
             case ir.If():
                 return self._if(item)
             case ir.Loop() | ir.Scope():
                 return self._within(item)
             case ir.Store():
-                writer.append(item)
+                builder.append(item)
                 return self._store(item)
             case ir.Atomic():
                 return self._atomic(item)
             case _:
-                writer.append(item)
+                builder.append(item)
         match item:
             case Value() if item in self._found.values:
                 self._bounds[item] = self._value(item)
             case ir.Set(slot=slot, value=value) if slot in self._found.slots:
-                writer.append(ir.Set(self._slot(slot), (self._bound(value) + self._gone()).value))
+                builder.append(ir.Set(self._slot(slot), (self._bound(value) + self._gone()).value))
             case ir.Put(block=block, index=index, value=value) if self._found.slots.intersection(block.slots):
                 self._put(block, index, value)
             case ir.Pick(result=result, block=block, index=index) if result in self._found.values:
@@ -155,7 +153,7 @@ class _Instrumenter:
 
     def _value(self, value: Value) -> Real:
         if value.op == "get":
-            return Real(self._writer, self._writer.get(self._slot(value.imm)))
+            return Real(self._builder, self._builder.read(self._slot(value.imm)))
         bound = self._rules.bound(value)
         if value.op.startswith("convert_") and value.kind in ("i32", "u32"):
             self._doubt(bound, value, "conversion to an integer")
@@ -165,9 +163,9 @@ class _Instrumenter:
 
     def _block(self, block: Block) -> Block:
         if block not in self._blocks:
-            shadow = self._blocks[block] = Block([], block.indexed)
-            shadow.slots = [Slot("f32", f"{s.name} (bound)", s.region, shadow) for s in block.slots]
-            self._lowered.builder.slots += shadow.slots
+            first, kinds = block.slots[0], ["f32"] * len(block.slots)
+            self._blocks[block] = self._builder.block(kinds, f"{first.name} (bound)", first.region)
+            self._blocks[block].indexed = block.indexed
         return self._blocks[block]
 
     def _slot(self, slot: Slot) -> Slot:
@@ -176,18 +174,15 @@ class _Instrumenter:
 
     def _put(self, block: Block, index: Value, value: Value) -> None:
         """If the index may differ, so may every element."""
-        writer, wild, shadow = self._writer, self._wild(index), self._block(block)
-        writer.append(ir.Put(shadow, index, (self._bound(value) + self._gone()).value))
+        builder, wild, shadow = self._builder, self._wild(index), self._block(block)
+        builder.append(ir.Put(shadow, index, (self._bound(value) + self._gone()).value))
         for slot in shadow.slots if not wild.is_zero else ():
-            writer.append(ir.Set(slot, (Real(writer, writer.get(slot)) + wild).value))
+            builder.append(ir.Set(slot, (Real(builder, builder.read(slot)) + wild).value))
 
     def _pick(self, block: Block, index: Value) -> Real:
         if not self._found.slots.intersection(block.slots):  # only the index may differ
             return self._number(0.0)
-        result = Value("pick", (), "f32", self._writer.here)
-        result.imm = ir.Pick(result, self._block(block), index)
-        self._writer.append(result.imm)
-        return Real(self._writer, result)
+        return Real(self._builder, self._builder.pick(self._block(block), index))
 
     # ---- memory ----
 
@@ -196,9 +191,9 @@ class _Instrumenter:
         more = self._wild(load.address) + self._lost_part(which[0])
         parts = [self._number(0.0)] * len(load.results)
         if which in self._found.places:
-            results = [self._writer.result("f32") for _ in load.results]
-            self._writer.append(ir.Load(results, self._shadows.beside(load), load.address, load.site))
-            parts = [Real(self._writer, r) for r in results]
+            results = [self._builder.result("f32") for _ in load.results]
+            self._builder.append(ir.Load(results, self._shadows.beside(load), load.address, load.site))
+            parts = [Real(self._builder, r) for r in results]
         for result, part in zip(load.results, parts, strict=True):
             self._bounds[result] = part + more + self._first(which, result)
 
@@ -210,11 +205,11 @@ class _Instrumenter:
             return self._number(0.0)
         if which[1] == 4:
             return self._rules.subnormal(result)
-        writer = self._writer
-        exponent = writer.op("and_u32", result, writer.const("u32", 0x7C00))
-        fraction = writer.op("and_u32", result, writer.const("u32", 0x03FF))
-        normal = Truth(writer, writer.op("ne_u32", exponent, writer.const("u32", 0)))
-        zero = Truth(writer, writer.op("eq_u32", fraction, writer.const("u32", 0)))
+        builder = self._builder
+        exponent = builder.op("and_u32", result, builder.const("u32", 0x7C00))
+        fraction = builder.op("and_u32", result, builder.const("u32", 0x03FF))
+        normal = Truth(builder, builder.op("ne_u32", exponent, builder.const("u32", 0)))
+        zero = Truth(builder, builder.op("eq_u32", fraction, builder.const("u32", 0)))
         return (normal | zero).choose(0.0, FORMATS["f16"].least)
 
     def _store(self, store: ir.Store) -> None:
@@ -222,18 +217,18 @@ class _Instrumenter:
             return
         wild = self._wild(store.address)
         bounds = [(self._bound(v) + self._gone() + wild).value for v in store.values]
-        self._writer.append(ir.Store(bounds, self._shadows.beside(store), store.address, store.site))
+        self._builder.append(ir.Store(bounds, self._shadows.beside(store), store.address, store.site))
         self._lose(store, wild)
 
     def _atomic(self, item: ir.Atomic) -> None:
         """The old value is as inexact as the memory was, the memory becomes as inexact as the operands."""
-        writer, which = self._writer, place(self._accesses, item)
+        builder, which = self._builder, place(self._accesses, item)
         before = self._lost_part(which[0]) + self._wild(item.address)
         if which in self._found.places and item.results:
-            old = writer.result("f32")
-            writer.append(ir.Load([old], self._shadows.beside(item), item.address, item.site))
-            before = before + Real(writer, old)
-        writer.append(item)
+            old = builder.result("f32")
+            builder.append(ir.Load([old], self._shadows.beside(item), item.address, item.site))
+            before = before + Real(builder, old)
+        builder.append(item)
         for result in item.results:
             self._bounds[result] = before
         if which in self._found.places:
@@ -241,24 +236,24 @@ class _Instrumenter:
             inexact = self._sum(item.args) + wild + self._gone()
             unknown = [self._number(INF).value]
             store = ir.Store(unknown, self._shadows.beside(item), item.address, item.site)
-            writer.only_where((~inexact.is_sure).value, lambda: writer.append(store))
+            builder.only_where((~inexact.is_sure).value, lambda: builder.append(store))
             self._lose(item, wild)
 
     def _lost_part(self, variable: Variable) -> Real:
         """Return infinity if it is no longer known which elements of a variable were stored, else 0."""
         if variable not in self._found.lost:
             return self._number(0.0)
-        word = self._writer.result("u32")
-        self._writer.append(ir.Load([word], self._note(variable), None, self._site))
-        zero = self._writer.const("u32", 0)
-        return Truth(self._writer, self._writer.op("eq_u32", word, zero)).choose(0.0, INF)
+        word = self._builder.result("u32")
+        self._builder.append(ir.Load([word], self._note(variable), None, self._site))
+        zero = self._builder.const("u32", 0)
+        return Truth(self._builder, self._builder.op("eq_u32", word, zero)).choose(0.0, INF)
 
     def _lose(self, item: ir.Store | ir.Atomic, where: Real) -> None:
         """Note that an unknown element of what an item stores to may have been stored, unless `where` is 0."""
         note = self._note(place(self._accesses, item)[0]) if not where.is_zero else -1
-        one = self._writer.const("u32", 1)
-        self._writer.only_where(
-            (~where.is_sure).value, lambda: self._writer.append(ir.Store([one], note, None, self._site))
+        one = self._builder.const("u32", 1)
+        self._builder.only_where(
+            (~where.is_sure).value, lambda: self._builder.append(ir.Store([one], note, None, self._site))
         )
 
     @property
@@ -281,7 +276,7 @@ class _Instrumenter:
         total = self._number(0.0)
         for each in self._astray:
             if each.slot is not None:
-                total = total + Real(self._writer, self._writer.get(each.slot))
+                total = total + Real(self._builder, self._builder.read(each.slot))
             elif each.value is not None:
                 total = total + each.value
         return total
@@ -290,7 +285,7 @@ class _Instrumenter:
         doubt = self._wild(item.condition)
         extent = self._found.doubtful.get(id(item))
         if extent is None:
-            self._writer.append(item)
+            self._builder.append(item)
             self._inside(item)
             return
         self._doubt(doubt, item, "branch")
@@ -298,7 +293,7 @@ class _Instrumenter:
             self._astray.append(_Astray(item, value=doubt))
         else:
             self._stray(extent, doubt)
-        self._writer.append(item)
+        self._builder.append(item)
         self._inside(item)
         if extent is item:
             self._astray.pop()
@@ -310,20 +305,19 @@ class _Instrumenter:
 
     def _within(self, item: ir.Loop | ir.Scope) -> None:
         """Rewrite a construct that may be an extent."""
-        writer, slot = self._writer, None
+        builder, slot = self._builder, None
         if id(item) in self._extents:
-            slot = Slot("f32", "astray", writer.here)
-            self._lowered.builder.slots.append(slot)
-            writer.append(ir.Set(slot, self._number(0.0).value))
+            slot = builder.block(["f32"], "astray").slots[0]
+            builder.append(ir.Set(slot, self._number(0.0).value))
             self._astray.append(_Astray(item, slot))
-        writer.append(item)
+        builder.append(item)
         if isinstance(item, ir.Loop):
             self._loop(item)
         else:
             self._inside(item)
         if slot is not None:
             self._astray.pop()
-            self._forget(item, Real(writer, writer.get(slot)))
+            self._forget(item, Real(builder, builder.read(slot)))
 
     def _loop(self, loop: ir.Loop) -> None:
         extent = self._found.doubtful.get(id(loop))
@@ -331,11 +325,11 @@ class _Instrumenter:
         for region, condition in parts:
             self.region(region)
             if extent is not None and condition is not None:
-                outer, self._writer.here = self._writer.here, region
+                outer, self._builder.here = self._builder.here, region
                 doubt = self._wild(condition)
                 self._doubt(doubt, loop, "loop")
                 self._stray(extent, doubt)
-                self._writer.here = outer
+                self._builder.here = outer
 
     def _stray(self, extent: Construct, doubt: Real) -> None:
         """Note that lanes in doubt are astray from here to the end of an extent."""
@@ -343,24 +337,24 @@ class _Instrumenter:
             return
         slot = next(each.slot for each in self._astray if each.extent is extent)
         assert slot is not None
-        self._writer.append(ir.Set(slot, (Real(self._writer, self._writer.get(slot)) + doubt).value))
+        self._builder.append(ir.Set(slot, (Real(self._builder, self._builder.read(slot)) + doubt).value))
 
     def _forget(self, extent: Construct, astray: Real) -> None:
         """End an extent: lanes that went astray may have made any of its writes."""
-        writer = self._writer
+        builder = self._builder
         for slot in _written(extent, self._found.slots):
             shadow = self._slot(slot)
-            writer.append(ir.Set(shadow, (Real(writer, writer.get(shadow)) + astray).value))
+            builder.append(ir.Set(shadow, (Real(builder, builder.read(shadow)) + astray).value))
         stores = [i for i in items(extent) if isinstance(i, ir.Store | ir.Atomic) and self._is_program(i)]
-        writer.only_where((~astray.is_sure).value, lambda: self._forget_memory(stores))
+        builder.only_where((~astray.is_sure).value, lambda: self._forget_memory(stores))
 
     def _forget_memory(self, stores: list[ir.Store | ir.Atomic]) -> None:
-        here, unknown = self._writer.here, self._number(INF)
+        here, unknown = self._builder.here, self._number(INF)
         for store in stores:
             if is_known_in(here, store.address):
                 width = len(store.values) if isinstance(store, ir.Store) else 1
                 ghost = ir.Store([unknown.value] * width, self._shadows.beside(store), store.address, store.site)
-                self._writer.append(ghost)
+                self._builder.append(ghost)
             else:
                 self._lose(store, unknown)
 
@@ -376,34 +370,35 @@ class _Instrumenter:
         span = self._lowered.spans.get(id(about))
         if bound.is_zero or span is None:
             return
-        writer = self._writer
+        builder = self._builder
         number = len(self.doubts)
         self.doubts.append(Doubt(span, what))
         sure = bound.is_sure | ~self._gone().is_sure
 
         def note() -> None:
-            for op, word, value in (("add_u32", 0, writer.const("u32", 1)), ("min_u32", 1, self._invocation())):
+            for op, word, value in (("add_u32", 0, builder.const("u32", 1)), ("min_u32", 1, self._invocation())):
                 access = self._word(2 * number + word, False)
-                writer.append(ir.Atomic(op, [writer.result("u32")], [value], access, None, self._site))
+                builder.append(ir.Atomic(op, [builder.result("u32")], [value], access, None, self._site))
 
-        writer.only_where((~sure).value, note)
+        builder.only_where((~sure).value, note)
 
     def _invocation(self) -> Value:
         """Return the number of the invocation in the grid, counted workgroup by workgroup."""
-        writer, op = self._writer, self._writer.op
+        builder, op = self._builder, self._builder.op
         x, y, z, width, height, lane = map(
-            writer.input, ("group_x", "group_y", "group_z", "grid_x", "grid_y", "local_index")
+            builder.input, ("group_x", "group_y", "group_z", "grid_x", "grid_y", "local_index")
         )
         group = op("add_u32", op("mul_u32", op("add_u32", op("mul_u32", z, height), y), width), x)
-        return op("add_u32", op("mul_u32", group, writer.const("u32", self._lanes)), lane)
+        return op("add_u32", op("mul_u32", group, builder.const("u32", self._lanes)), lane)
 
 
 def _written(extent: Construct, slots: set[Slot]) -> Iterator[Slot]:
-    """Yield the inexact variables that are written inside, each once."""
+    """Yield the inexact variables that are written inside and declared outside, each once."""
+    inside = {region for item in (extent, *items(extent)) for region in regions(item)}
     seen: set[Slot] = set()
     for item in items(extent):
         touched = [item.slot] if isinstance(item, ir.Set) else item.block.slots if isinstance(item, ir.Put) else []
         for slot in touched:
-            if slot in slots and slot not in seen:
+            if slot in slots and slot not in seen and slot.region not in inside:
                 seen.add(slot)
                 yield slot

@@ -10,9 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
 from ...fast_dataclass import frozen
+from ...ir.builder import Builder
 from ...ir.ir import Value
 from ...ir.register_bits import from_bits
-from .arithmetic import INF, Real, Truth, Writer
+from .arithmetic import INF, Real, Truth
 from .formats import FORMATS, INFLATED
 from .shapes import Shapes
 
@@ -45,8 +46,8 @@ class Number:
 class RuleContext(ABC):
     """Bounds of one program. `bounds` are those known so far."""
 
-    def __init__(self, writer: Writer, bounds: Mapping[Value, Real], shapes: Shapes) -> None:
-        self.writer = writer
+    def __init__(self, builder: Builder, bounds: Mapping[Value, Real], shapes: Shapes) -> None:
+        self.builder = builder
         self.bounds = bounds
         self.shapes = shapes
 
@@ -60,8 +61,8 @@ class RuleContext(ABC):
 
     def real(self, value: Value | float) -> Real:
         if isinstance(value, Value) and value.kind != "f32":
-            value = self.writer.bits(value, "f32")
-        return Real(self.writer, value)
+            value = self.builder.reinterpret("f32", value)
+        return Real(self.builder, value)
 
     def number(self, value: Value) -> Number:
         bound = self.bounds.get(value)
@@ -108,8 +109,10 @@ class RuleContext(ABC):
 
     def power(self, x: Real) -> Real:
         """Return the largest power of two up to x, for x > 0."""
-        bits = self.writer.op("and_u32", self.writer.bits(x.value, "u32"), self.writer.const("u32", _EXPONENT))
-        return self.real(self.writer.bits(bits, "f32"))
+        bits = self.builder.op(
+            "and_u32", self.builder.reinterpret("u32", x.value), self.builder.const("u32", _EXPONENT)
+        )
+        return self.real(self.builder.reinterpret("f32", bits))
 
     def in_any_order(self, result: Value, carried: Real, size: Real, times: Real) -> Real:
         """Return the bound of a result of `times` roundings in any order, where no intermediate result is larger than

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...ir import ir
+from ...ir.builder import Builder
 from ...ir.ir import Value
-from .arithmetic import INF, Real, Writer
+from .arithmetic import INF, Real
 from .error_rules import Rules
 from .formats import FORMATS
 
@@ -14,8 +15,8 @@ from .formats import FORMATS
 class SubgroupBounds:
     """Writes, behind a `Collective`, others that compute the bounds of its results."""
 
-    def __init__(self, writer: Writer, rules: Rules) -> None:
-        self.writer = writer
+    def __init__(self, builder: Builder, rules: Rules) -> None:
+        self.builder = builder
         self.rules = rules
 
     def bounds(self, item: ir.Collective, *, astray: bool) -> list[Real]:
@@ -36,10 +37,10 @@ class SubgroupBounds:
 
     def combine(self, like: ir.Collective, part: Real, second: Value | float, scalar: str = "", op: str = "") -> Real:
         """Combine `part` over a subgroup as `like` does. `second` is the second operand, or what to start from."""
-        result = self.writer.result("f32")
+        result = self.builder.result("f32")
         operand = second if isinstance(second, Value) else self.rules.real(second).value
-        self.writer.append(ir.Collective(op or like.op, [result], [part.value, operand], like.site, scalar))
-        return Real(self.writer, result)
+        self.builder.append(ir.Collective(op or like.op, [result], [part.value, operand], like.site, scalar))
+        return Real(self.builder, result)
 
 
 def _sum(subgroup: SubgroupBounds, item: ir.Collective) -> Real:
