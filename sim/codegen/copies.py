@@ -11,7 +11,7 @@ from collections import Counter
 
 from ..machine import opcodes as op
 from .basic_blocks import rewrite_blocks, uses_of, written
-from .virtual_registers import Code, Ins, Reg
+from .virtual_registers import FIELDS, Code, Ins, Reg
 
 Touched = dict[Ins, list[Reg]]  # the registers of each instruction of a block
 
@@ -65,7 +65,7 @@ def _renamed(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) 
     uses[whole] -= sum(whole in touched[ins] for ins in block)
     for ins in left:
         if old in touched[ins]:
-            for name in "dabcemx":
+            for name in FIELDS:
                 if getattr(ins, name) is old:
                     setattr(ins, name, new)
             touched[ins] = ins.registers()

@@ -18,6 +18,7 @@ from ..machine import instruction as field
 from ..machine import opcodes as op
 from ..scalar import OPS
 from .program import Program
+from .virtual_registers import FIELDS
 
 # Operation -> what it does. In braces a field, and how to show it: as a register row (r, or f for f32), a number (n),
 # a label (l), a place in memory (m), an array (u) or a scalar operation (o). The mask is printed behind the template.
@@ -56,7 +57,6 @@ TEMPLATES = {
     "margin": "{a:r} and {b:r}, margin {x:n}",
     "trace": "{dest:r}, point {x:n}",
 }
-_FIELDS = ("dest", "a", "b", "c", "e", "mask", "x")
 _NARROW = 1  # in `mask` of an operation without a mask: the first lane only
 _FOUR = 4
 _UNMASKED = ("copy", "load", "load_known", "broadcast", "length")  # and scalar operations: `mask` says how many lanes
@@ -94,7 +94,7 @@ class _Printer:
         return self._names[int(self._program.code[position, field.OP])]
 
     def _fields(self, position: int) -> dict[str, int]:
-        return dict(zip(_FIELDS, self._program.code[position, field.DEST :].tolist(), strict=True))
+        return dict(zip(FIELDS, self._program.code[position, field.DEST :].tolist(), strict=True))
 
     def header(self) -> Iterator[str]:
         program = self._program

@@ -28,11 +28,12 @@ class Reg:
 
 
 Field = Reg | int
+FIELDS = ("dest", "a", "b", "c", "e", "mask", "x")  # of `Ins`, in the order of an encoded instruction
 
 
 @entity
 class Ins:
-    """One instruction: an opcode and its seven fields (see `machine.opcodes`)."""
+    """One instruction: an opcode and its `FIELDS` (see `machine.instruction`)."""
 
     op: int
     dest: Field = -1
