@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bankshot
-from tests.program import random_programs as rp
-from tests.program.dispatch import run
+from tests.programs_made import random_programs as rp
+from tests.programs_made.dispatch import run
 
 CAUSES = ("executions", "active_lanes", "idle_guard", "idle_overhang", "idle_divergence", "idle_skipped")
 

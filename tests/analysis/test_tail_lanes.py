@@ -16,8 +16,8 @@ from bankshot.sim.run import simulate as running
 
 import bankshot
 from tests.ir.test_passes import told
-from tests.program import random_programs as rp
-from tests.program.dispatch import ENTRY, HEAD
+from tests.programs_made import random_programs as rp
+from tests.programs_made.dispatch import ENTRY, HEAD
 
 HEAD_OF_ALL = """
 @group(0) @binding(1) var<storage, read> x: array<u32>;

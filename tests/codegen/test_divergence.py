@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bankshot
-from tests.program import random_programs as rp
+from tests.programs_made import random_programs as rp
 
 INVOCATIONS = 24
 GIVEN = np.array([(i * 7 + i // 5) % 11 for i in range(INVOCATIONS)], np.uint32)

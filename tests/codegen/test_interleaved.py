@@ -19,7 +19,7 @@ import bankshot
 from tests.analysis.test_tail_lanes import BEFORE, NUMBERS, SEEN, checked, simulate, source_of
 from tests.ir.test_passes import simulate as simulate_with
 from tests.ir.test_passes import told
-from tests.program import random_programs as rp
+from tests.programs_made import random_programs as rp
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 SIDE_BY_SIDE = ALL - {"interleaved"}

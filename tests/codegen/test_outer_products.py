@@ -8,7 +8,7 @@ from bankshot.sim.machine import instruction as field
 from bankshot.sim.machine import opcodes as op
 
 import bankshot
-from tests.program.random_products import WORDS, Maker
+from tests.programs_made.random_products import WORDS, Maker
 
 PROBES = (
     (),

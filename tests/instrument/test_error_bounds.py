@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bankshot
-from tests.instrument.legal_arithmetic import SHARES, WRITTEN, Legal, computed, random_tree, written
-from tests.program import random_programs as integers
-from tests.program.random_floats import Maker, Renderer
+from tests.programs_made import random_programs as integers
+from tests.programs_made.legal_arithmetic import SHARES, WRITTEN, Legal, computed, random_tree, written
+from tests.programs_made.random_floats import Maker, Renderer
 
 DTYPES = {"f32": np.float32, "f16": np.float16}
 f32 = np.float32

@@ -24,8 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bankshot
-from tests.program import random_programs as integers
-from tests.program.random_floats import Maker, Renderer
+from tests.programs_made import random_programs as integers
+from tests.programs_made.random_floats import Maker, Renderer
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 COUNTERS = [field.name for field in fields(Counters)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.program.dispatch import run, values
+from tests.programs_made.dispatch import run, values
 
 
 def test_a_branch_may_change_its_own_condition():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bankshot
-from tests.program.dispatch import run
+from tests.programs_made.dispatch import run
 
 NESTED = "struct Row { cells: array<u32, 2> } var<workgroup> rows: array<Row, 3>;"
 
