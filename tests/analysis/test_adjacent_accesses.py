@@ -62,7 +62,7 @@ def test_workgroup_memory_is_free_of_the_conflicts_of_the_stride() -> None:
         ("let s = x[0]; let a = x[s * i] + x[s * i + 1u]; y[i] = a;", 3 + 1),  # a stride known when it runs
     ],
 )
-def test_what_is_merged(body: str, requests: int) -> None:
+def test_accesses_that_are_merged(body: str, requests: int) -> None:
     assert charged(body, "nvidia+merged")["global_requests"] == requests
 
 

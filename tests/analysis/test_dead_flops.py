@@ -74,7 +74,7 @@ def test_the_edge_of_a_tiled_matmul():
     assert dead_flops(body, grid=2) == (2 * 34 * 16 * 2, 2 * 64 * 16 * 2)
 
 
-def test_an_exchange_gets_to_others():
+def test_flops_that_a_subgroup_exchanges_are_used():
     body = "let v = f * 2.0; let all = subgroupAdd(v); if lane == 0u { y[0] = all; }"
     source = (
         "enable subgroups;"

@@ -66,7 +66,7 @@ def test_lanes_that_wait_for_a_loop() -> None:
     assert idle(body, size=34) == (64, 496 + 65, 0, 33 * 30, waits, 2 * 32)
 
 
-def test_subgroups_that_never_come() -> None:
+def test_subgroups_without_lanes_at_work() -> None:
     """5 of 64 have something to do: 27 wait with them, and a subgroup of 32 is not there; of 256, seven are not."""
     body = "for (var k = i; k < 5u; k += 256u) { y[k] = 1u; }"
     assert idle(body, size=64) == (1, 5, 0, 0, 27, 32)

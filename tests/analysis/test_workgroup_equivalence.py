@@ -171,7 +171,7 @@ def test_lines_of_other_devices():
 # ---- samples -----------------------------------------------------------------------------------------
 
 
-def test_a_sample_is_spread_and_says_so():
+def test_a_sample_is_spread_over_the_grid_and_reported():
     done = run("y[id.x] = 1.0;", workgroups=3)
     assert (done.coverage.how, done.coverage.ran, done.coverage.exact) == ("sample", 3, False)
     assert str(done.coverage).startswith("a sample: 3 of 64 workgroups ran")
@@ -191,7 +191,7 @@ def test_a_sample_larger_than_the_grid_is_all():
 
 
 @pytest.mark.parametrize("workgroups", ["some", 0, -1, 2.5])
-def test_what_workgroups_cannot_be(workgroups):
+def test_invalid_numbers_of_workgroups(workgroups):
     with pytest.raises(bankshot.WgslError, match=r"workgroups must be one of|a sample needs at least one"):
         run("y[id.x] = 1.0;", workgroups=workgroups)
 

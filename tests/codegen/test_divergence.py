@@ -38,7 +38,7 @@ def test_one_workgroup_computes_what_each_invocation_would_alone(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(60, 90))
-def test_several_workgroups_side_by_side_do_too(seed: int) -> None:
+def test_several_workgroups_of_a_batch_do_too(seed: int) -> None:
     assert wrong_lanes(seed, 3) == []
 
 

@@ -82,7 +82,7 @@ def test_one_instruction_for_a_product_and_its_sum_changes_no_bit(text):
     np.testing.assert_array_equal(fast.outputs["y"].view(np.uint32), plain.outputs["y"].view(np.uint32))
 
 
-def test_it_is_made():
+def test_the_joined_instruction_is_emitted():
     names = [opcode_names()[row[0]] for row in run("a * b + c", "lavapipe").program.code]
     assert "mad_f32" in names
     assert "mul_f32" not in names

@@ -1,6 +1,6 @@
 """Interleaved workgroups leave the same outputs and findings as workgroups one after the other.
 
-Bankshot estimates where it pays; most tests here interleave every kernel that can be (`always_interleaved`).
+Bankshot interleaves where it estimates a gain; most tests here interleave every kernel that allows it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.programs_made import random_programs as rp
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 SIDE_BY_SIDE = ALL - {"interleaved"}
-ALONE = "a shuffle", "votes", "atomics", "unwritten memory"  # lanes, or workgroups, that see each other
+ALONE = "a shuffle", "votes", "atomics", "unwritten memory"  # bodies in which lanes, or workgroups, see each other
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_outputs_and_findings_are_the_same(name: str, size: int, groups: int) ->
 @pytest.mark.parametrize("seed", range(400, 440))
 @pytest.mark.parametrize("size", [7, 24, 40])
 def test_random_control_flow(seed: int, size: int) -> None:
-    """As a plain interpreter has it, for each invocation alone; eighteen workgroups are two batches."""
+    """Each invocation logs what a plain interpreter does; eighteen workgroups are two batches."""
     count = 18 * size
     given = np.array([(i * 7 + i // 5) % 11 if i % size < 13 else 0 for i in range(count)], np.uint32)
     program = rp.Maker(seed).program()
@@ -74,13 +74,13 @@ def test_random_control_flow(seed: int, size: int) -> None:
 
 
 def test_random_programs_are_interleaved(always_interleaved: None) -> None:
-    """Many of them; the others have no loop, or none in which lanes are left out."""
-    gone = []
+    """More than half of them; the others have no loop, or none in which lanes are inactive."""
+    interleaved = []
     for seed in range(400, 440):
         source = rp.render(rp.Maker(seed).program(), 24)
         bindings = {"out": np.zeros(18 * 24 * rp.LOGGED, np.uint32), "given": np.zeros(18 * 24, np.uint32), "same": 2}
-        gone.append(bankshot.simulate(source, grid=18, bindings=bindings, probes="none").program.interleaved)
-    assert sum(gone) > 20
+        interleaved.append(bankshot.simulate(source, grid=18, bindings=bindings, probes="none").program.interleaved)
+    assert sum(interleaved) > 20
 
 
 KERNELS = {f"{plan.kernel.path.stem}-{plan.kernel.name}": plan for plan in plans([SHADERS], Request())}
@@ -103,7 +103,7 @@ LOOP = "if i < 3u { var t = i; for (var k = 0u; k < 4u + group.x % 3u; k++) { t 
 
 
 @pytest.mark.usefixtures("always_interleaved")
-def test_it_is_the_last_workgroup_that_stores_last() -> None:
+def test_the_last_workgroup_stores_last() -> None:
     """Interleaved, workgroup 3 would store after workgroup 4, for it takes more iterations."""
     later = "if i < 3u { for (var k = i; k < 9u - group.x; k++) { y[k] = group.x * 10u + i; } }"
     done = ran(later, 64, 5)
@@ -113,7 +113,7 @@ def test_it_is_the_last_workgroup_that_stores_last() -> None:
 
 @pytest.mark.usefixtures("always_interleaved")
 def test_stores_past_the_end_meet_at_the_last_element() -> None:
-    """All of a workgroup go to the last element, of 320: workgroup 4 is the last."""
+    """All stores go to the last of 320 elements; workgroup 4 is the last to store."""
     done = ran(LOOP + "y[at + 1000u] = group.x; }", 64, 5)
     assert done.outputs["y"][-1] == 4
     assert not done.program.interleaved
@@ -134,7 +134,7 @@ def test_neighbours_that_share_a_word_do_not_meet() -> None:
 
 
 @pytest.mark.usefixtures("always_interleaved")
-def test_a_barrier_that_some_do_not_reach_is_told_of_each_workgroup() -> None:
+def test_a_divergent_barrier_is_reported_for_each_workgroup() -> None:
     body = LOOP + "shared_[i] = t; if group.x > 1u { workgroupBarrier(); } y[at] = shared_[i]; }"
     done = ran(body, 64, 5)
     (finding,) = done.findings
@@ -143,7 +143,7 @@ def test_a_barrier_that_some_do_not_reach_is_told_of_each_workgroup() -> None:
 
 
 @pytest.mark.usefixtures("always_interleaved")
-def test_a_loop_without_an_end_is_told_of_the_workgroup_that_is_in_it() -> None:
+def test_an_endless_loop_is_reported_for_its_workgroup() -> None:
     body = "if i < 3u { var t = i; loop { t = t * 5u + 1u; if t % 2u == 3u - group.x { break; } } y[at] = t; }"
     done = ran(body, 64, 6, budget=1000)
     assert [(finding.code, finding.workgroup) for finding in done.findings] == [("endless-loop", (0, 0, 0))]
@@ -161,7 +161,7 @@ def test_a_loop_without_an_end_is_told_of_the_workgroup_that_is_in_it() -> None:
         "for (var k = 0u; k < 4u; k++) { y[at] = k; }",  # of all lanes
     ],
 )
-def test_some_do_not_go_abreast(body: str) -> None:
+def test_bodies_that_are_never_interleaved(body: str) -> None:
     assert not ran(body, 64, 40).program.interleaved
 
 
@@ -181,14 +181,14 @@ def worked(count: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("size", "active", "pays"), [(256, 2, True), (256, 250, False), (64, 1, True)])
-def test_workgroups_go_abreast_where_few_lanes_have_work(size: int, active: int, pays: bool) -> None:
+def test_workgroups_are_interleaved_where_few_lanes_have_work(size: int, active: int, pays: bool) -> None:
     done = ran(WORK.format(f"{active}u"), size, 50)
     assert done.program.interleaved == pays
     assert done.outputs["y"].reshape(50, size)[:, :active].tolist() == [worked(active)] * 50
     assert not done.outputs["y"].reshape(50, size)[:, active:].any()
 
 
-def test_not_where_few_workgroups_run_or_somebody_looks() -> None:
+def test_few_workgroups_and_probes_prevent_interleaving() -> None:
     few = WORK.format("2u")
     assert not ran(few, 256, 20).program.interleaved
     module = checked(source_of(f"let at = group.x * 256u + i; {few}", 256))
@@ -196,8 +196,8 @@ def test_not_where_few_workgroups_run_or_somebody_looks() -> None:
         assert not simulate(module, 256, 50, probes=probes).program.interleaved
 
 
-def test_the_look_at_one_workgroup_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is workgroup 25 of 50, which stores where workgroup 49 does later, and does not come to its end."""
+def test_the_sampled_workgroup_leaves_no_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workgroup 25 of 50 is sampled: it stores where workgroup 49 does later, and is stopped before it ends."""
     monkeypatch.setenv(THREADS, "1")
     body = "if i < 250u { var t = 0u; for (var k = 0u; k < 20000u; k++) { t += k; } y[i] = t + group.x; }"
     done = ran(body, 256, 50)

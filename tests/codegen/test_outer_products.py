@@ -45,7 +45,7 @@ def bits(values):
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_nothing_changes(seed):
+def test_marking_stores_changes_no_output(seed):
     maker = Maker(seed)
     wgsl = maker.program()
     device, probes = ("lavapipe", "nvidia")[seed % 2], PROBES[seed // 2 % len(PROBES)]
@@ -101,7 +101,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_becomes_a_tile(name):
+def test_sums_that_form_tiles(name):
     body, expected = CASES[name]
     random = np.random.default_rng(1)
     x = random.standard_normal(256).astype(np.float32)
@@ -113,7 +113,7 @@ def test_what_becomes_a_tile(name):
     assert run.outputs["y"].tobytes() == alone.tobytes()
 
 
-def test_a_tile_is_what_numpy_computes():
+def test_tiles_match_numpy():
     x = np.random.default_rng(2).standard_normal(256).astype(np.float32)
     bindings = {"x": x, "y": np.zeros(128, np.float32), "turns": np.uint32(6)}
     source = f"{HEAD} {BODY} {CASES['a loop'][0]} }}"

@@ -182,7 +182,7 @@ TENTHS = np.arange(64) * f32(0.1)
         "y[i] = f32(i % 7u) + floor(a);",
     ],
 )
-def test_what_nothing_is_rounded_off_has_no_bound(body):
+def test_exact_results_have_bounds_of_a_rounding_at_most(body):
     done = run(body, np.abs(TENTHS) + 1)
     worst = done.bounds["y"].max()
     # Products and sums that no branch depends on are not looked at; these are exact all the same.
@@ -227,7 +227,7 @@ def test_the_length_of_a_scalar_may_be_the_root_of_its_square():
     assert run("y[i] = length(a);", a * f32(-1e30)).bounds["y"].max() < 1e-6
 
 
-def test_overflow_leaves_nothing_to_say():
+def test_results_that_may_overflow_are_unbounded():
     assert unbounded(run("y[i] = a * 3e38;", [1.0] * 32 + [1.2] * 32)) == list(range(32, 64))
     assert unbounded(run("y[i] = a * 2.0h;", [32000.0] * 32 + [33000.0] * 32, kind="f16")) == list(range(32, 64))
 
@@ -254,7 +254,7 @@ LIMIT = f"{float(f32(1.5) * f32(1.1))!r}f"
         (f"if a * b > {LIMIT} && i == 4u {{ y[i] = 1.0; }}", []),  # lane 5 is out, whatever the product
     ],
 )
-def test_a_branch_that_a_rounding_decides(body, lanes):
+def test_a_branch_that_rounding_decides(body, lanes):
     done = run(body, NEAR, np.full(64, 1.1))
     assert unbounded(done) == lanes
     assert bool(done.bounds.findings) == bool(lanes)
@@ -269,12 +269,12 @@ def test_the_finding_names_branch_count_and_first_invocation():
     assert finding.span.text == f"a * b > {LIMIT}"
 
 
-def test_a_select_that_a_rounding_decides_is_as_far_off_as_its_operands():
+def test_a_select_that_rounding_decides_is_off_by_the_distance_of_its_operands():
     done = run(f"y[i] = select(1.0, 4.0, a * b > {LIMIT});", NEAR, np.full(64, 1.1))
     assert done.bounds["y"].tolist() == [0.0] * 5 + [3.0] + [0.0] * 58
 
 
-def test_indices_that_a_rounding_decides():
+def test_indices_that_rounding_decides():
     gather = run(f"y[i] = x[u32(a * b > {LIMIT})];", NEAR, np.full(64, 1.1))
     assert unbounded(gather) == [5]
     scatter = run(f"y[i + u32(a * b > {LIMIT})] = 1.0;", NEAR, np.full(64, 1.1))
@@ -344,7 +344,7 @@ def test_a_uniform_and_an_exact_buffer_cost_nothing():
     assert done.bounds["y"][0] / np.spacing(done.outputs["y"][0]) == pytest.approx([1.5] * 4, rel=1e-5)
 
 
-def test_integers_made_of_floats_have_a_bound_of_nothing_or_everything():
+def test_the_bound_of_an_integer_made_of_floats_is_0_or_infinite():
     source = """
         @group(0) @binding(0) var<storage, read> x: array<f32>;
         @group(0) @binding(1) var<storage, read_write> n: array<atomic<u32>>;
@@ -357,7 +357,7 @@ def test_integers_made_of_floats_have_a_bound_of_nothing_or_everything():
     assert done.bounds["n"].tolist() == [0.0, np.inf]
 
 
-def test_integers_beside_floats_too():
+def test_integers_beside_floats_in_a_struct_have_bounds_of_their_own():
     source = """
         struct S { n: vec2i, f: f32, m: array<u32, 3> }
         @group(0) @binding(0) var<storage, read_write> s: array<S>;
@@ -418,7 +418,7 @@ def test_a_reduction_over_a_subgroup_holds_any_order(call, combine):
     assert (done.bounds["y"] < 1e-4 * np.maximum(1, np.abs(done.outputs["y"]))).all()
 
 
-def test_shuffles_and_ballots_take_their_bounds_along():
+def test_shuffles_and_ballots_carry_bounds():
     a = NEAR
     shuffled = in_subgroups("y[i] = subgroupShuffleXor(a * 1.1, 1u);", a)
     straight = in_subgroups("y[i] = a * 1.1;", a)
@@ -434,7 +434,7 @@ def test_shuffles_and_ballots_take_their_bounds_along():
     ("call", "worst"),
     [("textureLoad(t, vec2u(i, 0u), 0)", 0.0), ("textureSampleLevel(t, s, vec2f(f32(i) * 0.25, 0.5), 0.0)", np.inf)],
 )
-def test_a_texel_is_exact_and_how_a_sample_is_filtered_nobody_says(call, worst):
+def test_texels_are_exact_and_filtered_samples_are_unbounded(call, worst):
     source = f"""
         @group(0) @binding(0) var t: texture_2d<f32>;
         @group(0) @binding(1) var s: sampler;
@@ -466,7 +466,7 @@ STARTS = ["bitcast<f32>(0xff800000u + min(i, 0u))", "-3.4028234e38", "-3.0e38", 
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("device", ["nvidia", "lavapipe"])
-def test_a_softmax_that_begins_at_the_least_is_bound(start, device):
+def test_a_softmax_that_starts_at_a_lowest_value_is_bounded(start, device):
     z = np.random.default_rng(0).normal(size=64)
     done = run(ONLINE.format(start=start), z, z, device=device)
     assert unbounded(done) == []
@@ -475,7 +475,7 @@ def test_a_softmax_that_begins_at_the_least_is_bound(start, device):
     assert done.bounds["y"].max() < 1e-4
 
 
-def test_what_a_mask_of_minus_infinities_leaves_is_bound():
+def test_scores_under_a_mask_of_minus_infinities_are_bounded():
     scores, mask = samples(1, 64, 1.0)[0], np.where(np.arange(64) % 3 == 0, -np.inf, 0.0)
     done = run("y[i] = exp(a * 0.5 + b);", scores, mask)
     assert unbounded(done) == []
@@ -483,7 +483,7 @@ def test_what_a_mask_of_minus_infinities_leaves_is_bound():
     assert_holds(done, np.exp(scores.astype(f32).astype(float) * 0.5 + mask))
 
 
-def test_infinities_that_may_be_others_have_no_bound():
+def test_infinities_that_may_be_finite_are_unbounded():
     big = np.full(64, 3e38)
     assert (
         len(unbounded(run("let s = a + b * exp(0.0 * a); y[i] = exp(-s);", big, big))) == 64

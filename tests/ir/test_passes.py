@@ -256,7 +256,7 @@ def test_a_malformed_program_is_rejected(broken, message):
         verify(builder.root)
 
 
-def test_bits_of_f16_are_of_its_kind_all_the_way():
+def test_bits_of_f16_keep_their_kind():
     """Pairs in words and back, with a sum in between that wants f16."""
     source = """
         enable f16;

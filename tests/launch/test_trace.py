@@ -283,7 +283,7 @@ def test_more_values_than_the_limit():
         (bankshot.Trace("a", lanes=(0, 4)), "lane 4 of the trace is out of range; a workgroup has 4"),
     ],
 )
-def test_what_cannot_be_traced(given, message):
+def test_variables_that_cannot_be_traced(given, message):
     with pytest.raises(bankshot.WgslError, match=message):
         run("var a = i;\nout[i] = a;", given.variable, workgroup=given.workgroup, lanes=given.lanes)
 

@@ -1,4 +1,4 @@
-"""Run a body on lanes and see what it leaves: what the tests of this room share."""
+"""Run the body of an entry point on a few lanes, for the tests of lowering and analysis."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) group: v
 
 
 def run(body, *, size=4, groups=1, before="", outputs=None, **options):
-    """`body` of an entry point with `i` (local index), `group` and the output `y`, one u32 per invocation."""
+    """Run `body`, which has `i` (local index), `group` and the output `y`, one u32 per invocation."""
     bindings = {"y": np.zeros(outputs or size * groups, np.uint32), **options.pop("bindings", {})}
     source = before + HEAD + ENTRY.format(size=size, body=body)
     return bankshot.simulate(source, grid=groups, bindings=bindings, **options)
 
 
 def values(body, **options):
-    """What `y` holds afterwards; the run must not have found anything."""
+    """Return what `y` holds after a run without findings."""
     done = run(body, **options)
     assert done.findings == []
     return done.outputs["y"].tolist()

@@ -1,4 +1,4 @@
-"""An implementation of WGSL's floating point that uses up what the spec allows, to see whether bounds hold it.
+"""An implementation of WGSL's floating point that uses the whole error that the spec allows, to test error bounds.
 
 `Legal` computes on float64 arrays that hold values of one kind. Each operation takes its exact result and moves it as
 far as its row in "Floating Point Accuracy" allows, in a direction and by a share that a seed decides: rounded up or

@@ -1,9 +1,9 @@
 """Random WGSL programs on floats with every kind of control flow, in two renderings.
 
 `plain` writes `x + y`; `directed` writes `add(x, y)`, a function that gives the other of the two neighbours of an
-inexact result wherever a hash of the operands and a seed says so. Both are what the spec allows, so the second tells
-what another implementation may compute, branches and all. Values are near multiples of 0.1, so that comparisons are
-often a matter of rounding.
+inexact result wherever a hash of the operands and a seed says so. Both are what the spec allows, so the second
+computes what another implementation may, branches included. Values are near multiples of 0.1, so that rounding often
+decides a comparison.
 """
 
 from __future__ import annotations

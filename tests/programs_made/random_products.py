@@ -1,7 +1,7 @@
-"""Random kernels whose invocations sum products of a few factors, as tiled matmuls do, in all the ways that they might.
+"""Random kernels whose invocations sum products of a few factors, as tiled matmuls do, in many forms.
 
 Factors come from workgroup memory and storage at addresses of every pattern, from uniforms, and from arithmetic; sums
-are taken in any order, in loops of several shapes, and sometimes looked at halfway.
+are taken in any order, in loops of several forms, and sometimes stored halfway.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Random WGSL functions with every kind of control flow, and a plain interpreter that says what they compute.
+"""Random WGSL functions with every kind of control flow, and a plain interpreter that computes their results.
 
 A program is a tree of tuples. `render` writes it as WGSL, `interpret` runs it for one invocation: a second, much
-simpler implementation of the statements that the lowering must get right when lanes part. All values are u32.
+simpler implementation of the statements that lowering must get right when lanes diverge. All values are u32.
 """
 
 from __future__ import annotations
