@@ -85,8 +85,9 @@ def recorded(kind: Any) -> Any:
                 return builder.load(builder.gep(words, [_I64(next(taken))]))
 
             def value(kind: Any) -> Any:
+                members: Any = kind
                 if isinstance(kind, types.BaseTuple):
-                    return context.make_tuple(builder, kind, [value(each) for each in kind])
+                    return context.make_tuple(builder, kind, [value(each) for each in members])
                 start = builder.inttoptr(word(), context.get_value_type(types.CPointer(kind.dtype)))
                 return _made(context, builder, kind, start, [word() for _ in range(kind.ndim)])
 

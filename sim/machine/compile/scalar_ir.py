@@ -39,7 +39,7 @@ def emitted(builder: Any, row: ScalarOp, operands: list[Any]) -> Any:
     return result.ir
 
 
-def llvm_type(dtype: np.dtype[Any]) -> ir.Type:
+def llvm_type(dtype: np.dtype[Any]) -> Any:
     """LLVM's type of the numbers of a NumPy type."""
     if dtype.kind == "f":
         return ir.FloatType() if dtype.itemsize == 4 else ir.DoubleType()
