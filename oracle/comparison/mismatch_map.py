@@ -1,4 +1,4 @@
-"""Map where the rejected elements of an output lie, and how far off they are, in a few patches, for reports."""
+"""Map the positions and errors of an output's rejected elements in a few patches, for reports."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def mismatch_map(rejected: NDArray[np.bool_], measure: NDArray[Any], unit: str) 
 
 
 def _step(size: int, most: int) -> int:
-    """The smallest power of two that cuts `size` into at most `most` parts."""
+    """Return the smallest power of two that divides `size` into at most `most` parts."""
     return 1 << max(0, -(-size // most) - 1).bit_length()
 
 
 def _limits(worst: NDArray[np.float64]) -> tuple[float, ...]:
-    """The measures at which heats begin, in a geometric series."""
+    """Return the measures at which heats begin, in a geometric series."""
     if not worst.size:
         return ()
     least, most = float(worst.min()), float(worst.max())

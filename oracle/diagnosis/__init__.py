@@ -1,1 +1,1 @@
-"""Why an output differs from what is expected: the likely class of a mismatch, decided by rerunning. See `causes`."""
+"""Why an output differs from the expected one: the likely class of a mismatch, decided by reruns. See `causes`."""

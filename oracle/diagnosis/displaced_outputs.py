@@ -41,7 +41,7 @@ def _strides(m: Mismatch) -> Iterator[Mapped]:
             row, column = at // stride - back, at % stride + back * stride
             inside = (row >= 0) & (row < rows) & (column < columns)
             sources.append(np.where(inside, row * columns + column, -1))
-        yield f"what is expected, in rows that are {name} = {stride} apart instead of {columns}", sources
+        yield f"those expected if rows are {name} = {stride} apart instead of {columns}", sources
 
 
 def shifted(m: Mismatch) -> str | None:
@@ -57,7 +57,7 @@ def _shifts(m: Mismatch) -> Iterator[Mapped]:
         source = at - by
         inside = (source >= 0) & (source < m.ours.size)
         how = words or ("an element" if abs(by) == 1 else f"{abs(by)} elements")
-        yield f"what is expected {how} {'before' if by > 0 else 'after'}", [np.where(inside, source, -1)]
+        yield f"those expected {how} {'before' if by > 0 else 'after'}", [np.where(inside, source, -1)]
 
 
 def _first(m: Mismatch, mapped: Iterator[Mapped]) -> str | None:
@@ -87,8 +87,9 @@ def wrong_factor(m: Mismatch) -> str | None:
         if factors is not None:
             if not m.ours.any():
                 return "all elements are 0"
-            one = "one number" if what == "all" else "a number of its own"
-            return f"{what} is what is expected times {one}, {factors[0]:.6g} for the first element"
+            whole = "all elements are the expected ones times one number"
+            words = whole if what == "all" else f"{what} is the expected one times its own number"
+            return f"{words}, {factors[0]:.6g} for the first element"
     return None
 
 

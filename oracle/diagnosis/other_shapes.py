@@ -61,4 +61,4 @@ def _sizes(m: Mismatch) -> dict[str, int]:
 
 def unwritten(m: Mismatch) -> str | None:
     """Detect that the wrong elements were not written."""
-    return f"{m.wrong_elements} hold what they held before the run" if m.left_unchanged else None
+    return f"{m.wrong_elements} are unchanged by the run" if m.left_unchanged else None

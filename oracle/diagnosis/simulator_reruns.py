@@ -44,7 +44,7 @@ def finding(code: str) -> Callable[[Mismatch], str | None]:
 OPEN: dict[str, dict[str, Options]] = {
     "race": {f"run {order}": {"schedule": order} for order in ORDERS},
     "atomic-order": {f"run {order}": {"schedule": order} for order in ("mirrored", *ORDERS)},
-    "out-of-bounds": {f"with what is out of bounds {POLICIES[p]}": {"out_of_bounds": p} for p in POLICIES},
+    "out-of-bounds": {f"with accesses out of bounds {POLICIES[p]}": {"out_of_bounds": p} for p in POLICIES},
 }
 
 

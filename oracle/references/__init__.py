@@ -1,6 +1,6 @@
-"""What kernels are to compute, in NumPy float64, with the largest error that float32 arithmetic may make of it.
+"""The expected results of kernels, in NumPy float64, with bounds for the errors of float32 arithmetic.
 
-References know nothing of WGSL and never ask the simulator. `registry` says what one is, and how manifests name it.
+References are independent of WGSL and the simulator. `reference_registry` defines them, and how manifests name them.
 """
 
 from . import matmul, quantized  # they register theirs

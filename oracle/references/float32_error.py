@@ -1,4 +1,4 @@
-"""The largest error that float32 arithmetic may make of sums, products and SiLU, as NumPy float64 knows them."""
+"""Sums of products and SiLU in NumPy float64, with the largest errors of float32 arithmetic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCK = 1 << 22  # elements of a matrix that are converted at once
 
 
 def gamma(n: int, roundoff: float = F32_ROUNDOFF) -> float:
-    """Largest relative error that `n` roundings in a row accumulate to: n u / (1 - n u).
+    """Return the largest relative error of `n` successive roundings: n u / (1 - n u).
 
     Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1.
     """
@@ -22,10 +22,10 @@ def gamma(n: int, roundoff: float = F32_ROUNDOFF) -> float:
 
 
 def sum_of_products(a: Array, b: Array, addend: Array | None = None, a_error: Array | None = None) -> Expected:
-    """a @ b + addend, by a kernel that keeps sums in float32 and may hold each a[i, k] wrong by `a_error` already.
+    """Compute a @ b + addend, for a kernel that sums in float32 and whose a[i, k] may be off by `a_error` already.
 
-    A sum of n terms, added in whatever order, fused or not, rounds each term at most n times: |error| <= gamma(n) times
-    the sum of the terms' magnitudes, Higham section 3.5. The truth rounds too: gamma(n) of float64 on top.
+    A sum of n terms, in any order, fused or not, rounds each term at most n times: |error| <= gamma(n) times the sum of
+    the terms' magnitudes (Higham, section 3.5). The float64 value is rounded too, which adds gamma(n) of float64.
     """
     x = a.astype(np.float64)
     terms = x.shape[1] + (addend is not None)
@@ -33,7 +33,7 @@ def sum_of_products(a: Array, b: Array, addend: Array | None = None, a_error: Ar
     value, bound = (np.empty((x.shape[0], b.shape[1])) for _ in range(2))
     magnitudes = relative * np.abs(x) if a_error is None else relative * np.abs(x) + (1 + relative) * a_error
     step = max(1, _BLOCK // b.shape[0])
-    for start in range(0, b.shape[1], step):  # so that what float64 takes stays small beside the arrays themselves
+    for start in range(0, b.shape[1], step):  # float64 copies stay small compared with the arrays
         columns = slice(start, start + step)
         y = b[:, columns].astype(np.float64)
         np.matmul(x, y, out=value[:, columns])
@@ -45,11 +45,11 @@ def sum_of_products(a: Array, b: Array, addend: Array | None = None, a_error: Ar
 
 
 def silu_times(gate: Array, up: Array) -> Expected:
-    """gate / (1 + exp(-gate)) * up, with the errors that WGSL allows (section "Floating Point Accuracy").
+    """Compute gate / (1 + exp(-gate)) * up, with the errors that WGSL allows (section "Floating Point Accuracy").
 
-    exp(x) may be off by 3 + 2 |x| ULP, the division by 2.5, addition and multiplication by a rounding each. An ULP is
-    two roundings at most, and exp's share in the denominator is exp(-gate) / (1 + exp(-gate)). What is smaller than
-    normal numbers may be flushed to zero.
+    exp(x) may be off by 3 + 2 |x| ULP, the division by 2.5 ULP, and addition and multiplication by one rounding each.
+    An ULP is at most two roundings, and the share of exp in the denominator is exp(-gate) / (1 + exp(-gate)). Subnormal
+    numbers may be flushed to zero.
     """
     g, u = gate.astype(np.float64), up.astype(np.float64)
     e = np.exp(-g)

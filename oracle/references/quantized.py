@@ -1,6 +1,6 @@
-"""References of the kernels with quantized weights, and of those around them in a language model.
+"""References of kernels with quantized weights, and of the other kernels of a language model.
 
-Weights are exact as their bits say; a kernel rounds when it makes f32 of them, and when it sums.
+Unpacked weights are exact; a kernel rounds when it converts them to f32, and when it sums.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ for _name in FORMATS:
 
 @reference("dequant_q4_k")
 def dequant_q4_k(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
-    """Y = W in f16: a rounding to f32 and one to f16, which WGSL lets go to either neighbour."""
+    """Y = W in f16: a rounding to f32 and one to f16, which WGSL allows in either direction."""
     weights = FORMATS["q4_k"].unpack({"": arrays["W"]}, dims["N"], dims["K"])
     _, exponents = np.frexp(weights.value)
     spacing = np.ldexp(1.0, np.maximum(exponents - 11, -24))

@@ -23,7 +23,7 @@ from ..errors import UsageError
 
 @frozen
 class Expected:
-    """Float64 truth, and per element the largest |error| that an honest float32 kernel can make (None: not derived)."""
+    """Expected values in float64, and by element the largest |error| of a correct float32 kernel (None: unknown)."""
 
     value: Array
     bound: Array | None = None
@@ -52,7 +52,7 @@ def reference(name: str) -> Callable[[Reference], Reference]:
 
 
 def registered() -> Mapping[str, Reference]:
-    """The references that come with Bankshot, by name."""
+    """Return the references that come with Bankshot, by name."""
     return _references
 
 

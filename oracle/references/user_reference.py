@@ -52,7 +52,7 @@ def _called(function: Callable[..., object], path: Path, name: str, arrays: Arra
 
 
 def _line(error: BaseException, path: Path) -> str:
-    """`:12`, the innermost line of the file in the traceback."""
+    """Return `:12`, the innermost line of the file in the traceback; empty if there is none."""
     found, trace, file = "", error.__traceback__, os.path.abspath(path)  # as modules know theirs
     while trace is not None:
         if os.path.abspath(trace.tb_frame.f_code.co_filename) == file:
@@ -67,14 +67,14 @@ def _first_line(function: Callable[..., object]) -> str:
 
 
 class _Afresh(SourceFileLoader):
-    """Loads without bytecode caches: Python takes a file that was saved again within a second for unchanged."""
+    """A loader without bytecode caches, which miss a change of a file within a second."""
 
     def path_stats(self, path: str) -> NoReturn:
         raise OSError("not asked")
 
 
 def _loaded(path: Path) -> ModuleType:
-    """Run a Python file as a module, afresh for each use, as the file may have changed."""
+    """Run a Python file as a new module, as the file may have changed since the last use."""
     spec = importlib.util.spec_from_file_location(f"bankshot_reference_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: a reference of your own lies in a Python file, `file.py:function`")

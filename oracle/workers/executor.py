@@ -1,6 +1,6 @@
-"""A `concurrent.futures` executor on the worker pool, for work that users may run on an executor of their own.
+"""A `concurrent.futures` executor on the worker pool, for work that users may also run on their own executor.
 
-Unlike `ProcessPoolExecutor` it is not broken when a process dies: the call that it did fails with `Died`.
+Unlike `ProcessPoolExecutor` it survives the death of a process: only the call that the process ran fails, with `Died`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _do(call: _Call, _: Report) -> Any:
 
 
 class PoolExecutor(Executor):
-    """`count` processes, which share the processors. An exception that leaves the context kills them at once."""
+    """An executor on `count` processes, which share the processors. An exception that leaves the context kills them."""
 
     def __init__(self, count: int) -> None:
         from multiprocessing import Pipe
@@ -116,7 +116,7 @@ class PoolExecutor(Executor):
                 break
 
     def _next(self) -> _Call | None:
-        """The next call that has not been cancelled."""
+        """Return the next call that has not been cancelled, if any."""
         with self._lock:
             while self._waiting:
                 call = self._waiting.popleft()

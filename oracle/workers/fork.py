@@ -1,7 +1,7 @@
 """A process for each round of `audit --watch`, forked from one that has imported everything and loaded the machine.
 
-This is not the pool: its processes are spawned, which takes half a second of imports, while a fork takes milliseconds.
-A round reads every file afresh, and what it changes in its process ends with it.
+Processes of the pool are spawned instead, which costs half a second of imports, while a fork takes milliseconds. Each
+round reads every file again, and its changes to the process end with it.
 """
 
 from __future__ import annotations

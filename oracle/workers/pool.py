@@ -1,7 +1,7 @@
-"""A pool of processes that do one task at a time each and share the processors.
+"""A pool of processes that share the processors and run one task at a time each.
 
-The parent hears what a task reports on its way, its result, and whether it took its process down. A script that makes a
-pool must guard itself with `if __name__ == "__main__":`, as processes are spawned.
+The parent receives the progress and the result of each task, and an error where its process died. A script that creates
+a pool must guard itself with `if __name__ == "__main__":`, as processes are spawned.
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection  # takes long to import, and most commands do without
     from multiprocessing.process import BaseProcess
 
-Report = Callable[[Any], None]  # sends something to the parent while a task is under way
-Work = Callable[[Any, Report], Any]  # does a task and returns its result
+Report = Callable[[Any], None]  # sends progress to the parent while a task runs
+Work = Callable[[Any, Report], Any]  # runs a task and returns its result
 
-# The environment variables that limit the threads of others than the simulator: NumPy's BLAS, Mesa's software adapter.
+# The environment variables that limit the threads of NumPy's BLAS and of Mesa's software adapter.
 OTHER_THREADS = ("OPENBLAS_NUM_THREADS", "LP_NUM_THREADS")
-STARTING = 900.0  # seconds until a process is prepared: the first one ever compiles the machine
+STARTING = 900.0  # seconds that a process may take to prepare; the first one may compile the machine
 _MASKS = hasattr(signal, "pthread_sigmask")
 
 
 @frozen
 class TaskProgress:
-    """Something that a task has reported: words, or any value that can be pickled."""
+    """Progress that a task reported: words, or any value that can be pickled."""
 
     words: Any
 
 
 @frozen
 class TaskResult:
+    """The result of a task."""
+
     result: Any
 
 
@@ -59,8 +61,8 @@ Heard = TaskProgress | TaskResult | TaskError
 
 @entity
 class Worker:
-    """One process. `task`: what it is doing, `last`: what it did before; None: nothing. `since`: when it was last heard
-    of. `stderr`: where its errors are kept, if they are."""
+    """One process. `task`: the one that runs, `last`: the one before; None: none. `since`: when it last sent anything
+    or was given a task. `stderr`: the file that keeps its stderr, if any."""
 
     process: BaseProcess
     pipe: Connection
@@ -79,9 +81,11 @@ class Worker:
 
     @property
     def busy(self) -> bool:
+        """Whether it runs a task, or is not prepared yet."""
         return self.task is not None or not self.ready
 
     def end(self) -> None:
+        """Kill the process and release its resources."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
@@ -90,11 +94,11 @@ class Worker:
 
 
 class WorkerPool:
-    """`count` processes that do `work`, which is sent to each once. Leaving the context kills them.
+    """`count` processes that run `work`, which is sent to each once. Leaving the context kills them.
 
-    `prepare` is called first in each process; the others start when the first is prepared, so that it alone compiles
-    what they share. `limit`: seconds after which a task that reports nothing has taken too long. `keep_stderr`: add the
-    last words of a process to the error that it died.
+    `prepare` is called first in each process; the others start when the first is prepared, so that only one process
+    compiles what they share. `limit`: seconds without progress after which a task has taken too long. `keep_stderr`:
+    add the stderr of a process that died to its error.
     """
 
     def __init__(
@@ -130,14 +134,14 @@ class WorkerPool:
 
     @property
     def tasks(self) -> list[Any]:
-        """The tasks that are being done."""
+        """The tasks that are running."""
         return [worker.task for worker in self._workers if worker.task is not None]
 
     def hear(self, wake: Sequence[Connection] = ()) -> Iterator[tuple[Any, Heard]]:
-        """Wait for news of any worker, and yield it with the task that it is about.
+        """Wait for messages from any worker, and yield each with its task.
 
-        A process that died or took too long is replaced. Returns as well when one of `wake` can be read. Raises
-        `UsageError` where a process cannot be prepared.
+        A process that died or took too long is replaced. Returns also when one of `wake` can be read. Raises
+        `UsageError` if a process cannot be prepared.
         """
         from multiprocessing.connection import wait
 
@@ -168,7 +172,7 @@ class WorkerPool:
         yield task, heard
 
     def _replace(self, worker: Worker, error: Died | TookTooLong) -> Iterator[tuple[Any, Heard]]:
-        """End a worker with its task, and start another."""
+        """End a worker, start another, and yield an error for its task."""
         worker.end()
         if not worker.ready:
             raise UsageError(f"a worker process could not be started: {getattr(error, 'last_words', '') or error}")
@@ -184,7 +188,7 @@ class WorkerPool:
         return Died(f"the process that ran it {ending(code)}", last_words)
 
     def _left(self, worker: Worker) -> float:
-        """Seconds until a busy worker has taken too long."""
+        """Return the seconds until a busy worker has taken too long."""
         limit = STARTING if not worker.ready else self._limit
         return float("inf") if limit is None else worker.since + limit - time.monotonic()
 
@@ -208,8 +212,8 @@ class WorkerPool:
 
 @contextmanager
 def _inherited(threads: int) -> Generator[None]:
-    """What a process inherits that starts meanwhile: its number of threads (for others than the simulator's, the user's
-    setting wins), and blocked interrupts, which belong to the parent."""
+    """Set what a process that starts in this context inherits: its number of threads (except for the simulator's, the
+    user's setting wins), and blocked interrupts, which only the parent handles."""
     before = dict(os.environ)
     os.environ[THREADS] = str(threads)
     for name in OTHER_THREADS:
@@ -227,11 +231,11 @@ def _inherited(threads: int) -> Generator[None]:
                 del os.environ[name]
 
 
-# ---- in the process ----------------------------------------------------------------------------------
+# ---- in the worker process ---------------------------------------------------------------------------
 
 
 def _serve(pipe: Connection, work: Work, prepare: Callable[[], None] | None, stderr: str | None) -> None:
-    """Do the tasks that come through the pipe, until the parent is gone."""
+    """Run the tasks received through the pipe until the parent closes it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if stderr is not None:
         os.dup2(os.open(stderr, os.O_WRONLY), 2)

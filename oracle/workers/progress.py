@@ -1,4 +1,4 @@
-"""What is going on, on stderr: a bar where that is a terminal, one plain line per stage where it is not."""
+"""Progress on stderr: a bar if it is a terminal, otherwise one plain line per stage."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 
 class Meter(Protocol):
-    """Counts cases. `stage` says what is being done, of the next case, or of the one with that number, from 1; `finish`
-    ends a case, and its body may print on stdout."""
+    """A display of progress through cases.
+
+    `stage` reports a stage of the next case, or of the one with that number, from 1. `finish` ends a case; the body of
+    its context may print to stdout.
+    """
 
     def stage(self, case: str, what: str, number: int | None = None) -> None: ...
 
@@ -25,7 +28,7 @@ class Meter(Protocol):
 
 @contextmanager
 def meter(total: int) -> Generator[Meter]:
-    """A meter for `total` cases, gone without a trace from a terminal afterwards."""
+    """Create a meter for `total` cases, which is removed from a terminal afterwards."""
     if not sys.stderr.isatty():
         yield _Lines(total)
         return

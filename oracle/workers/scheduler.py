@@ -1,4 +1,4 @@
-"""Which case a pool of workers starts next, by what cases cost: pure bookkeeping, which runs nothing."""
+"""The order in which a pool of workers starts cases, by their cost. This module runs nothing itself."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 
 from ...sim.fast_dataclass import frozen
 
-BYTES_EACH = 3 << 29  # each process's share of what all of them may hold beside themselves, as estimated
+BYTES_EACH = 3 << 29  # estimated memory for cases, per process; all processes share the sum
 
 
 @frozen
 class Size:
-    """An estimate of what a case costs: `time` in units that only compare, and `bytes`. `kernel`: the same for cases of
-    one kernel, which each process builds once."""
+    """The estimated cost of a case: `time`, in arbitrary units, and `bytes`. `kernel`: equal for cases of one kernel,
+    which each process builds once."""
 
     time: float
     bytes: int
@@ -22,10 +22,10 @@ class Size:
 class Scheduler:
     """Chooses the case that a process starts next.
 
-    That is the next case of the kernel that the process has built, else of one that no other process is running, in
-    order, so that rows come soon; but first a case that alone would take the processes' share of all that is left, or
-    more. A case waits while it would hold too many bytes beside those that are running. A case whose process died
-    starts again, once, with nothing beside it.
+    A case whose time is at least the average share of a process in all the remaining time comes first. Otherwise cases
+    run in order, so that rows appear early: the next one of the kernel that the process has built, else of one that no
+    other process is running. A case waits while it and the running ones would need too much memory. A case whose
+    process died is retried once, alone.
     """
 
     def __init__(self, sizes: Sequence[Size], processes: int, first: int = 0) -> None:
@@ -36,8 +36,8 @@ class Scheduler:
         self._twice: set[int] = set()
 
     def take(self, running: Collection[int], after: int | None = None) -> int | None:
-        """The case to start beside those that are `running`, on the process that has done `after`; None where there is
-        none, or none for now."""
+        """Return the case to start while others are `running`, on the process that ran `after` before; None if no case
+        is left, or none can start now."""
         if self._alone:
             return None if running else self._alone.pop()
         free = self._processes * BYTES_EACH - sum(self._sizes[number].bytes for number in running)
@@ -59,8 +59,8 @@ class Scheduler:
         return [*built, *free, *fitting][0]
 
     def again(self, number: int) -> bool:
-        """Start a case once more whose process died, as others may have taken the memory. False where that was done
-        before."""
+        """Schedule a retry of a case whose process died, perhaps for lack of memory. Returns False on its second death,
+        without a retry."""
         fresh = number not in self._twice
         self._twice.add(number)
         self._alone += [number] if fresh else []

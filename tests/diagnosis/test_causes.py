@@ -64,14 +64,14 @@ def judged(case: Case) -> Audit:
         (
             "let at = select(id.x, 4096u, id.x == 7u); y[id.x] = 2.0 * x[id.x]; if id.x == 7u { y[at] = 9.0; }",
             "out-of-bounds policy",
-            "with what is out of bounds left out, all 256 elements agree; out-of-bounds, line 6: "
+            "with accesses out of bounds left out, all 256 elements agree; out-of-bounds, line 6: "
             "store of y[4096], which has 256 elements",
         ),
         ("if id.x % 2u == 0u { y[id.x] = 2.0 * x[id.x]; }", "unwritten output",
-         "the 128 elements that differ hold what they held before the run"),
+         "the 128 elements that differ are unchanged by the run"),
         ("y[id.x] = 2.0 * x[id.x] / (x[id.x] - x[id.x]);", "number out of range", None),
         ("y[id.x] = 3.0 * x[id.x];", "wrong factor",
-         "all is what is expected times one number, 1.5 for the first element"),
+         "all elements are the expected ones times one number, 1.5 for the first element"),
         ("y[id.x] = x[id.x] * x[id.x];", UNKNOWN, None),
     ],
 )  # fmt: skip
@@ -226,9 +226,11 @@ def test_classes_skipped_for_time_are_named(case) -> None:
 def test_classes_without_reruns_need_no_time(case) -> None:
     found = impatient(case("y[id.x] = 3.0 * x[id.x];"), 11)
     assert found.name == "wrong factor"
-    assert found.evidence.startswith("all is what is expected times one number, 1.5 for the first element; not tried")
+    assert found.evidence.startswith(
+        "all elements are the expected ones times one number, 1.5 for the first element; not tried"
+    )
     assert impatient(case("y[id.x] = 3.0 * x[id.x];"), 0) == Diagnosis(
-        "wrong factor", "all is what is expected times one number, 1.5 for the first element"
+        "wrong factor", "all elements are the expected ones times one number, 1.5 for the first element"
     )
 
 
