@@ -28,7 +28,7 @@ def no_parser(monkeypatch):
     """Return a function that makes every later parse fail."""
 
     def forbid():
-        monkeypatch.setattr(wgpu_declarations, "_written", lambda text: pytest.fail("the header is parsed again"))
+        monkeypatch.setattr(wgpu_declarations, "_as_python", lambda text: pytest.fail("the header is parsed again"))
 
     return forbid
 
