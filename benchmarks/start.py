@@ -37,7 +37,7 @@ AUDIT = ("-m", "bankshot", "audit", str(SHADERS / "matmul.toml"), "--kernel", "m
 SIZES = ("--set", "M=256", "--set", "K=256", "--set", "N=256")
 
 # The arguments of Python for each command, by name.
-COMMANDS = {
+COMMANDS: dict[str, tuple[str, ...]] = {
     "python": ("-c", "pass"),
     "import numpy": ("-c", "import numpy"),
     "import numba": ("-c", "import numba"),
@@ -48,7 +48,7 @@ COMMANDS = {
 WATCH = "--watch"
 COMMANDS["watched, without wgpu"] = (*COMMANDS["audit, without wgpu"], WATCH)
 ASK = "from bankshot.oracle.wgpu_worker import worker_process as process; process.ask('abilities', 0)"
-ON_GPU = {"a device of wgpu": ("-c", ASK), "audit, with wgpu": (*AUDIT, *SIZES)}
+ON_GPU: dict[str, tuple[str, ...]] = {"a device of wgpu": ("-c", ASK), "audit, with wgpu": (*AUDIT, *SIZES)}
 ON_GPU["watched, with wgpu"] = (*ON_GPU["audit, with wgpu"], WATCH)
 
 

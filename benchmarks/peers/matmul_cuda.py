@@ -14,7 +14,7 @@ TM, TN, TK, TK_PAD = 64, 64, 16, 17
 
 
 @cuda.jit
-def multiply(X, W, dims, Y):
+def multiply(X: Any, W: Any, dims: Any, Y: Any) -> None:
     a_tile = cuda.shared.array(2 * TM * TK_PAD, float32)
     b_tile = cuda.shared.array(2 * TK * TN, float32)
     M, N, K = int(dims[0]), int(dims[1]), int(dims[2])
@@ -25,7 +25,7 @@ def multiply(X, W, dims, Y):
     patch = range(4)
     sums = [[0.0] * 4 for _ in patch]
 
-    def stage(slot, first_k):
+    def stage(slot: int, first_k: int) -> None:
         row, k = tid * 4 // TK, tid * 4 % TK
         for i in patch:
             inside = first_row + row < M and first_k + k + i < K

@@ -7,7 +7,7 @@ output, requests as many sectors of global memory, and has no findings that the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -216,7 +216,7 @@ class _Bench:
 
 def _bits(output: Any) -> list[bytes]:
     """Return the bits of an output: an array, bytes, or a list of mip levels."""
-    levels: list[Any] = output if isinstance(output, list) else [output]
+    levels = cast(list[Any], output) if isinstance(output, list) else [output]
     return [np.asarray(level).tobytes() if not isinstance(level, bytes) else level for level in levels]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import field, fields
-from typing import Any
+from typing import Any, cast
 
 from ...sim.fast_dataclass import entity, frozen
 from ...sim.wgsl.source import Span
@@ -158,7 +158,7 @@ def parts(node: s.Node) -> Iterator[s.Node]:
     """Yield the nodes directly within a node."""
     for each in fields(node):
         value: Any = getattr(node, each.name)
-        items: list[Any] = value if isinstance(value, list) else [value]
+        items = cast(list[Any], value) if isinstance(value, list) else [value]
         for item in items:
             if isinstance(item, s.Node):
                 yield item

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -39,6 +39,14 @@ NUDGE = 2.0**-18  # the relative change of floating-point inputs that measures h
 LIKE = 16.0  # an amplified nudge explains differences up to this many times as large
 
 
+Outputs = Mapping[str, Array]
+
+
+def outputs_of(run: simulate.Run) -> Outputs:
+    """Return the outputs of a run on generated inputs, which are given by name and as arrays."""
+    return cast(Outputs, run.outputs)
+
+
 @frozen
 class Run:
     """A run of the simulator: the recipe for its inputs, the inputs, and the result."""
@@ -59,7 +67,12 @@ class Run:
     @property
     def busy(self) -> bool:
         """Whether an output changed."""
-        return any(after.tobytes() != self.given[name].tobytes() for name, after in self.result.outputs.items())
+        return any(after.tobytes() != self.given[name].tobytes() for name, after in self.outputs.items())
+
+    @property
+    def outputs(self) -> Outputs:
+        """The outputs by name; those of generated inputs are all arrays."""
+        return outputs_of(self.result)
 
 
 class Candidate(Protocol):
@@ -81,12 +94,11 @@ class Candidate(Protocol):
         """Run on wgpu, optionally with another text. Raises `GpuError`."""
         ...
 
-    def differences(self, recipe: Recipe, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[Difference]:
+    def differences(self, recipe: Recipe, ours: Outputs, theirs: Outputs) -> list[Difference]:
         """Compare the outputs of two runs on inputs made by `recipe`."""
         ...
 
 
-Outputs = dict[str, Array]
 Found = Sequence[Difference]
 
 
@@ -142,7 +154,8 @@ def _races(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | 
 def _order(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
     """Another order of invocations changes the simulator's outputs, too."""
     for schedule in ORDERS:
-        if entry.differences(ours.recipe, entry.simulate(ours.given, schedule=schedule).outputs, ours.result.outputs):
+        other = outputs_of(entry.simulate(ours.given, schedule=schedule))
+        if entry.differences(ours.recipe, other, ours.outputs):
             return f"the order of invocations matters: {schedule} changes the simulator's outputs, too"
     return None
 
@@ -169,7 +182,7 @@ def _not_zeroed(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> s
         mended = entry.on_wgpu(ours.given, text)
     except GpuError:
         return None
-    if entry.differences(ours.recipe, ours.result.outputs, mended):
+    if entry.differences(ours.recipe, ours.outputs, mended):
         return None
     return "wgpu did not zero workgroup memory; it agrees if the shader does"
 
@@ -183,7 +196,7 @@ def _reciprocal(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> s
     }
     if not scaled:
         return None
-    again = entry.simulate({**ours.given, **scaled}).outputs
+    again = outputs_of(entry.simulate({**ours.given, **scaled}))
     if not _within(entry.differences(ours.recipe, again, theirs), ARITHMETIC):
         return None
     return f"wgpu computes texels of {', '.join(scaled)} as n * (1 / 255), not n / 255"
@@ -197,8 +210,8 @@ def _amplified(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> st
     """The shader amplifies rounding errors: tiny changes of the inputs change the outputs as much."""
     if not (inexact_builtins(entry.function) or has_float_arithmetic(entry.function)):
         return None
-    nudged = entry.simulate(_nudged(entry, ours)).outputs
-    moved = {(d.binding, d.code): d for d in entry.differences(ours.recipe, ours.result.outputs, nudged)}
+    nudged = outputs_of(entry.simulate(_nudged(entry, ours)))
+    moved = {(d.binding, d.code): d for d in entry.differences(ours.recipe, ours.outputs, nudged)}
     for difference in found:
         own = moved.get((difference.binding, difference.code))
         if own is None or own.error * LIKE < difference.error or own.count * LIKE < difference.count:
@@ -235,8 +248,8 @@ def _bounded(finite: bool) -> Callable[[Candidate, Run, Outputs, Found], str | N
         if any(isinstance(types[d.binding], t.Texture) for d in found):
             return None
         bounds = [
-            bounds_of(invented_inputs.layout(types[name], ours.recipe), ours.result.outputs[name], theirs[name], bound)
-            for name, bound in ours.result.bounds.items()
+            bounds_of(invented_inputs.layout(types[name], ours.recipe), ours.outputs[name], theirs[name], bound)
+            for name, bound in cast(Outputs, ours.result.bounds).items()
         ]
         if any(each is None for each in bounds):
             return None

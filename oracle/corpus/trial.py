@@ -25,7 +25,7 @@ from ..errors import DriverDied, GpuError, UsageError
 from . import invented_inputs
 from .difference import Array, Difference, differences, texels
 from .embedded import Shader
-from .evidence import EVIDENCE, Run
+from .evidence import EVIDENCE, Outputs, Run
 from .invented_inputs import RECIPES, Recipe
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class _Entry:
             theirs = self.on_wgpu(ours.given)
         except GpuError as error:
             return self._trial("only-here", _first(str(error)), ours.recipe)
-        found = self.differences(ours.recipe, ours.result.outputs, theirs)
+        found = self.differences(ours.recipe, ours.outputs, theirs)
         idle = "" if ours.busy else "no output changed"
         verdict, why = ("equal", idle) if not found else self._judged(ours, theirs, found)
         return self._trial(verdict, why, ours.recipe)
@@ -299,7 +299,7 @@ class _Entry:
 
     # ---- judging ----
 
-    def differences(self, recipe: Recipe, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[Difference]:
+    def differences(self, recipe: Recipe, ours: Outputs, theirs: Outputs) -> list[Difference]:
         """Compare the outputs of two runs on inputs made by `recipe`."""
         found: list[Difference] = []
         for variable, type_ in self.pipeline.store_types.items():
@@ -311,7 +311,7 @@ class _Entry:
                     found += differences(name, invented_inputs.layout(type_, recipe), *pair)
         return found
 
-    def _judged(self, ours: Run, theirs: dict[str, Array], found: list[Difference]) -> tuple[str, str]:
+    def _judged(self, ours: Run, theirs: Outputs, found: list[Difference]) -> tuple[str, str]:
         """Return the verdict on outputs that differ, and its evidence."""
         words = "; ".join(map(str, found[:2]))
         for verdict, look in EVIDENCE:

@@ -8,7 +8,7 @@ ratios are fractions, not percentages.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import NAMES
@@ -46,10 +46,11 @@ class Judged:
 T = TypeVar("T")
 
 
-class Column(NamedTuple, Generic[T]):
+@frozen
+class Column(Generic[T]):
     """The type of a column's values, and how to compute them from a `SweepCase` or a `Judged`."""
 
-    type: type
+    kind: type
     value: Callable[[T], str | int | float]
 
 
@@ -95,8 +96,8 @@ FIGURES: dict[str, Column[Judged]] = {
 # All columns but the sizes. `seconds` is the time of one run divided by the number of cases that shared it; `version`
 # is that of Bankshot.
 COLUMNS: dict[str, type] = {
-    **{name: column.type for name, column in IDENTITY.items()},
-    **{name: column.type for name, column in FIGURES.items()},
+    **{name: column.kind for name, column in IDENTITY.items()},
+    **{name: column.kind for name, column in FIGURES.items()},
     "seconds": float,
     "version": str,
 }

@@ -22,8 +22,8 @@ def _csv(path: Path, rows: Sequence[Row]) -> None:
 
 def _parquet(path: Path, rows: Sequence[Row]) -> None:
     """Write Parquet. Missing values are null."""
-    import pyarrow as untyped
-    from pyarrow import parquet as untyped_parquet
+    import pyarrow as untyped  # pyright: ignore[reportMissingTypeStubs]
+    from pyarrow import parquet as untyped_parquet  # pyright: ignore[reportMissingTypeStubs]
 
     pyarrow: Any = untyped
     parquet: Any = untyped_parquet

@@ -156,7 +156,7 @@ def _plain(value: Any) -> str:
 def _contents(data: Any) -> str:
     """Return a text for the data of a binding: an array, a list of them, or the fields of a sampler."""
     if isinstance(data, np.ndarray):
-        array: NDArray[Any] = data
+        array = cast(NDArray[Any], data)
         return f"{array.dtype}{array.shape}{_sha256(array.tobytes())}"
     return str(list(map(_contents, cast(list[Any], data)))) if isinstance(data, list) else _plain(data)
 

@@ -6,9 +6,10 @@ The data are the same objects that the simulator accepts as bindings.
 from __future__ import annotations
 
 from pickle import PickleBuffer
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...sim.bindings.samplers import read_sampler
 from ...sim.bindings.texture_arrays import extent_of, read_texture
@@ -20,6 +21,7 @@ from ..errors import TooLarge, UsageError
 from ..wgpu_worker.device_resources import Buffer, Content, Resource, Sampler, Texture
 from ..wgpu_worker.messages import Abilities, AdapterInfo
 
+Array = NDArray[Any]
 Data = Any  # an array, bytes, a list of arrays (levels of a texture), or a sampler
 
 _BUFFER_TYPES = {"uniform": "uniform", "storage-read": "read-only-storage", "storage-write": "storage"}
@@ -60,7 +62,8 @@ def describe(slot: Slot, data: Data, info: AdapterInfo, has: Abilities) -> Resou
 def as_given(content: Content, data: Data) -> Data:
     """Convert the contents of a buffer to the type, dtype and shape of the data that were bound."""
     if isinstance(data, np.ndarray):
-        return np.frombuffer(content, data.dtype).reshape(data.shape).copy()
+        array = cast(Array, data)
+        return np.frombuffer(content, array.dtype).reshape(array.shape).copy()
     return bytes(content)
 
 
@@ -71,7 +74,7 @@ def as_texels(content: Content, variable: Variable, data: Data) -> Data:
     return np.frombuffer(content, level.dtype).reshape(level.shape).copy()
 
 
-def _bytes(array: np.ndarray) -> PickleBuffer:
+def _bytes(array: Array) -> PickleBuffer:
     return PickleBuffer(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
@@ -82,7 +85,7 @@ def _buffer(slot: Slot, data: Data, info: AdapterInfo, has: Abilities) -> Buffer
     most = has.limits[f"max-{slot.kind.partition('-')[0]}-buffer-binding-size"]
     if size > most:
         raise TooLarge(f"binding {slot.name} holds {size:,} bytes, and {info.name} binds at most {most:,}")
-    content = _bytes(data) if isinstance(data, np.ndarray) else data
+    content = _bytes(cast(Array, data)) if isinstance(data, np.ndarray) else data
     return Buffer(slot.group, slot.binding, _BUFFER_TYPES[slot.kind], content)
 
 
@@ -110,7 +113,7 @@ def _texture(slot: Slot, variable: Variable, data: Data, has: Abilities) -> Text
     shape, name = shape_of(type_), _gpu_format(variable, type_, format_.name)
     view = dimension_of(type_).replace("_", "-")
 
-    def described(level: np.ndarray) -> tuple[Content, dict[str, int], tuple[int, int, int]]:
+    def described(level: Array) -> tuple[Content, dict[str, int], tuple[int, int, int]]:
         width, height, _ = extent = extent_of(shape, level)
         rows = {"offset": 0, "bytes_per_row": width * format_.bytes, "rows_per_image": height}
         return _bytes(level), rows, extent

@@ -52,8 +52,8 @@ def library() -> Any:
     vulkan_drivers.offer()
     try:
         with read_once():
-            import wgpu as untyped
-            from wgpu.backends.wgpu_native import extras as untyped_extras
+            import wgpu as untyped  # pyright: ignore[reportMissingTypeStubs]
+            from wgpu.backends.wgpu_native import extras as untyped_extras  # pyright: ignore[reportMissingTypeStubs]
     except (ImportError, OSError, RuntimeError) as error:
         raise NoAdapter(f"wgpu cannot be imported ({error}); {_INSTALL}") from None
     wgpu: Any = untyped
@@ -67,7 +67,7 @@ def library() -> Any:
 
 def tick(device: Any) -> float:
     """Return the unit of a device's timestamps, in seconds."""
-    from wgpu.backends import wgpu_native
+    from wgpu.backends import wgpu_native  # pyright: ignore[reportMissingTypeStubs]
 
     untyped: Any = wgpu_native  # wgpu-py does not wrap this call
     return untyped.lib.wgpuQueueGetTimestampPeriod(device.queue._internal) * 1e-9

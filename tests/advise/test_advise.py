@@ -1,4 +1,4 @@
-"""`bankshot advise`: what may be changed in a text, and what comes of changing it."""
+"""`bankshot advise`: which layouts of a shader can change, and the costs of the changed ones."""
 
 import json
 
@@ -66,7 +66,7 @@ def command(*arguments):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_transposing_tile_wants_one_word_more_a_row(form, tmp_path):
+def test_a_transposing_tile_needs_one_more_word_per_row(form, tmp_path):
     (advice,) = advise(case_of(tmp_path, FORMS[form]), Options()).advice
     best = advice.best_pad
     assert best.pitch - advice.written.pitch == 1
@@ -79,7 +79,7 @@ def test_a_transposing_tile_wants_one_word_more_a_row(form, tmp_path):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_swizzle_does_the_same_without_more_memory(form, tmp_path):
+def test_a_swizzle_achieves_the_same_without_more_memory(form, tmp_path):
     (advice,) = advise(case_of(tmp_path, FORMS[form]), Options()).advice
     assert (advice.best.mask, advice.best.bytes, advice.best.excess) == (31, 4096, 0)
     # A mask of m spreads 32 rows over m + 1 columns.
@@ -87,7 +87,7 @@ def test_a_swizzle_does_the_same_without_more_memory(form, tmp_path):
     assert loads == {0: 32 * SUBGROUPS} | {m: 32 // (m + 1) * SUBGROUPS for m in (1, 3, 7, 15, 31)}
 
 
-def test_rows_that_overlap_do_not_count(tmp_path):
+def test_overlapping_rows_are_refused(tmp_path):
     (advice,) = advise(case_of(tmp_path, FORMS["const"]), Options(values=(0, 33))).advice
     refused = {trial.pitch: trial.refused for trial in advice.trials if trial.refused}
     assert refused[0] == "an array length must be at least 1, not 0"
@@ -95,8 +95,8 @@ def test_rows_that_overlap_do_not_count(tmp_path):
     assert refused.keys() == set(range(32))
 
 
-def test_the_changed_text_is_what_is_run(tmp_path):
-    """The row for 33 is what the simulator counts of a text that says 33."""
+def test_trials_run_the_changed_text(tmp_path):
+    """The row for 33 has the counters of the simulator for a text with 33."""
     (advice,) = advise(case_of(tmp_path, FORMS["const"]), Options(values=(33, 33))).advice
     x = np.zeros(4096, np.float32)
     run = bankshot.simulate(
@@ -107,7 +107,7 @@ def test_the_changed_text_is_what_is_run(tmp_path):
 
 
 def test_a_kernel_with_a_manifest_agrees_with_direct_counts():
-    """Where a pitch is an override, each row is a run with the override given."""
+    """If the pitch is an override, each row is a run with that override."""
     request = Request(kernel="matmul_at", dims={"K": 64, "M": 32, "N": 64})
     (plan,) = plans([ROOT / "shaders" / "matmul_at.toml"], request)
     case = plan.case(plan.shapes[0])
@@ -121,7 +121,7 @@ def test_a_kernel_with_a_manifest_agrees_with_direct_counts():
         assert trial.bytes == run.counters["workgroup_memory_bytes"]
 
 
-# ---- what may be varied ----
+# ---- pitches and swizzles ----
 
 
 def layouts(text):
@@ -129,7 +129,7 @@ def layouts(text):
     return Layouts(module, module.pipeline(), "tile")
 
 
-def test_a_constant_that_is_used_otherwise_is_no_pitch():
+def test_a_constant_with_other_uses_is_not_a_pitch():
     found = layouts(FORMS["written"])
     (pitch,) = found.pitches()
     assert (pitch.name, pitch.now) == ("TILE in indices of tile", 32)
@@ -195,7 +195,7 @@ def test_values_are_followed_through_names_calls_and_results(more, found):
         ("[at.x]", "shader.wgsl:9: the index of tile[at.x] is not row * PITCH + column"),
     ],
 )
-def test_swizzles_want_every_index_to_be_row_and_column(stored, reason):
+def test_swizzles_need_every_index_as_row_and_column(stored, reason):
     text = TRANSPOSE.format(declared=f"const PITCH = 32u;\n{NAMED}", stored=stored, loaded="[at.x * PITCH + row]")
     found = layouts(text)
     assert bool(found.accesses) == (reason is None)
@@ -216,7 +216,7 @@ def test_an_array_that_indexes_itself_keeps_its_layout():
     assert found.reasons == ["an index of tile is itself read from tile"]
 
 
-def test_edits_keep_lines_and_places():
+def test_edits_keep_line_numbers():
     module = bankshot.check(FORMS["number"])
     (pitch,) = Layouts(module, module.pipeline(), "tile").pitches()
     changed = Layouts(module, module.pipeline(), "tile").change(pitch, 33, 0).module(module)
@@ -229,7 +229,7 @@ def test_edits_keep_lines_and_places():
 # ---- the command ----
 
 
-def test_the_command_shows_a_table_and_leaves_with_1_where_something_is_better(tmp_path):
+def test_the_command_shows_a_table_and_exits_with_1_if_a_layout_is_better(tmp_path):
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS["const"])
     result = command("advise", file, "--grid", "2,2", "--pads", "31..33")
@@ -275,7 +275,7 @@ def test_json_has_every_trial(tmp_path):
         (("--pads", "some"), "--pads some: write FROM..TO, as in 0..33"),
     ],
 )
-def test_wrong_use_is_a_sentence(options, message, tmp_path):
+def test_wrong_options_are_explained(options, message, tmp_path):
     file = tmp_path / "transpose.wgsl"
     file.write_text(FORMS["const"] + "const HALF = 0.5; override UNUSED: u32;")
     result = command("advise", file, "--grid", "2,2", *options)

@@ -1,4 +1,4 @@
-"""The benchmark's arithmetic, that its command runs, and that the peers compute what the kernels do."""
+"""The arithmetic of benchmarks, their commands, and the results of the peers."""
 
 from dataclasses import astuple
 
@@ -14,22 +14,22 @@ from benchmarks.peers import HERE, PEERS, peers, way
 from benchmarks.ways import Way
 
 
-def test_rates_are_of_the_work_that_each_way_did():
-    """A peer that does a hundredth of the work in the same time is a hundred times as slow."""
+def test_rates_use_the_work_of_each_way():
+    """A peer that does 1/100 of the work in the same time is 100 times as slow."""
     seconds = {"simulator, races": [1.0, 2.0, 4.0], "Oclgrind, races": [2.0, 2.0, 2.0]}
     per_second = rates(seconds, {"simulator, races": 4e9, "Oclgrind, races": 4e7})
     assert per_second == {"simulator, races": [4e9, 2e9, 1e9], "Oclgrind, races": [2e7, 2e7, 2e7]}
     assert ratios(per_second) == {("simulator, races", "Oclgrind, races"): Summary(50, 100, 200)}
 
 
-def test_ratios_are_taken_round_by_round():
-    """Rounds that are slow for both leave the ratio alone."""
+def test_ratios_are_computed_within_rounds():
+    """Rounds that are slow for both ways do not change the ratio."""
     (ratio,) = ratios({"simulator, plain": [8.0, 2.0, 4.0], "wgpu": [4.0, 1.0, 2.0]}).values()
     assert ratio == Summary(2, 2, 2)
 
 
-def test_the_control_says_what_processors_give(monkeypatch):
-    """Both do as much, so the ratio of rates is how many times sooner several threads are done."""
+def test_the_control_measures_the_speedup_of_processors(monkeypatch):
+    """Both ways do the same work, so that the ratio of their rates is the speedup."""
     monkeypatch.setattr(control, "processors", lambda: 3)
     several, one = control.control(turns=10)
     assert several.flops == one.flops == 3 * 10 * 2 * control.WORDS
@@ -47,7 +47,7 @@ def test_the_control_says_what_processors_give(monkeypatch):
         ((1, 2, 3), (1.0, 4.0, 9.0), None),  # squares are no line
     ],
 )
-def test_cost_is_a_line_or_it_is_said_how_far_off(workgroups, seconds, expected):
+def test_the_cost_line_comes_with_its_deviation(workgroups, seconds, expected):
     line = Growth(workgroups, {"plain": tuple(Summary(s, s, s) for s in seconds)}).line("plain")
     if expected is None:
         assert 0.1 < line.off < 0.5
@@ -82,13 +82,13 @@ def test_the_page_shows_medians_with_extremes(tmp_path):
     assert "| simulator, plain | 1 (0.5 to 2,000) | 2,000 (1,000 to 4,000) | outputs only |" in text
     assert "| simulator, plain / wgpu | 1 (0.5 to 2,000) |" in text
     assert "- Oclgrind: no" in text
-    assert "the load was 0.5" in text
+    assert "a load average of\n0.5 in the minute before" in text
     assert "plain: 1000.00 ms a workgroup" in (tmp_path / "p.svg").read_text()
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
-def test_a_peer_computes_what_the_kernel_does(peer):
-    """What it computes is held against the reference on the way."""
+def test_a_peer_computes_the_same_as_the_kernel(peer):
+    """`way` compares its result with the reference."""
     why = peer.missing()
     if why is not None:
         pytest.skip(why)
@@ -97,14 +97,14 @@ def test_a_peer_computes_what_the_kernel_does(peer):
     assert way(peer, case, HERE / f"matmul{peer.suffix}").flops == 2 * 2 * 64 * 64 * (peer.depths[1] - peer.depths[0])
 
 
-def test_a_kernel_that_nobody_transliterated_has_no_such_peers():
+def test_a_kernel_without_transliterations_has_no_such_peers():
     found, absent = peers(bench._case("shaders/swiglu.toml"))
     assert [why for why in absent if why.startswith("Oclgrind:")] == ["Oclgrind: there is no swiglu.cl"]
     assert not any("Oclgrind" in way.name for way in found)
 
 
 @pytest.mark.usefixtures("lavapipe")
-def test_kernels_are_timed_and_python_has_its_part(tmp_path):
+def test_kernels_are_timed_and_profiled(tmp_path):
     page = tmp_path / "page.md"
     named = ["shaders/ffn/silu.toml::N=256", "shaders/q4_k/q4_fused.toml:q4_fused_small_k:N=1,K=4"]
     result = CliRunner().invoke(kernels.main, [*named, "--rounds", "1", "--page", str(page)])
@@ -128,7 +128,7 @@ def test_kernels_are_timed_and_python_has_its_part(tmp_path):
         ((1.0, 2.0, 3.0), (0.9, 0.1), "idle lanes"),
     ],
 )
-def test_what_is_slow_is_told_the_largest_part_of_it(seconds, at_work, largest):
+def test_slow_kernels_show_their_largest_part(seconds, at_work, largest):
     profile = kernels.Profile(*seconds, 1 << 20, at_work)
     assert profile.largest == largest
     slow, fast = (str(kernels.Row("one", "N=1", 6.0, on_gpu, profile)) for on_gpu in (3.0, 12.0))

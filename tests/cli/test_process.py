@@ -1,4 +1,4 @@
-"""How the process of a command begins and ends: OpenBLAS, exit codes and handlers, what is still to be written."""
+"""Startup and exit of a command's process: OpenBLAS, exit codes, exit handlers, buffered output."""
 
 import os
 import subprocess
@@ -55,18 +55,18 @@ def test_a_commands_exit_code_is_that_of_the_process(tmp_path):
 
 
 @pytest.mark.parametrize(("body", "code"), [("pass", 0), ("sys.exit(1)", 1), ("sys.exit(None)", 0), ("1 / 0", 70)])
-def test_exit_handlers_run_once_and_what_was_printed_arrives(body, code):
+def test_exit_handlers_run_once_and_output_is_complete(body, code):
     done = probe(body)
     assert done.returncode == code
     assert done.stdout.splitlines() == ["begun", "registered last", "registered first"]
 
 
-def test_nothing_is_taken_apart_at_the_end():
+def test_no_teardown_runs_at_the_end():
     assert "torn down" not in probe("pass").stdout
     assert "torn down" in probe("pass", call="entry.commands.main(standalone_mode=False)").stdout
 
 
-def test_what_calls_the_command_goes_on_after_it():
+def test_callers_of_the_command_continue_after_it():
     call = "try:\n    entry.main()\nexcept SystemExit as end:\n    print('after', end.code)"
     done = probe("sys.exit(1)", call)
     assert done.stdout.splitlines()[:2] == ["begun", "after 1"]
@@ -82,7 +82,7 @@ def test_a_message_instead_of_a_code_is_printed():
     assert (done.returncode, done.stderr) == (1, "no\n")
 
 
-def test_output_that_nobody_reads_is_told_of():
+def test_unwritable_output_is_reported():
     read, write = os.pipe()
     os.close(read)
     done = probe("pass", stdout=write)
@@ -91,7 +91,7 @@ def test_output_that_nobody_reads_is_told_of():
     assert "BrokenPipeError" in done.stderr
 
 
-def test_a_reader_that_has_seen_enough_is_no_failure():
+def test_a_reader_that_closes_early_is_not_a_failure():
     read, write = os.pipe()
     os.close(read)
     done = probe("click.echo('enough')", stdout=write, PYTHONUNBUFFERED="1")
@@ -111,7 +111,7 @@ def test_openblas_does_not_spin_unless_asked_to(given, expected):
     assert probe("print(os.environ['OPENBLAS_THREAD_TIMEOUT'])", **given).stdout.splitlines()[1] == expected
 
 
-def test_openblas_is_told_before_numpy_is_imported():
+def test_openblas_is_configured_before_numpy_is_imported():
     program = """
 import builtins, os
 plain = builtins.__import__
@@ -124,7 +124,7 @@ import bankshot.__main__
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=PLAIN, check=True)
 
 
-def test_who_imports_the_command_line_keeps_what_the_process_has():
+def test_importing_the_command_line_changes_nothing_of_the_process():
     program = "import gc; before = gc.get_threshold(); import bankshot.oracle.cli.main"
     program += "; assert gc.get_threshold() == before"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -1,4 +1,4 @@
-"""Strangers' shaders: how they are found, what they are run on, and what is said of them."""
+"""Shaders of other projects: finding them, generating their inputs, and their verdicts."""
 
 import json
 import os
@@ -20,7 +20,7 @@ import bankshot
 
 ENTRY = "@compute @workgroup_size(1) fn main() {}"
 
-# ---- finding -----------------------------------------------------------------------------------------
+# ---- shaders -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_escapes_of_a_template_literal_are_undone_and_substitutions_stay(tmp_pat
     assert found.text == "@compute fn main() { `${ ${size} }"
 
 
-def test_names_in_templates_can_be_filled_in():
+def test_names_in_templates_are_replaced():
     shader = Shader(Path("a.js"), 1, "@workgroup_size({{ size }}) ${type.name} ${other} {{x + 1}}")
     filled = embedded.filled(shader, {"size": "8, 8", "type.name": "f32"})
     assert filled.text == "@workgroup_size(8, 8) f32 ${other} {{x + 1}}"
 
 
-# ---- data --------------------------------------------------------------------------------------------
+# ---- inputs ------------------------------------------------------------------------------------------
 
 
 def pipeline(declarations, body="", workgroup="1", params=""):
@@ -69,7 +69,7 @@ def pipeline(declarations, body="", workgroup="1", params=""):
     return module.pipeline(None, invented_inputs.override_values(module))
 
 
-def test_a_layout_says_what_each_two_bytes_belong_to():
+def test_a_layout_has_the_kind_of_each_two_bytes():
     struct = "struct S { a: f32, b: vec2<f16>, c: vec3<u32>, d: atomic<u32>, e: array<f16> }"
     made = pipeline(f"{struct} @group(0) @binding(0) var<storage, read_write> s: S;", "_ = &s;")
     (type_,) = made.store_types.values()
@@ -100,7 +100,7 @@ def test_integers_in_uniform_buffers_are_sizes_and_atomics_start_at_zero():
     assert all(given[name].tobytes() == again[name].tobytes() for name in given)
 
 
-def test_overrides_without_a_value_get_one():
+def test_overrides_without_a_default_get_a_value():
     declarations = "override n: u32; @id(7) override f: f32; override on: bool; override has = 3;"
     made = pipeline(declarations, "_ = f; _ = on; _ = has;", workgroup="n")
     assert {o.name: value for o, value in made.values.items()} == {"n": 4, "f": 0.5, "on": True, "has": 3}
@@ -122,12 +122,12 @@ def test_overrides_without_a_value_get_one():
         ("i: In", "_ = i.id.y;", (1, 6, 1)),
     ],
 )
-def test_a_grid_lies_along_the_axes_that_are_looked_at(params, body, grid):
+def test_a_grid_extends_along_the_axes_that_the_shader_reads(params, body, grid):
     made = pipeline("struct In { @builtin(global_invocation_id) id: vec3<u32> }", body, params=params)
     assert invented_inputs.grid(made.entry) == grid
 
 
-def test_what_wgsl_leaves_open_is_found_through_calls():
+def test_inexact_operations_are_found_through_calls():
     made = pipeline(
         "fn g(x: f32) -> f32 { return sin(x) / exp2(x); } fn f(x: f32) -> f32 { return g(x); }", "_ = f(2);"
     )
@@ -168,7 +168,7 @@ def one(text, skip=0):
     return made
 
 
-def test_two_arrays_differ_by_kind_and_nan_is_nan():
+def test_differences_go_by_kind_and_nans_are_equal():
     codes = np.array(
         [invented_inputs.SINGLE] * 4 + [invented_inputs.WHOLE] * 2 + [invented_inputs.PADDING] * 2, np.uint8
     )
@@ -254,11 +254,11 @@ def test_verdicts(text, verdict, why):
     assert why in made.why
 
 
-# ---- the run -----------------------------------------------------------------------------------------
+# ---- surveys -----------------------------------------------------------------------------------------
 
 
 def stumbling(task, report):
-    """Dies or hangs where a shader says so."""
+    """Crash or hang if the shader asks for it."""
     for entry in task.shader.text.split()[task.skip :]:
         stage = "wgpu" if entry.startswith("wgpu") else "simulate"
         report((None if entry == "unread" else entry, stage))
@@ -271,7 +271,7 @@ def stumbling(task, report):
 
 
 @pytest.mark.usefixtures("adapter")
-def test_a_worker_that_is_lost_costs_one_entry_point():
+def test_a_lost_worker_costs_one_entry_point():
     texts = ["good wgpu-dies good", "dies", "wgpu-hangs good", "good"]
     found = [corpus.Collection(Path("all"), tuple(Shader(Path(f"{i}.wgsl"), 1, text) for i, text in enumerate(texts)))]
     corpus.corpus(found, corpus.Options(jobs=2, limit=5), work=stumbling)
@@ -290,7 +290,7 @@ def test_a_worker_that_is_lost_costs_one_entry_point():
 
 
 @pytest.mark.usefixtures("adapter")
-def test_wgpu_is_given_what_a_shader_includes(tmp_path):
+def test_wgpu_receives_the_expanded_includes(tmp_path):
     (tmp_path / "four.wgsl").write_text("const four = 4u;")
     text = f'#include "four.wgsl"\n{Y} @compute @workgroup_size(four) fn main({ID}) {{ y[id.x] = four; }}'
     (made,) = trials(Shader(tmp_path / "a.wgsl", 1, text), None)
@@ -311,7 +311,7 @@ def test_the_command_tries_a_folder(tmp_path):
     assert {"simulate", "wgpu"} <= folder["trials"][1]["seconds"].keys()
 
 
-def test_a_folder_without_shaders_is_wrong_use(tmp_path):
+def test_a_folder_without_shaders_is_refused(tmp_path):
     result = CliRunner().invoke(main, ["corpus", str(tmp_path)])
     assert result.exit_code == 2
     assert "no WGSL found; --embedded also searches the string literals" in result.stderr

@@ -1,4 +1,4 @@
-"""Counters that a real run counts for itself, against the simulator's: control flow, calls, pointers, odd shapes."""
+"""Counters recorded by a real run agree with the simulator's: control flow, calls, pointers, odd shapes."""
 
 import json
 from dataclasses import replace
@@ -125,7 +125,7 @@ def told(diff):
     return [(d.site.line, d.site.kind, d.counter, d.simulated, d.counted) for d in diff.differences]
 
 
-def test_keywords_need_no_space_behind_them(adapter, tmp_path):
+def test_keywords_need_no_space_after_them(adapter, tmp_path):
     source = """\
     @group(0) @binding(0) var<storage, read_write> y: array<f32>;
     fn half(x: f32) -> f32 { if(x*2.0 > 9.0) { return(x*0.5); } else if(x < 1.0) { return(0.0); } return(x); }
@@ -149,7 +149,7 @@ def test_a_real_run_counts_what_the_simulator_counts(any_adapter, branchy, devic
 
 
 @pytest.mark.parametrize(("planned", "least"), [(8_000, 3), (1_000, 6 * 4)])  # parted by workgroups; by sites as well
-def test_many_passes_count_what_one_does(adapter, branchy, monkeypatch, planned, least):
+def test_many_passes_count_the_same_as_one(adapter, branchy, monkeypatch, planned, least):
     monkeypatch.setattr(gpu_counters, "ROWS_PLANNED", planned)
     diff = diff_counters(branchy, "nvidia", None)
     assert diff.passes >= least
@@ -157,7 +157,7 @@ def test_many_passes_count_what_one_does(adapter, branchy, monkeypatch, planned,
 
 
 def test_small_workgroups_by_the_thousand_are_counted_in_one_pass(any_adapter, tmp_path):
-    """A row of 32 bits tells as many workgroups apart as lanes and probes leave room for: of 3 lanes 2^18."""
+    """The bits of a row's first word that lanes and probes leave number the workgroups: 2^18 with 3 lanes."""
     source = """\
     @group(0) @binding(0) var<storage, read_write> y: array<u32>;
     @compute @workgroup_size(3) fn main(@builtin(global_invocation_id) id: vec3u) {
@@ -171,8 +171,8 @@ def test_small_workgroups_by_the_thousand_are_counted_in_one_pass(any_adapter, t
 
 
 @pytest.mark.parametrize(("rows", "grid"), [(12_000, (1, 2, 1)), (1, (1, 1, 1))])
-def test_a_grid_whose_log_would_be_too_long_is_cut(adapter, branchy, monkeypatch, rows, grid):
-    """3 x 2 workgroups have some 23,000 rows; the longest axis is halved until they fit, or one is left."""
+def test_a_grid_whose_log_would_be_too_long_is_reduced(adapter, branchy, monkeypatch, rows, grid):
+    """3 x 2 workgroups have about 23,000 rows; the longest axis is halved until they fit, or one workgroup remains."""
     monkeypatch.setattr(gpu_counters, "ROWS_IN_ALL", rows)
     diff = diff_counters(branchy, "nvidia", None)
     assert diff.cut
@@ -180,7 +180,7 @@ def test_a_grid_whose_log_would_be_too_long_is_cut(adapter, branchy, monkeypatch
     assert told(diff) == []
 
 
-def test_a_shader_with_more_places_than_numbers_is_counted_in_parts(adapter, branchy, monkeypatch):
+def test_a_shader_with_too_many_probes_is_counted_in_parts(adapter, branchy, monkeypatch):
     monkeypatch.setattr(gpu_counters, "SITES_PER_PASS", 10)
     diff = diff_counters(branchy, "nvidia", None)
     places = diff.compared // len(gpu_counters.RECORDED)
@@ -189,8 +189,8 @@ def test_a_shader_with_more_places_than_numbers_is_counted_in_parts(adapter, bra
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
-def test_the_first_kernel_of_every_manifest_is_counted_alike(any_adapter, path):
-    """`bankshot diff --counters shaders` does so for all of them, at their default sizes."""
+def test_the_first_kernel_of_every_manifest_has_equal_counters(any_adapter, path):
+    """`bankshot diff --counters shaders` checks all kernels, at their default sizes."""
     plan, *_ = cases.plans([path], cases.Request(quick=True))
     case = plan.case(min(plan.shapes, key=lambda shape: prod(shape.dims.values())))
     try:
@@ -207,8 +207,8 @@ CANCELS = """\
 """
 
 
-def test_what_an_adapter_rounds_otherwise_beside_probes_is_no_change(adapter, tmp_path):
-    """Lavapipe computes y - (y + 0.1), and beside probes what is written."""
+def test_rounding_that_probes_change_is_not_a_change_of_outputs(adapter, tmp_path):
+    """Without probes, lavapipe simplifies y - (y + 0.1); with probes, it computes the expression as written."""
     diff = diff_counters(case_of(tmp_path, CANCELS, {"y": np.full(8, 1e6, np.float32)}, (1, 1, 1)), "lavapipe", None)
     assert diff.outputs_equal
 
@@ -244,13 +244,13 @@ fn main(in: Where) {
 """
 
 
-def test_a_pass_that_nobody_recorded_anything_in_charges_nothing():
+def test_a_pass_without_records_costs_nothing():
     counted = []
     gpu_counters.charge(counted, (), np.zeros((0, 5), np.uint32), devices.get("lavapipe"), 64)
     assert counted == []
 
 
-def test_a_schedule_that_is_not_the_simulated_one_shows(adapter, tmp_path):
+def test_a_schedule_that_differs_from_the_simulation_is_reported(adapter, tmp_path):
     y = {"y": np.arange(1024, dtype=np.float32)}
     padded = case_of(tmp_path, PAD, y, (1, 1, 1))
     bare = replace(padded, kernel=replace(padded.kernel, overrides={"PAD": 32}))
@@ -276,7 +276,7 @@ def test_probes_keep_lines_where_they_are(branchy):
         assert all(character in rest for character in written), (written, line)
 
 
-def test_a_store_in_the_header_of_a_loop_is_refused_by_place(tmp_path):
+def test_a_store_in_the_header_of_a_loop_is_refused_with_its_line(tmp_path):
     source = """\
     @group(0) @binding(0) var<storage, read_write> y: array<u32>;
     @compute @workgroup_size(1)
@@ -290,7 +290,7 @@ def test_a_store_in_the_header_of_a_loop_is_refused_by_place(tmp_path):
         instrument(run.pipeline, run.program.sites)
 
 
-def test_the_command_says_so(adapter, tmp_path):
+def test_the_command_reports_the_counters(adapter, tmp_path):
     (tmp_path / "pad.wgsl").write_text(PAD)
     arguments = ["diff", str(tmp_path / "pad.wgsl"), "--bind", "y=zeros:f32:1024", "--counters"]
     out = CliRunner().invoke(main, arguments)
@@ -336,13 +336,13 @@ def texels(tmp_path):
     return case_of(tmp_path, TEXELS, arrays, (2, 1, 1))
 
 
-def test_texels_are_counted_where_a_shader_says_which(any_adapter, tmp_path):
+def test_loaded_and_stored_texels_are_counted(any_adapter, tmp_path):
     diff = diff_counters(texels(tmp_path), any_adapter.profile or "nvidia", any_adapter.name)
     assert told(diff) == []
     assert diff.outputs_equal
 
 
-def test_filtered_texels_are_not_counted_on_a_gpu(tmp_path):
+def test_sampled_texels_are_not_counted_on_a_gpu(tmp_path):
     source = """\
     @group(0) @binding(0) var t: texture_2d<f32>;
     @group(0) @binding(1) var s: sampler;

@@ -1,4 +1,4 @@
-"""Timelines of kernels that are known by hand, and the file in Chrome's trace format that they make."""
+"""Timelines of kernels, compared with expected ones written by hand, and files in Chrome's trace format."""
 
 import json
 from collections import defaultdict
@@ -49,7 +49,7 @@ def known(tmp_path):
     return case, simulate(case, "nvidia", "all")
 
 
-def test_who_writes_and_who_reads_which_slot_between_which_barriers(known):
+def test_reads_and_writes_of_each_region_between_barriers(known):
     line = record_timeline(*known, (1, 0, 0))
     assert (line.regions, line.epochs, line.cut) == ({"tile": 2, "sum": 1}, 6, False)
     write, read = ("known.wgsl:6",), ("known.wgsl:10",)
@@ -78,14 +78,14 @@ def test_an_array_that_one_epoch_reads_across_is_one_region(tmp_path):
     assert record_timeline(case, simulate(case, "nvidia", "all")).regions == {"tile": 1, "sum": 1}
 
 
-def test_a_long_run_is_cut_after_its_last_whole_epoch(known, monkeypatch):
+def test_a_long_run_is_cut_after_its_last_complete_epoch(known, monkeypatch):
     monkeypatch.setattr(room, "MOST_ROWS", 300)  # 64 stores and 64 barriers; then 128 accesses, and part of 64 barriers
     line = record_timeline(*known)
     assert (line.cut, line.epochs) == (True, 1)
     assert {each.epoch for each in line.slices} == {0}
 
 
-def test_a_workgroup_that_is_not_there_is_wrong_use(known):
+def test_a_workgroup_outside_the_grid_is_refused(known):
     with pytest.raises(UsageError, match=r"workgroup \(2, 0, 0\) is outside the grid \(2, 1, 1\)"):
         record_timeline(*known, (2, 0, 0))
 
@@ -105,8 +105,8 @@ def written(tmp_path, *more):
     return json.loads(file.read_text())
 
 
-def test_the_file_keeps_to_the_trace_event_format(known, tmp_path):
-    """The rules of the format's document: required fields by phase, times as numbers, nesting on a thread."""
+def test_the_file_follows_the_trace_event_format(known, tmp_path):
+    """The rules of the format's specification: required fields by phase, numeric times, nesting on a thread."""
     trace = written(tmp_path, "--workgroup", "1")
     assert trace["displayTimeUnit"] in ("ms", "ns")
     threads = defaultdict(list)
@@ -137,7 +137,7 @@ def test_the_file_keeps_to_the_trace_event_format(known, tmp_path):
     assert sorted(tid for _, tid in threads) == [1, 2, 3]  # two slots of the one array, and the other
 
 
-def test_the_file_says_what_the_timeline_does(known, tmp_path):
+def test_the_file_matches_the_timeline(known, tmp_path):
     trace = written(tmp_path)
     events = trace["traceEvents"]
     names = [e["args"]["name"] for e in events if e["ph"] == "M"]
@@ -150,7 +150,7 @@ def test_the_file_says_what_the_timeline_does(known, tmp_path):
     assert trace["otherData"]["workgroup"] == [0, 0, 0]
 
 
-def test_a_place_that_cannot_be_written_is_told_before_the_run(known, tmp_path):
+def test_a_file_that_cannot_be_written_is_reported_before_the_run(known, tmp_path):
     out = run(tmp_path, "--timeline", tmp_path / "none" / "line.json")
     assert out.exit_code == 2
     assert "--timeline" in out.output

@@ -1,4 +1,4 @@
-"""Outputs that depend on who comes first at an atomic operation are no mismatch with a GPU, and are told of."""
+"""Outputs that depend on the order of atomic operations are not mismatches with a GPU, and are reported."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -54,7 +54,7 @@ def case(tmp_path):
 
 @pytest.fixture
 def another_order(monkeypatch):
-    """A GPU on which the odd numbers come backwards."""
+    """A GPU that stores the odd numbers in reverse order."""
     begin = case_run.begin_on_gpu
 
     def backwards(*arguments, **options):
@@ -81,7 +81,7 @@ def test_another_order_is_no_mismatch(case, allowed):
 
 
 @pytest.mark.usefixtures("adapter", "another_order")
-def test_what_hangs_on_no_order_is_held_against_the_gpu(case, monkeypatch):
+def test_outputs_that_depend_on_no_order_are_compared_with_the_gpu(case, monkeypatch):
     monkeypatch.setattr(f"{__name__}.SHADER", SHADER.replace("odd[atomicAdd(&count, 1u)]", "odd[id.x / 2u]"))
     result = audit(case(), Options())
     assert told(result) == []

@@ -1,4 +1,4 @@
-"""Kernels whose loops do not end: they are stopped, told of, and kept away from GPUs."""
+"""Kernels with endless loops are stopped, reported, and not run on GPUs."""
 
 import pytest
 from bankshot.oracle.cli.main import main
@@ -14,7 +14,7 @@ ENDLESS = TURNS.replace("i < 1000u; i++", "i < 1000u;")
 @pytest.fixture
 def no_gpu(monkeypatch):
     def refuse(*arguments, **options):
-        raise AssertionError("this was to be kept away from the GPU")
+        raise AssertionError("this must not run on the GPU")
 
     monkeypatch.setattr(case_run, "begin_on_gpu", refuse)
 
@@ -39,14 +39,14 @@ def test_an_endless_kernel_is_not_run_on_a_gpu(judged, verb):
     assert "a loop does not end, which may hang a GPU" in result.output
 
 
-def test_an_endless_loop_is_told_of_with_its_line(judged):
+def test_an_endless_loop_is_reported_with_its_line(judged):
     result = judged("run", ENDLESS)
     assert result.exit_code == 1, result.output
     assert "scale.wgsl:7:5: error: this loop was still running" in result.output
     assert "exceeded 16,777,216 loop iterations" in result.output
 
 
-def test_a_manifest_says_how_many_turns_there_are(judged):
+def test_a_manifest_sets_the_budget(judged):
     assert judged("run", TURNS).exit_code == 0
     assert judged("run", TURNS, "budget = 1000").exit_code == 0
     result = judged("run", TURNS, "budget = 999")

@@ -1,5 +1,5 @@
-"""Workgroups beyond the 256 invocations that WebGPU grants unasked: they run, and reports say that they are to be asked
-for."""
+"""Workgroups beyond the 256 invocations that WebGPU grants by default: they run, and reports say that they must be
+requested explicitly."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ init = "zeros"
 
 
 @pytest.mark.parametrize("lanes", [257, 512, 1000, 1024])
-def test_they_run_and_are_watched(lanes):
+def test_they_run_with_all_probes(lanes):
     text = REVERSE.replace("LANES", str(lanes))
     done = bankshot.simulate(text, grid=3, bindings={"y": np.zeros(3 * lanes, np.uint32)})
     assert (done.outputs["y"] == np.tile(np.arange(lanes)[::-1], 3)).all()
@@ -59,7 +59,7 @@ def case(tmp_path):
     return kernel.case(kernel.shapes[0])
 
 
-def test_an_audit_says_that_they_are_to_be_asked_for(case):
+def test_an_audit_says_that_they_must_be_requested(case):
     result = audit(case, Options(gpu=False))
     asked = {str(check.exceeded) for check in result.limits}
     assert "invocations per workgroup: 1,024 is over maxComputeInvocationsPerWorkgroup, which is 256" in asked
@@ -67,7 +67,7 @@ def test_an_audit_says_that_they_are_to_be_asked_for(case):
 
 
 @pytest.mark.usefixtures("adapter")
-def test_a_gpu_that_grants_them_is_compared_with(case):
+def test_they_are_compared_with_a_gpu_that_grants_them(case):
     if adapter_choice.abilities(adapter_choice.number_of(None)).limits["max-compute-invocations-per-workgroup"] < 1024:
         pytest.skip("the adapter has no workgroups of 1,024")
     result = audit(case, Options())
@@ -75,7 +75,7 @@ def test_a_gpu_that_grants_them_is_compared_with(case):
 
 
 @pytest.mark.usefixtures("adapter")
-def test_a_gpu_that_does_not_is_left_out(case, monkeypatch):
+def test_a_gpu_that_does_not_grant_them_is_skipped(case, monkeypatch):
     has = adapter_choice.abilities(adapter_choice.number_of(None))
     limits = {**has.limits, "max-compute-invocations-per-workgroup": 256}
     monkeypatch.setattr(gpu_run, "abilities", lambda number: replace(has, limits=limits))

@@ -1,4 +1,4 @@
-"""Floats that a kernel keeps as bits of whole numbers, for WGSL has no float atomics: made, compared, printed and
+"""Floats that a kernel stores as the bits of integers, as WGSL has no float atomics: made, compared, printed and
 diagnosed as the f32 that they are."""
 
 import json
@@ -87,7 +87,7 @@ def called(*words):
 
 @pytest.mark.parametrize(("reference", "expect", "rule"), [("product", CLOSE, "close"), ("bounded", "", "bound")])
 @pytest.mark.parametrize(("span", "ok"), [("8", True), ("7", False)])
-def test_sums_are_held_as_floats(path, reference, expect, rule, span, ok):
+def test_sums_are_compared_as_floats(path, reference, expect, rule, span, ok):
     result = audited(path(reference, expect, span=span))
     (check,) = result.outputs
     assert (check.ok, check.comparison.rule.name, check.comparison.elements) == (ok, rule, 32)
@@ -123,7 +123,7 @@ def test_words_may_be_of_either_sign_and_need_not_be_atomic(path, word, atomic):
     assert check.ok
 
 
-def test_values_and_files_go_in_as_floats(path, tmp_path):
+def test_values_and_files_are_given_as_floats(path, tmp_path):
     np.save(tmp_path / "y.npy", np.arange(32, dtype=np.float32) / 4)
     for y in ('dtype = "f32", values = [' + "0.25, " * 32 + "]", 'dtype = "f32", shape = ["M"], file = "y.npy"'):
         result = audited(path("bounded", y=y))
@@ -131,7 +131,7 @@ def test_values_and_files_go_in_as_floats(path, tmp_path):
         assert result.case.arrays["y"].dtype == result.run.outputs["y"].dtype == np.float32
 
 
-def test_run_tells_and_saves_floats(path, tmp_path):
+def test_run_prints_and_saves_floats(path, tmp_path):
     done = called("run", path(), "--save", f"y={tmp_path / 'y.npy'}", "--json")
     saved = np.load(tmp_path / "y.npy")
     assert saved.dtype == np.float32
@@ -143,7 +143,7 @@ def test_run_tells_and_saves_floats(path, tmp_path):
 
 
 @pytest.mark.parametrize("expect", ["", 'y = "derived"'])
-def test_where_bounds_would_be_derived_it_is_said_what_to_write(path, expect):
+def test_derived_bounds_are_refused_with_an_alternative(path, expect):
     done = called("audit", path(expect=expect), "--no-gpu")
     assert done.exit_code == 1
     assert "NOT HELD y against reference refs.py:product" in done.stdout
@@ -151,7 +151,7 @@ def test_where_bounds_would_be_derived_it_is_said_what_to_write(path, expect):
     assert advice in " ".join(done.stdout.split())
 
 
-def test_words_that_nobody_writes_make_no_proof_of_others(path):
+def test_unwritten_words_prove_nothing_about_others(path):
     file = path(old=LOOP, new=f"if row < 16 {{ {LOOP} }}")
     (check,) = audited(file).outputs
     assert (check.ok, check.comparison.unbounded) == (False, 32)
@@ -161,7 +161,7 @@ def test_words_that_nobody_writes_make_no_proof_of_others(path):
 ONCE = {"value": "exp(a[32 * row + k])", "span": "select(0u, 8u, group.x == 0)"}
 
 
-def test_of_a_gpu_too(adapter, path):
+def test_diff_compares_floats_of_a_gpu(adapter, path):
     done = called("audit", path("", **ONCE), "--json")
     (output,) = json.loads(done.stdout)["cases"][0]["outputs"]
     assert (done.exit_code, output["held"]) == (1, False)
@@ -173,7 +173,7 @@ def test_of_a_gpu_too(adapter, path):
 # ---- on a GPU ----------------------------------------------------------------------------------------
 
 
-def test_a_gpus_sums_are_held_as_floats(any_adapter, path):
+def test_sums_of_a_gpu_are_compared_as_floats(any_adapter, path):
     result = audited(path("bounded", f"gpu = {{ {CLOSE} }}"), gpu=True, adapter=any_adapter.name)
     assert [(check.output, check.by_gpu, check.ok) for check in result.outputs] == [
         ("y", False, True),
@@ -181,7 +181,7 @@ def test_a_gpus_sums_are_held_as_floats(any_adapter, path):
     ]
 
 
-def test_free_ones_are_held_against_the_reference(adapter, path):
+def test_unordered_sums_are_compared_with_the_reference(adapter, path):
     result = audited(path("bounded", 'free = ["y"]'), gpu=True)
     assert [(check.by_gpu, check.ok) for check in result.outputs] == [(False, True), (True, True)]
     assert {check.comparison.rule.name for check in result.outputs} == {"bound"}
@@ -227,7 +227,7 @@ IN_STRUCTS = "struct Cell { sum: atomic<u32> }\n@group(0) @binding(2) var<storag
         ),
     ],
 )
-def test_what_does_not_fit_is_said(path, changes, message):
+def test_types_that_do_not_fit_are_reported(path, changes, message):
     file = path(**changes)
     if "Cell" in message:
         source = file.with_name("split.wgsl")

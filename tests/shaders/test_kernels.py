@@ -1,6 +1,6 @@
-"""What must hold of the project's own kernels, whoever runs them: gradients, twins, accumulation, fusion.
+"""Properties of the project's kernels on every device: gradients, equivalent variants, accumulation, fusion.
 
-`test_end_to_end` audits every kernel in every quick shape; here kernels are held against each other.
+`test_end_to_end` audits every kernel in every quick shape; here kernels are compared with each other.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ UGLY = {"M": 70, "K": 36, "N": 68}  # more than one tile each way, and nothing a
 
 
 def case_of(name, sizes=UGLY, **given):
-    """The kernel's case with some arrays replaced."""
+    """Return the kernel's case with some arrays replaced."""
     kernel = KERNELS[name]
     case = kernel.case(kernel.shape(sizes))
     case.arrays.update(given)
@@ -35,7 +35,7 @@ def case_of(name, sizes=UGLY, **given):
 
 
 def output(name, sizes=UGLY, **given):
-    """What the simulator makes of a kernel's only output."""
+    """Return the simulator's result for a kernel's only output."""
     (made,) = simulate(case_of(name, sizes, **given), "nvidia", "none").outputs.values()
     return made
 
@@ -64,7 +64,7 @@ def test_every_output_has_a_derived_bound_that_holds_the_reference(name):
         assert (result.ok, result.unbounded) == (True, 0), result
 
 
-# ---- kernels against each other, bit for bit ---------------------------------------------------------
+# ---- equal outputs of different kernels --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "twin"), [("matmul", "matmul_single"), ("matmul_at", "matmul_at_unswapped")])
@@ -83,7 +83,7 @@ def test_twins_write_the_same_bits(name, twin):
         ("matmul_at_acc_swiglu_a", "matmul_at_swiglu_a", "Y"),
     ],
 )
-def test_what_is_added_is_added_once_at_the_end(name, plain, addend):
+def test_addends_are_added_once_at_the_end(name, plain, addend):
     before = case_of(name).arrays[addend]
     assert np.abs(before).min() > 0
     assert same_bits(output(name), output(plain) + before)
@@ -98,7 +98,7 @@ def test_accumulating_twice_adds_twice():
 
 @pytest.mark.parametrize("name", [name for name in KERNELS if name.endswith("_w16")])
 def test_f16_weights_are_f32_weights_rounded(name):
-    """Nothing but the stored weights is f16: widened first, they make the same bits."""
+    """Only the stored weights are f16: widened in advance, they give the same bits."""
     weights = case_of(name).arrays["W"]
     assert weights.dtype == np.float16
     assert same_bits(output(name), output(name.removesuffix("_w16"), W=weights.astype(np.float32)))
@@ -123,8 +123,8 @@ def test_every_rung_of_the_ladder_writes_the_same_bits(rung):
 
 
 @pytest.mark.parametrize("name", [*TILED, "ladder_4x4", "ladder_unrolled_4x4", "ladder_unrolled_8x8"])
-def test_what_a_load_past_the_end_gives_is_of_no_matter(name):
-    """Clamped, zero, or another element: all three are what WebGPU allows."""
+def test_the_values_of_loads_out_of_bounds_do_not_matter(name):
+    """WebGPU allows a clamped index, zero, and any other element."""
     case = case_of(name)
     made = [
         bankshot.simulate(
@@ -155,10 +155,10 @@ def test_each_barrier_of_a_tiled_matmul_is_needed(name, left_out):
     assert {finding.code for finding in run.findings} == (set() if left_out is None else {"race"})
 
 
-# ---- what a host must see to -------------------------------------------------------------------------
+# ---- requirements for hosts --------------------------------------------------------------------------
 
 
-def test_a_grid_for_workgroups_of_16_x_16_leaves_three_quarters_to_nobody():
+def test_a_grid_for_16_x_16_invocations_leaves_three_quarters_unwritten():
     """The rungs with 8 x 8 invocations, dispatched as if they had 16 x 16."""
     case = case_of("ladder_row_from_y", {"M": 64, "N": 64, "K": 4})
     whole = simulate(case, "nvidia", "none").outputs["C"]

@@ -1,4 +1,4 @@
-"""Kernels of quantized weights held against each other: what an idea changes in the counts, and that no bit changes.
+"""Kernels with quantized weights, compared in pairs: an optimization changes the counters, but no bit of the output.
 
 `test_end_to_end` audits every kernel in every quick shape; this is about pairs of them.
 """
@@ -27,7 +27,7 @@ KERNELS = {
 
 
 def case_of(name, sizes, **given):
-    """The kernel's case with some arrays replaced."""
+    """Return the kernel's case with some arrays replaced."""
     case = KERNELS[name].case(KERNELS[name].shape(sizes))
     case.arrays.update(given)
     return case
@@ -42,7 +42,7 @@ def same_bits(a, b):
 
 
 def by_line(run, kind, name):
-    """The sites of accesses to a variable."""
+    """Return the sites of accesses to a variable by line."""
     return [site for site in run.sites if (site.kind, site.name) == (kind, name)]
 
 
@@ -61,7 +61,7 @@ UTILIZATION = {
 
 
 @pytest.mark.parametrize("name", UTILIZATION)
-def test_who_works_on_a_row_of_1152(name):
+def test_thread_utilization_on_a_row_of_1152(name):
     counters = run(name, {"M": 1, "N": 64, "K": 1152}).counters
     assert counters["thread_utilization"] == UTILIZATION[name]
 
@@ -80,7 +80,7 @@ def test_a_loop_over_blocks_helps_once_there_are_as_many_as_invocations():
     assert run("q4_fused_loop", sizes).counters["thread_utilization"] == 1
 
 
-def test_dequantizing_first_gives_what_fused_kernels_see():
+def test_dequantizing_first_agrees_with_fused_kernels():
     """Up to what f16 rounds off: a product with the unpacked weights is that of the fused kernel."""
     sizes = {"N": 33, "K": 260}
     fused = case_of("q4_fused_multicol", {"M": 1, **sizes})
@@ -120,7 +120,7 @@ def test_both_dimensions_of_the_grid_are_used():
     ("name", "sizes"), [("gemv_subgroup", {"N": 33, "K": 260}), ("matmul_vec_fp16_subgroup", {"N": 5, "K": 264})]
 )
 def test_subgroups_add_in_the_order_of_the_adapter(lavapipe, name, sizes):
-    """The spec leaves the order open; the profile of lavapipe has lavapipe's."""
+    """The specification leaves the order open; the profile of lavapipe has that of lavapipe."""
     case = case_of(name, sizes)
     ours, theirs = simulate(case, "lavapipe", "none"), run_on_gpu(case, lavapipe.name)
     assert same_bits(ours.outputs["Y"], theirs.outputs["Y"])
@@ -143,7 +143,7 @@ def test_subgroups_of_every_size_will_do(name):
 # ---- the feed-forward layer --------------------------------------------------------------------------
 
 
-def test_two_passes_make_what_three_do_with_fewer_bytes():
+def test_two_passes_compute_the_same_as_three_with_fewer_bytes():
     sizes = {"M": 17, "D": 35, "F": 50}
     both = case_of("ffn_gate_up", sizes).arrays
     gate = run("ffn_project", sizes, X=both["X"], W=both["W"])
@@ -161,7 +161,7 @@ def test_two_passes_make_what_three_do_with_fewer_bytes():
     assert three > two
 
 
-# ---- the ideas, each beside its before ---------------------------------------------------------------
+# ---- optimizations, before and after -----------------------------------------------------------------
 
 VEC, MAT = {"M": 2, "N": 9, "K": 392}, {"M": 20, "N": 19, "K": 136}
 
@@ -181,7 +181,7 @@ VEC, MAT = {"M": 2, "N": 9, "K": 392}, {"M": 20, "N": 19, "K": 136}
         ("matmul_mat_fp16_double", "matmul_mat_fp16_tiled", MAT),
     ],
 )
-def test_an_idea_changes_no_bit(after, before, sizes):
+def test_an_optimization_changes_no_bit(after, before, sizes):
     assert same_bits(run(after, sizes).outputs["Y"], run(before, sizes).outputs["Y"])
 
 
@@ -200,16 +200,16 @@ def test_unpacking_several_weights_at_a_time_reads_less(form, shape):
 
 
 @pytest.mark.parametrize("form", ["int8", "nf4"])
-def test_a_texture_is_asked_for_the_bytes_that_a_buffer_is(form):
-    """As counts see it, with texels row by row: what a cache makes of two dimensions they cannot tell."""
+def test_a_texture_has_as_many_requested_bytes_as_a_buffer(form):
+    """Counters lay out texels row by row, and do not model caches with two-dimensional locality."""
     sizes = {"M": 8, "N": 16, "K": 1024}
     buffer, texture = (run(f"matmul_mat_{form}_{kind}", sizes).counters for kind in ("vector", "texture"))
     for counter in ("global_requests", "global_bytes", "global_sectors", "flops"):
         assert buffer[counter] == texture[counter], counter
 
 
-def test_tiles_take_loads_from_global_memory():
-    """Eight neighbours read a row each of W and X; of a tile sixteen read what one has loaded."""
+def test_tiles_reduce_loads_from_global_memory():
+    """Without tiles, eight neighbours read a row each of W and X; with tiles, sixteen read what one has loaded."""
     sizes = {"M": 64, "N": 64, "K": 256}
     plain, tiled, double = (run(f"matmul_mat_fp16{end}", sizes).counters for end in ("", "_tiled", "_double"))
     outputs, rows = 64 * 64 * 4, 64 * 256
@@ -220,7 +220,7 @@ def test_tiles_take_loads_from_global_memory():
     assert tiled["flops"] == double["flops"] == plain["flops"]
 
 
-def test_sums_of_subgroups_spare_barriers():
+def test_subgroup_sums_save_barriers():
     sizes = {"M": 1, "N": 64, "K": 1024}
     tree, subgroups = (run(f"matmul_vec_fp16{end}", sizes).counters for end in ("", "_subgroup"))
     assert (tree["barriers"], subgroups["barriers"]) == (7 * 64, 64)
@@ -228,7 +228,7 @@ def test_sums_of_subgroups_spare_barriers():
     assert tree["global_bytes"] == subgroups["global_bytes"]
 
 
-def test_four_rows_share_what_is_read_of_one_token():
+def test_four_rows_share_the_loads_of_one_token():
     sizes = {"M": 1, "N": 64, "K": 2048}
     alone, single = (run(f"matmul_vec_fp16{end}", sizes).counters for end in ("", "_single"))
     weights, token, outputs = 64 * 2048 * 2, 2048 * 4, 64 * 4
@@ -236,7 +236,7 @@ def test_four_rows_share_what_is_read_of_one_token():
     assert single["global_bytes"] == weights + 64 // 4 * token + outputs
 
 
-# ---- whether the references would notice -------------------------------------------------------------
+# ---- references detect faults ------------------------------------------------------------------------
 
 # One word of weights among so many: the last of a block, or one in the middle of every other block.
 LOST = {
@@ -262,7 +262,7 @@ def test_a_kernel_that_loses_a_word_of_each_block_does_not_pass(name):
 # ---- rmsnorm and silu --------------------------------------------------------------------------------
 
 
-def test_rmsnorm_in_plain_words():
+def test_rmsnorm_matches_its_formula():
     case = case_of("rmsnorm", {"M": 2, "N": 300})
     y = simulate(case, "nvidia", "none").outputs["Y"]
     for row, made in zip(case.arrays["X"].tolist(), y.tolist(), strict=True):
@@ -271,7 +271,7 @@ def test_rmsnorm_in_plain_words():
         assert made == pytest.approx(expected, rel=1e-6)
 
 
-def test_silu_in_plain_words():
+def test_silu_matches_its_formula():
     x = np.array([-100, -20, -1, -0.0, 0, 1e-30, 1, 20, 100], np.float32)
     y = run("silu", {"N": 9}, X=x).outputs["Y"]
     expected = [float(v) / (1 + math.exp(-float(v))) for v in x]

@@ -1,4 +1,4 @@
-"""Sweeps: every figure by hand; what was done stays done, whatever ends a sweep; what fails is a row."""
+"""Sweeps: figures computed by hand, resuming after an interruption, and rows for failures."""
 
 import csv
 import json
@@ -44,7 +44,7 @@ RACY = MANIFEST.replace("[bind.x]", "defines = { RACY = 1 }\n\n[bind.x]")
 
 
 class Here(Executor):
-    """Runs what is submitted at once, in this process, and counts it."""
+    """An executor that runs each call immediately, in this process, and records it."""
 
     def __init__(self):
         self.groups = 0
@@ -72,7 +72,7 @@ def wanted(*devices, path="scale.toml", **dims):
 
 
 def rows_of(asked, **options):
-    """Rows in the order of their cases, without what differs from run to run."""
+    """Return the rows in the order of their cases, without the columns that differ from run to run."""
     rows = {row["key"]: row for row in sweep(asked, **{"executor": Here(), **options})}
     return [{name: value for name, value in rows[case.key].items() if name != "seconds"} for case in asked]
 
@@ -81,7 +81,7 @@ def bankshot(*arguments):
     return CliRunner().invoke(main, ["sweep", *map(str, arguments)])
 
 
-# ---- what is run -------------------------------------------------------------------------------------
+# ---- cases -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_sizes(text, sizes):
 @pytest.mark.parametrize(
     "text", ["", "M", "64,M=3", "M=", "M=1,", "M=a", "M=4:2", "M=1:4:0", "M=1,M=2", "M=-1", "M=1:2:3:4"]
 )
-def test_sizes_that_are_none(text):
+def test_invalid_sizes_are_refused(text):
     with pytest.raises(UsageError, match="--dims"):
         parse_dims(text)
 
@@ -114,7 +114,7 @@ def test_every_combination_of_kernels_sizes_and_devices():
     assert len({case.key for case in asked}) == 4
 
 
-def test_without_sizes_the_shapes_of_the_manifest_are_run():
+def test_without_sizes_the_shapes_of_the_manifest_run():
     assert [case.shape.dims["N"] for case in cases(["scale.toml"])] == [32, 64, 96]
     quick = bankshot("scale.toml", "--out", "t.csv", "--jobs", "1")
     assert quick.exit_code == 0, quick.output
@@ -123,11 +123,11 @@ def test_without_sizes_the_shapes_of_the_manifest_are_run():
     whole = bankshot("scale.toml", "--out", "t.csv", "--heavy", "--jobs", "1")
     assert [row["dims.N"] for row in table("t.csv")] == ["32", "64", "96"]
     assert "3 of 3 cases clean, 2 from the journal" in whole.stdout
-    assert whole.stderr.splitlines() == ["[1/1] scale N=96 nvidia: clean"]  # of what is known nothing more is said
+    assert whole.stderr.splitlines() == ["[1/1] scale N=96 nvidia: clean"]  # cases from the journal show no progress
 
 
 def test_a_shader_without_a_manifest(folder):
-    """Its data are part of the key."""
+    """The data given for it are part of the key."""
     (folder / "scale.toml").unlink()
     given = ["scale.wgsl", "--grid", "2", "--device", "nvidia,amd", "--jobs", "1", "--out", "t.csv"]
     for data, known in (("ones", ""), ("ones", ", 2 from the journal"), ("zeros", "")):
@@ -138,7 +138,7 @@ def test_a_shader_without_a_manifest(folder):
     assert (result.exit_code, "has no dims" in result.stderr) == (2, True)
 
 
-def test_wrong_use_is_said_before_anything_runs(folder):
+def test_wrong_options_are_reported_before_anything_runs(folder):
     def refused(message, *arguments):
         result = bankshot(*arguments)
         assert (result.exit_code, result.stdout) == (2, ""), result.output
@@ -173,7 +173,7 @@ def test_figures():
     assert (nvidia["findings"], nvidia["verdict"], nvidia["why"]) == (0, "clean", "")
 
 
-def test_what_is_found_is_in_the_row(folder):
+def test_findings_are_in_the_row(folder):
     (folder / "racy.toml").write_text(RACY)
     (row,) = rows_of(wanted(path="racy.toml", N=(32,)))
     assert (row["verdict"], row["findings"], row["accepted"]) == ("found", 1, 0)
@@ -184,8 +184,8 @@ def test_what_is_found_is_in_the_row(folder):
     assert row["why"].startswith("counter: flops")
 
 
-def test_devices_on_which_the_same_lanes_work_share_a_run():
-    """RDNA and Apple share one, and each gets what it would get alone; expectations are held against each device."""
+def test_devices_that_execute_the_same_lanes_share_a_run():
+    """RDNA and Apple share one, and each gets what it would get alone; expectations are checked for each device."""
     Path("scale.toml").write_text(MANIFEST + "\n[expect]\nglobal_sectors = 6\n")
     names = ("amd", "apple", "nvidia", "intel")
     asked = wanted(*names, N=(40,))
@@ -197,14 +197,14 @@ def test_devices_on_which_the_same_lanes_work_share_a_run():
     assert [row["verdict"] for row in alone] == ["clean", "found", "found", "clean"]
 
 
-def test_a_row_has_every_column_and_no_other():
+def test_a_row_has_exactly_the_columns():
     (row,) = rows_of(wanted(N=(32,)))
     assert {*row, "seconds"} == {*COLUMNS, "dims.N"} == set(columns([row]))
     for name, value in row.items():
         assert isinstance(value, COLUMNS.get(name, int)), name
 
 
-# ---- what goes wrong ---------------------------------------------------------------------------------
+# ---- failures ----------------------------------------------------------------------------------------
 
 
 def test_cases_that_fail_are_rows(folder):
@@ -224,7 +224,7 @@ def test_cases_that_fail_are_rows(folder):
     assert good["verdict"] == "clean"
 
 
-def test_faults_of_ours_and_of_executors_are_rows_too(monkeypatch):
+def test_internal_errors_and_errors_of_executors_are_rows(monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("oh")
 
@@ -234,8 +234,8 @@ def test_faults_of_ours_and_of_executors_are_rows_too(monkeypatch):
     assert [row["why"] for row in rows_of(wanted(N=(32,)))] == ["the executor failed: ZeroDivisionError: oh"]
 
 
-def test_a_process_that_dies_takes_no_other_case_along(folder):
-    """The preprocessor of one kernel kills a worker that calls it, and leaves the process alone that plans."""
+def test_a_process_that_dies_affects_no_other_case(folder):
+    """The preprocessor of one kernel kills the worker that calls it, but not the process that plans the sweep."""
     (folder / "deadly.py").write_text(
         "import os, sys, pathlib, signal\n"
         "parent = os.getppid()\n"
@@ -262,10 +262,10 @@ def test_workers_share_the_processors(monkeypatch):
     assert row["why"] == "error: BANKSHOT_THREADS is 'many'; it must be a positive integer"
 
 
-# ---- going on ----------------------------------------------------------------------------------------
+# ---- resuming ----------------------------------------------------------------------------------------
 
 
-def test_what_is_done_is_not_run_again():
+def test_finished_cases_do_not_run_again():
     asked, journal = wanted("nvidia", "amd", "apple", N=(32, 40)), Path("rows")
     whole = rows_of(asked)
     some = sweep(asked, Here(), journal=Journal(journal))
@@ -282,7 +282,7 @@ def test_what_is_done_is_not_run_again():
 
 
 @pytest.mark.parametrize("cut", [1, 2, 40, -2, -1])
-def test_a_torn_last_line(cut):
+def test_an_incomplete_last_line_is_ignored(cut):
     """The journal is cut within its last line: after its first letters, before its last, and at its very end."""
     asked, journal = wanted(N=(32, 40, 64)), Path("rows")
     whole = rows_of(asked, journal=Journal(journal))
@@ -297,7 +297,7 @@ def test_a_torn_last_line(cut):
 
 
 @pytest.mark.parametrize("line", [b"\xff\xfe", b"null", b"[]", b"{}", b'{"key": 1}', b'"key verdict"', b""])
-def test_lines_that_are_no_rows(line):
+def test_lines_that_are_not_rows_are_ignored(line):
     asked, journal = wanted(N=(32,)), Path("rows")
     journal.write_bytes(line + b"\n")
     executor = Here()
@@ -306,7 +306,7 @@ def test_lines_that_are_no_rows(line):
     assert len(Journal(journal).rows) == 1
 
 
-def test_what_failed_is_tried_again(monkeypatch):
+def test_failed_cases_run_again(monkeypatch):
     asked, journal = wanted(N=(32,)), Path("rows")
     with monkeypatch.context() as patch:
         patch.setattr("bankshot.oracle.sweep.sweep_run.audit", lambda *_: 1 / 0)
@@ -333,7 +333,7 @@ def test_a_case_that_has_changed_is_another_case(name, old, new):
 
 
 def test_files_beside_a_manifest_are_in_the_key(folder):
-    """Data, and a reference of one's own."""
+    """Data, and a user-defined reference."""
     own = MANIFEST.replace("[bind.x]", 'reference = "twice.py:twice"\n\n[bind.x]').replace(
         'init = "normal"', 'file = "x.npy"'
     )
@@ -348,7 +348,7 @@ def test_files_beside_a_manifest_are_in_the_key(folder):
     assert len(known) == 4
 
 
-def test_what_decides_nothing_is_not_in_the_key(monkeypatch):
+def test_facts_that_do_not_determine_a_row_are_not_in_the_key(monkeypatch):
     (before,) = wanted(N=(32,))
     Path("scale.toml").write_text(MANIFEST.replace("N = [32, 64]", "N = [32, 128]"))
     assert wanted(N=(32,))[0].key == before.key
@@ -356,7 +356,7 @@ def test_what_decides_nothing_is_not_in_the_key(monkeypatch):
     assert wanted(N=(32,))[0].key != before.key
 
 
-def test_a_shader_that_changes_while_a_sweep_runs_gives_no_row_of_the_old_one():
+def test_a_shader_that_changes_during_a_sweep_fails():
     asked = wanted(N=(32,))
     Path("scale.wgsl").write_text(SHADER.replace("2.0", "3.0"))
     (row,) = rows_of(asked)
@@ -368,7 +368,7 @@ def lines_of(journal):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT, which only POSIX has")
-def test_an_interrupted_sweep_leaves_what_is_done_and_goes_on():
+def test_an_interrupted_sweep_keeps_its_rows_and_resumes():
     dims = "N=32:1024:32"
     command = [sys.executable, "-m", "bankshot", "sweep", "scale.toml", "--dims", dims, "--jobs", "1", "--out", "t.csv"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -396,7 +396,7 @@ def table(path):
         return list(csv.DictReader(file))
 
 
-def test_a_csv_says_what_the_rows_say(folder):
+def test_a_csv_file_has_the_values_of_the_rows(folder):
     (folder / "wrong.toml").write_text(MANIFEST.replace("scale.wgsl", "wrong.wgsl"))
     (folder / "wrong.wgsl").write_text("fn f( {\n")
     result = bankshot(".", "--dims", "N=32", "--out", "t.csv", "--jobs", "1", "--json")
@@ -445,7 +445,7 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(monkeypatch):
 
 
 @pytest.mark.skipif(find_spec("distributed") is None, reason="no Dask; pip install 'bankshot[sweep]'")
-def test_dask_workers_make_the_same_rows(monkeypatch):
+def test_dask_workers_return_the_same_rows(monkeypatch):
     from distributed import LocalCluster
 
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -462,14 +462,14 @@ def test_dask_workers_make_the_same_rows(monkeypatch):
 
 
 @pytest.mark.skipif(find_spec("distributed") is None, reason="no Dask; pip install 'bankshot[sweep]'")
-def test_a_scheduler_that_is_not_there(monkeypatch):
+def test_an_unreachable_scheduler_is_reported(monkeypatch):
     monkeypatch.setattr("bankshot.oracle.sweep.sweep_command.PATIENCE", 0.5)
     result = bankshot("scale.toml", "--dask", "tcp://127.0.0.1:9", "--out", "t.csv")
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert "--dask tcp://127.0.0.1:9: no scheduler could be reached" in result.stderr
 
 
-def test_dask_that_is_not_installed(monkeypatch):
+def test_missing_dask_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = bankshot("scale.toml", "--dask", "tcp://127.0.0.1:9", "--out", "t.csv")
     assert (result.exit_code, result.stdout) == (2, "")

@@ -1,4 +1,4 @@
-"""Every claim of the ledger is decided again, and must come out as on the page that is committed."""
+"""Every claim of the ledger is decided again, and must have the verdict of the committed page."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Which adapters there are, how one is chosen, where a browser's driver is found, and what an adapter cannot run."""
+"""Adapters: listing and choosing them, finding the drivers of browsers, and reporting what an adapter cannot run."""
 
 import json
 import os
@@ -27,12 +27,12 @@ WORDS = """\
 """
 
 
-# ---- where drivers are ----
+# ---- drivers ----
 
 
 @pytest.fixture
 def browser(tmp_path, monkeypatch):
-    """A machine with one browser on it."""
+    """A machine with one browser."""
     for name in (*vulkan_drivers.CHOSEN, vulkan_drivers.ASKED, vulkan_drivers.ADDED):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "chromium-12" / "chrome-linux"
@@ -44,11 +44,11 @@ def browser(tmp_path, monkeypatch):
     return folder / vulkan_drivers.MANIFEST
 
 
-def test_a_browsers_driver_is_found(browser):
+def test_the_driver_of_a_browser_is_found(browser):
     assert vulkan_drivers.found() == [browser]
 
 
-def test_it_is_offered_behind_what_somebody_added(browser, monkeypatch):
+def test_it_follows_the_drivers_in_vk_add_driver_files(browser, monkeypatch):
     monkeypatch.setenv(vulkan_drivers.ADDED, "/mine.json")
     for _ in range(2):  # once is enough
         vulkan_drivers.offer()
@@ -56,12 +56,12 @@ def test_it_is_offered_behind_what_somebody_added(browser, monkeypatch):
 
 
 @pytest.mark.parametrize("name", vulkan_drivers.CHOSEN)
-def test_a_choice_of_drivers_stands(browser, monkeypatch, name):
+def test_a_users_choice_of_drivers_is_kept(browser, monkeypatch, name):
     monkeypatch.setenv(name, "/mine.json")
     assert vulkan_drivers.found() == []
 
 
-def test_drivers_can_be_named(browser, tmp_path, monkeypatch):
+def test_drivers_can_be_named_in_an_environment_variable(browser, tmp_path, monkeypatch):
     other, folder = tmp_path / "other.json", tmp_path / "many"
     folder.mkdir()
     for file in (other, folder / "a.json", folder / "b.json"):
@@ -75,7 +75,7 @@ def test_drivers_can_be_named(browser, tmp_path, monkeypatch):
         vulkan_drivers.found()
 
 
-# ---- which adapter ----
+# ---- choice ----
 
 
 def known(*names):
@@ -120,7 +120,7 @@ def test_adapters_are_chosen_by_name_or_kind(three, asked, names):
         ("llvmpipe,", UsageError, "--adapter llvmpipe,: a name is empty"),
     ],
 )
-def test_what_is_asked_for_in_vain_is_named(three, asked, error, message):
+def test_a_selector_without_a_match_is_reported(three, asked, error, message):
     with pytest.raises(error, match=message):
         wgpu_client.parse_adapters(asked)
 
@@ -133,7 +133,7 @@ def test_a_missing_software_adapter_comes_with_advice(monkeypatch):
         wgpu_client.require_adapter("lavapipe")
 
 
-# ---- what they have ----
+# ---- features ----
 
 
 @pytest.mark.usefixtures("adapter")
@@ -149,7 +149,7 @@ def test_the_command_lists_every_adapter():
 
 
 def test_an_adapters_profile_has_its_subgroups(any_adapter):
-    """Where a profile rounds as an adapter does, it is to go in the same subgroups."""
+    """A profile that rounds as an adapter does must also have its subgroup size."""
     from bankshot.oracle.wgpu_client import adapter_survey
 
     import bankshot
@@ -171,12 +171,12 @@ def test_a_kernel_is_timed_by_the_adapters_clock(any_adapter):
         assert 0 <= own <= whole
 
 
-def test_what_an_adapter_lacks_is_named(swiftshader):
+def test_a_missing_feature_is_named(swiftshader):
     with pytest.raises(Lacking, match=r"the shader enables f16, and SwiftShader.* has no shader-f16"):
         wgpu_client.run(HALVES, "main", (1, 1, 1), {"y": np.zeros(4, np.float16)}, adapter=swiftshader.name)
 
 
-def test_diff_tells_what_an_adapter_cannot_run(tmp_path, lavapipe, swiftshader):
+def test_diff_reports_what_an_adapter_cannot_run(tmp_path, lavapipe, swiftshader):
     (tmp_path / "halves.wgsl").write_text(HALVES)
     (tmp_path / "words.wgsl").write_text(WORDS)
     halves = [str(tmp_path / "halves.wgsl"), "--bind", "y=zeros:f16:4"]
@@ -200,7 +200,7 @@ def test_diff_tells_what_an_adapter_cannot_run(tmp_path, lavapipe, swiftshader):
         assert entry["seconds"][f"kernel on {entry['gpu']['name']}"] >= 0
 
 
-def test_an_audit_holds_a_run_against_several(tmp_path, lavapipe, swiftshader):
+def test_an_audit_compares_a_run_with_several_adapters(tmp_path, lavapipe, swiftshader):
     (tmp_path / "halves.wgsl").write_text(HALVES)
     (tmp_path / "words.wgsl").write_text(WORDS)
     page = tmp_path / "page.html"
@@ -244,10 +244,10 @@ COMPOSED = """\
         ("vec4(determinant(mat4x4(v, v.wzyx, v.yxwz, v.xzyw)))", "vec4(dot(v, v.wzyx))", "swiftshader"),
     ],
 )
-def test_what_an_adapter_computes_another_way_is_held_to_the_bounds_if_bits_differ(
+def test_builtins_that_an_adapter_computes_differently_are_compared_by_bounds(
     tmp_path, request, expression, right, off
 ):
-    """`right` has no builtin of that kind: bits it is."""
+    """`right` has no such builtin, so it is compared by bits."""
     adapter = request.getfixturevalue(off)
     for name, text, how in (("wrong", expression, "derived"), ("right", right, "exact")):
         (tmp_path / f"{name}.wgsl").write_text(COMPOSED.replace("EXPR", text))
@@ -275,7 +275,7 @@ def test_a_shader_without_a_manifest_that_differs_is_diagnosed(tmp_path, lavapip
 
 
 def test_both_software_adapters_fit_one_process(lavapipe, swiftshader):
-    """Not only in this process, which others have prepared."""
+    """In a new process, without what other tests have loaded."""
     bare = {name: value for name, value in os.environ.items() if name != vulkan_drivers.ADDED}
     code = "from bankshot.oracle.wgpu_client import adapters"
     code += "; print(sorted(i.profile for i in adapters() if i.kind == 'CPU'))"

@@ -1,4 +1,4 @@
-"""Derived bounds on adapters, for every kernel in shaders/: no alarm where nothing is wrong, and one where a single
+"""Derived bounds on adapters, for every kernel in shaders/: no finding for correct outputs, and one if a single
 element of one output is off by a part in ten thousand."""
 
 from math import prod
@@ -18,7 +18,7 @@ PLANS = plans([Path(__file__).parents[2] / "shaders"], Request(quick=True))
 
 
 def middle(plan):
-    """A quick shape with as many larger ones as smaller."""
+    """Return the quick shape of median size."""
     shapes = sorted(plan.shapes, key=lambda shape: prod(shape.dims.values()))
     return plan.case(shapes[len(shapes) // 2])
 

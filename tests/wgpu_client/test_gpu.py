@@ -1,4 +1,4 @@
-"""The GPU runner on whatever adapter there is (a software one will do), and what it says when wgpu refuses."""
+"""Running on an adapter (a software one suffices), and its errors when wgpu refuses."""
 
 import builtins
 import pickle
@@ -42,7 +42,7 @@ def bindings():
 
 
 @pytest.mark.usefixtures("adapter")
-def test_outputs_have_the_keys_and_shapes_that_went_in():
+def test_outputs_have_the_keys_and_shapes_of_the_inputs():
     given = bindings()
     run = wgpu_client.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS, overrides={"FACTOR": 10})
     assert list(run.outputs) == [(2, 3)]
@@ -62,7 +62,7 @@ def test_every_repetition_starts_from_fresh_contents():
 
 @pytest.fixture
 def made(monkeypatch):
-    """How many pipelines were made so far, where what wgpu is asked is done in this process."""
+    """Count the pipelines created, with the worker's questions answered in this process."""
 
     def put(question, *given):
         known = serve.answered(question, pickle.loads(pickle.dumps(given, pickle.HIGHEST_PROTOCOL)))
@@ -74,7 +74,7 @@ def made(monkeypatch):
 
 
 @pytest.mark.usefixtures("adapter")
-def test_a_run_takes_the_pipeline_that_was_prepared(made):
+def test_a_run_uses_the_prepared_pipeline(made):
     module = bankshot.check(DOUBLE.replace("FACTOR * x", "x[0] + FACTOR * x"))
     before = made()
     wgpu_client.prepare(module, "scale", overrides={"FACTOR": 3}, adapter=None).join()
@@ -89,7 +89,7 @@ def test_a_run_takes_the_pipeline_that_was_prepared(made):
 
 
 @pytest.mark.usefixtures("adapter")
-def test_what_cannot_be_prepared_is_told_by_the_run(capsys):
+def test_the_run_reports_errors_of_the_preparation(capsys):
     source = "@compute @workgroup_size(1) fn main() { let big = array<u32, 3>(1, 2, 3); _ = big[0]; }"
     module = bankshot.check(f"enable subgroups; {source}")
     wgpu_client.prepare(module, "main", overrides=None, adapter="no such adapter").join()
@@ -105,7 +105,7 @@ def test_what_cannot_be_prepared_is_told_by_the_run(capsys):
 
 
 @pytest.mark.usefixtures("adapter")
-def test_a_binding_beyond_what_the_adapter_takes_is_named():
+def test_a_binding_beyond_the_adapters_limit_is_named():
     most = adapter_choice.abilities(adapter_choice.number_of(None)).limits["max-uniform-buffer-binding-size"]
     given = {**bindings(), "n": np.zeros(most // 4 + 1, np.uint32)}
     with pytest.raises(TooLarge, match=f"binding n holds {most + 4:,} bytes, and .+ binds at most {most:,}"):
@@ -113,7 +113,7 @@ def test_a_binding_beyond_what_the_adapter_takes_is_named():
 
 
 @pytest.mark.usefixtures("adapter")
-def test_bytes_go_in_and_bytes_come_out():
+def test_bytes_give_bytes():
     given = {name: array.tobytes() for name, array in bindings().items()}
     run = wgpu_client.run(DOUBLE, "scale", (2, 1, 1), given, slots=SLOTS)
     assert np.frombuffer(run.outputs[2, 3], np.float32).tolist() == [1, 3, 5, 7, 9, 1]
@@ -129,7 +129,7 @@ def test_bytes_go_in_and_bytes_come_out():
         ("@compute @workgroup_size(1) fn f() {}", (65536, 1, 1), "65535"),
     ],
 )
-def test_what_wgpu_refuses_is_said_in_its_words(wgsl, grid, message):
+def test_refusals_carry_the_message_of_wgpu(wgsl, grid, message):
     with pytest.raises(GpuError, match=message) as caught:
         wgpu_client.run(wgsl, "f", grid, {}, slots=[])
     assert "wgpuDevice" not in str(caught.value)
@@ -168,13 +168,13 @@ def test_the_subgroups_directive_does_not_stop_wgpu():
         ("diagnostic(off, subgroups);", "diagnostic(off, subgroups);"),
     ],
 )
-def test_blanking_directives_keeps_everything_else_in_its_place(before, after):
+def test_blanking_directives_moves_nothing_else(before, after):
     assert without_directives(before, lambda kind, name: name != "yes") == after
     assert without_directives(before, lambda kind, name: False) == before
 
 
 @pytest.mark.usefixtures("adapter")
-def test_only_what_wgpu_refuses_is_taken_out():
+def test_only_refused_directives_are_removed():
     text = "requires pointer_composite_access, subgroup_id;\nenable f16, subgroups;\n"
     assert wgpu_client.for_wgpu(text) == "requires pointer_composite_access             ;\nenable f16           ;\n"
     assert (
@@ -182,7 +182,7 @@ def test_only_what_wgpu_refuses_is_taken_out():
     )
 
 
-def test_what_wgpu_would_not_survive_it_is_not_given(adapter):
+def test_a_shader_that_would_crash_wgpu_is_refused(adapter):
     wgsl = """
 fn f(p: ptr<function, u32>) { *p = 1; }
 @compute @workgroup_size(1) fn main() { var a: array<u32, 2>; f(&a[1]); }
@@ -205,12 +205,12 @@ def test_an_adapter_knows_its_profile():
 
 
 @pytest.mark.usefixtures("adapter")
-def test_an_adapter_that_is_not_there_is_named():
+def test_a_missing_adapter_is_named():
     with pytest.raises(NoAdapter, match="no adapter matches 'voodoo'; there are: "):
         wgpu_client.require_adapter("voodoo")
 
 
-def test_without_wgpu_the_message_says_how_to_get_it(monkeypatch):
+def test_without_wgpu_the_message_says_how_to_install_it(monkeypatch):
     real = builtins.__import__
 
     def without(name, *args, **kwargs):
@@ -232,7 +232,7 @@ def test_without_wgpu_the_message_says_how_to_get_it(monkeypatch):
 
 
 def test_a_wgpu_that_is_too_old_is_refused(monkeypatch):
-    """And the oldest that is not is the one that the package asks for."""
+    """The oldest accepted version is the one that the package requires."""
     wgpu = pytest.importorskip("wgpu", reason="wgpu is not installed; pip install 'bankshot[gpu]'")
     wanted = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert wanted["optional-dependencies"]["gpu"] == [f"wgpu>={'.'.join(map(str, wgpu_library.OLDEST))}"]
@@ -241,8 +241,8 @@ def test_a_wgpu_that_is_too_old_is_refused(monkeypatch):
         wgpu_library.library.__wrapped__()
 
 
-def test_nothing_that_an_audit_prepares_outlives_it(monkeypatch):
-    """A thread that imports wgpu while something else changes what it needs would leave half of it."""
+def test_an_audit_waits_for_its_preparation(monkeypatch):
+    """A thread that still imports wgpu while a test changes its modules would leave it half imported."""
     plan = next(iter(plans([Path(__file__).parents[2] / "shaders" / "swiglu.toml"], Request(dims={"M": 1, "K": 4}))))
     started = []
 
@@ -260,8 +260,8 @@ def test_nothing_that_an_audit_prepares_outlives_it(monkeypatch):
     assert len(started) == 2
 
 
-def test_what_is_prepared_has_the_overrides_of_the_case(monkeypatch, tmp_path):
-    """As arithmetic on the dims came out, like what is run afterwards: another pipeline would be compiled in vain."""
+def test_the_preparation_uses_the_overrides_of_the_case(monkeypatch, tmp_path):
+    """The overrides computed from the dims, as in the run; other ones would compile an unused pipeline."""
     shader = SHADER.replace("struct", "override LANES: u32 = 1;\nstruct").replace("size(32)", "size(LANES)")
     (tmp_path / "scale.wgsl").write_text(shader)
     (tmp_path / "scale.toml").write_text(manifest(PARAMS, kernel='overrides = { LANES = "2 * N" }', n=16))

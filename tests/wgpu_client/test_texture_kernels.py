@@ -1,5 +1,5 @@
-"""Texture kernels on a real WebGPU implementation and in the simulator: what is loaded and stored is the same bit for
-bit, what is filtered within the precision that Vulkan asks of filters."""
+"""Texture kernels on a real WebGPU implementation and in the simulator: loads and stores are equal bit for
+bit, samples within the precision that Vulkan requires of filters."""
 
 import itertools
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_kernels_agree_as_their_manifests_say(path, any_adapter):
 
 @pytest.fixture
 def textured(adapter):
-    """The default adapter, unless it is known to go its own way."""
+    """The default adapter, unless it is known to deviate."""
     if adapter.profile == "swiftshader":
         pytest.skip(
             "SwiftShader wraps integers that a texel cannot hold and has seams in cubes; install another adapter"
@@ -60,7 +60,7 @@ def some(kind, rng):
 
 
 @pytest.mark.parametrize("name", TEXEL_FORMATS)
-def test_every_format_is_stored_alike(name, textured):
+def test_every_format_is_stored_equally(name, textured):
     kind, format_ = str(TEXEL_FORMATS[name]), format_of(name)
     source = f"""
     requires texture_formats_tier1;
@@ -83,7 +83,7 @@ def test_every_format_is_stored_alike(name, textured):
 
 
 def channels_of(texels, format_):
-    """Numbers between which a step is one: those that a texel holds, each taken out of its word."""
+    """Return the channels of texels as integers, unpacked from their words, so that a step is a difference of 1."""
     if not format_.packed:
         return texels.astype(np.float64)
     starts = np.cumsum((0, *format_.bits[:-1]))
@@ -92,7 +92,7 @@ def channels_of(texels, format_):
 
 
 def texture(shape, dtype, levels=1, layers=False):
-    """A chain of random arrays; `shape` ends with channels."""
+    """Make a chain of random mip levels; `shape` ends with the channels."""
     rng = np.random.default_rng(7)
     halved = range(1 if layers else 0, len(shape) - 1)
     shapes = [[max(1, n >> k) if a in halved else n for a, n in enumerate(shape)] for k in range(levels)]
@@ -116,7 +116,7 @@ LOADS = {
 
 
 @pytest.mark.parametrize("shape", LOADS)
-def test_every_shape_is_loaded_alike_inside_and_outside(shape, textured):
+def test_every_shape_is_loaded_equally_in_and_out_of_bounds(shape, textured):
     type_, levels, place = LOADS[shape]
     kind = "u32" if "<u32" in type_ else "i32" if "<i32" in type_ else "f32"
     source = f"""
@@ -175,7 +175,7 @@ SAMPLES = {
 @pytest.mark.parametrize("address", ["clamp-to-edge", "repeat", "mirror-repeat"])
 @pytest.mark.parametrize("filter_", ["nearest", "linear"])
 @pytest.mark.parametrize("call", SAMPLES)
-def test_samples_are_alike(call, filter_, address, textured):
+def test_samples_are_equal(call, filter_, address, textured):
     type_, levels, expression, weights = SAMPLES[call]
     compare = "less-equal" if "Compare" in expression else None
     source = f"""
@@ -204,7 +204,7 @@ def test_samples_are_alike(call, filter_, address, textured):
 
 
 def gathered_nearby(source, given, theirs, tolerance, adapter):
-    """Where a gather is that of a point so near that a GPU's coordinates, in steps of 1/256 texel, may not tell it."""
+    """Find gathers that match those of a point within 1/256 texel, the resolution of a GPU's coordinates."""
     found = np.zeros(len(theirs), bool)
     for signs in itertools.product((-1, 1), repeat=3):
         points = given["points"] + np.float32(WEIGHT / 4) * np.array([*signs, 0], np.float32)
@@ -214,7 +214,7 @@ def gathered_nearby(source, given, theirs, tolerance, adapter):
     return found
 
 
-# ---- what a GPU cannot be given ----------------------------------------------------------------------
+# ---- textures that cannot be uploaded ----------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("adapter")
@@ -225,7 +225,7 @@ def gathered_nearby(source, given, theirs, tolerance, adapter):
         ("texture_depth_2d", np.zeros((2, 2), np.float32), "only uint16 depth can be uploaded"),
     ],
 )
-def test_what_cannot_be_uploaded_is_named(type_, array, message):
+def test_textures_that_cannot_be_uploaded_are_named(type_, array, message):
     source = f"@group(0) @binding(0) var t: {type_}; @compute @workgroup_size(1) fn main() {{ _ = t; }}"
     with pytest.raises(UsageError, match=f"binding t is .*{message}"):
         wgpu_client.run(source, "main", (1, 1, 1), {"t": array})

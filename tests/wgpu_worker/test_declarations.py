@@ -1,4 +1,4 @@
-"""What a C header declares, read once per install: the second time nothing parses it."""
+"""The declarations of a C header are parsed once per installation."""
 
 import subprocess
 import sys
@@ -25,16 +25,16 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def no_parser(monkeypatch):
-    """Lets nothing be parsed any more, once it is called."""
+    """Return a function that makes every later parse fail."""
 
     def forbid():
-        monkeypatch.setattr(wgpu_declarations, "_written", lambda text: pytest.fail("the header is parsed again"))
+        monkeypatch.setattr(wgpu_declarations, "_as_python", lambda text: pytest.fail("the header is parsed again"))
 
     return forbid
 
 
 def declared(text=HEADER):
-    """As a module does on import."""
+    """Declare a header as a module does when it is imported."""
     with wgpu_declarations.read_once():
         ffi = cffi.FFI()
         assert ffi.sizeof("int32_t") == 4  # older releases of wgpu-py ask before they declare anything
@@ -58,7 +58,7 @@ def test_it_is_parsed_once(cache, no_parser):
     assert len(list(cache.iterdir())) == 1
 
 
-def test_another_header_is_another_matter(cache):
+def test_another_header_is_parsed_again(cache):
     declared()
     _, lib = declared(HEADER.replace("Kind_First = 3", "Kind_First = 5"))
     assert lib.Kind_Second == 6
@@ -66,7 +66,7 @@ def test_another_header_is_another_matter(cache):
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[:40], lambda b: b[:-1] + bytes([b[-1] ^ 1])])
-def test_what_is_damaged_is_written_anew(cache, no_parser, damage):
+def test_a_damaged_cache_is_replaced(cache, no_parser, damage):
     declared()
     (file,) = cache.iterdir()
     whole = file.read_bytes()
@@ -77,14 +77,14 @@ def test_what_is_damaged_is_written_anew(cache, no_parser, damage):
     check(*declared())
 
 
-def test_where_nothing_can_be_kept_it_is_parsed_again(tmp_path, monkeypatch):
+def test_without_a_writable_cache_it_is_parsed_again(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("BANKSHOT_CACHE", str(tmp_path / "file"))
     check(*declared())
     check(*declared())
 
 
-def test_cffi_is_as_it_was_afterwards(cache):
+def test_cffi_is_restored_afterwards(cache):
     genuine = cffi.FFI
     declared()
     assert cffi.FFI is genuine

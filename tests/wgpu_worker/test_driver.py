@@ -1,4 +1,4 @@
-"""The process that runs wgpu: it can die, and hang, and takes nobody along."""
+"""The worker process that runs wgpu: its crashes and hangs leave other processes unharmed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 DEADLINE = 60  # seconds
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 
-# Has the driver's process do something at each dispatch.
+# Makes the worker process do something at each dispatch.
 AT_DISPATCH = """
 import os, signal, time
 from bankshot.oracle.wgpu_worker import serve as serving
@@ -36,13 +36,13 @@ serving.QUESTIONS["dispatch"] = dispatch
 
 
 def program(body):
-    """Of such a process."""
+    """Return the program of a worker that runs `body` at each dispatch."""
     return worker_process._PROGRAM.replace("from bankshot", f"exec({AT_DISPATCH.format(body)!r}); from bankshot", 1)
 
 
 @pytest.fixture
 def other(monkeypatch):
-    """Has the next process be such a one. After the test there is one as ever."""
+    """Return a function that replaces the program of the next worker. The original is restored after the test."""
 
     def begin(body):
         monkeypatch.setattr(worker_process, "_PROGRAM", program(body))
@@ -66,7 +66,7 @@ def filled(words=64, start=0):
 
 @posix
 @pytest.mark.usefixtures("adapter")
-def test_who_asks_survives_it_and_asks_another(other, monkeypatch):
+def test_the_client_survives_a_crash_and_starts_another_worker(other, monkeypatch):
     other("os.kill(os.getpid(), signal.SIGSEGV)")
     one, two = fill(), fill()
     for begun in (two, one):
@@ -77,7 +77,7 @@ def test_who_asks_survives_it_and_asks_another(other, monkeypatch):
 
 
 @posix
-def test_a_driver_that_dies_between_two_questions_fails_both(monkeypatch):
+def test_a_worker_that_dies_between_two_questions_fails_both(monkeypatch):
     """The second question finds the pipe closed; the first one, which has no answer yet, gets the same error."""
     monkeypatch.setattr(worker_process, "_PROGRAM", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     worker_process.hand_over()
@@ -94,7 +94,7 @@ def test_a_driver_that_dies_between_two_questions_fails_both(monkeypatch):
 
 @posix
 @pytest.mark.usefixtures("adapter")
-def test_an_audit_tells_it_of_the_case_and_goes_on(other, tmp_path):
+def test_an_audit_reports_a_crash_with_its_case_and_continues(other, tmp_path):
     for size in (64, 128):
         (tmp_path / f"of_{size}.toml").write_text(manifest(PARAMS, n=size))
     (tmp_path / "scale.wgsl").write_text(SHADER)
@@ -107,16 +107,16 @@ def test_an_audit_tells_it_of_the_case_and_goes_on(other, tmp_path):
 
 @posix
 @pytest.mark.usefixtures("adapter")
-def test_a_shader_of_a_corpus_ends_who_tries_it(other):
-    """As it did when wgpu was in that process: who began it knows what to do."""
+def test_a_crash_ends_the_process_that_tries_a_corpus(other):
+    """The process exits as if wgpu had crashed in it, and the pool that started it replaces it."""
     other("os.abort()")
     with pytest.raises(SystemExit, match="the process that ran wgpu died of SIGABRT"):
         list(trials(Shader(Path("a.wgsl"), 1, FILL), None))
 
 
 @pytest.mark.usefixtures("adapter")
-def test_what_is_asked_first_may_be_waited_for_last(other):
-    """More than a pipe holds, each way."""
+def test_answers_can_be_awaited_in_any_order(other):
+    """With more data than a pipe holds, in both directions."""
     words, begun = 1 << 21, []
     for start in range(3):
         begun.append(fill(words, start))
@@ -125,7 +125,7 @@ def test_what_is_asked_first_may_be_waited_for_last(other):
 
 
 @pytest.mark.usefixtures("adapter")
-def test_what_it_prints_is_no_answer(other, capfd):
+def test_output_of_a_driver_is_not_an_answer(other, capfd):
     other("print('from a driver', flush=True)")
     assert fill().done().outputs["y"].tolist() == filled()
     printed = capfd.readouterr()
@@ -146,8 +146,8 @@ main()
 @posix
 @pytest.mark.usefixtures("adapter")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 1)])
-def test_a_driver_that_hangs_ends_with_who_asked(tmp_path, number, code):
-    """Its stderr is that of who asked, and is at its end when both are gone."""
+def test_a_worker_that_hangs_exits_with_its_client(tmp_path, number, code):
+    """Client and worker share stderr, which is closed once both have exited."""
     (tmp_path / "scale.wgsl").write_text(SHADER)
     (tmp_path / "scale.toml").write_text(manifest(PARAMS))
     hangs = program("os.write(2, b'stuck\\n' * any(order.grid)); time.sleep(1e6 * any(order.grid))")
@@ -177,16 +177,16 @@ def test_a_driver_that_hangs_ends_with_who_asked(tmp_path, number, code):
         ("", False),
     ],
 )
-def test_it_is_begun_first_where_it_is_needed(arguments, begun):
+def test_commands_start_the_worker_early_if_they_need_it(arguments, begun):
     code = f"import sys; sys.argv = ['bankshot', *{arguments.split()!r}]; import bankshot.__main__ as entry"
     code += "; from bankshot.oracle.wgpu_worker import worker_process as process; print(process._worker is not None)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (f"{begun}\n", "")
 
 
-def test_what_is_wrong_gets_from_one_process_to_another():
+def test_errors_cross_processes():
     class Local(Exception):
-        """Nobody can import it."""
+        """An error class that other processes cannot import."""
 
     assert isinstance(portable(NoAdapter("none"), RuntimeError), NoAdapter)
     assert str(portable(Local("words"), RuntimeError)) == "Local: words"
