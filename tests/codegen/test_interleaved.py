@@ -161,7 +161,7 @@ def test_a_loop_without_an_end_is_told_of_the_workgroup_that_is_in_it() -> None:
         "for (var k = 0u; k < 4u; k++) { y[at] = k; }",  # of all lanes
     ],
 )
-def test_some_do_not_go_abreast(body: str) -> None:
+def test_some_are_not_interleaved(body: str) -> None:
     assert not ran(body, 64, 40).program.interleaved
 
 

@@ -45,7 +45,7 @@ def test_nothing_is_found_without_the_probe():
     assert {site.site.kind for site in looked.sites} == {"store"}
 
 
-# ---- what becomes of it ------------------------------------------------------------------------------
+# ---- the result --------------------------------------------------------------------------------------
 
 GRID = """
 @group(0) @binding(0) var<storage, read_write> y: array<u32, 4>;
