@@ -65,7 +65,7 @@ def _renamed(block: list[Ins], copy: Ins, uses: Counter[Reg], touched: Touched) 
     uses[whole] -= sum(whole in touched[ins] for ins in block)
     for ins in left:
         if old in touched[ins]:
-            for name in "dabcemx":
+            for name in ("dest", "a", "b", "c", "e", "mask", "x"):
                 if getattr(ins, name) is old:
                     setattr(ins, name, new)
             touched[ins] = ins.registers()
