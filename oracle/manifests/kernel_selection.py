@@ -3,7 +3,7 @@
     [[rule]]
     kernel = "gemv_subgroup_multicol"              # a name in some manifest, whose dispatch gives the grid
     because = "one token, and a wide layer"
-    traits = { weights = "f16", subgroups = true } # known of the problem beside its sizes; all must be equal
+    traits = { weights = "f16", subgroups = true } # of the problem, beside its sizes; all must be equal
     sizes = { M = 1, N = { above = 8192 }, K = { multiple_of = 4 } }
 
 The rules are data (`shaders/selection.toml`); this module knows no kernel by name.

@@ -66,7 +66,7 @@ fn q4_fused(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
     }
 }
 
-// First remedy, to the letter: an invocation loops over blocks. It lifts the limit on K; where a row has fewer blocks
+// First remedy, taken literally: an invocation loops over blocks. It lifts the limit on K; where a row has fewer blocks
 // than the workgroup has invocations, as many stay idle as before. Grid: N, M.
 @compute @workgroup_size(256)
 fn q4_fused_loop(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {

@@ -74,7 +74,7 @@ fn weights(row: u32, eighth: u32) -> mat2x4<f32> {
 }
 
 #else
-#error one of FP16, INT8, NF4 and Q8_0 is to be defined
+#error define one of FP16, INT8, NF4 and Q8_0
 #endif
 
 #if defined(INT8) || defined(NF4)

@@ -8,7 +8,7 @@
 // A kernel includes this file, declares `dims` (rows, columns, depth, unused) and says where its numbers are:
 //   fn stage_a(slot: u32, tid: u32, first_row: u32, first_k: u32)       its share of a slice of A, by `put_a`
 //   fn stage_b(slot: u32, tid: u32, first_k: u32, first_column: u32)    its share of a slice of B, by `put_b`
-//   fn finish(at: u32, sum: f32)                                        what becomes of one element of C
+//   fn finish(at: u32, sum: f32)                                        stores one element of C
 // Each invocation stages four neighbours of A and of B, which lie in 16 bytes: so the host sees to it that the sizes
 // along which they lie are multiples of 4. Grid: ceil(columns / TN), ceil(rows / TM), 1.
 

@@ -1,4 +1,4 @@
-"""`audit --watch`, as somebody at an editor has it: a process that goes on, and what it says after each change."""
+"""`audit --watch`, as a user at an editor runs it: one process, and what it prints after each change."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _reads_that_differ(record: Record, device: str) -> list[str]:
 
 
 def _unpack(text: str) -> bytes:
-    """Base64, of deflated bytes where a `z:` stands before it."""
+    """Base64, of deflated bytes if `z:` precedes it."""
     return zlib.decompress(base64.b64decode(text[2:])) if text.startswith("z:") else base64.b64decode(text)
 
 

@@ -10,7 +10,7 @@ from .data import Record
 
 
 def failures(record: Record) -> list[str]:
-    """What is wrong. Raises WgslError where that is all that is wrong: it should have been accepted."""
+    """What is wrong. Raises WgslError if nothing else is wrong: it should have been accepted."""
     if record["kind"] == "warning":
         return (
             []

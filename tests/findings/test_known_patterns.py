@@ -91,7 +91,7 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) g: vec3u
 
 
 def truth(program: Program) -> tuple[set[frozenset[int]], set[int]]:
-    """Pairs of steps that race, and steps that load what nobody has stored."""
+    """Pairs of steps that race, and steps that load unwritten memory."""
     seen: dict[int, list[tuple[int, int, bool]]] = {}
     written: set[int] = set(range(WORDS)) if program.filled else set()
     races, unwritten = set(), set()
@@ -153,7 +153,7 @@ def make_stores(seed: int) -> Program:
 def test_stores_of_all_lanes_are_found_as_those_of_some(
     seed: int, memory: str, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same in a workgroup with lanes that never store, whose stores are looked at lane by lane."""
+    """Some lanes of the workgroup never store, so that its stores are examined lane by lane."""
     monkeypatch.setattr(dispatch, "_LANES_PER_BATCH", batch)
     program, found = make_stores(seed), []
     given = {"out": np.zeros(SIZE * GROUPS, np.uint32)}

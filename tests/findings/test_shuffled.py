@@ -1,4 +1,4 @@
-"""Shuffles that read lanes which are not active: told of where what comes of it gets to an output."""
+"""Shuffles that read inactive lanes: reported where an output depends on the value."""
 
 import numpy as np
 import pytest

@@ -49,7 +49,7 @@ FUNCTIONS = "fn put(at: u32) { t[at] = at; }\nfn fetch(at: u32) -> u32 { return 
 
 
 def findings(body: str, size: int = SIZE, groups: int = GROUPS, **options) -> list[bankshot.Finding]:
-    """What one dispatch of a body brings to light."""
+    """The findings of one dispatch of a body."""
     half = "f16" in body or re.search(r"\bh\[", body)
     head = ("enable f16;\n" + HEAD + "var<workgroup> h: array<f16, 64>;\n") if half else HEAD
     module = bankshot.check(head + FUNCTIONS + MAIN.format(size=size, body=body), uniformity="off")

@@ -1,4 +1,4 @@
-"""What is said of a finding: both places, lanes, values, advice, and whether outputs depend on it."""
+"""What a finding says: both places, lanes, values, advice, and whether outputs depend on it."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_threads_see_the_races_of_other_threads(monkeypatch):
     assert found(2)[1] == [99, 199]
 
 
-# ---- memory that nobody wrote ------------------------------------------------------------------------
+# ---- unwritten memory --------------------------------------------------------------------------------
 
 
 def test_unwritten_memory_that_an_output_hangs_on():

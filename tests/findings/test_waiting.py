@@ -1,4 +1,4 @@
-"""Loops that do not end: whether that depends on other invocations, who may wait for ever, or on nobody."""
+"""Loops that do not end: whether that depends on other invocations, which may wait for ever, or on none."""
 
 import numpy as np
 import pytest

@@ -1,9 +1,9 @@
 """`python -m tests.fuzz N` runs N generated programs in the simulator and on an adapter, and wants them to agree.
 
-Outputs are held against each other bit by bit, where they differ within the bounds that are derived for the run, and
+Outputs are compared bit by bit, where they differ within the bounds that are derived for the run, and
 of some programs the counters, too. A program on which there is no agreement, and for which no known fault of a driver
 is the reason, is made as small as can be and written into `--into`; then the exit status is 1. Program number i is
-always the same: `--only i` runs it alone, `--file F` one that was written. What came of each is added to a file in
+always the same: `--only i` runs it alone, `--file F` one that was written. The result of each is added to a file in
 `--into` at once: with `--resume` programs that stand there are not run again.
 """
 
@@ -64,7 +64,7 @@ def _one(profile: str, program: Program) -> bool:
 
 
 def _many(args: argparse.Namespace) -> list[Result]:
-    """Run what is to be run, say what came of all, and give back what nobody can explain."""
+    """Run the chosen programs, print the results, and return the disagreements without explanation."""
     log, numbers = Log(args.into / f"{args.adapter}.jsonl"), range(args.first, args.first + args.count)
     results = [result for result in log.results() if args.resume and result.number in numbers]
     log.write(results)

@@ -1,4 +1,4 @@
-"""Many programs, on several processes, and a file of what came of each, so that a run can be stopped and gone on with.
+"""Many programs, on several processes, and a file of their results, so that a run can be stopped and resumed.
 
 A process has a judge of its own, hence another process that asks the adapter, and takes one number after the other. The
 order of results is not that of the numbers.
@@ -24,7 +24,7 @@ COUNTED = 20  # of so many programs one is counted, too
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a program: a verdict's `word` and `why`, and the name of the `known` fault that is the reason."""
+    """The result of a program: a verdict's `word` and `why`, and the name of the `known` fault that is the reason."""
 
     number: int
     word: str
@@ -69,7 +69,7 @@ def is_counted(number: int) -> bool:
 
 
 def judged(judge: Judge, number: int) -> Result:
-    """What comes of program `number`."""
+    """The result of program `number`."""
     program = program_of(number)
     verdict = judge.judge(program, is_counted(number))
     known = None if verdict.agreed else answer_for(judge, program, verdict)

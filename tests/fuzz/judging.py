@@ -1,7 +1,7 @@
 """Whether the simulator and an adapter agree on a program, and where not, whether they may.
 
 Bits may differ only where the run's derived bounds allow it (`run.bounds`); where those are infinite nothing is known,
-as after an overflow or a branch that depends on a rounding. Anything else is a disagreement that somebody has to answer
+as after an overflow or a branch that depends on a rounding. Anything else is a disagreement that a person has to answer
 for: one of `known.KNOWN`, or us.
 """
 
@@ -29,7 +29,7 @@ AGREED = ("equal", "within", "open", "lacking")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`word`: equal; within the bounds; open, as nothing is known of some that differs; lacking, as the adapter has not
+    """`word`: equal; within the bounds; open, as some that differ have no bound; lacking, as the adapter has not
     what the program enables; or what is not agreed: differs, counters, refused, lost, died, hung (the adapter);
     rejected, crashed, finding (the simulator)."""
 
@@ -74,7 +74,7 @@ class Judge:
         verdict = compare(run, answer, given)
         outside = next((f for f in run.findings if f.code == "out-of-bounds"), None)
         if verdict.word == "differs" and outside is not None:
-            return Verdict("open", outside.render())  # WGSL takes some element, nobody says which
+            return Verdict("open", outside.render())  # WGSL accesses an unspecified element
         return verdict
 
     def _simulated(self, module: Any, program: Program, data: Mapping[str, NDArray[np.uint8]]) -> Any:
@@ -92,7 +92,7 @@ class Judge:
 
 
 def compare(run: Any, answer: Answer, given: Mapping[str, Buffer]) -> Verdict:
-    """A run of the simulator against what an adapter left, also while it counted. Nothing is known of counters where a
+    """A run of the simulator against what an adapter left, also while it counted. Counters are unknown where a
     rounding decides a branch."""
     verdict = _held(run, {name: answer.outputs[name] for name in run.outputs}, given)
     if not verdict.agreed:
@@ -147,7 +147,7 @@ def _beyond(
     theirs: NDArray[np.uint8],
     differ: NDArray[np.bool_],
 ) -> tuple[bool, NDArray[np.bool_]]:
-    """Whether something is known of all that differ, and which of them are beyond their bounds."""
+    """Whether all elements that differ have bounds, and which are beyond them."""
     bound = np.repeat(np.asarray(run.bounds[name]), 2)
     away = np.zeros(len(codes))
     for code in (SINGLE, HALF):

@@ -73,7 +73,7 @@ def mended(program: Program, mend: Mapping[str, str]) -> Program:
     """The program with calls of builtins written as `mend` has it: `{0}`, `{1}`, … are arguments, `{R}` the result's
     type. So `+=` and the like of floats: `{0}` is what is assigned to, `{R}` its element type. `var` is the value of a
     variable of a function that has none of its own. `override` is what overrides are declared as: `{name}` of type
-    `{R}`, with the `{value}` that they get. `break if` stands in place of those statements."""
+    `{R}`, with the `{value}` that they get. `break if` replaces those statements."""
     if "override" in mend:
         program = _without_overrides(program, mend["override"])
     text = re.sub(r"\bbreak if [^;]*;", mend.get("break if", r"\g<0>"), program.text)

@@ -89,7 +89,7 @@ def _declarations(module: typed.Module) -> Iterator[Edit]:
 
 
 def _statements(module: typed.Module) -> Iterator[Edit]:
-    """Without a statement, or with one of its blocks in its place."""
+    """Programs without one statement, or with one of its blocks instead of it."""
     for stmt in _all_statements(module):
         yield Edit(stmt.span.start, stmt.span.end, "")
         for block in typed.blocks(stmt):

@@ -1,7 +1,7 @@
 """What a piece of a program can name: variables and the parts of them, by type.
 
 A `Root` is text that stands for a value or a place; `routes(from, to)` are the ways from a type to a part of it. A
-route is a string with `[#4]` where an index below 4 is to be written, `[#0]` where the length is known at run time
+route is a string with `[#4]` for an index below 4, `[#0]` where the length is known at run time
 only.
 """
 

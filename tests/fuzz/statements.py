@@ -1,4 +1,4 @@
-"""Statements, with every kind of control flow. All loops end, and all that is written belongs to the invocation."""
+"""Statements, with every kind of control flow. All loops end, and an invocation writes only what belongs to it."""
 
 from __future__ import annotations
 

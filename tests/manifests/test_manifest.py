@@ -1,4 +1,4 @@
-"""Manifests: what they mean, and what is said of the ones that mean nothing."""
+"""Manifests: what they mean, and the errors of invalid ones."""
 
 import zlib
 

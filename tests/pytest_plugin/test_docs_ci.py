@@ -1,4 +1,4 @@
-"""docs/ci.md is followed to the letter in a repository of its own: its files, its commands, what it promises."""
+"""docs/ci.md is followed exactly in a repository of its own: its files, its commands, what it promises."""
 
 import os
 import re

@@ -86,7 +86,7 @@ def _loaded(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch):
-    """No plugin but those that a test names, and an environment that is nobody's."""
+    """No plugin but those that a test names, and an environment without variables of CI."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     for name in ("CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "BANKSHOT_REQUIRE_GPU"):
         monkeypatch.delenv(name, raising=False)
@@ -348,7 +348,7 @@ def test_run(bankshot):
     project("test_k.py").assert_outcomes(passed=1)
 
 
-# ---- what is told ------------------------------------------------------------------------------------
+# ---- what is reported --------------------------------------------------------------------------------
 
 
 def test_github_is_told_beside_the_source_and_in_a_summary(project, monkeypatch):
@@ -384,7 +384,7 @@ def test_findings_inside_tests_are_told_where_these_fail(project, monkeypatch):
 
 
 def test_the_headline_is_what_is_held_against_the_kernel(project):
-    """The load of what nobody stored to comes first in the text, and is information."""
+    """The load of unwritten memory comes first in the text, and is information."""
     project.edit("k.wgsl", "2.0 * t[(31u - i) * 33u]", "select(t[1], 2.0, true); y[i + 64u] = 1.0")
     project.edit("k.toml", "golden = true\n", "")
     summary = [line for line in project("-rf").outlines if line.startswith("FAILED")]

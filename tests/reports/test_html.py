@@ -1,4 +1,4 @@
-"""The audit as one page: it stands alone, says what the JSON says, and shows hostile text as text."""
+"""The audit as one page: it needs no other file, says what the JSON says, and shows hostile text as text."""
 
 import json
 from html.parser import HTMLParser

@@ -222,7 +222,7 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) group: v
 PATTERNS = (
     "i + turn",  # alike, moved by a word: the count for banks stands
     "i + turn * 32u",  # moved by a line
-    "i * 3u + turn % 2u * 5u",  # moved to and fro: what each place in a line counts is remembered
+    "i * 3u + turn % 2u * 5u",  # moved back and forth: what each place in a line counts is remembered
     "i * (turn + 1u)",  # another pattern in every turn
     "i * 7u + group.x * 3u",
     "select(i, i * 32u, turn % 2u == 0u)",

@@ -1,4 +1,4 @@
-"""Instructions by class against counts made by hand, of the shader as it is written."""
+"""Instructions by class against counts made by hand, of the shader as written."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""-D, -I and --preprocess of every verb that reads shaders, and where errors in included files are said to be."""
+"""-D, -I and --preprocess of every verb that reads shaders, and the places of errors in included files."""
 
 import json
 import sys

@@ -53,7 +53,7 @@ def at_once(jobs, *options):
     return result.exit_code, untimed(result.stdout), result.stderr
 
 
-# ---- the same, whoever runs the cases ----------------------------------------------------------------
+# ---- any process may run the cases -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", [("table",), ("text",), ("github",), ("text", "--listing", "full")], ids="-".join)

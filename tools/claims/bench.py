@@ -59,7 +59,7 @@ def run_case(
     device: str = "nvidia",
     out_of_bounds: str = "clamp",
 ) -> Run:
-    """Simulate a case, with each of `edits` made wherever it fits. It counts, and looks for nothing to report unless
+    """Simulate a case, with each of `edits` made wherever it fits. It counts, and looks for no findings unless
     `probes` says so."""
     import bankshot
 

@@ -135,7 +135,7 @@ def loop_over_blocks() -> Decision:
     split = _remedy("q4_fused_split", **sizes)
     return judge(
         figures["after"] >= 0.5,
-        "to the letter it stays at {after:.1%}, for there are 5 blocks and no loop makes more of them; looping over "
+        "taken literally it stays at {after:.1%}, for there are 5 blocks and no loop makes more of them; looping over "
         "parts of blocks makes it {split:.0%}, with {split_issued:,.0f} operations issued an output where there "
         "were {issued_before:,.0f}",
         split=split["after"],

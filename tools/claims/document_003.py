@@ -159,7 +159,7 @@ def idea_4() -> Decision:
     return judge(
         None if all(map(all, equal)) else False,
         "requests, bytes and sectors are as many as from a buffer ({sectors:,} sectors of nf4), texels taken to lie "
-        "row by row; how a GPU tiles them and what its texture cache holds is not told",
+        "row by row; how a GPU tiles them and what its texture cache holds is unknown",
         "hit rates of the texture cache, from a profiler of the device",
         sectors=texture.counters["global_sectors"],
     )
@@ -351,7 +351,7 @@ COSTS = {
 
 def _estimate(gain: float, *pairs: tuple[str, str, dict[str, int]]) -> Decision:
     """What counts say to a gain in time of at least `gain`. They support it where none rises and one falls by as much
-    (not that of barriers, whose price nobody counts), contradict it where none falls and one rises, and else do not
+    (not that of barriers, whose price is not counted), contradict it where none falls and one rises, and else do not
     decide."""
     times: dict[str, list[float]] = {name: [] for name in COSTS}
     for before, after, sizes in pairs:

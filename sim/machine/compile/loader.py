@@ -182,7 +182,7 @@ def verify(folder: Path, index: dict[str, Any]) -> None:
 
 
 def _index(folder: Path) -> dict[str, Any]:
-    """What is in a folder; nothing where that cannot be told."""
+    """The contents of a folder; nothing where it cannot be read."""
     try:
         return json.loads((folder / INDEX).read_bytes())
     except (OSError, ValueError):

@@ -11,7 +11,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     from_x = 1.5;
     a[0] = nowhere;
     a[1] = nowhere + 1;  // known to be missing
-    a[2] = nowher;  // nobody means the one that is missing
+    a[2] = nowher;  // declared in none of the scopes
     let nowhere = 2u;
     a[2] = nowhere;
     if undeclared {
