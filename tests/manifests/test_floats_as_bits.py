@@ -146,7 +146,7 @@ def test_run_prints_and_saves_floats(path, tmp_path):
 def test_derived_bounds_are_refused_with_an_alternative(path, expect):
     done = called("audit", path(expect=expect), "--no-gpu")
     assert done.exit_code == 1
-    assert "NOT HELD y against reference refs.py:product" in done.stdout
+    assert "UNCHECKED y against reference refs.py:product" in done.stdout
     advice = f"no bound is derived for floats kept as bits; give a tolerance in [expect]: {GIVE}, or let the reference"
     assert advice in " ".join(done.stdout.split())
 
@@ -213,7 +213,7 @@ IN_STRUCTS = "struct Cell { sum: atomic<u32> }\n@group(0) @binding(2) var<storag
     [
         (
             {"y": Y.replace("f32", "f16")},
-            'is f16, and y is array<atomic<u32>>; it takes `dtype = "u32"`, or `dtype = "f32"` for floats of 32 bits '
+            'is f16, and y is array<atomic<u32>>; it takes `dtype = "u32"`, or `dtype = "f32"` for 32-bit floats '
             "that are kept as their bits",
         ),
         (
