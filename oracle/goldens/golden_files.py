@@ -11,14 +11,15 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
+from ...sim.fast_dataclass import frozen
 from ..errors import UsageError
 
 FOLDER = "golden"
 
 
-class Owner(NamedTuple):  # not `frozen`: the pytest plugin loads this file, and may not import `sim`
+@frozen
+class Owner:
     """The owner of a golden: a `file` beside the folder, and a `title`, which names a kernel and its shape, or a
     test."""
 

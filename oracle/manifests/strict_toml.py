@@ -15,9 +15,8 @@ import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
-from ...sim.bindings.binding import is_mapping, is_sequence
 from ...sim.fast_dataclass import entity
 from ..errors import UsageError
 
@@ -136,9 +135,9 @@ class Table:
 
 def _items(value: object) -> Iterable[object]:
     """The values of a table, or the items of a list."""
-    if is_mapping(value):
-        return value.values()
-    return value if is_sequence(value) else ()
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 def _is_one_of(value: object, types: tuple[type, ...]) -> bool:
