@@ -37,10 +37,11 @@ def run(case: Case, text: Path) -> tuple[float, NDArray[Any]]:
     """Run a transliteration on a case. Returns the seconds of the launch, and the output. Raises `UsageError`."""
     module = check_module(case.kernel)
     entry = entry_point(module, case.kernel.entry).name
-    size = module.pipeline(entry, case.overrides).workgroup_size
+    size = module.pipeline(entry, {**case.overrides}).workgroup_size
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "data.npz"
-        np.savez(file, grid=case.grid, size=size, **{f"binding_{k}": v for k, v in case.bindings.items()})
+        arrays: dict[str, Any] = {f"binding_{k}": v for k, v in case.bindings.items()}
+        np.savez(file, grid=case.grid, size=size, **arrays)
         command = [sys.executable, "-m", __name__, str(text), entry, str(file)]
         environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

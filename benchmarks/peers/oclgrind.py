@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from bankshot.oracle import wgpu_client
@@ -49,11 +50,11 @@ def _run(case: Case, text: Path, *options: str) -> tuple[float, NDArray[np.float
 def _script(case: Case, text: Path) -> str:
     """Format the runner's input: the sizes of the grid and, for each parameter, its bytes, type and numbers."""
     entry = entry_point(check_module(case.kernel), case.kernel.entry)
-    size = check_module(case.kernel).pipeline(entry.name, case.overrides).workgroup_size
+    size = check_module(case.kernel).pipeline(entry.name, {**case.overrides}).workgroup_size
     invocations = (groups * lanes for groups, lanes in zip(case.grid, size, strict=True))
     lines = [str(text), entry.name, " ".join(map(str, invocations)), " ".join(map(str, size)), ""]
     for slot in sorted(wgpu_client.slots_of(entry), key=lambda slot: (slot.group, slot.binding)):
-        array = case.bindings[slot.name]
+        array = cast(NDArray[Any], case.bindings[slot.name])
         if slot.kind == "storage-write":
             lines.append(f"<size={array.nbytes} float fill=0 dump>")
             continue
