@@ -1,5 +1,8 @@
 """The phrases that must not come back."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tools.words import PHRASES, ROOT, files, findings
@@ -58,3 +61,8 @@ def test_comments_of_shaders_and_cells_of_notebooks_are_read():
     suffixes = {path.suffix for path in files()}
     assert {".py", ".md", ".wgsl", ".ipynb", ".toml", ".j2", ".sh", ".err"} <= suffixes
     assert ROOT / "tools" / "words.py" not in files()
+
+
+def test_the_tree_is_clean():
+    done = subprocess.run([sys.executable, "-m", "tools.words"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
