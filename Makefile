@@ -22,6 +22,7 @@ check: lint types test
 lint: $(READY)
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
+	$(PY) -m tools.words
 
 types: $(READY)
 	.venv/bin/pyright

@@ -200,7 +200,7 @@ class Clock:
 
 
 def impatient(case: Case, *seconds: float) -> Diagnosis:
-    """What is said of all elements of y, by a clock that begins at 0."""
+    """The diagnosis of all elements of y, with a clock that begins at 0."""
     run = simulate(case, "nvidia", ("races", "uninit", "bounds", "nan"))
     reference = find("k.py:doubled", case.kernel.path.parent)
     truth = reference(case.arrays, case.shape.dims)["y"]
