@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.errors import UsageError

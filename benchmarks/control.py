@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from bankshot.sim.launch.threads import processors
 from numba import njit
 from numpy.typing import NDArray
+
+from bankshot.sim.launch.threads import processors
 
 from .ways import Way, timed
 

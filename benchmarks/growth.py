@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.manifests.manifest import Case
 

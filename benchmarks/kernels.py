@@ -20,6 +20,8 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.errors import TooLarge
@@ -30,7 +32,6 @@ from bankshot.sim.launch.threads import processors
 from bankshot.sim.machine.compile.loader import Machine
 from bankshot.sim.machine.layout import VECTOR_LANES
 from bankshot.sim.run.executed_instructions import by_class
-from numpy.typing import NDArray
 
 from .__main__ import ROOT, machine, size
 from .ways import Simulator, timed

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.exit_codes import CLEAN, FOUND

@@ -14,13 +14,13 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
+
+import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.judge.case_run import run_on_gpu
 from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.manifests.reflection import check_module
-from numpy.typing import NDArray
-
-import bankshot
 
 PAUSE = 0.1  # seconds between two ways, since OpenBLAS' threads spin for a while and slow down the next one
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import NoAdapter
-
 from tests.conformance import data
 
 pytest_plugins = ["pytester"]

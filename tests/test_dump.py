@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import source_of
 from bankshot.sim import dump
@@ -14,8 +16,6 @@ from bankshot.sim.ir.dump import literal
 from bankshot.sim.machine import opcodes
 from bankshot.sim.run.simulate import dump_stage, prepare
 from bankshot.sim.wgsl.check.check_module import check
-
-import bankshot
 
 ROOT = Path(__file__).parent.parent
 FILES = Path(__file__).parent / "files" / "dump"

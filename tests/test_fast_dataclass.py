@@ -7,9 +7,9 @@ import pickle
 import time
 
 import pytest
+
 from bankshot.sim import fast_dataclass
 from bankshot.sim.fast_dataclass import entity, frozen, sealed
-
 from tools.import_graph import FILES, module_of
 
 

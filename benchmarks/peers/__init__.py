@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import NoAdapter
 from bankshot.oracle.judge.case_run import expected_outputs
 from bankshot.oracle.manifests.manifest import Case
-from numpy.typing import NDArray
 
 from ..ways import Simulator, Way, on_wgpu
 from . import numba_cuda, oclgrind

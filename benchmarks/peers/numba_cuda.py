@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.manifests.reflection import check_module, entry_point
-from numpy.typing import NDArray
 
 OUTPUT = "output"
 

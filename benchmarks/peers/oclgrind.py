@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.manifests.reflection import check_module, entry_point
-from numpy.typing import NDArray
 
 RUNNER = "oclgrind-kernel"
 

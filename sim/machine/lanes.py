@@ -9,6 +9,9 @@ each loop with overlap tests and fall back to one lane at a time; the loops made
 each operation, made straight from the table.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -4,6 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+import bankshot
 from bankshot.oracle.advise.array_layouts import Change, Layouts
 from bankshot.oracle.advise.layout_search import Options, advise
 from bankshot.oracle.advise.value_flow import Flow
@@ -11,9 +14,6 @@ from bankshot.oracle.cli.main import main
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.sim.wgsl.source import Source
 from bankshot.sim.wgsl.syntax.parser import parse
-from click.testing import CliRunner
-
-import bankshot
 from tests.conftest import ROOT
 
 TRANSPOSE = """\

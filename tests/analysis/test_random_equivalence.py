@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.oracle.manifests.cases import Request, plans
-from bankshot.oracle.manifests.reflection import check_module
 
 import bankshot
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.reflection import check_module
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 SIZE = 1 << 12

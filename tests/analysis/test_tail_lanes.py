@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.launch import RunOptions
 from bankshot.sim.machine import instruction as field
 from bankshot.sim.machine import opcodes as op
 from bankshot.sim.run import simulate as running
-
-import bankshot
 from tests.ir.test_passes import told
 from tests.programs_made import random_programs as rp
 from tests.programs_made.dispatch import ENTRY, HEAD

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from bankshot.sim.bindings.binding import Bits
 
 import bankshot
+from bankshot.sim.bindings.binding import Bits
 
 SOURCE = """
 struct Params { n: u32, factor: f32 }

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
+from bankshot.oracle.cli.main import main
 from tests.scaling import PARAMS, SHADER, manifest
 
 MANIFEST = manifest(

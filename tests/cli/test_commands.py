@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+
 from bankshot.oracle import cli
 from bankshot.oracle.cli.main import COMMANDS
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from bankshot.oracle.comparison.rules import RULES
 from bankshot.oracle.manifests import inputs, manifest
 from bankshot.oracle.manifests.dimension_arithmetic import FUNCTIONS

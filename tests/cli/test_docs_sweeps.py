@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from click.testing import CliRunner
+
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.sweep import COLUMNS
 from bankshot.sim.run.counters import NAMES
-from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "sweeps.md").read_text()

@@ -1,10 +1,10 @@
 """`bankshot run --dump`: the text of stages on stdout, and nothing is run."""
 
 import pytest
-from bankshot.oracle.cli.main import main
-from bankshot.sim.dump import STAGES
 from click.testing import CliRunner
 
+from bankshot.oracle.cli.main import main
+from bankshot.sim.dump import STAGES
 from tests.scaling import PARAMS, manifest
 from tests.scaling import SHADER as SCALE
 

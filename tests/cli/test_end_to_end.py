@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
 from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.judge.golden_check import golden_place
 from bankshot.oracle.manifests.cases import Request, plans
-from click.testing import CliRunner
-
 from tests.scaling import PARAMS, manifest
 from tests.scaling import SHADER as SCALE
 

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import numpy as np
+from click.testing import CliRunner
+
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.manifests import manifest
-from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

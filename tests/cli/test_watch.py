@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bankshot.oracle.cli import watch as watching_room
 
+from bankshot.oracle.cli import watch as watching_room
 from tests.scaling import manifest
 
 ROOT = Path(__file__).parents[2]

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from bankshot.sim.machine.opcodes import opcode_names
 
 import bankshot
+from bankshot.sim.machine.opcodes import opcode_names
 
 COUNT = 512
 HEAD = f"""

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.run import dispatch
-
-import bankshot
 from tests.analysis.test_tail_lanes import BEFORE, NUMBERS, SEEN, checked, simulate, source_of
 from tests.ir.test_passes import simulate as simulate_with
 from tests.ir.test_passes import told

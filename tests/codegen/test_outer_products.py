@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.sim.codegen.build import INSTRUCTION_PASSES
 from bankshot.sim.ir import passes
 from bankshot.sim.machine import instruction as field
 from bankshot.sim.machine import opcodes as op
-
-import bankshot
 from tests.programs_made.random_products import WORDS, Maker
 
 PROBES = (

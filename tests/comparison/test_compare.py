@@ -4,16 +4,17 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from rich.console import Console
+
 from bankshot.oracle.comparison.bits import ulp_distance
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import DERIVED, EXACT, RULES, Rule
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.judge.output_checks import OutputCheck
 from bankshot.oracle.reports.check_text import show_output_check
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
-from rich.console import Console
 
 f32 = np.float32
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.mismatch_map import mismatch_map
 from bankshot.oracle.comparison.rules import EXACT, Rule

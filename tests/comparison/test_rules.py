@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import RULES, Judgement, Limits, OutputRule, Pair, Parameter, Rule, output_rule
 from bankshot.oracle.errors import UsageError

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+import bankshot
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.corpus import corpus_survey as corpus
 from bankshot.oracle.corpus import embedded, invented_inputs
@@ -14,9 +17,6 @@ from bankshot.oracle.corpus.difference import differences
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.corpus.trial import VERDICTS, Trial, trials
 from bankshot.oracle.manifests.reflection import has_float_arithmetic, inexact_builtins
-from click.testing import CliRunner
-
-import bankshot
 
 ENTRY = "@compute @workgroup_size(1) fn main() {}"
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.oracle.audit import Audit, Options, audit
 from bankshot.oracle.diagnosis.adapter_reruns import zeroing
 from bankshot.oracle.diagnosis.causes import CLASSES, OF_FINDINGS, cost, diagnose
@@ -19,8 +21,6 @@ from bankshot.oracle.judge.case_run import simulate
 from bankshot.oracle.manifests.manifest import Case, load
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.oracle.references import find
-
-import bankshot
 from tests.scaling import manifest
 
 BINDINGS = """\

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from bankshot.oracle.audit import Audit, Options, audit
 from bankshot.oracle.manifests.cases import Request, plans
 

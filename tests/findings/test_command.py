@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
+
+from bankshot.oracle.cli.main import main
 
 RACY = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
 var<workgroup> t: array<u32, 64>;

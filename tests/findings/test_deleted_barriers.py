@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from bankshot.oracle.manifests.cases import Request, plans
-from bankshot.oracle.manifests.reflection import check_module
 
 import bankshot
+from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.manifests.reflection import check_module
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 PLANS = {plan.kernel.name: plan for plan in plans([SHADERS], Request(quick=True))}

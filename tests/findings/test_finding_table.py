@@ -5,12 +5,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
+import bankshot
 from bankshot.sim.findings import table
 from bankshot.sim.findings.replay import _REPLAYS
 from bankshot.sim.findings.table import BY_CHECK, KINDS, NOT_FINITE, RACE, SUPPRESSIBLE, UNINIT, depending_on
 from bankshot.sim.machine import layout
-
-import bankshot
 
 SEVERITIES = ("error", "warning", "info")
 DEPENDS = ("lanes", "data", "workgroups")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from bankshot.sim.run import dispatch
 
 import bankshot
+from bankshot.sim.run import dispatch
 
 SIZE, WORDS, GROUPS = 32, 704, 2
 VARIABLES = {"workgroup": "var<workgroup>", "storage": "@group(0) @binding(1) var<storage, read_write>"}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from bankshot.sim.run import dispatch
 
 import bankshot
+from bankshot.sim.run import dispatch
 
 WORDS = 40
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.sim.run import dispatch
 
 import bankshot
+from bankshot.sim.run import dispatch
 
 FILES = Path(__file__).parent.parent / "files"
 SIZE, GROUPS = 64, 3

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
+
 from bankshot.oracle.corpus import invented_inputs
 from bankshot.sim.wgsl.typed import Pipeline
-from numpy.typing import NDArray
 
 from .programs import Program
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from bankshot.sim.wgsl import types as t
 from hypothesis import strategies as st
+
+from bankshot.sim.wgsl import types as t
 
 from .forms import FORMS, Form, is_half
 from .scopes import Root, Scope, routes, swizzles

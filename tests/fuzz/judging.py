@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bankshot.oracle.corpus.invented_inputs import HALF, PADDING, SINGLE
 from numpy.typing import NDArray
 
 import bankshot
+from bankshot.oracle.corpus.invented_inputs import HALF, PADDING, SINGLE
 
 from .contents import Buffer, buffers
 from .opinions import Answer, Opinion, Question

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import bankshot
 from bankshot.sim.wgsl import typed
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.syntax import tree
 from bankshot.sim.wgsl.syntax.parser import parse
-
-import bankshot
 
 from .judging import Judge, Verdict
 from .programs import Program

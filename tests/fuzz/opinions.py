@@ -117,10 +117,9 @@ def _work(there: Connection, profile: str) -> None:
 
 
 def _answer(question: Question, profile: str) -> Answer:
+    import bankshot
     from bankshot.oracle import wgpu_client
     from bankshot.oracle.errors import DriverDied, GpuError, Lacking
-
-    import bankshot
 
     program = question.program
     module = bankshot.check(program.text)

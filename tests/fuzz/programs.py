@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any
 
-from bankshot.sim.wgsl import types as t
 from hypothesis import strategies as st
+
+from bankshot.sim.wgsl import types as t
 
 from .expressions import Choice
 from .scopes import Root

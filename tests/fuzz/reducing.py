@@ -11,13 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import bankshot
 from bankshot.sim.wgsl import typed
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.source import Span
 from bankshot.sim.wgsl.syntax import tree
 from bankshot.sim.wgsl.syntax.parser import parse
-
-import bankshot
 
 from .programs import Program
 

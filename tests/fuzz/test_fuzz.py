@@ -9,11 +9,11 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from bankshot.oracle import wgpu_client
-from bankshot.oracle.errors import GpuError, NoAdapter
 from hypothesis import given, settings
 
 import bankshot
+from bankshot.oracle import wgpu_client
+from bankshot.oracle.errors import GpuError, NoAdapter
 from tests.fuzz import __main__ as command
 from tests.fuzz import opinions
 from tests.fuzz.batches import Log, Result, search

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+
 from bankshot.oracle.goldens.golden_lines import BY_LINE, Line, changes, lines_of, pairs
 from bankshot.sim.wgsl.source import Source, Span
 

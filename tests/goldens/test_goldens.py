@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.goldens import golden_files
 from bankshot.oracle.goldens import golden_store as goldens

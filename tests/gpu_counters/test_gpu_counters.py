@@ -8,6 +8,9 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+import bankshot
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import Lacking, UsageError
 from bankshot.oracle.gpu_counters.wgsl_probes import instrument
@@ -17,9 +20,6 @@ from bankshot.oracle.manifests import cases
 from bankshot.oracle.manifests.strict_toml import is_manifest
 from bankshot.sim.models import devices
 from bankshot.sim.run.site import Site
-from click.testing import CliRunner
-
-import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 MANIFESTS = sorted(path for path in SHADERS.rglob("*.toml") if is_manifest(path))

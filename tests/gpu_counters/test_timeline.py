@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.gpu_counters import timeline as room
@@ -13,7 +15,6 @@ from bankshot.oracle.gpu_counters.timeline import Barrier, Slice, record_timelin
 from bankshot.oracle.judge.case_run import simulate
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.reports import chrome_trace
-from click.testing import CliRunner
 
 # Half of `tile` is stored to while the other is loaded, in mirrored lanes.
 DOUBLE = """\

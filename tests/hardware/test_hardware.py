@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from bankshot.sim.models.devices import NVIDIA
 
 ROOT = Path(__file__).parents[2]

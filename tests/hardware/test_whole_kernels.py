@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.oracle.manifests import cases
 
 import bankshot
+from bankshot.oracle.manifests import cases
 
 HERE = Path(__file__).parent
 SHADERS = HERE.parents[1] / "shaders"

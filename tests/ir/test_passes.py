@@ -9,6 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bankshot
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.ir import ir
@@ -20,10 +24,6 @@ from bankshot.sim.machine import opcodes as op
 from bankshot.sim.run import simulate as running
 from bankshot.sim.run.counters import Counters
 from bankshot.sim.wgsl.diagnostics import Crash
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-import bankshot
 from tests.programs_made import random_programs as integers
 from tests.programs_made.random_floats import Maker, Renderer
 

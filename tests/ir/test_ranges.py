@@ -4,12 +4,13 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from bankshot.sim.ir.builder import Builder
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.ir.ranges import most
 from bankshot.sim.scalar import OPS
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 NAMES = ("and", "or", "xor", "add", "mul", "shl", "shr", "div", "rem", "min", "max", "sub")
 SPECIAL = ("select_u32", "extractBits_u32", "unpack4xU8_u32", "convert_bool_u32", "lt_u32")

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from bankshot.oracle.audit import Audit, Options, audit
 from bankshot.oracle.judge import case_run
 from bankshot.oracle.manifests.manifest import Case, load

@@ -5,6 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+import bankshot
 from bankshot.oracle import wgpu_client as runner
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.comparison.compare import compare
@@ -12,9 +15,6 @@ from bankshot.oracle.comparison.rules import DERIVED
 from bankshot.oracle.errors import UsageError
 from bankshot.sim.scalar import OPS
 from bankshot.sim.wgsl.builtins import BUILTINS
-from click.testing import CliRunner
-
-import bankshot
 from tests.scaling import manifest
 
 DTYPES = {"f32": np.float32, "f16": np.float16}

@@ -1,10 +1,10 @@
 """Kernels with endless loops are stopped, reported, and not run on GPUs."""
 
 import pytest
-from bankshot.oracle.cli.main import main
-from bankshot.oracle.judge import case_run
 from click.testing import CliRunner
 
+from bankshot.oracle.cli.main import main
+from bankshot.oracle.judge import case_run
 from tests.scaling import PARAMS, SHADER, manifest
 
 TURNS = SHADER.replace("    if id.x", "    for (var i = 0u; i < 1000u; i++) { if x[0] == 1e9 { break; } }\n    if id.x")

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.judge import case_run

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.manifests.manifest import load
 from bankshot.oracle.wgpu_client import adapter_choice, gpu_run
-
-import bankshot
 
 REVERSE = """
 var<workgroup> t: array<u32, LANES>;

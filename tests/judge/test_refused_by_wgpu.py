@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
+from bankshot.oracle.cli.main import main
 from tests.scaling import manifest
 
 SHADER = """\

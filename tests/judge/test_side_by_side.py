@@ -4,10 +4,11 @@ import json
 import re
 
 import pytest
+from click.testing import CliRunner
+
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.judge.device_comparison import parse_devices
-from click.testing import CliRunner
 
 # Two workgroups of 64: a store to every second word of workgroup memory, a load of storage and a store to it.
 STRIDED = """\

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
+from bankshot.oracle.cli.main import main
 from tests.scaling import manifest
 
 # Which way a lane goes depends on roundings where `x` is at least LEAST, so that nothing is derived for it.

@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.sim.bindings.buffers import bind
 from bankshot.sim.front_end import check
 from bankshot.sim.launch.device_memory import make_device_memory, snapshot
 from bankshot.sim.launch.threads import THREADS, run_on_threads
-
-import bankshot
 
 SHADER = """
 @group(0) @binding(0) var<storage, read> a: array<u32>;

@@ -7,6 +7,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+
 from bankshot.sim.launch.partition import run_parts, split
 from bankshot.sim.machine import layout as at
 

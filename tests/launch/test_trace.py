@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from bankshot.oracle.cli.main import main
-from bankshot.sim.machine import instruction as field
-from bankshot.sim.machine import opcodes as op
 from click.testing import CliRunner
 
 import bankshot
+from bankshot.oracle.cli.main import main
+from bankshot.sim.machine import instruction as field
+from bankshot.sim.machine import opcodes as op
 
 OUT = "@group(0) @binding(0) var<storage, read_write> out: array<u32, 64>;\n"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
+import bankshot
 from bankshot.sim.codegen.build import build
 from bankshot.sim.ir.rounding import Rounding
 from bankshot.sim.lowering import lower
-
-import bankshot
 
 EXACT = Rounding(fused=False, contracts=False, cuts_f16=False)
 PICTURE = "@group(0) @binding(0) var picture: texture_external;"

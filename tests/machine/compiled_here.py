@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bankshot.sim.machine.compile import units
 from numba import njit
+
+from bankshot.sim.machine.compile import units
 
 
 def compiled_here(function: Any) -> Any:

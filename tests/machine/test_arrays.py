@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from compiled_here import compiled_here, is_fast
+from numba import types
+
 from bankshot.sim.machine.compile.loader import flat, header
 from bankshot.sim.machine.compile.units import kind_of, recorded
 from bankshot.sim.machine.lanes import address_of_first, pitch_of
-from compiled_here import compiled_here, is_fast
-from numba import types
 
 ROOT = Path(__file__).parents[2]
 DTYPES = (np.uint8, np.uint16, np.int32, np.uint32, np.int64, np.float32)

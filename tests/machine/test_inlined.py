@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bankshot.sim.machine import layout as at
-from bankshot.sim.machine.compile.units import inlined
 from compiled_here import compiled_here, is_fast
 from numba import njit
+
+from bankshot.sim.machine import layout as at
+from bankshot.sim.machine.compile.units import inlined
 
 NUMBERS = range(-4, 9)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.sim.machine.compile import build, loader, paths
-from bankshot.sim.machine.compile.object_files import find
 
 import bankshot
+from bankshot.sim.machine.compile import build, loader, paths
+from bankshot.sim.machine.compile.object_files import find
 
 UNIT = "bankshot.sim.machine.trace.trace"
 ROOT = Path(__file__).parents[2]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bankshot.sim.machine.compile import build, loader, paths
-from bankshot.sim.run.counters import Counters
 from everything import EVERYTHING
 
 import bankshot
+from bankshot.sim.machine.compile import build, loader, paths
+from bankshot.sim.run.counters import Counters
 
 ROOT = Path(__file__).parents[2]
 COMPILE = ROOT / "sim" / "machine" / "compile"

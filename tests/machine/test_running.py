@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.sim.launch.launch import Launch
 from bankshot.sim.launch.partition import run_parts
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.machine.compile import loader
-
-import bankshot
 
 HEAD = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
 

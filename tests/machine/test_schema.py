@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from bankshot.sim.machine import instruction, layout, opcodes
 from bankshot.sim.machine.schema import Codes, Table
-
 from tools.machine_page import PAGE, page
 
 ROOT = Path(__file__).parents[2]

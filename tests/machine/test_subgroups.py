@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bankshot.sim.models import get
 
 import bankshot
+from bankshot.sim.models import get
 
 DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
 # Lanes per subgroup, per workgroup, and workgroups: the last subgroup is never full, small workgroups share a batch.

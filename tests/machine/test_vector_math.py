@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.sim.machine.vector_math.approximations import NEAR, OFF, UNSURE, has_near
 from bankshot.sim.scalar import OPS
 from bankshot.sim.scalar.transcendental import UNARY
-
-import bankshot
 from tests.scalar.scalar_values import anything, as_half, assert_same, edges, over_arrays
 
 IN_DOUBLE = {**UNARY, "atan2": np.arctan2, "pow": np.power, "rem": np.fmod}

@@ -1,10 +1,11 @@
 from fractions import Fraction
 
 import pytest
-from bankshot.oracle.errors import UsageError
-from bankshot.oracle.manifests.dimension_arithmetic import evaluate, fraction, names_in
 from hypothesis import given
 from hypothesis import strategies as st
+
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.manifests.dimension_arithmetic import evaluate, fraction, names_in
 
 
 @given(st.integers(1, 10**30), st.integers(1, 10**6))

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
+
+from bankshot.oracle.cli.main import main
 
 WGSL = """\
 struct Params { rows: u32, columns: u32 }

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
 from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.manifests.manifest import load
-from click.testing import CliRunner
 
 LOOP = """\
 var old = atomicLoad(&y[row]);

@@ -4,11 +4,11 @@ import zlib
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests import inputs, manifest
 from bankshot.oracle.manifests.strict_toml import is_manifest
-
-import bankshot
 
 GOOD = """\
 [kernel]

@@ -5,11 +5,12 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests import inputs
 from bankshot.oracle.manifests.quantization import FORMATS, NF4_TABLE
-from hypothesis import given
-from hypothesis import strategies as st
 
 FORMAT = pytest.mark.parametrize("name", FORMATS)
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests import manifest
 from bankshot.oracle.manifests.reflection import check_module, dtype_of, entry_point

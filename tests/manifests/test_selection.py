@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests import kernel_selection, manifest
 from bankshot.oracle.manifests.cases import Request, plans

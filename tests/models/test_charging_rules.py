@@ -5,11 +5,12 @@ from collections import defaultdict
 import numba
 import numpy as np
 import pytest
-from bankshot.sim.models import rules
-from bankshot.sim.models.devices import AMD_CDNA, DEVICES, INTEL, LAVAPIPE, NVIDIA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.extending import register_jitable
+
+from bankshot.sim.models import rules
+from bankshot.sim.models.devices import AMD_CDNA, DEVICES, INTEL, LAVAPIPE, NVIDIA
 
 LANES = range(32)
 

@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import pytest
+
 from bankshot.sim.models import devices
 from bankshot.sim.models.devices import AMD_CDNA, DEVICES, LAVAPIPE, NVIDIA, SWIFTSHADER, get
 

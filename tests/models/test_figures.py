@@ -3,6 +3,7 @@
 from math import inf
 
 import pytest
+
 from bankshot.sim.models.devices import AMD_CDNA, NVIDIA
 from bankshot.sim.models.limits import DEFAULT_LIMITS, check_dispatch
 from bankshot.sim.models.occupancy import occupancy

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from bankshot.sim.disk_cache import cache_home
 
 ROOT = Path(__file__).parents[2]

@@ -9,10 +9,13 @@ import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+
+import bankshot
 import bankshot.oracle.cli.main
 import bankshot.oracle.pytest_plugin.fixture
 import bankshot.oracle.pytest_plugin.hooks
-import pytest
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.errors import NoAdapter
@@ -21,9 +24,6 @@ from bankshot.oracle.reports.audit_json import audit_entry
 from bankshot.oracle.reports.audit_text import show_audit
 from bankshot.oracle.reports.terminal import console
 from bankshot.sim.disk_cache import cache_home
-from click.testing import CliRunner
-
-import bankshot
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from bankshot.oracle.manifests.quantization import FORMATS
 from bankshot.oracle.references import find
 

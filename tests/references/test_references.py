@@ -4,11 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.references import find
 from bankshot.oracle.references.float32_error import gamma
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @given(st.integers(1, 6), st.integers(1, 9), st.integers(1, 5), st.integers(0, 99))

@@ -5,10 +5,10 @@ import os
 import sys
 
 import pytest
-from bankshot.oracle.cli.main import main
-from bankshot.oracle.references.user_reference import of_file
 from click.testing import CliRunner
 
+from bankshot.oracle.cli.main import main
+from bankshot.oracle.references.user_reference import of_file
 from tests.scaling import manifest
 
 SHADER = """\

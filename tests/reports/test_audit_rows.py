@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
 
+from bankshot.oracle.cli.main import main
 from tests.scaling import PARAMS, SHADER, manifest
 
 SWEEP = '\n[[sweep]]\nN = [32, 40, 64]\n\n[expect]\nflops = "N"\n'

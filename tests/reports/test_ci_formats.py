@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.reports.formats import github, sarif
 from bankshot.oracle.reports.remarks import ERROR, NOTE, Entry, Remark, entry_of_error, entry_of_plain, merged

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bankshot
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.gpu_counters.access_trace import Request as Asked
 from bankshot.oracle.gpu_counters.access_trace import trace
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.sim.ir.sites import SourceSite
 from bankshot.sim.wgsl.source import Source, Span
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-import bankshot
 
 # Lane 0 alone adds up what the first half of the lanes left; the last 8 lanes never have anything to do.
 KERNEL = """\

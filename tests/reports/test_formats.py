@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from bankshot.oracle.cli.audit import audit
 from bankshot.oracle.reports import formats
 from bankshot.oracle.reports.audited import AuditReport

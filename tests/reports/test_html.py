@@ -5,8 +5,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
+
+from bankshot.oracle.cli.main import main
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 VOID = {"meta", "link", "br", "hr", "img", "input", "col", "wbr", "source", "path", "rect", "line", "circle", "use"}

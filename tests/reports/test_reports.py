@@ -8,6 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+import bankshot
 from bankshot.oracle import wgpu_client  # all before one is patched, which others import from
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.diagnosis.mismatch import Diagnosis
@@ -25,9 +28,6 @@ from bankshot.oracle.reports.terminal import console
 from bankshot.sim.run.workgroup_coverage import Coverage
 from bankshot.sim.wgsl.diagnostics import Crash
 from bankshot.sim.wgsl.source import Source, Span
-from click.testing import CliRunner
-
-import bankshot
 from tests.scaling import manifest
 
 WGSL = """\

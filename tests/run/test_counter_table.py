@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+import bankshot
 from bankshot.oracle.goldens.golden_lines import BY_LINE
 from bankshot.oracle.judge.counter_checks import with_derived
 from bankshot.oracle.reports.tables import CHARGES, TOTALS
@@ -17,8 +19,6 @@ from bankshot.sim.run.counters import (
     RunRecord,
     SiteRecord,
 )
-
-import bankshot
 
 HARDWARE = Path(__file__).parents[1] / "hardware"
 UNITS = {

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.sim.ir.instruction_classes import CLASSES, class_of
 from bankshot.sim.run.executed_instructions import by_class
 from bankshot.sim.scalar import OPS
-
-import bankshot
 
 HEAD = """
 enable f16;

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.sim.codegen.build import build
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.ir.rounding import Rounding
@@ -20,8 +22,6 @@ from bankshot.sim.launch.schedules import LOCKSTEP
 from bankshot.sim.launch.threads import THREADS
 from bankshot.sim.models import get
 from bankshot.sim.run.dispatch import _PROGRAMS
-
-import bankshot
 
 ROOT = Path(__file__).parents[2]
 # Each leaves behind what the next run must not find: stored words, known addresses, races, loops, findings.

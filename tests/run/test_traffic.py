@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from bankshot.sim.run.traffic import intensities
 
 import bankshot
+from bankshot.sim.run.traffic import intensities
 
 HEAD = """
 @group(0) @binding(0) var<storage, read> x: array<f32>;

@@ -4,9 +4,10 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+from numba import njit
+
 from bankshot.sim.machine.compile.scalar_functions import jitted
 from bankshot.sim.scalar import OPS
-from numba import njit
 
 DTYPE = {"f32": np.float32, "f16": np.float32, "i32": np.int32, "u32": np.uint32, "bool": np.uint32}
 CONCRETE = [name for name, row in OPS.items() if not {"af", "ai"} & {*row.args, row.result}]

@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from bankshot.sim.scalar import OPS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bankshot.sim.scalar import OPS
 from tests.scalar.scalar_values import (
     CONCRETE,
     DTYPE,

@@ -5,12 +5,12 @@ import sys
 
 import numpy as np
 import pytest
+from numba import njit
+
 from bankshot.sim.machine.compile.scalar_functions import jitted
 from bankshot.sim.machine.compile.scalar_ir import FASTER
 from bankshot.sim.scalar import OPS
 from bankshot.sim.scalar.registry import ScalarOp, define
-from numba import njit
-
 from tests.scalar.scalar_values import (
     CONCRETE,
     DTYPE,

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from bankshot.sim.scalar import OPS
 
+from bankshot.sim.scalar import OPS
 from tests.scalar.scalar_values import CONCRETE, DTYPE, assert_same, inputs, over_arrays
 
 # ---- i32 and u32 -------------------------------------------------------------------------------------------

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.oracle import references
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import DERIVED, Rule
 from bankshot.oracle.judge.case_run import run_on_gpu, simulate
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.reflection import check_module
-
-import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 KERNELS = {plan.kernel.name: plan.kernel for plan in plans([SHADERS], Request())}

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.oracle import references
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import Rule
 from bankshot.oracle.judge.case_run import run_on_gpu, simulate
 from bankshot.oracle.manifests import manifest
-
-import bankshot
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 FOLDERS = ("q4_k", "gemv", "ffn", "rwkv")

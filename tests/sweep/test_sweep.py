@@ -12,14 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, table_files
 from bankshot.oracle.sweep.columns import columns
 from bankshot.oracle.sweep.work import group_by_run
 from bankshot.sim.launch.threads import processors
-from click.testing import CliRunner
-
 from tests.scaling import manifest
 
 ROOT = Path(__file__).parents[2]

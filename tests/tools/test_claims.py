@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from bankshot.oracle.errors import UsageError
-from bankshot.oracle.reports.json_document import document
 from click.testing import CliRunner
 
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.reports.json_document import document
 from tools.claims import ledger, report
 from tools.claims.__main__ import main
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import Lacking, NoAdapter, UsageError
 from bankshot.oracle.wgpu_client import adapter_choice
 from bankshot.oracle.wgpu_worker import vulkan_drivers
-from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 HALVES = """\
@@ -150,9 +151,8 @@ def test_the_command_lists_every_adapter():
 
 def test_an_adapters_profile_has_its_subgroups(any_adapter):
     """A profile that rounds as an adapter does must also have its subgroup size."""
-    from bankshot.oracle.wgpu_client import adapter_survey
-
     import bankshot
+    from bankshot.oracle.wgpu_client import adapter_survey
 
     (found,) = [each for each in adapter_survey.survey() if each.offer.info == any_adapter]
     if not found.known:

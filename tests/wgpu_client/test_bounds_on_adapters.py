@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import DERIVED
 from bankshot.oracle.errors import Lacking

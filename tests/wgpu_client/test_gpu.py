@@ -11,6 +11,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
 from bankshot.oracle.judge import audit, case_run
@@ -19,8 +21,6 @@ from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.wgpu_client import Slot, adapter_choice
 from bankshot.oracle.wgpu_client.directives import without_directives
 from bankshot.oracle.wgpu_worker import device_dispatch, serve, wgpu_library, worker_process
-
-import bankshot
 from tests.scaling import PARAMS, SHADER, manifest
 
 DOUBLE = """

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.judge.diff import Options, diff
@@ -14,8 +16,6 @@ from bankshot.oracle.wgpu_client import FALLBACK
 from bankshot.sim.bindings.texture_arrays import stored_dtype
 from bankshot.sim.wgsl.texel_formats import format_of
 from bankshot.sim.wgsl.types import TEXEL_FORMATS
-
-import bankshot
 
 KERNELS = sorted((Path(__file__).parent.parent / "files" / "textures").glob("*.toml"))
 POINTS = 512

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import cffi
 import pytest
+
 from bankshot.oracle.wgpu_worker import wgpu_declarations
 
 ROOT = Path(__file__).parents[2]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.corpus.trial import trials
 from bankshot.oracle.errors import DriverDied, NoAdapter, portable
 from bankshot.oracle.wgpu_worker import worker_process
-from click.testing import CliRunner
-
 from tests.scaling import PARAMS, SHADER, manifest
 
 ROOT = Path(__file__).parents[2]

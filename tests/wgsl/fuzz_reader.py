@@ -30,10 +30,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import bankshot
 from bankshot.sim.codegen.build import build
 from bankshot.sim.ir.rounding import Rounding
-
-import bankshot
 from tests.conformance import data
 
 SECONDS = 2.0  # of processor time, for one text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from bankshot.sim.scalar import OPS
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.builtins import BUILTINS, CONSTRUCTORS, OPERATORS, Builtin

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
+import bankshot
 from bankshot.sim.wgsl import typed
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.check.check_module import LANGUAGE_FEATURES, check
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.source import Source
-
-import bankshot
 
 
 def module(text: str) -> typed.Module:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from bankshot.sim.wgsl.check.check_module import check
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.source import Source

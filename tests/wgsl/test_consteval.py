@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.builtins import BUILTINS, OPERATORS, result_struct
 from bankshot.sim.wgsl.check import const_eval
 from bankshot.sim.wgsl.check.overloads import resolve
 from bankshot.sim.wgsl.diagnostics import WgslError
-from hypothesis import given
-from hypothesis import strategies as st
 
 AI, AF, I32, U32, F32, F16, BOOL = t.ABSTRACT_INT, t.ABSTRACT_FLOAT, t.I32, t.U32, t.F32, t.F16, t.BOOL
 INT_MIN, INT_MAX, UINT_MAX = -(2**31), 2**31 - 1, 2**32 - 1

@@ -4,6 +4,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.preprocess.preprocessor import preprocess
 from bankshot.sim.wgsl.syntax.parser import parse

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from bankshot.sim.wgsl.preprocess.external_preprocessor import filtered
 
 import bankshot
+from bankshot.sim.wgsl.preprocess.external_preprocessor import filtered
 
 PYTHON = f'"{sys.executable}" -c'
 BROKEN = "fn f() { return 1 }"

@@ -4,6 +4,9 @@ import re
 from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.source import Source
 from bankshot.sim.wgsl.syntax.lexer import (
@@ -16,8 +19,6 @@ from bankshot.sim.wgsl.syntax.lexer import (
     TEMPLATE_START,
     lex,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def texts(text: str) -> list[str]:

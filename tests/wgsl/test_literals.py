@@ -5,11 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.source import Source, Span
 from bankshot.sim.wgsl.syntax.literals import read_number
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def read(text):

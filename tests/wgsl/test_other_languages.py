@@ -1,6 +1,7 @@
 """What people write who come from other languages is refused with a hint at what WGSL has for it."""
 
 import pytest
+
 from bankshot.sim.wgsl.builtins import BUILTINS
 from bankshot.sim.wgsl.check.check_module import check
 from bankshot.sim.wgsl.diagnostics import WgslError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.builtins import BUILTINS, OPERATORS, Builtin
 from bankshot.sim.wgsl.builtins.signature import result_struct

@@ -4,14 +4,15 @@ import re
 from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.source import Source
 from bankshot.sim.wgsl.syntax import tree
 from bankshot.sim.wgsl.syntax.parser import parse
 from bankshot.sim.wgsl.syntax.printer import to_wgsl
 from bankshot.sim.wgsl.syntax.token_cursor import MAX_NESTING
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def expression(text: str) -> tree.Expr:

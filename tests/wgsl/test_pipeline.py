@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from bankshot.sim.wgsl import typed
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.check.check_module import check

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+import bankshot
 from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import DriverDied
@@ -27,9 +30,6 @@ from bankshot.sim.wgsl.analysis.portability import (
 )
 from bankshot.sim.wgsl.builtins import BUILTINS
 from bankshot.sim.wgsl.check.check_module import EXTENSIONS, LANGUAGE_FEATURES
-from click.testing import CliRunner
-
-import bankshot
 
 OUT = "@group(0) @binding(0) var<storage, read_write> out: array<u32, 64>;\n"
 BUFFERS = "".join(f"@group(0) @binding({i}) var<storage, read> s{i}: array<u32>;\n" for i in range(1, 9))

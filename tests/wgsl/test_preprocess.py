@@ -3,13 +3,14 @@
 from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bankshot.sim.wgsl.diagnostics import WgslError
 from bankshot.sim.wgsl.preprocess.conditions import evaluate
 from bankshot.sim.wgsl.preprocess.preprocessor import preprocess
 from bankshot.sim.wgsl.source import Source, Span
 from bankshot.sim.wgsl.syntax.lexer import lex
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def lines(text: str, **defines) -> list[str]:

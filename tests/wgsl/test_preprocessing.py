@@ -4,8 +4,9 @@ import json
 import sys
 
 import pytest
-from bankshot.oracle.cli.main import main
 from click.testing import CliRunner
+
+from bankshot.oracle.cli.main import main
 
 KERNEL = """\
 #include "add.inc"

@@ -4,12 +4,13 @@ from dataclasses import fields
 from functools import cache
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from bankshot.sim.wgsl.source import Source, Span
 from bankshot.sim.wgsl.syntax import tree as syntax
 from bankshot.sim.wgsl.syntax.parser import parse
 from bankshot.sim.wgsl.syntax.printer import to_wgsl
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 @cache

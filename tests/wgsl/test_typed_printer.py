@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bankshot.sim.wgsl import typed
-from bankshot.sim.wgsl.typed_printer import to_text
 
 import bankshot
+from bankshot.sim.wgsl import typed
+from bankshot.sim.wgsl.typed_printer import to_text
 
 ROOT = Path(__file__).parents[2]
 DUMPS = ROOT / "tests/files/dump"

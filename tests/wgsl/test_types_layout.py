@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bankshot.sim.wgsl import types as t
 from hypothesis import given
 from hypothesis import strategies as st
+
+from bankshot.sim.wgsl import types as t
 
 # Spec, "Alignment and Size": type -> (AlignOf, SizeOf), transcribed.
 SPEC = {

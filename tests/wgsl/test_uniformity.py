@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from bankshot.sim.wgsl import typed
 from bankshot.sim.wgsl.check.check_module import check
 from bankshot.sim.wgsl.diagnostics import WgslError

@@ -7,6 +7,7 @@ import time
 from concurrent.futures import CancelledError, wait
 
 import pytest
+
 from bankshot.oracle.errors import Died
 from bankshot.oracle.workers.executor import PoolExecutor
 

@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
 from bankshot.oracle.cli import audit_cases
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
@@ -17,8 +19,6 @@ from bankshot.oracle.workers.pool import TaskError, TaskProgress, TaskResult, Wo
 from bankshot.oracle.workers.scheduler import BYTES_EACH, Scheduler, Size
 from bankshot.sim.launch.threads import processors
 from bankshot.sim.wgsl.diagnostics import Crash
-from click.testing import CliRunner
-
 from tests.scaling import PARAMS, SHADER, manifest
 
 ROOT = Path(__file__).parents[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from bankshot.oracle.cli.main import Guarded
 from bankshot.oracle.reports.json_document import document as json_document
 from bankshot.oracle.reports.terminal import console

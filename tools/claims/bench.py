@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from bankshot.oracle import references
 from bankshot.oracle.comparison.compare import Comparison, compare
 from bankshot.oracle.comparison.rules import Rule
@@ -19,9 +20,8 @@ from bankshot.oracle.manifests.reflection import check_module
 from bankshot.sim.wgsl.diagnostics import Crash
 
 if TYPE_CHECKING:
-    from bankshot.sim.run.site import Site
-
     from bankshot import Run
+    from bankshot.sim.run.site import Site
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 
@@ -106,7 +106,7 @@ def against_reference(made: Case, output: np.ndarray) -> Comparison:
 
 def only_output(done: Run) -> np.ndarray:
     (output,) = done.outputs.values()
-    return output
+    return np.asarray(output)
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:

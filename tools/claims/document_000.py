@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from math import ceil
 
+from bankshot import Finding
 from bankshot.sim.models import DEFAULT_LIMITS, devices
 from bankshot.sim.models.occupancy import occupancy
-
-from bankshot import Finding
 
 from .bench import against_reference, case, only_output, run, run_case, same_bits, share, total
 from .ledger import Decision, claim, judge

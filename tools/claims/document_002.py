@@ -6,10 +6,10 @@ from dataclasses import replace
 from math import ceil
 
 import numpy as np
-from bankshot.oracle.manifests import kernel_selection
-from bankshot.sim.models import DEFAULT_LIMITS, check_dispatch
 
 from bankshot import WgslError
+from bankshot.oracle.manifests import kernel_selection
+from bankshot.sim.models import DEFAULT_LIMITS, check_dispatch
 
 from .bench import SHADERS, case, idlest, kernels, only_output, run, run_case, same_bits, sites, total
 from .ledger import Decision, claim, judge

@@ -326,7 +326,7 @@ def snippet_6() -> Decision:
     matrix = np.arange(4 * 64, dtype=np.float32).reshape(4, 64)
     bindings = {"w": matrix.reshape(64, 4), "x": np.ones((64, 4), np.float32), "y": np.zeros((64, 4), np.float32)}
     done = bankshot.simulate(ROWS, grid=1, bindings=bindings, probes="bounds")
-    right = done.outputs["y"][:, 0] == matrix.sum(axis=0)
+    right = np.asarray(done.outputs["y"])[:, 0] == matrix.sum(axis=0)
     return judge(
         accepted.verdict is Verdict.CONFIRMED and right.all(),
         "{accepted}, but `w[r][k]` is component k of vector r, and a vector has no more than 4: of 64 columns "

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 
 import numpy as np
+
 from bankshot.oracle.manifests import kernel_selection
 from bankshot.sim.models import DEFAULT_LIMITS, check_dispatch, roofline
 

@@ -1,6 +1,9 @@
 """Tuples of arrays, passed by address: as an argument of a call an array is several words, and a record of arrays a
 hundred, which the caller puts on the stack each time."""
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 from typing import Any
@@ -11,8 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 
-@intrinsic
-def lend(typingctx, value):  # type: ignore[no-untyped-def]
+def _lend(typingctx: Any, value: Any) -> Any:
     """The address of a copy of a tuple, which stays until the function that lends it returns: on the plain path an
     `@inlined` function is one that returns."""
 
@@ -20,6 +22,9 @@ def lend(typingctx, value):  # type: ignore[no-untyped-def]
         return builder.ptrtoint(cgutils.alloca_once_value(builder, args[0]), ir.IntType(64))
 
     return types.int64(value), codegen
+
+
+lend: Any = intrinsic(_lend)
 
 
 def borrower(kind: Any) -> Any:

@@ -3,6 +3,9 @@
 It uses Numba's internals, which change from version to version: `paths` says for which versions this is.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -5,6 +5,9 @@ is read once. Constants of modules are looked up, the truth of a branch is asked
 changes a parameter, that is the argument itself: fewer statements, each of which costs Numba as much as ten of LLVM's.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 from collections import Counter

@@ -1,5 +1,8 @@
 """Native code in this process, by LLVM's loader: object files that refer to each other by symbols."""
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 from collections.abc import Iterable

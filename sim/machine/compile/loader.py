@@ -6,6 +6,9 @@ It is written after a fresh process has loaded them, so an index promises that t
 failed, the index says why, and later processes go straight to the plain path.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 import hashlib

@@ -4,6 +4,9 @@ Numba makes every function that another calls ready to run by itself: optimized,
 a function is only ever linked into its callers, which are optimized with it. That takes half of the time.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 from functools import cache

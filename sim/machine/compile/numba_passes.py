@@ -4,6 +4,9 @@ It has no closures, generators, exceptions, lists or parallel loops, and nothing
 variable has to be deleted, which takes Numba a load and a store for each, and LLVM the time to see that they are idle.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 import operator

@@ -5,6 +5,9 @@ the end. With these an access is a handful of LLVM's instructions. They have wha
 one dimension, slices and `view`; `size`, `dtype` and `len`.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 import operator

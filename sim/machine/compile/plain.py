@@ -5,6 +5,9 @@ LLVM IR, unoptimized; LLVM optimizes that as a whole. It takes twice as long as 
 Numba optimized each function alone as well.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 import ctypes

@@ -7,6 +7,9 @@ can answer, and so become such: a choice `a if c else b`, and the conversion `np
 Numba compiles the same functions to the same results, one by one, in eight times the time.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 import __future__
 

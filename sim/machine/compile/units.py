@@ -5,6 +5,9 @@ become part of each unit that calls them, and so do `@inlined` ones, which are s
 compiled is up to `fast` or `plain`; both offer what is imported from `path` here.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 import gc

@@ -5,6 +5,9 @@ the time that vectors take for several. So 16 lanes are computed as `near` says:
 rounds as the function itself does. In lanes where it might not, and of a lane alone, the function itself is called.
 """
 
+# Numba and llvmlite have no types, so strict checks would find only unknowns.
+# pyright: basic
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

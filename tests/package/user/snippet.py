@@ -1,10 +1,10 @@
 """What a user's type checker sees of the public interface."""
 
 import numpy as np
-from bankshot.oracle.audit import Options
-from bankshot.oracle.sweep import Row, sweep
 
 import bankshot
+from bankshot.oracle.audit import Options
+from bankshot.oracle.sweep import Row, sweep
 from bankshot.testing import Bankshot, MeasuredRun
 
 

@@ -1,0 +1,21 @@
+"""Which files the strict type checks leave out. The list may only shrink."""
+
+import re
+
+from tools.import_graph import FILES, module_of
+
+# Files whose functions Numba compiles, or that build LLVM IR: neither Numba nor llvmlite has types, so a strict check of
+# them finds only unknowns. They are checked with pyright's basic rules.
+BASIC = {
+    *(f"sim.machine.{name}" for name in ("address_extents", "alu", "atomics", "checks", "core", "lanes", "memory")),
+    *(f"sim.machine.{name}" for name in ("ordering", "probes", "shadow", "subgroups", "tiles", "trace")),
+    "sim.machine.vector_math.functions",
+    *(f"sim.machine.compile.{name}" for name in ("by_address", "fast", "inlining", "llvm_engine", "loader")),
+    *(f"sim.machine.compile.{name}" for name in ("numba_codegen", "numba_passes", "packed_arrays", "plain")),
+    *(f"sim.machine.compile.{name}" for name in ("scalar_ir", "units")),
+}
+
+
+def test_only_files_of_compiled_code_are_exempt_from_strict_checks():
+    exempt = {module_of(path) for path in FILES if re.search(r"^# pyright: basic", path.read_text(), re.MULTILINE)}
+    assert exempt == BASIC
