@@ -4,8 +4,8 @@ import re
 
 from tools.import_graph import FILES, module_of
 
-# Files whose functions Numba compiles, or that build LLVM IR: neither Numba nor llvmlite has types, so a strict check of
-# them finds only unknowns. They are checked with pyright's basic rules.
+# Numba compiles the functions of these files, or they build LLVM IR. Neither Numba nor llvmlite has types, so a strict
+# check would find only unknowns; pyright checks them with its basic rules.
 BASIC = {
     *(f"sim.machine.{name}" for name in ("address_extents", "alu", "atomics", "checks", "core", "lanes", "memory")),
     *(f"sim.machine.{name}" for name in ("ordering", "probes", "shadow", "subgroups", "tiles", "trace")),
