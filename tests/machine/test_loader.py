@@ -11,14 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-<<<<<<< HEAD
-=======
-from bankshot.sim.machine.compile import build, loader, object_files, paths
-from bankshot.sim.machine.compile.object_files import find
->>>>>>> numba
 
 import bankshot
-from bankshot.sim.machine.compile import build, loader, paths
+from bankshot.sim.machine.compile import build, loader, object_files, paths
 from bankshot.sim.machine.compile.object_files import find
 
 UNIT = "bankshot.sim.machine.trace.trace"

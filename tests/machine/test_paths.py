@@ -10,15 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-<<<<<<< HEAD
-=======
-from bankshot.sim.machine.compile import build, loader, object_files, paths
-from bankshot.sim.run.counters import Counters
->>>>>>> numba
 from everything import EVERYTHING
 
 import bankshot
-from bankshot.sim.machine.compile import build, loader, paths
+from bankshot.sim.machine.compile import build, loader, object_files, paths
 from bankshot.sim.run.counters import Counters
 
 ROOT = Path(__file__).parents[2]
