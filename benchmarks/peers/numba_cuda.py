@@ -41,8 +41,8 @@ def run(case: Case, text: Path) -> tuple[float, NDArray[Any]]:
     size = module.pipeline(entry, {**case.overrides}).workgroup_size
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "data.npz"
-        contents = {f"binding_{name}": np.asarray(data) for name, data in case.bindings.items()}
-        np.savez(file, allow_pickle=False, grid=case.grid, size=size, **contents)
+        contents: dict[str, Any] = {f"binding_{name}": np.asarray(data) for name, data in case.bindings.items()}
+        np.savez(file, grid=case.grid, size=size, **contents)
         command = [sys.executable, "-m", __name__, str(text), entry, str(file)]
         environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

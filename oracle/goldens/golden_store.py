@@ -72,7 +72,8 @@ class Golden:
         arrays = path.with_suffix(".npz")
         if self.arrays:
             made = arrays.with_name(f".{os.getpid()}-{arrays.name}")
-            np.savez_compressed(made, allow_pickle=False, **self.arrays)
+            contents: dict[str, Any] = {**self.arrays}  # NumPy 2.1 would store `allow_pickle` as an array, too
+            np.savez_compressed(made, **contents)
             made.replace(arrays)
         else:
             arrays.unlink(missing_ok=True)

@@ -224,9 +224,9 @@ def test_rounding_that_probes_change_is_not_a_change_of_outputs(adapter, tmp_pat
     ],
 )
 def test_what_the_probes_change(left, changed):
-    run = Mock(bounds={"y": np.array([0.125, np.inf])})
+    bounds = {"y": np.array([0.125, np.inf])}
     plain = np.float32([1, 2]) if left.dtype == np.float32 else np.uint32([1, 3])
-    assert gpu_counters._alike(left, plain, "y", run) != changed
+    assert gpu_counters._alike(left, plain, "y", bounds) != changed
 
 
 PAD = """\
