@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
