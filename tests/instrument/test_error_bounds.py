@@ -232,6 +232,54 @@ def test_results_that_may_overflow_are_unbounded():
     assert unbounded(run("y[i] = a * 2.0h;", [32000.0] * 32 + [33000.0] * 32, kind="f16")) == list(range(32, 64))
 
 
+@pytest.mark.parametrize("device", ["nvidia", "lavapipe"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y[i] = (a * b) * a;",
+        "y[i] = (a * b) * a + b;",  # the last multiplication becomes an fma
+        "y[i] = fma(a * b, a, b);",
+        "y[i] = (a * b) * a + b + b;",  # the product is a term of a longer sum
+        "let s = a * b; y[i] = s * a + s;",  # a partial product has a second use
+        "y[i] = floor((a * b) * a);",  # the product is exact here
+        "y[i] = floor(fma(a * b, a, b));",
+        "y[i] = exp(fma(a * b, a, x[64]));",  # an infinite term decides the sum, unless it meets another
+    ],
+)
+def test_a_product_that_may_overflow_in_another_order_is_unbounded(body, device):
+    """(a * b) * a is at most 512, but a * a overflows where a is 512."""
+    a = np.array([512.0] * 32 + [4.0] * 32 + [1.0] * 64)
+    a[64] = -np.inf
+    b = np.full(128, 2.0**-9)
+    done = run(f"if i < 64u {{ {body} }}", a, b, kind="f16", device=device)
+    assert unbounded(done) == list(range(32))
+
+
+def test_a_partial_product_may_overflow_by_its_rounding():
+    """a * a * b is 65471.7; a * a rounds up to 1027, and 1027 * b to infinity."""
+    a, b = np.full(64, 32.03125), np.full(64, 63.8125)
+    assert len(unbounded(run("y[i] = 0.00390625h * a * a * b;", a, b, kind="f16"))) == 64
+    assert unbounded(run("y[i] = 0.00390625h * a * a * b;", a, b * 0.9, kind="f16")) == []
+
+
+def test_a_partial_product_may_be_flushed_or_round_up():
+    """a * a is 2^-26, which is 0 or rounds up to 2^-24."""
+    a, b = np.full(64, 2.0**-13), np.full(64, 2.0**15)
+    for body in ("y[i] = (a * b) * a;", "y[i] = fma(a * b, a, 0.0h);", "let s = a * b; y[i] = s * a + s * 0.0h;"):
+        done = run(body, a, b, kind="f16")
+        assert done.outputs["y"][0] == 2.0**-11
+        for other in (0.0, 2.0**-9):
+            assert_holds(done, np.full(64, other), body)
+        assert done.bounds["y"].max() < 2.0**-6
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_an_exact_product_with_a_zero_is_exact_in_any_order(kind):
+    done = run(f"y[i] = floor({kind}(i) * a * b);", np.full(64, 2.0), np.full(64, 0.5), kind=kind)
+    assert done.bounds["y"].max() == 0
+    assert done.bounds.findings == ()
+
+
 # ---- branches ------------------------------------------------------------------------------------------------
 
 NEAR = np.linspace(1, 2, 64).astype(f32)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from functools import cache, reduce
-from math import frexp
+from math import exp, frexp
 
 from ...fast_dataclass import frozen
 from ...ir.builder import Builder
@@ -25,7 +25,7 @@ from ...wgsl.builtins.accuracy import UNBOUNDED, Accuracy, Bound
 from ...wgsl.builtins.accuracy import Range as Domain
 from .arithmetic import INF, Real, Truth
 from .discontinuities import COMPARISONS, CONVERSIONS, EXACT, GAPS, OF_ANY, compare, of_any, reinterpreted
-from .formats import FORMATS
+from .formats import FORMATS, INFLATED
 from .rule_context import Number, RuleContext
 from .shapes import Shapes, terms_of_fma, without_sign
 from .slopes import CARRY, RESIDUES, product_carried, words
@@ -42,10 +42,11 @@ class Sum:
 
 @frozen
 class Range:
-    """The largest and smallest magnitude of partial products, in any order."""
+    """The largest and smallest magnitude of partial products, in any order, but for the roundings of `times` steps."""
 
     high: Real
     low: Real
+    times: int
 
 
 class Rules(RuleContext):
@@ -55,6 +56,7 @@ class Rules(RuleContext):
         super().__init__(builder, bounds, shapes)
         self._sums: dict[Value, Sum] = {}
         self._ranges: dict[Value, Range] = {}
+        self._on_the_way: dict[Value, Real] = {}
 
     def bound(self, result: Value) -> Real:
         return self.of(result.op, result, [self.number(a) for a in result.args])
@@ -103,12 +105,12 @@ class Rules(RuleContext):
         if stem == "mul" and any(_is_power_of_two(a.value) for a in args):
             ulps = self.real(0.0)
         total = covered.choose(self.rounded(result, more, ulps), INF)
-        if self.is_factor(result) and stem != "fma":
-            total = self.on_the_way(stem, result, args, total)
+        if self.is_factor(result) and stem != "fma":  # an fma carries it into its sum
+            total = total + self.on_the_way(stem, result, args)
         total = self.settled(stem, result, args, total) if stem in RESIDUES else total
-        return self.extreme(stem, args, total) if stem in _EXTREME and self.shapes.exponents else total
+        return self.extreme(stem, result, args, total) if stem in _EXTREME and self.shapes.exponents else total
 
-    def extreme(self, stem: str, args: list[Number], total: Real) -> Real:
+    def extreme(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
         """Return the bound of a result that an infinite, or almost infinite, operand decides alone.
 
         A softmax starts its maximum with such a number, and masks with it: -inf + x, exp(-inf). The spec lets an
@@ -119,6 +121,8 @@ class Rules(RuleContext):
         finite = [a.most <= form.largest for a in args]
         if stem == "fma":
             alone = finite[0] & finite[1] & (args[0].most * args[1].most <= form.largest) & infinite[2]
+            if self.is_factor(result):
+                alone = alone & (self.on_the_way(stem, result, args) <= form.largest)
             return alone.choose(0.0, total)
         if len(args) == 1:  # an exponential that is 0 for every legal argument
             most = args[0].most.at_most(form.largest)
@@ -138,6 +142,8 @@ class Rules(RuleContext):
         if result not in self.shapes.delicate:
             return total
         sure = reduce(Truth.__and__, (a.bound.is_sure for a in args))
+        if self.is_factor(result):
+            sure = sure & self.on_the_way(stem, result, args).is_sure
         return (sure & self.is_whole(stem, result, args)).choose(0.0, total)
 
     def reordered(self, stem: str, result: Value, args: list[Number]) -> Real | None:
@@ -153,17 +159,27 @@ class Rules(RuleContext):
             return None
         return self.in_any_order(result, whole.carried, whole.size, self.real(whole.times))
 
-    def on_the_way(self, stem: str, result: Value, args: list[Number], total: Real) -> Real:
-        """Return the bound of a product of three factors or more, which may overflow or be flushed in another order."""
-        form, one = FORMATS[result.kind], self.real(1.0)
-        x, y = (
-            self._ranges.get(without_sign(a.value)) or Range(a.most.at_least(1.0), a.least.at_most(1.0)) for a in args
-        )
-        if stem == "div":
-            y = Range((one / args[1].least).at_least(1.0), (one / args[1].most).at_most(1.0))
-        whole = self._ranges[result] = Range(x.high * y.high, x.low * y.low)
-        total = total + (whole.low >= form.least).choose(0.0, abs(self.real(result)))
-        return (whole.high <= form.largest).choose(total, INF)
+    def on_the_way(self, stem: str, result: Value, args: list[Number]) -> Real:
+        """Return what a product of three factors or more may lose by overflow or a flush in another order.
+
+        The product is `result`, or of an fma that of its first two operands, which another implementation may round.
+        """
+        if result not in self._on_the_way:
+            form, one = FORMATS[result.kind], self.real(1.0)
+            x, y = (self._ranges.get(without_sign(a.value)) or _alone(a.most, a.least) for a in args[:2])
+            if stem == "div":
+                y = _alone(one / args[1].least, one / args[1].most)
+            whole = Range(x.high * y.high, x.low * y.low, x.times + y.times + 1)
+            if stem != "fma":
+                self._ranges[result] = whole
+            size = abs(self.real(result)) if stem != "fma" else args[0].most * args[1].most * INFLATED
+            slack = exp(min(_ULPS_ON_THE_WAY * form.ulp * whole.times, 80))
+            # A partial product below the least normal number may become 0, or round up to the next subnormal number.
+            step = max(form.least * form.ulp, FORMATS["f32"].least) * whole.times * slack
+            safe = (whole.low >= form.least * slack) | (args[0].most <= 0.0) | (args[1].most <= 0.0)
+            lost = safe.choose(0.0, whole.high.times_plus(step, size))
+            self._on_the_way[result] = (whole.high <= form.largest / slack).choose(lost, INF)
+        return self._on_the_way[result]
 
     def is_whole(self, stem: str, result: Value, args: list[Number]) -> Truth:
         """Whether a result is exact: then no implementation may have another."""
@@ -219,6 +235,14 @@ class Rules(RuleContext):
         op = f"{stem}_{args[0].kind}"
         result = self.builder.op(op, *(a.value for a in args))
         return Number(result, self.real(result), self.of(op, result, args))
+
+
+def _alone(most: Real, least: Real) -> Range:
+    """Return the range of one factor, which a partial product may have or not."""
+    return Range(most.at_least(1.0), least.at_most(1.0).at_least(0.0), 0)
+
+
+_ULPS_ON_THE_WAY = 4  # more than a product or a quotient may be off by
 
 
 def _is_power_of_two(value: Value) -> bool:

@@ -59,6 +59,10 @@ class RuleContext(ABC):
     def formula(self, text: str, args: list[Number], kind: str) -> Number:
         """Return the value of a formula of the accuracy table, with its bound."""
 
+    @abstractmethod
+    def on_the_way(self, stem: str, result: Value, args: list[Number]) -> Real:
+        """Return what a product of three factors or more may lose by overflow or a flush in another order."""
+
     def real(self, value: Value | float) -> Real:
         if isinstance(value, Value) and value.kind != "f32":
             value = self.builder.reinterpret("f32", value)

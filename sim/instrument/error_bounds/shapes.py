@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import cast
@@ -25,8 +24,9 @@ class Shapes:
     they were rounded at all.
 
     `terms`: sums that are a term of another sum, and that no variable keeps. `factors`: products and quotients that
-    belong to one larger product, and to nothing else. An implementation may compute these in another order; a sum that
-    is an operand more than once, like an element of a matrix, each time in another. Spec: "Reassociation and Fusion".
+    belong to a larger product, and that product, which may be that of an fma. An implementation may compute these in
+    another order; what is an operand more than once, like an element of a matrix, each time in another. Spec:
+    "Reassociation and Fusion".
 
     `exponents`: whether anything is exponentiated.
     """
@@ -34,14 +34,12 @@ class Shapes:
     def __init__(self, body: Region, accesses: list[Access]) -> None:
         self._written: dict[Slot | Variable, list[Value]] = {}
         self._loaded: dict[Value, Variable] = {}
-        self._uses: Counter[Value] = Counter()
         self._kept: set[Value] = set()
         values: list[Value] = []
         for item in items_of(body):
             if isinstance(item, Value):
                 values.append(item)
                 continue
-            self._use(item)
             self._kept.update(map(without_sign, _operands(item)))
             if isinstance(item, ir.Set):
                 self._written.setdefault(item.slot, []).append(item.value)
@@ -55,17 +53,7 @@ class Shapes:
         self.exponents = any(value.op.startswith("exp") for value in values)
         self.delicate = self._delicate(values)
         self.terms = {term for _, term in _chains(values, _SUMS) if term not in self._kept}
-        factors = [pair for pair in _chains(values, _PRODUCTS) if self._uses[pair[1]] == 1]
-        self.factors = {value for pair in factors for value in pair}
-
-    def _use(self, item: ir.Item) -> None:
-        """Count the uses of what an item needs. Values that nothing needs count as unused."""
-        waiting = list(_operands(item))
-        while waiting:
-            value = waiting.pop()
-            self._uses[value] += 1
-            if self._uses[value] == 1:
-                waiting += _operands(value)
+        self.factors = {value for pair in _chains(values, _PRODUCTS) for value in pair}
 
     def _delicate(self, values: list[Value]) -> set[Value]:
         found: set[Value] = set()

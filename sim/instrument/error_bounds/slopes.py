@@ -81,10 +81,12 @@ def _multiply_add(rules: RuleContext, result: Value, args: list[Number]) -> Real
 
 
 def product_carried(rules: RuleContext, result: Value, x: Number, y: Number) -> Real:
-    """Return the error that a product carries into a sum, where other implementations may round it."""
+    """Return the error that the product of an fma carries into its sum, where other implementations may round it."""
     form, size = FORMATS[result.kind], x.most * y.most * INFLATED
     error = _product(rules, result, [x, y]) + form.least
-    unit = size if rules.is_factor(result) else rules.power(size)
+    unit = rules.power(size)
+    if rules.is_factor(result):
+        error, unit = error + rules.on_the_way("fma", result, [x, y]), size
     return (size <= form.largest).choose(unit.times_plus(form.ulp, error), INF)
 
 
