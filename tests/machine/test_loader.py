@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bankshot
-from bankshot.sim.machine.compile import build, loader, paths
+from bankshot.sim.machine.compile import build, loader, object_files, paths
 from bankshot.sim.machine.compile.object_files import find
 
 UNIT = "bankshot.sim.machine.trace.trace"
@@ -79,10 +79,12 @@ def test_other_versions_and_processors_have_machines_of_their_own(monkeypatch, w
 
 
 def test_another_release_of_the_compiler_has_a_machine_of_its_own(monkeypatch, tmp_path):
-    here, package = _folder(), loader._package
+    here, file = _folder(), paths.version_file
     (tmp_path / "_version.py").write_text("version = 'another'")
     for other in ("numba", "llvmlite"):
-        monkeypatch.setattr(loader, "_package", lambda name, other=other: tmp_path if name == other else package(name))
+        monkeypatch.setattr(
+            paths, "version_file", lambda name, other=other: tmp_path / "_version.py" if name == other else file(name)
+        )
         assert loader.cache_folder.__wrapped__(paths.wanted()) != here
 
 
@@ -94,27 +96,27 @@ def test_the_processor_is_known_by_what_does_not_change():
 
 
 def test_code_that_calls_numbas_helpers_is_loaded_with_numba(copy):
-    index = json.loads((copy / build.INDEX).read_text())
-    (copy / build.INDEX).write_text(json.dumps({**index, "needs_numba": True}))
+    index = json.loads((copy / object_files.INDEX).read_text())
+    (copy / object_files.INDEX).write_text(json.dumps({**index, "needs_numba": True}))
     loaded, _ = run(copy)
     assert "numba" in loaded
 
 
 @pytest.mark.parametrize(
     ("name", "damage"),
-    [*((UNIT, each) for each in (GONE, CHANGED)), *((build.INDEX, each) for each in (SHORT, EMPTY))],
+    [*((UNIT, each) for each in (GONE, CHANGED)), *((object_files.INDEX, each) for each in (SHORT, EMPTY))],
 )
 def test_what_is_damaged_is_compiled_again(copy, name, damage):
     damaged(copy, name, damage)
     _, said = run(copy)
     assert "compiling the machine" in said
-    assert find(copy, name) or name == build.INDEX
+    assert find(copy, name) or name == object_files.INDEX
     assert run(copy)[1] == ""
 
 
 def test_without_a_folder_to_write_to_the_machine_is_compiled_for_one_process(tmp_path, capsys):
     (tmp_path / "file").touch()
-    folder = build.writable(tmp_path / "file" / "machine")
+    folder = object_files.writable(tmp_path / "file" / "machine")
     assert folder.is_dir()
     assert tmp_path not in folder.parents
     assert "cannot be kept" in capsys.readouterr().err

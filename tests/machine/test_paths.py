@@ -13,7 +13,7 @@ import pytest
 from everything import EVERYTHING
 
 import bankshot
-from bankshot.sim.machine.compile import build, loader, paths
+from bankshot.sim.machine.compile import build, loader, object_files, paths
 from bankshot.sim.run.counters import Counters
 
 ROOT = Path(__file__).parents[2]
@@ -131,14 +131,14 @@ def test_what_fails_to_compile_is_replaced_once(monkeypatch, tmp_path, capsys):
     def compiled(folder, path):
         tried.append(path)
         if path == paths.FAST:
-            raise build.CompileError("TypeError: no such pass")
+            raise paths.CompileError("TypeError: no such pass")
         folder.mkdir(parents=True)
-        (folder / build.INDEX).write_text('{"files": []}')
+        (folder / object_files.INDEX).write_text('{"files": []}')
         return folder
 
     monkeypatch.setattr(paths, "numba_version", lambda: paths.NEWEST_TESTED)
     monkeypatch.setattr(loader, "cache_folder", lambda path: tmp_path / path)
-    monkeypatch.setattr(loader, "build", compiled)
+    monkeypatch.setattr(build, "build", compiled)
     monkeypatch.setattr(loader, "load", lambda folder, index: folder.name)
     assert [loader._machine.__wrapped__() for _ in range(2)] == ["plain", "plain"]
     assert tried == ["fast", "plain"]
@@ -154,7 +154,7 @@ def test_what_fails_to_compile_is_replaced_once(monkeypatch, tmp_path, capsys):
     ],
 )
 def test_a_worker_that_fails_ends_the_compilation(program, said):
-    with pytest.raises(build.CompileError, match=said):
+    with pytest.raises(paths.CompileError, match=said):
         finish(program)
 
 
@@ -168,7 +168,7 @@ def test_a_worker_that_fails_ends_the_compilation(program, said):
 def test_a_failure_that_may_not_occur_again_is_not_the_path_s(program, said):
     with pytest.raises(RuntimeError, match=said) as caught:
         finish(program)
-    assert not isinstance(caught.value, build.CompileError)
+    assert not isinstance(caught.value, paths.CompileError)
 
 
 def finish(program):
@@ -201,7 +201,7 @@ OUTSIDE = [file for file in PYTHON if not (file.parent == COMPILE and file.stem 
 
 @pytest.mark.parametrize("file", OUTSIDE, ids=lambda file: str(file.relative_to(ROOT)))
 def test_only_the_fast_path_knows_the_inside_of_numba(file):
-    documented = r"numba\.(njit|types|cfunc|carray|extending\.(intrinsic|register_jitable)|core\.cgutils)"
+    documented = r"numba\.(njit|types|cfunc|carray|version_info|extending\.(intrinsic|register_jitable)|core\.cgutils)"
     foreign = [name for name in _imported(file) if name.split(".")[0] == "numba"]
     assert [name for name in foreign if not re.fullmatch(documented, name)] == []
     assert not re.search(r"numba\.(np|core(?!\.cgutils))\b(?! import cgutils)", file.read_text(encoding="utf-8"))

@@ -7,29 +7,23 @@ import os
 import sys
 import time
 from contextlib import redirect_stdout
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, Signals
 from subprocess import DEVNULL, PIPE, Popen
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...disk_cache import write
 from . import paths
-from .object_files import find, keep
+from .object_files import INDEX, find, keep, writable
+from .paths import CompileError
 
-INDEX = "index.json"
 _SECONDS = {paths.FAST: 10, paths.PLAIN: 25}  # that it takes on two processors
 # The plain path optimizes a unit as a whole. A user who disables Numba's JIT means that of their own functions.
 _ENVIRONMENT = {paths.FAST: {"NUMBA_DISABLE_JIT": "0"}, paths.PLAIN: {"NUMBA_DISABLE_JIT": "0", "NUMBA_OPT": "0"}}
 _BETWEEN = 5.0  # seconds from one line of progress to the next
 _WORK = f"from {__package__} import build; build.work(sys.argv[1], int(sys.argv[2]))"
 _LOAD = f"from {__package__} import loader; loader.verify(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
-
-
-class CompileError(RuntimeError):
-    """The machine cannot be compiled by this path: trying again would not help."""
 
 
 def build(folder: Path, path: str) -> Path:
@@ -119,23 +113,6 @@ def compile_parts(folder: Path, step: int) -> dict[str, Any]:
                 done = len({file.name.rsplit(".", 2)[0] for file in folder.glob("*.o")})
                 print(f"bankshot: {done} of {len(PARTS)} parts", file=sys.stderr, flush=True)
     return {"symbols": [each.symbol for each in PARTS], "arrays": PARTS[-1].arrays}
-
-
-@cache
-def _here() -> TemporaryDirectory[str]:
-    return TemporaryDirectory(prefix="bankshot-")
-
-
-def writable(folder: Path) -> Path:
-    """The folder, made where it is not there; one for this process alone where it is not writable, which is said."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    print(f"bankshot: it cannot be kept for the next time in {folder}", file=sys.stderr, flush=True)
-    return Path(_here().name)
 
 
 def started(order: str, *arguments: str, path: str, **options: Any) -> Popen[Any]:

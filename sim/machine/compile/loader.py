@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from ctypes import CFUNCTYPE, POINTER, byref, c_int32, c_int64, c_void_p
 from functools import cache, partial
-from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from threading import Lock
@@ -29,8 +28,8 @@ import numpy as np
 
 from ...disk_cache import cache_home, write
 from . import paths
-from .build import INDEX, CompileError, build, writable
-from .object_files import is_intact
+from .object_files import INDEX, is_intact, writable
+from .paths import CompileError
 
 _SIM = Path(__file__).parents[2]
 _LOADING = Lock()
@@ -47,19 +46,11 @@ def cache_folder(path: str) -> Path:
     """Where this build of the machine is kept, compiled by a path."""
     settings = [os.environ.get(name) for name in _SETTINGS]
     digest = hashlib.sha256(f"{sys.version} {np.__version__} {_processor()} {settings}".encode())
-    versions = [_package(name) / "_version.py" for name in ("numba", "llvmlite")]
+    versions = [paths.version_file(name) for name in ("numba", "llvmlite")]
     own = (file for folder in ("machine", "models", "scalar") for file in (_SIM / folder).rglob("*.py"))
     for file in [*versions, *sorted(own)]:
         digest.update(file.read_bytes())
     return cache_home() / f"machine-{path}-{digest.hexdigest()[:16]}"
-
-
-def _package(name: str) -> Path:
-    """The folder of a package that takes long to import."""
-    spec = find_spec(name)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent
 
 
 def _processor() -> str:
@@ -162,6 +153,8 @@ def _compiled(path: str) -> Machine:
     if "failed" in index and not paths.requested():
         raise CompileError(index["failed"])
     if not _is_whole(folder, index):
+        from .build import build
+
         folder = build(folder, path)
         index = _index(folder)
     return load(folder, index)

@@ -11,12 +11,17 @@ import re
 import sys
 from functools import cache
 from importlib import import_module
-from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 FAST, PLAIN = "fast", "plain"
 VARIABLE = "BANKSHOT_COMPILE"
 OLDEST_TESTED, NEWEST_TESTED = (0, 61), (0, 68)  # versions of Numba that the fast path is for
+
+
+class CompileError(RuntimeError):
+    """The machine cannot be compiled by this path: trying again would not help."""
 
 
 def requested() -> str | None:
@@ -34,9 +39,21 @@ def wanted() -> str:
 
 @cache
 def numba_version() -> tuple[int, int]:
-    """Of the installed Numba: major and minor. Importing Numba to ask takes half a second."""
-    major, minor = re.findall(r"\d+", version("numba"))[:2]
-    return int(major), int(minor)
+    """Of the installed Numba: major and minor. Importing Numba, or `importlib.metadata`, to ask would take long."""
+    told = re.search(r'"version": "(\d+)\.(\d+)', version_file("numba").read_text(encoding="utf-8"))
+    if not told:  # a checkout of Numba works it out
+        from numba import version_info as told_by_numba
+
+        return told_by_numba.short
+    return int(told[1]), int(told[2])
+
+
+def version_file(package: str) -> Path:
+    """The file of a package, not imported, that says which version it is."""
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "_version.py"
 
 
 @cache
