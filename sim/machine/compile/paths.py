@@ -42,14 +42,8 @@ def numba_version() -> tuple[int, int]:
     """Of the installed Numba: major and minor. Importing Numba, or `importlib.metadata`, to ask would take long."""
     told = re.search(r'"version": "(\d+)\.(\d+)', version_file("numba").read_text(encoding="utf-8"))
     if not told:  # a checkout of Numba works it out
-<<<<<<< HEAD
         major, minor = import_module("numba").version_info.short
         return int(major), int(minor)
-=======
-        from numba import version_info as told_by_numba
-
-        return told_by_numba.short
->>>>>>> numba
     return int(told[1]), int(told[2])
 
 
