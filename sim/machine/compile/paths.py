@@ -40,11 +40,14 @@ def wanted() -> str:
 @cache
 def numba_version() -> tuple[int, int]:
     """Of the installed Numba: major and minor. Importing Numba, or `importlib.metadata`, to ask would take long."""
-    told = re.search(r'"version": "(\d+)\.(\d+)', version_file("numba").read_text(encoding="utf-8"))
-    if not told:  # a checkout of Numba works it out
-        major, minor = import_module("numba").version_info.short
-        return int(major), int(minor)
-    return int(told[1]), int(told[2])
+    pattern = r"(\d+)\.(\d+)"
+    found = re.search(rf'"version": "{pattern}', version_file("numba").read_text(encoding="utf-8"))
+    if not found:  # in a checkout of Numba, whose file works it out
+        from importlib.metadata import version
+
+        found = re.match(pattern, version("numba"))
+    assert found is not None
+    return int(found[1]), int(found[2])
 
 
 def version_file(package: str) -> Path:
