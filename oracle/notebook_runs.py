@@ -14,7 +14,8 @@ from .advise.layout_search import Advice, Options, advise
 from .gpu_counters.access_trace import Trace, trace
 from .gpu_counters.timeline import Timeline, sizes_of, timeline
 from .judge.case_run import simulate
-from .manifests import manifest
+from .manifests import manifest_loader
+from .manifests.manifest import Case
 
 if TYPE_CHECKING:
     from ..sim import Run
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
 SHADERS = Path(__file__).parents[1] / "shaders"
 
 
-def case(
-    path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int
-) -> manifest.Case:
+def case(path: str, kernel: str | None = None, overrides: Mapping[str, int] | None = None, **dims: int) -> Case:
     """A kernel at some sizes: `case("matmul.toml", "matmul", M=64, overrides={"TK_PAD": 16})`."""
-    found = manifest.load(SHADERS / path, kernel)
+    found = manifest_loader.load(SHADERS / path, kernel)
     found = replace(found, overrides={**found.overrides, **(overrides or {})})
     return found.case(found.shape(dims))
 

@@ -6,6 +6,7 @@ rule is one class here, decorated with `output_rule`, and a row in the docs, whi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import cached_property
@@ -98,7 +99,7 @@ class Parameter:
     default: float | None
 
 
-class OutputRule:
+class OutputRule(ABC):
     """One way to judge an output. Subclasses set the class variables and define `judge`."""
 
     name: ClassVar[str]
@@ -110,10 +111,10 @@ class OutputRule:
     in_ulp: ClassVar[bool] = False  # how far off an element is, is shown in ULP rather than as an error
     whole: ClassVar[bool] = False  # needs all elements at once
 
+    @abstractmethod
     def judge(self, pair: Pair, limits: Limits) -> Judgement:
         """Judge all elements of a pair, or some where the rule is not `whole`. Raises `UsageError` where the pair lacks
         what the rule needs."""
-        raise NotImplementedError
 
     def combine(self, scores: Iterable[float]) -> float:
         """Make the score of an array from those of its parts."""

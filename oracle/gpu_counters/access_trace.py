@@ -25,7 +25,6 @@ from .wgsl_probes import HEADER_WORDS, LOG, MOST_LANES, MOST_PROBES, ROW_WORDS, 
 if TYPE_CHECKING:
     from ...sim.run.simulate import Run
 
-_PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 _MOST_ROWS = 1 << 22
 
 
@@ -85,7 +84,7 @@ def trace(case: Case, workgroup: tuple[int, int, int] = (0, 0, 0), device: str =
         bindings=case.bindings,
         overrides=case.overrides,
         device=device,
-        probes=_PROBES,
+        probes="counters",
     )
     if any(at >= size for at, size in zip(workgroup, run.grid, strict=True)):
         raise UsageError(f"workgroup {workgroup} is outside the grid {run.grid}")

@@ -11,12 +11,10 @@ All inserted names start with `bankshot_`.
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field
+from collections.abc import Collection, Sequence
 from math import prod
 
-from ...sim.fast_dataclass import entity, frozen
+from ...sim.fast_dataclass import frozen
 from ...sim.ir.sites import SourceSite
 from ...sim.lowering.views import leaves
 from ...sim.wgsl import typed
@@ -26,6 +24,8 @@ from ...sim.wgsl.syntax import tree
 from ...sim.wgsl.syntax.parser import parse
 from ...sim.wgsl.texel_formats import shape_of
 from ..errors import UsageError
+from .statements import can_end, header, loops, statements
+from .text_edits import Edits
 from .wgsl_templates import FUNCTION, HEAD, INPUTS, LOOP, TEXEL
 
 LOG = "bankshot_log"
@@ -33,7 +33,6 @@ HEADER_WORDS = 4  # the log before its rows: rows written, first workgroup, work
 ROW_WORDS = 4
 MOST_PROBES, MOST_LANES = 1 << 12, 1 << 10  # the first word of a row has 12 bits for the probe, 10 for the lane
 _SPACES = ("workgroup", "storage", "uniform")
-_OUTERMOST = 1 << 20  # added to an end: sorts an insertion before all others at its place
 
 
 def workgroup_shift(lanes: int) -> int:
@@ -80,55 +79,6 @@ def instrument(
     return writer.finish()
 
 
-_Insertion = tuple[int, int, str]
-
-
-@entity
-class _Edits:
-    """Insertions into a text. At one place, ends come before beginnings, inner ends first, outer beginnings first."""
-
-    ends: list[_Insertion] = field(default_factory=list[_Insertion])  # place, start of the span that ends, text
-    begins: list[_Insertion] = field(default_factory=list[_Insertion])  # place, end of the span that begins, text
-
-    def around(self, span: Span, before: str, after: str) -> None:
-        """Enclose a span in two texts."""
-        self.begins.append((span.start, span.end, before))
-        self.ends.append((span.end, span.start, after))
-
-    def after(self, span: Span, text: str) -> None:
-        """Insert after a statement, before the semicolon that ends it."""
-        self.ends.append((span.end, -1, text))
-
-    def before(self, span: Span, text: str) -> None:
-        """Insert before a statement."""
-        self.begins.append((span.start, _OUTERMOST + span.end, text))
-
-    def at(self, place: int, text: str) -> None:
-        """Insert at a place."""
-        self.begins.append((place, _OUTERMOST, text))
-
-    def apply(self, text: str) -> str:
-        """Return the text with all insertions."""
-        ends = sorted(self.ends, key=lambda e: (e[0], -e[1]))
-        begins = sorted(self.begins, key=lambda b: (b[0], -b[1]))
-        places = sorted({place for place, _, _ in (*ends, *begins)})
-        out: list[str] = []
-        done = 0
-        for place in places:
-            out.append(text[done:place])
-            before = len(out)
-            for edits in (ends, begins):
-                first = bisect.bisect_left(edits, place, key=lambda e: e[0])
-                last = bisect.bisect_right(edits, place, key=lambda e: e[0])
-                out += [inserted for _, _, inserted in edits[first:last]]
-            if (
-                text[done:place][-1:].isalpha() and out[before][:1].isalpha()
-            ):  # a keyword, as in `while(x)`, `return(x)`
-                out.insert(before, " ")
-            done = place
-        return "".join([*out, text[done:]])
-
-
 @frozen
 class _Path:
     """A reference: a module-scope variable, a constant offset in bytes, and run-time indices.
@@ -157,7 +107,7 @@ class _Writer:
     def __init__(self, pipeline: typed.Pipeline, sites: Sequence[SourceSite], wanted: Collection[int]) -> None:
         self._pipeline = pipeline
         self._text = pipeline.module.source.text
-        self._edits = _Edits()
+        self._edits = Edits()
         self._made: list[str] = []  # declarations appended to the module
         self._probes: list[Probe] = []
         self._pointers: dict[typed.Variable, typed.Expr] = {}  # the reference that a `let` points to
@@ -214,7 +164,7 @@ class _Writer:
         assert function.body is not None
         opening = self._text.index("(", decl.name_span.end) + 1
         start = self._text.index("{", decl.body.span.start) + 1
-        self._headers |= {part.span for loop in _loops(decl.body) for part in _header(loop)}
+        self._headers |= {part.span for loop in loops(decl.body) for part in header(loop)}
         comma = ", " if decl.params else ""
         if function is self._pipeline.entry:
             added, arguments = self._inputs(function)
@@ -225,7 +175,7 @@ class _Writer:
             self._edits.at(start, f" bankshot_enter_{decl.name}(bankshot_call);")
             self._made.append(FUNCTION.format(name=decl.name))
             self._returns(decl, function)
-        for number, loop in enumerate(_loops(decl.body)):
+        for number, loop in enumerate(loops(decl.body)):
             self._loop(f"{decl.name}_{number}", loop)
         for statement in typed.statements(function.body):
             self._statement(statement)
@@ -255,7 +205,7 @@ class _Writer:
 
     def _returns(self, decl: tree.Function, function: typed.Function) -> None:
         name = decl.name
-        for statement in _statements(decl.body):
+        for statement in statements(decl.body):
             if isinstance(statement, tree.Return):
                 if statement.value is None:
                     self._edits.around(statement.span, f"{{ bankshot_leave_{name}(); ", "; }")
@@ -280,7 +230,7 @@ class _Writer:
             assert isinstance(loop, tree.For)
             after = loop.init.span.end if loop.init else loop.span.start
             self._edits.at(self._text.index(";", after) + 1, f" {turn}")
-        if _can_end(loop):
+        if can_end(loop):
             self._edits.ends.append((loop.span.end, -1, f" bankshot_after_{name}();"))
 
     # ---- statements and expressions that are counted ----
@@ -506,60 +456,3 @@ def _runtime_array(variable: typed.Variable) -> str:
     if isinstance(variable.type, t.Struct):
         return f"{variable.name}.{variable.type.members[-1].name}"
     return variable.name
-
-
-# ---- the syntax tree ---------------------------------------------------------------------------------
-
-_Loop = tree.Loop | tree.For | tree.While
-
-
-def _statements(node: tree.Stmt) -> Iterator[tree.Stmt]:
-    """Yield a statement and every statement in it, outer ones first."""
-    yield node
-    inner: list[tree.Stmt | None]
-    match node:
-        case tree.Block(body=body):
-            inner = list(body)
-        case tree.If(then=then, orelse=orelse):
-            inner = [then, orelse]
-        case tree.Switch(cases=cases):
-            inner = [case.body for case in cases]
-        case tree.Loop(body=body, continuing=continuing):
-            inner = [body, continuing]
-        case tree.For(init=init, update=update, body=body):
-            inner = [init, update, body]
-        case tree.While(body=body):
-            inner = [body]
-        case _:
-            inner = []
-    for statement in inner:
-        if statement is not None:
-            yield from _statements(statement)
-
-
-def _loops(body: tree.Block) -> list[_Loop]:
-    return [s for s in _statements(body) if isinstance(s, tree.Loop | tree.For | tree.While)]
-
-
-def _header(loop: _Loop) -> list[tree.Stmt]:
-    return [part for part in (loop.init, loop.update) if part] if isinstance(loop, tree.For) else []
-
-
-def _can_end(loop: _Loop) -> bool:
-    """Return whether control can reach the statement after a loop, other than by returning from within."""
-    if isinstance(loop, tree.Loop):
-        return loop.break_if is not None or _breaks(loop.body)
-    return loop.condition is not None or _breaks(loop.body)
-
-
-def _breaks(node: tree.Stmt) -> bool:
-    """Return whether a `break` in this statement leaves the loop around it."""
-    match node:
-        case tree.Break():
-            return True
-        case tree.Block(body=body):
-            return any(map(_breaks, body))
-        case tree.If(then=then, orelse=orelse):
-            return _breaks(then) or (orelse is not None and _breaks(orelse))
-        case _:
-            return False

@@ -55,7 +55,6 @@ ROWS_PER_PASS = (1 << 23) - 1  # with their header, what WebGPU lets a storage b
 ROWS_PLANNED = ROWS_PER_PASS // 2  # workgroups are not all alike
 ROWS_IN_ALL = 1 << 24
 SITES_PER_PASS = MOST_PROBES // 4  # a store to a swizzle is one site, and a probe for each component
-PROBES = ("lanes", "banks", "sectors", "barriers", "flops")
 
 RECORDED = tuple(row.key for row in SITE_COUNTERS if row.recorded)
 
@@ -130,7 +129,7 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Run, bool]:
     """
     cut = False
     while True:
-        run = simulate(case, device, PROBES, say, workgroups="classes")
+        run = simulate(case, device, "counters", say, workgroups="classes")
         if run.device.merge_adjacent:
             raise UsageError(f"--counters: accesses are recorded as written, and {device} merges adjacent ones")
         rows = sum(row.active_lanes for row in run.sites)
@@ -138,7 +137,7 @@ def _fitting(case: Case, device: str, say: Say) -> tuple[Case, Run, bool]:
             raise UsageError(f"{case.kernel.name}: workgroups of more than {MOST_LANES} invocations cannot be recorded")
         workgroups = math.prod(run.grid)
         if rows <= ROWS_IN_ALL or workgroups == 1:
-            return case, run if run.coverage.how == "all" else simulate(case, device, PROBES, say), cut
+            return case, run if run.coverage.how == "all" else simulate(case, device, "counters", say), cut
         case, cut = replace(case, grid=halved(run.grid, workgroups * ROWS_IN_ALL // rows)), True
 
 

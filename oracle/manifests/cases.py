@@ -20,7 +20,7 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import Crash, WgslError
 from ..comparison.bits import Array
 from ..errors import UsageError
-from . import inputs, manifest
+from . import inputs, manifest_loader
 from .dimension_arithmetic import fraction
 from .manifest import Case, Kernel, Override, Shape
 from .reflection import check_module, entry_point
@@ -139,7 +139,7 @@ def _files(path: Path) -> list[Path]:
 def _kernels(path: Path, request: Request) -> tuple[Kernel, ...]:
     """Load the kernels of a manifest, or read and check the one of a bare shader."""
     if path.suffix == ".toml":
-        return manifest.load_all(path)
+        return manifest_loader.load_all(path)
     kernel = _with(_unplanned(path, request), request)
     check_module(kernel)
     return (kernel,)

@@ -27,9 +27,7 @@ Sizes, dispatch, values and counters are arithmetic on the dims (`bankshot.oracl
 
 from __future__ import annotations
 
-import copy
-import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
 from math import prod
 from pathlib import Path
@@ -40,12 +38,11 @@ import numpy as np
 from ...sim.bindings.binding import Bits, is_array
 from ...sim.fast_dataclass import frozen
 from ..comparison.bits import Array
-from ..comparison.rules import RULES, Rule
+from ..comparison.rules import Rule
 from ..errors import UsageError
 from . import inputs
-from .dimension_arithmetic import FUNCTIONS, evaluate, names_in
+from .dimension_arithmetic import evaluate
 from .reflection import binding_dtype, level_shapes
-from .strict_toml import Table
 
 if TYPE_CHECKING:
     from ...sim.bindings.binding import Value
@@ -53,15 +50,6 @@ if TYPE_CHECKING:
 Expression = str | int
 Member = Expression | float | list[Expression | float]  # the value of a struct's member
 Override = bool | int | float
-
-COSTS = ("quick", "heavy")
-GOLDEN = (False, True, "outputs")
-KERNEL_KEYS = (
-    "source", "entry", "name", "reference", "dims", "dispatch", "overrides", "defines", "include_dirs", "preprocess",
-    "budget",
-)  # fmt: skip
-BIND_KEYS = ("var", "dtype", "shape", "init", "file", "values", "struct", "sampler", "seed", "of", "levels")
-SOURCES = ("init", "file", "values", "struct", "sampler")  # of a binding's contents
 
 
 class Launch(TypedDict):
@@ -148,7 +136,7 @@ class Shape:
 
     dims: dict[str, int]
     cost: str = "quick"
-    golden: bool | str = False  # one of `GOLDEN`
+    golden: bool | str = False  # one of `manifest_loader.GOLDEN`
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in self.dims.items())
@@ -260,251 +248,3 @@ class Case:
     def name_of(self, var: str) -> str:
         """The manifest's name for the WGSL variable `var`."""
         return next((b.name for b in self.kernel.bindings if b.var == var), var)
-
-
-def load(path: Path, name: str | None = None) -> Kernel:
-    """Load the kernel called `name` from a manifest; left out, the only one, or the one called as the file."""
-    kernels = load_all(path)
-    wanted = [kernel for kernel in kernels if kernel.name == (name or path.stem)]
-    if name is None and len(kernels) == 1:
-        return kernels[0]
-    if not wanted:
-        names = ", ".join(kernel.name for kernel in kernels)
-        raise UsageError(f"{path}: no kernel is named {name or path.stem}; there are {names}")
-    return wanted[0]
-
-
-def load_all(path: Path) -> tuple[Kernel, ...]:
-    """Read and check a manifest: one kernel, or one per variant. Raises `UsageError`: file, line, what to change."""
-    top = Table.load(path)
-    variants = top.tables("variant")
-    if not variants:
-        return (_kernel(top),)
-    kernels: dict[str, Kernel] = {}
-    for number, variant in enumerate(variants, 1):
-        data = _laid_over(top.data, variant.data)
-        name = data.get("kernel", {}).get("name", f"number {number}")
-        try:
-            kernel = _kernel(Table(path, top.text, data))
-        except UsageError as error:
-            raise UsageError(f"{error} (in variant {name})") from None
-        if kernel.name in kernels:
-            variant.fail(f"two variants are named {kernel.name}; give each its own `kernel.name`")
-        kernels[kernel.name] = kernel
-    return tuple(kernels.values())
-
-
-def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Lay `above` over a copy of `below`: tables are merged key by key, anything else is replaced."""
-    joined = copy.deepcopy(below)
-    for key, value in copy.deepcopy(above).items():
-        both = isinstance(value, dict) and isinstance(joined.get(key), dict)
-        joined[key] = _laid_over(joined[key], above[key]) if both else value
-    return joined
-
-
-def _kernel(top: Table) -> Kernel:
-    path = top.path
-    table = top.table("kernel", required=True)
-    dims = {name: _dim(table, name, value) for name, value in table.take("dims", dict, default={}).items()}
-    bindings = _bindings(top.table("bind"), dims)
-    expect = top.table("expect")
-    shapes = _shapes(top.tables("sweep"), dims, _golden(expect, False))
-    on_gpu = expect.table("gpu")
-    gpu_rules = {b.name: _rule(on_gpu, b.name) for b in bindings if b.name in on_gpu.data}
-    on_gpu.done([b.name for b in bindings])
-    rules = {b.name: _rule(expect, b.name) for b in bindings if b.name in expect.data}
-    allow = frozenset(expect.take("allow", list, of=(str,), default=[]))
-    free = _outputs(expect, "free", bindings)
-    for name, value in expect.data.items():
-        if isinstance(value, dict):
-            known = ", ".join(b.name for b in bindings) or "none"
-            expect.fail(f"`{name}` is no binding of this manifest; there are {known}", name)
-    counters = {name: expect.take(name, int, str) for name in list(expect.data)}
-    for name, expression in counters.items():
-        _check_names(expect, [expression], dims, name)
-    overrides = table.take("overrides", dict, of=(int, float, bool, str), default={})
-    _check_names(table, overrides.values(), dims, "overrides")
-    budget = table.take("budget", int, default=None)
-    folders = table.take("include_dirs", list, of=(str,), default=[])
-    kernel = Kernel(
-        path=path,
-        name=table.take("name", str, default=path.stem),
-        source=_source(table),
-        entry=table.take("entry", str, default=None),
-        dims=dims,
-        dispatch=_dispatch(table, dims),
-        bindings=bindings,
-        shapes=shapes,
-        reference=table.take("reference", str, default=None),
-        overrides=overrides,
-        defines=table.take("defines", dict, of=(str, int, float, bool), default={}),
-        include_dirs=tuple(_folder(table, path.parent / d) for d in folders),
-        preprocess=table.take("preprocess", str, default=None),
-        budget=None if budget is None else _whole(table, "budget", "budget", budget),
-        rules=rules,
-        gpu_rules=gpu_rules,
-        counters=counters,
-        allow=allow,
-        free=free,
-    )
-    if free and kernel.reference is None:
-        expect.fail("outputs that are `free` need a reference to be compared with", "free")
-    table.done(KERNEL_KEYS)
-    top.done(("kernel", "bind", "sweep", "expect", "variant"))
-    return kernel
-
-
-def _source(table: Table) -> Path:
-    source = table.path.parent / table.take("source", str)
-    if not source.is_file():
-        table.fail(f"source {source} does not exist", "source")
-    return source
-
-
-def _dispatch(table: Table, dims: Mapping[str, int]) -> tuple[Expression, ...]:
-    dispatch = tuple(table.take("dispatch", list, of=(int, str)))
-    if not 1 <= len(dispatch) <= 3:
-        table.fail(f"`dispatch` must be one to three numbers or expressions, not {len(dispatch)}", "dispatch")
-    _check_names(table, dispatch, dims, "dispatch")
-    return dispatch
-
-
-def _outputs(expect: Table, key: str, bindings: tuple[Binding, ...]) -> frozenset[str]:
-    """Take a list of names of bindings."""
-    names = frozenset(expect.take(key, list, of=(str,), default=[]))
-    for name in sorted(names - {binding.name for binding in bindings}):
-        expect.fail(f"`{key}` names {name}, which is no binding", key)
-    return names
-
-
-def _folder(table: Table, folder: Path) -> Path:
-    if not folder.is_dir():
-        table.fail(f"`include_dirs`: there is no folder {folder}", "include_dirs")
-    return folder
-
-
-def _dim(table: Table, name: str, value: object) -> int:
-    if not name.isidentifier() or name in FUNCTIONS:
-        table.fail(f"`{name}` cannot be the name of a dimension", "dims")
-    return _whole(table, "dims", name, value, least=0)
-
-
-def _whole(table: Table, key: str, name: str, value: object, least: int = 1) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        table.fail(f"`{name}` must be a {'positive' if least else 'non-negative'} integer, not {value!r}", key)
-    return value
-
-
-def _check_names(table: Table, expressions: Iterable[object], dims: Mapping[str, int], key: str) -> None:
-    for expression in expressions:
-        try:
-            unknown = names_in(expression) - dims.keys() if isinstance(expression, str) else set[str]()
-        except UsageError as error:
-            table.fail(str(error), key)
-        if unknown:
-            names, there = ", ".join(sorted(unknown)), ", ".join(dims) or "none"
-            uses = "" if names == expression else f" uses {names}, which"
-            table.fail(f"`{expression}`{uses} is no dimension; [kernel] dims has {there}", key)
-
-
-def _bindings(table: Table, dims: Mapping[str, int]) -> tuple[Binding, ...]:
-    bindings = {name: _binding(name, table.table(name), dims) for name in list(table.data)}
-    for name, binding in bindings.items():
-        if binding.of is not None and binding.of not in bindings:
-            table.fail(f"`of` of {name} names {binding.of}, which is no binding", name)
-    return tuple(bindings.values())
-
-
-def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
-    if sum(source in table.data for source in SOURCES) != 1:
-        table.fail(f"a binding is made by exactly one of {', '.join(SOURCES)}")
-    struct: dict[str, Member] | None = table.take("struct", dict, of=(int, float, str, list), default=None)
-    values: list[Expression | float] | None = table.take("values", list, of=(int, float, str), default=None)
-    sampler, levels = table.take("sampler", dict, default=None), table.take("levels", int, default=1)
-    init, file = table.take("init", str, default=None), table.take("file", str, default=None)
-    dtype = None if struct is not None or sampler is not None else table.take("dtype", str)
-    if dtype is not None and dtype not in inputs.DTYPES:
-        table.fail(f"`dtype` must be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
-    shape: list[Expression] | None = None
-    if init is not None or file is not None:
-        shape = table.take("shape", list, of=(int, str))
-    if init is not None and init not in inputs.KINDS:
-        table.fail(f"`init` must be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
-    if init is not None and dtype is not None and dtype not in inputs.dtypes_of(init):
-        table.fail(f"`{init}` makes {' or '.join(inputs.dtypes_of(init))}, not {dtype}", "dtype")
-    if levels != 1 and init is None:
-        table.fail("only `init` makes `levels`", "levels")
-    _check_names(table, shape or (), dims, "shape")
-    _check_names(table, values or (), dims, "values")
-    members: list[object] = []
-    for value in (struct or {}).values():
-        members += value if isinstance(value, list) else [value]
-    for each in members:
-        if isinstance(each, bool) or not isinstance(each, int | float | str):
-            table.fail(f"`struct` holds {each!r} in a list, which is no number and no expression", "struct")
-    _check_names(table, members, dims, "struct")
-    binding = Binding(
-        name=name,
-        var=table.take("var", str, default=name),
-        dtype=dtype,
-        shape=None if shape is None else tuple(shape),
-        init=init,
-        file=None if file is None else table.path.parent / file,
-        values=None if values is None else tuple(values),
-        struct=struct,
-        sampler=sampler,
-        levels=_whole(table, "levels", "levels", levels),
-        seed=table.take("seed", int, default=0),
-        of=table.take("of", str, default=None),
-    )
-    if binding.seed < 0:
-        table.fail(f"`seed` must be 0 or more, not {binding.seed}")
-    table.done(BIND_KEYS)
-    return binding
-
-
-def _golden(table: Table, default: bool | str) -> bool | str:
-    golden = table.take("golden", bool, str, default=default)
-    if golden not in GOLDEN:
-        table.fail(f"`golden` must be true, false or 'outputs', not {golden!r}", "golden")
-    return golden
-
-
-def _shapes(tables: list[Table], dims: Mapping[str, int], golden: bool | str) -> tuple[Shape, ...]:
-    """Every combination of each sweep's sizes; without a sweep, the default sizes."""
-    shapes: list[Shape] = []
-    for table in tables:
-        cost = table.take("cost", str, default="quick")
-        if cost not in COSTS:
-            table.fail(f"`cost` must be {' or '.join(COSTS)}, not {cost!r}", "cost")
-        kept = _golden(table, golden)
-        given: dict[str, int | list[object]] = {
-            name: table.take(name, int, list) for name in dims if name in table.data
-        }
-        table.done((*dims, "cost", "golden"))
-        lists: list[list[object]] = [value if isinstance(value, list) else [value] for value in given.values()]
-        for name, values in zip(given, lists, strict=True):
-            if not values:
-                table.fail(f"`{name}` is an empty list, so that there is nothing to run")
-        for values in itertools.product(*lists):
-            sizes = {name: _whole(table, name, name, v, least=0) for name, v in zip(given, values, strict=True)}
-            shapes.append(Shape({**dims, **sizes}, cost, kept))
-    return tuple(shapes) or (Shape(dict(dims), golden=golden),)
-
-
-def _rule(expect: Table, output: str) -> Rule:
-    if isinstance(expect.data[output], str):  # for short, where a rule has no limits
-        expect.data[output] = {"rule": expect.data[output]}
-    table = expect.table(output)
-    name = table.take("rule", str)
-    if name not in RULES:
-        table.fail(f"`{output}`: rule must be one of {', '.join(RULES)}, not {name!r}", output)
-    parameters = [parameter.name for parameter in RULES[name].parameters]
-    limits = {key: table.take(key, int, float) for key in list(table.data) if key in parameters}
-    table.done(("rule", *parameters))
-    try:
-        RULES[name].check(limits)
-    except UsageError as error:
-        expect.fail(f"`{output}`: {error}", output)
-    return Rule(name, limits)

@@ -99,10 +99,10 @@ class Manifest(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         from ..judge.golden_check import golden_place
-        from ..manifests import manifest
+        from ..manifests import manifest_loader
 
         try:
-            kernels = manifest.load_all(self.path)
+            kernels = manifest_loader.load_all(self.path)
         except UsageError as error:  # as a test that fails: after a collection error pytest runs no test at all
             yield BrokenItem.of(self, self.path.stem, error=error)
             return

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import replace
 
 from ..machine import opcodes as op
-from ..machine.layout import BORN
+from ..machine.layout import NON_FINITE
 from .basic_blocks import rewrite_blocks, uses_of
 from .virtual_registers import Code, Ins, Reg
 
@@ -43,7 +43,7 @@ def _is_check_of(check: Ins, what: Ins) -> bool:
     seen = (check.dest, check.a, check.b, check.c) == (what.dest, what.a, what.b, what.c)
     return (
         check.op == op.CHECK
-        and check.e == BORN
+        and check.e == NON_FINITE
         and seen
         and what.mask != 1
         and what.dest not in (what.a, what.b, what.c)

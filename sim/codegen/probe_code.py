@@ -77,7 +77,9 @@ class ProbeEmitter:
         result, lanes = item.result, self._operands.all_lanes
         kinds = op.OPS[result.op].args
         shown = [
-            arg for arg, kind in zip(result.args, kinds, strict=True) if item.kind != at.BORN or kind in ("f32", "f16")
+            arg
+            for arg, kind in zip(result.args, kinds, strict=True)
+            if item.kind != at.NON_FINITE or kind in ("f32", "f16")
         ]
         a, b, c = (*map(lanes, shown), -1, -1)[:3]
         mask, place = self._flow.mask_field(), len(self.value_checks)

@@ -149,7 +149,7 @@ NOT_FINITE = Kind(
     hint="an implementation may assume that this does not happen, and return any value",
     evidence="a check of each floating-point result",
     probe="nan",
-    checks=(at.BORN,),
+    checks=(at.NON_FINITE,),
     depends_on="data",
 )
 DIVISION_BY_ZERO = Kind(

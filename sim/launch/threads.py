@@ -17,10 +17,10 @@ def processors() -> int:
 
     A container or `taskset` may limit the latter. Raises `WgslError` if the variable is not a positive integer.
     """
-    if asked := os.environ.get(THREADS):
-        if not asked.isdecimal() or int(asked) < 1:
-            raise fail("threads", f"{THREADS} is {asked!r}; it must be a positive integer", None)
-        return int(asked)
+    if setting := os.environ.get(THREADS):
+        if not setting.isdecimal() or int(setting) < 1:
+            raise fail("threads", f"{THREADS} is {setting!r}; it must be a positive integer", None)
+        return int(setting)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

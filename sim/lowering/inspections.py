@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..machine import layout as at
-from ..machine.layout import BORN
+from ..machine.layout import NON_FINITE
 from ..scalar import OPS
 
 # Integer operations, by name.
@@ -22,5 +22,5 @@ def inspection(op: str) -> int | None:
     """Return the kind of check for an operation (see `machine.layout`), or None if it cannot go wrong."""
     row = OPS[op]
     if row.flops or op in ("convert_f32_f16", "ldexp_f32", "ldexp_f16"):
-        return BORN
+        return NON_FINITE
     return _KINDS.get(op)

@@ -37,7 +37,7 @@ def finite(bits):
 @compiled
 def wrong(kind, a, b, c, result, as_float):
     """Whether one lane's operands or result fail the check. `as_float` is operand A as a number."""
-    if kind == at.BORN:
+    if kind == at.NON_FINITE:
         return not finite(result) and finite(a) and finite(b) and finite(c)
     if kind == at.DIVIDES_U32:
         return b == 0

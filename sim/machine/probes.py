@@ -370,7 +370,7 @@ def probe(
     elif row[field.OP] == op.MARGIN:
         margin(regs, row, config, workgroups_per_batch, p.margins[row[field.SLOT]])
     elif row[field.OP] == op.CHECK:
-        if row[field.ACCESS] != at.BORN or not all_finite(regs[row[field.DEST]], lanes):
+        if row[field.ACCESS] != at.NON_FINITE or not all_finite(regs[row[field.DEST]], lanes):
             check(regs, row, config, workgroup, workgroups_per_batch, p.checks[row[field.SLOT]])
     else:
         memory_probe(regs, row, config, access[row[field.ACCESS]], patterns, workgroups_per_batch, p, probes_at)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bankshot.oracle.comparison.rules import RULES
-from bankshot.oracle.manifests import inputs, manifest
+from bankshot.oracle.manifests import inputs, manifest_loader
 from bankshot.oracle.manifests.dimension_arithmetic import FUNCTIONS
 from bankshot.oracle.manifests.quantization import FORMATS
 from bankshot.oracle.references import find
@@ -26,7 +26,7 @@ def folder(tmp_path):
 
 
 def test_the_example_loads_with_its_variant(folder):
-    (kernel,) = manifest.load_all(folder / "softmax.toml")
+    (kernel,) = manifest_loader.load_all(folder / "softmax.toml")
     assert (kernel.name, kernel.overrides, kernel.counters) == ("softmax_wide", {"WIDTH": 256}, {"barriers": "6 * M"})
     assert [(shape.dims["M"], shape.dims["N"], shape.cost) for shape in kernel.shapes] == [
         *((1, n, "quick") for n in (1, 31, 32, 33)),
@@ -35,7 +35,7 @@ def test_the_example_loads_with_its_variant(folder):
 
 
 def test_the_reference_of_the_example_computes(folder):
-    (kernel,) = manifest.load_all(folder / "softmax.toml")
+    (kernel,) = manifest_loader.load_all(folder / "softmax.toml")
     case = kernel.case(kernel.shapes[1])
     y = find(kernel.reference, folder)(case.arrays, case.shape.dims)["Y"]
     np.testing.assert_allclose(y.value.sum(), 1.0)
@@ -45,8 +45,8 @@ def test_the_reference_of_the_example_computes(folder):
 @pytest.mark.parametrize(
     "key",
     [
-        *manifest.KERNEL_KEYS,
-        *manifest.BIND_KEYS,
+        *manifest_loader.KERNEL_KEYS,
+        *manifest_loader.BIND_KEYS,
         *RULES,
         *inputs.DTYPES,
         *inputs.GENERATORS,

@@ -7,7 +7,7 @@ import numpy as np
 from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
-from bankshot.oracle.manifests import manifest
+from bankshot.oracle.manifests import manifest_loader
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -30,7 +30,7 @@ def test_the_manifest_example_loads(tmp_path):
     (tmp_path / "matmul.wgsl").write_text("")
     (tmp_path / "matmul.toml").write_text(block("toml").replace("[[sweep]]", "[bind.Y]\ndtype='f32'\n"
                                           "shape=['M','N']\ninit='zeros'\n[[sweep]]"))  # fmt: skip
-    kernel = manifest.load(tmp_path / "matmul.toml")
+    kernel = manifest_loader.load(tmp_path / "matmul.toml")
     assert [str(s) for s in kernel.shapes] == ["M=1 K=52 N=768", "M=65 K=52 N=768"]
 
 

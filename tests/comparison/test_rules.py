@@ -10,7 +10,7 @@ import pytest
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import RULES, Judgement, Limits, OutputRule, Pair, Parameter, Rule, output_rule
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.manifests import manifest
+from bankshot.oracle.manifests import manifest_loader
 from bankshot.oracle.reports.check_words import comparison_words
 
 MANIFEST = """\
@@ -34,7 +34,7 @@ def _sign(monkeypatch):
     monkeypatch.setattr("bankshot.oracle.comparison.rules.RULES", dict(RULES))
     from bankshot.oracle.comparison import rules
 
-    monkeypatch.setattr(manifest, "RULES", rules.RULES)
+    monkeypatch.setattr(manifest_loader, "RULES", rules.RULES)
 
     class Sign(OutputRule):
         name: ClassVar[str] = "sign"
@@ -58,7 +58,7 @@ def load(tmp_path):
     def load(rule):
         (tmp_path / "k.wgsl").write_text("")
         (tmp_path / "k.toml").write_text(MANIFEST.replace("RULE", rule))
-        return manifest.load(tmp_path / "k.toml").rules["y"]
+        return manifest_loader.load(tmp_path / "k.toml").rules["y"]
 
     return load
 
@@ -101,4 +101,4 @@ def test_close_takes_two_limits_or_none(tmp_path):
     (tmp_path / "k.wgsl").write_text("")
     (tmp_path / "k.toml").write_text(MANIFEST.replace('"sign", RULE', '"close", rtol = 1e-3'))
     with pytest.raises(UsageError, match=r"k\.toml:10: `y`: rule close takes both rtol and atol, or neither"):
-        manifest.load(tmp_path / "k.toml")
+        manifest_loader.load(tmp_path / "k.toml")

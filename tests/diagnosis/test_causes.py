@@ -18,7 +18,8 @@ from bankshot.oracle.diagnosis.displaced_outputs import wrong_factor
 from bankshot.oracle.diagnosis.mismatch import UNKNOWN, Diagnosis, Mismatch
 from bankshot.oracle.diagnosis.time_limit import OutOfTime, TimeLimit
 from bankshot.oracle.judge.case_run import simulate
-from bankshot.oracle.manifests.manifest import Case, load
+from bankshot.oracle.manifests.manifest import Case
+from bankshot.oracle.manifests.manifest_loader import load
 from bankshot.oracle.manifests.reflection import check_module
 from bankshot.oracle.references import find
 from tests.scaling import manifest

@@ -8,7 +8,8 @@ import pytest
 
 from bankshot.oracle.audit import Audit, Options, audit
 from bankshot.oracle.judge import case_run
-from bankshot.oracle.manifests.manifest import Case, load
+from bankshot.oracle.manifests.manifest import Case
+from bankshot.oracle.manifests.manifest_loader import load
 
 SHADER = """\
 @group(0) @binding(0) var<storage, read> x: array<u32>;

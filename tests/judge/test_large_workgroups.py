@@ -8,7 +8,7 @@ import pytest
 
 import bankshot
 from bankshot.oracle.audit import Options, audit
-from bankshot.oracle.manifests.manifest import load
+from bankshot.oracle.manifests.manifest_loader import load
 from bankshot.oracle.wgpu_client import adapter_choice, gpu_run
 
 REVERSE = """

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from bankshot.oracle.audit import Options, audit
 from bankshot.oracle.cli.main import main
-from bankshot.oracle.manifests.manifest import load
+from bankshot.oracle.manifests.manifest_loader import load
 
 LOOP = """\
 var old = atomicLoad(&y[row]);

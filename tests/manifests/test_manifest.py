@@ -7,7 +7,7 @@ import pytest
 
 import bankshot
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.manifests import inputs, manifest
+from bankshot.oracle.manifests import inputs, manifest_loader
 from bankshot.oracle.manifests.strict_toml import is_manifest
 
 GOOD = """\
@@ -86,7 +86,7 @@ N = [3, 5]
 def sized(write):
     path = write(SIZED_MANIFEST)
     (path.parent / "k.wgsl").write_text(SIZED)
-    return manifest.load(path)
+    return manifest_loader.load(path)
 
 
 def test_overrides_depend_on_dims(sized):
@@ -126,7 +126,7 @@ def with_struct(write, text):
         'struct = { rows = "M", columns = "2 * N" }', f"struct = {text}"
     ))  # fmt: skip
     (path.parent / "k.wgsl").write_text(VECTORS)
-    kernel = manifest.load(path)
+    kernel = manifest_loader.load(path)
     return kernel.case(kernel.shapes[0])
 
 
@@ -155,7 +155,7 @@ def test_lists_that_do_not_fit(write, text, message):
 
 
 def test_a_manifest_is_read(write):
-    kernel = manifest.load(write(GOOD))
+    kernel = manifest_loader.load(write(GOOD))
     assert [str(s) for s in kernel.shapes] == ["M=1 N=3", "M=1 N=4", "M=2 N=3", "M=2 N=4", "M=100 N=4"]
     assert [s.cost for s in kernel.shapes] == ["quick"] * 4 + ["heavy"]
     case = kernel.case(kernel.shapes[1])
@@ -172,16 +172,16 @@ def test_a_manifest_is_read(write):
 
 @pytest.mark.parametrize("text", ['A = "exact"', 'A = { rule = "exact" }'])
 def test_a_rule_without_limits_for_short(write, text):
-    kernel = manifest.load(write(GOOD.replace('A = { rule = "ulp", max = 2 }', f"{text}\ngpu.{text}")))
+    kernel = manifest_loader.load(write(GOOD.replace('A = { rule = "ulp", max = 2 }', f"{text}\ngpu.{text}")))
     assert (str(kernel.rules["A"]), str(kernel.gpu_rules["A"])) == ("exact", "exact")
     with pytest.raises(UsageError, match=r"`A`: rule must be one of exact, ulp, .*, not 'close-ish'"):
-        manifest.load(write(GOOD.replace('{ rule = "ulp", max = 2 }', '"close-ish"')))
+        manifest_loader.load(write(GOOD.replace('{ rule = "ulp", max = 2 }', '"close-ish"')))
 
 
 def test_a_dim_that_is_no_size_may_be_zero(write):
     """Such a dim is a switch or an offset."""
     text = GOOD.replace("M = 6", "BEGIN = 0, M = 6").replace('["M", "N", 0]', '["M", "N", "BEGIN"]')
-    kernel = manifest.load(write(text.replace("M = 100", "M = 100\nBEGIN = [0, 2]")))
+    kernel = manifest_loader.load(write(text.replace("M = 100", "M = 100\nBEGIN = [0, 2]")))
     assert [str(s) for s in kernel.shapes][-2:] == ["BEGIN=0 M=100 N=4", "BEGIN=2 M=100 N=4"]
     assert [kernel.case(s).bindings["size"].tolist() for s in kernel.shapes[-2:]] == [[100, 4, 0], [100, 4, 2]]
 
@@ -207,7 +207,7 @@ def test_manifests_are_found_among_other_files(tmp_path, text, is_one):
 
 
 def test_without_a_sweep_the_default_sizes_are_the_shape(write):
-    kernel = manifest.load(write(GOOD[: GOOD.index("[[sweep]]")]))
+    kernel = manifest_loader.load(write(GOOD[: GOOD.index("[[sweep]]")]))
     assert [str(s) for s in kernel.shapes] == ["M=6 N=4"]
     assert str(kernel.shape({"M": 9})) == "M=9 N=4"
 
@@ -245,7 +245,7 @@ def test_without_a_sweep_the_default_sizes_are_the_shape(write):
 def test_a_mistake_is_named_with_its_line(write, old, new, message):
     assert GOOD.count(old) == 1
     with pytest.raises(UsageError) as caught:
-        manifest.load(write(GOOD.replace(old, new)))
+        manifest_loader.load(write(GOOD.replace(old, new)))
     assert message in str(caught.value)
 
 
@@ -268,7 +268,7 @@ expect = { barriers = 3, allow = [] }
 
 
 def test_a_variant_overrides_the_file(write):
-    plain, other = manifest.load_all(write(FAMILY))
+    plain, other = manifest_loader.load_all(write(FAMILY))
     assert (plain.name, plain.entry, len(plain.shapes), plain.counters) == ("plain", "main", 5, {"barriers": "2 * M"})
     assert (other.name, other.entry, other.overrides) == ("k", "other", {"WG": 8, "TK": 4})
     assert [(b.name, b.var, b.dtype) for b in other.bindings] == [
@@ -283,12 +283,12 @@ def test_a_variant_overrides_the_file(write):
 
 def test_one_kernel_of_a_family(write):
     path = write(FAMILY)
-    assert manifest.load(path, "plain").name == "plain"
-    assert manifest.load(path).name == "k"  # as the file is called
+    assert manifest_loader.load(path, "plain").name == "plain"
+    assert manifest_loader.load(path).name == "k"  # as the file is called
     with pytest.raises(UsageError, match=r"no kernel is named plane; there are plain, k"):
-        manifest.load(path, "plane")
+        manifest_loader.load(path, "plane")
     with pytest.raises(UsageError, match=r"no kernel is named k; there are plain, q"):
-        manifest.load(write(FAMILY.replace('kernel.name = "k"', 'kernel.name = "q"')))
+        manifest_loader.load(write(FAMILY.replace('kernel.name = "k"', 'kernel.name = "q"')))
 
 
 @pytest.mark.parametrize(
@@ -303,17 +303,17 @@ def test_one_kernel_of_a_family(write):
 def test_a_mistake_in_a_variant_is_named(write, old, new, message):
     assert FAMILY.count(old) == 1
     with pytest.raises(UsageError) as caught:
-        manifest.load_all(write(FAMILY.replace(old, new)))
+        manifest_loader.load_all(write(FAMILY.replace(old, new)))
     assert message in str(caught.value)
 
 
 def test_free_outputs(write):
     text = GOOD.replace('entry = "main"', 'entry = "main"\nreference = "r"') + 'free = ["A"]\n'
-    assert manifest.load(write(text)).free == {"A"}
+    assert manifest_loader.load(write(text)).free == {"A"}
     with pytest.raises(UsageError, match=r"k.toml:31: `free` names B, which is no binding"):
-        manifest.load(write(text.replace('["A"]', '["B"]')))
+        manifest_loader.load(write(text.replace('["A"]', '["B"]')))
     with pytest.raises(UsageError, match="outputs that are `free` need a reference to be compared with"):
-        manifest.load(write(text.replace('reference = "r"', "")))
+        manifest_loader.load(write(text.replace('reference = "r"', "")))
 
 
 TEXTURED = """\
@@ -349,7 +349,7 @@ def images(write, tmp_path):
 
 
 def test_textures_and_samplers(images):
-    kernel = manifest.load(images(TEXTURED))
+    kernel = manifest_loader.load(images(TEXTURED))
     case = kernel.case(kernel.shapes[0])
     assert [(a.shape, a.dtype.name) for a in case.arrays["image"]] == [
         ((3, 5, 8, 4), "uint8"),
@@ -378,7 +378,7 @@ def test_textures_and_samplers(images):
 )
 def test_mistakes_with_textures(images, old, new, message):
     def make():
-        kernel = manifest.load(path)
+        kernel = manifest_loader.load(path)
         return kernel.case(kernel.shapes[0])
 
     path = images(TEXTURED.replace(old, new))
@@ -388,14 +388,14 @@ def test_mistakes_with_textures(images, old, new, message):
 
 
 def test_an_expression_that_fails_at_one_shape_names_it(write):
-    kernel = manifest.load(write(GOOD.replace('"ceil(N / 3)"', '"N / 3"')))
+    kernel = manifest_loader.load(write(GOOD.replace('"ceil(N / 3)"', '"N / 3"')))
     with pytest.raises(UsageError, match=r"k.toml: at M=6 N=4: `N / 3` is 4/3, not an integer"):
         kernel.case(kernel.shape({}))
 
 
 def test_an_unknown_dim_is_named(write):
     with pytest.raises(UsageError, match="no dimension is named Q; there are M, N"):
-        manifest.load(write(GOOD)).shape({"Q": 1})
+        manifest_loader.load(write(GOOD)).shape({"Q": 1})
 
 
 SCALES = """\
@@ -410,7 +410,7 @@ PACKED = GOOD.replace('dtype = "f32"', 'dtype = "u32"').replace('"normal"', '"nf
 
 
 def test_packed_weights_and_their_scales_come_from_one_matrix(write):
-    kernel = manifest.load(write(PACKED))
+    kernel = manifest_loader.load(write(PACKED))
     arrays = kernel.case(kernel.shape({})).arrays
     for name, kind in (("A", "nf4"), ("scales", "nf4.absmax")):
         assert np.array_equal(arrays[name], inputs.generate(kind, "A", (6, 8), "u32"))
@@ -430,19 +430,19 @@ def test_packed_weights_and_their_scales_come_from_one_matrix(write):
 def test_a_mistake_about_packed_weights_is_named(write, old, new, message):
     assert PACKED.count(old) == 1
     with pytest.raises(UsageError) as caught:
-        manifest.load(write(PACKED.replace(old, new)))
+        manifest_loader.load(write(PACKED.replace(old, new)))
     assert message in str(caught.value)
 
 
 def test_a_missing_manifest(tmp_path):
     with pytest.raises(UsageError, match="there is no such file"):
-        manifest.load(tmp_path / "none.toml")
+        manifest_loader.load(tmp_path / "none.toml")
 
 
 def test_a_file_must_fit(write, tmp_path):
     text = GOOD.replace('init = "normal"', 'file = "a.npy"')
     np.save(tmp_path / "a.npy", np.arange(48, dtype=np.float32))
-    kernel = manifest.load(write(text))
+    kernel = manifest_loader.load(write(text))
     assert kernel.case(kernel.shape({})).arrays["A"].shape == (6, 8)
     with pytest.raises(UsageError, match=r"holds float32\[48\], binding A is f32\[7, 8\]"):
         kernel.case(kernel.shape({"M": 7}))
@@ -520,7 +520,7 @@ def test_invalid_command_line_bindings_are_explained(text, message):
 
 def test_each_sweep_may_have_a_golden_or_not(write):
     def wanted(text):
-        return [shape.golden for shape in manifest.load(write(text)).shapes]
+        return [shape.golden for shape in manifest_loader.load(write(text)).shapes]
 
     assert wanted(GOOD) == [False] * 5
     assert wanted(GOOD + "golden = true\n") == [True] * 5

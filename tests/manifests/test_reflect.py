@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.manifests import manifest
+from bankshot.oracle.manifests import manifest_loader
 from bankshot.oracle.manifests.reflection import check_module, dtype_of, entry_point
 from bankshot.sim.wgsl import types as t
 from bankshot.sim.wgsl.diagnostics import WgslError
@@ -61,7 +61,7 @@ def test_a_module_is_checked_again_after_its_text_changes(tmp_path):
     (tmp_path / "k.toml").write_text('[kernel]\nsource = "k.wgsl"\ndispatch = [1]\n')
     include = tmp_path / "n.wgsl"
     include.write_text("const N = 4;\n")
-    kernel = manifest.load(tmp_path / "k.toml")
+    kernel = manifest_loader.load(tmp_path / "k.toml")
     first = check_module(kernel)
     assert check_module(kernel) is first
     include.write_text("const N = 8;\n")

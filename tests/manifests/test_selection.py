@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.manifests import kernel_selection, manifest
+from bankshot.oracle.manifests import kernel_selection, manifest_loader
 from bankshot.oracle.manifests.cases import Request, plans
 
 SHADERS = Path(__file__).parents[2] / "shaders"
@@ -48,7 +48,7 @@ def world(tmp_path):
     (tmp_path / "k.wgsl").write_text("")
     (tmp_path / "k.toml").write_text(FAMILY)
     (tmp_path / "selection.toml").write_text(TABLE)
-    rules, kernels = kernel_selection.load(tmp_path / "selection.toml"), manifest.load_all(tmp_path / "k.toml")
+    rules, kernels = kernel_selection.load(tmp_path / "selection.toml"), manifest_loader.load_all(tmp_path / "k.toml")
 
     def choose(m, n, k, **traits):
         return kernel_selection.choose(rules, kernels, {"M": m, "N": n, "K": k}, traits)

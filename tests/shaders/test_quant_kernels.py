@@ -14,7 +14,8 @@ from bankshot.oracle import references
 from bankshot.oracle.comparison.compare import compare
 from bankshot.oracle.comparison.rules import Rule
 from bankshot.oracle.judge.case_run import run_on_gpu, simulate
-from bankshot.oracle.manifests import manifest
+from bankshot.oracle.manifests import manifest_loader
+from bankshot.oracle.manifests.dimension_arithmetic import evaluate
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 FOLDERS = ("q4_k", "gemv", "ffn", "rwkv")
@@ -22,7 +23,7 @@ KERNELS = {
     kernel.name: kernel
     for folder in FOLDERS
     for path in sorted((SHADERS / folder).glob("*.toml"))
-    for kernel in manifest.load_all(path)
+    for kernel in manifest_loader.load_all(path)
 }
 
 
@@ -99,7 +100,7 @@ def test_a_vocabulary_needs_a_second_dimension_with_four_columns_a_workgroup():
     """65,536 workgroups are one more than WebGPU has to allow in a dimension; with 32 columns 8,192 do."""
     four, many = (KERNELS[name] for name in ("gemv_subgroup", "gemv_subgroup_multicol"))
     shape = {"N": 262144}
-    grids = [[manifest.evaluate(size, {**kernel.dims, **shape}) for size in kernel.dispatch] for kernel in (four, many)]
+    grids = [[evaluate(size, {**kernel.dims, **shape}) for size in kernel.dispatch] for kernel in (four, many)]
     assert grids == [[32768, 2], [8192, 1]]
     case = case_of("gemv_subgroup", {"N": 4, "K": 4})
     with pytest.raises(bankshot.WgslError, match="65,536 is over maxComputeWorkgroupsPerDimension, which is 65,535"):
