@@ -1,14 +1,12 @@
 """The group of commands, each imported when it runs, and the messages and exit codes of their errors.
 
 Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (an invalid shader, data that does not fit, a missing file),
-70 an internal error. An audit continues after a case fails and exits with the largest of its codes. Reports go to
-stdout, everything else to stderr.
+70 an internal error, 130 an interrupt. An audit continues after a case fails and exits with the largest of its codes.
+Reports go to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -17,7 +15,7 @@ import click
 from ...sim.dump import debug_level
 from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
-from ..exit_codes import CLEAN, Failure
+from ..exit_codes import INTERRUPTED, Failure
 
 # Each is a module here that defines a `click.Command` of the same name.
 COMMANDS = ("adapters", "advise", "audit", "check", "corpus", "diff", "run", "sweep")
@@ -37,10 +35,10 @@ class Guarded(click.Group):
             _exit(ctx, error)
         except MemoryError as error:
             _exit(ctx, error)
-        except BrokenPipeError:  # the reader of a pipe has closed it
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-            ctx.exit(CLEAN)
-        except (click.exceptions.Exit, click.Abort, click.ClickException):
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+        except (click.exceptions.Exit, click.Abort, click.ClickException, BrokenPipeError):
             raise
         except Exception as error:
             if debug_level():

@@ -35,10 +35,9 @@ PLAIN = {
 
 def probe(body, call=CALL, stdout=subprocess.PIPE, **environment):
     command = [sys.executable, "-c", BODY.format(body=body) + call]
-    environment = {**PLAIN, **environment}
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
-    )
+    encoding = environment.get("PYTHONIOENCODING")
+    return subprocess.run(command, cwd=ROOT, env={**PLAIN, **environment}, stdout=stdout, stderr=subprocess.PIPE,
+                          text=True, encoding=encoding, check=False)  # fmt: skip
 
 
 def oracle(*arguments):
@@ -82,28 +81,85 @@ def test_a_message_instead_of_a_code_is_printed():
     assert (done.returncode, done.stderr) == (1, "no\n")
 
 
-def test_unwritable_output_is_reported():
+def closed_pipe():
+    """The writing end of a pipe that has no reader."""
     read, write = os.pipe()
     os.close(read)
-    done = probe("pass", stdout=write)
-    os.close(write)
-    assert done.returncode == 120  # Python's own, where it cannot flush
-    assert "BrokenPipeError" in done.stderr
+    return write
 
 
-def test_a_reader_that_closes_early_is_not_a_failure():
-    read, write = os.pipe()
-    os.close(read)
-    done = probe("click.echo('enough')", stdout=write, PYTHONUNBUFFERED="1")
-    os.close(write)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_closes_early_changes_no_exit_code(unbuffered):
+    done = probe("click.echo('enough'); print('x' * 100_000); sys.exit(1)", stdout=closed_pipe(),
+                 PYTHONUNBUFFERED=unbuffered)  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(("verdict", "code"), [(0, 2), (70, 70)])
+def test_a_full_disk_is_an_error(verdict, code):
+    with open("/dev/full", "w") as full:
+        done = probe(f"click.echo('enough'); sys.exit({verdict})", stdout=full)
+    assert (done.returncode, done.stderr) == (code, "error: stdout could not be written: No space left on device\n")
+
+
+def test_closed_streams_keep_the_exit_code(tmp_path):
+    (tmp_path / "bad.wgsl").write_text("fn")
+    command = f'"{sys.executable}" -m bankshot check "{tmp_path / "bad.wgsl"}"'
+    done = subprocess.run(f"{command} >&-; echo $?; {command} <&- >&- 2>&-; echo $?", shell=True, cwd=ROOT,
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.stdout.split() == ["2", "2"]
+    assert done.stderr.endswith("note: stdout is closed, so that the report was printed nowhere\n")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_characters_that_the_encoding_lacks_are_escaped(encoding):
+    body = "import rich.console; click.echo('\u00b5 \u2192'); rich.console.Console().print('\u00b5 \u2192')"
+    done = probe(body, PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stderr) == (0, "")
+    expected = "\u00b5 \u2192".encode(encoding, "backslashreplace").decode(encoding)
+    assert done.stdout.splitlines()[1:3] == [expected] * 2
 
 
 def test_an_interrupt_ends_it():
     done = probe("os.kill(os.getpid(), signal.SIGINT); time.sleep(60)")
-    assert done.returncode == 1
-    assert "Aborted!" in done.stderr
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
     assert "registered first" in done.stdout
+
+
+def test_an_interrupt_while_modules_are_imported_ends_it():
+    program = """
+import builtins, os, signal, sys
+plain = builtins.__import__
+def watched(name, *rest, **more):
+    if name == "click":
+        os.kill(os.getpid(), signal.SIGINT)
+    return plain(name, *rest, **more)
+builtins.__import__ = watched
+import bankshot.__main__
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_an_audit_whose_reader_leaves_finishes_its_work(tmp_path):
+    (tmp_path / "wrong.wgsl").write_text(
+        "@group(0) @binding(0) var<storage, read_write> y: array<f32, 4>;"
+        "@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[i + 1] = 1; }"
+    )
+    (tmp_path / "wrong.toml").write_text(
+        '[kernel]\nsource = "wrong.wgsl"\ndispatch = [1]\n[bind.y]\ndtype = "f32"\nshape = [4]\ninit = "zeros"\n'
+    )
+    files = {name: tmp_path / f"report.{name}" for name in ("sarif", "html")}
+    options = [part for name, file in files.items() for part in (f"--{name}", file)]
+    command = ["audit", tmp_path / "wrong.toml", "--no-gpu", "--format", "github", *options]
+    done = subprocess.run([sys.executable, "-m", "bankshot", *command], cwd=ROOT, stdout=closed_pipe(),
+                          stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "Error" not in done.stderr
+    assert "out-of-bounds" in files["sarif"].read_text()
+    assert files["html"].read_text().rstrip().endswith("</html>")
 
 
 @pytest.mark.parametrize(("given", "expected"), [({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "20"}, "20")])
