@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import re
+
+# Control characters, and those that reverse the direction of text.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 class UsageError(Exception):
@@ -39,6 +43,11 @@ class Died(UsageError):
 
 class TookTooLong(UsageError):
     """A task reported nothing for longer than its limit, and its process was ended."""
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Write control characters as escape sequences, except for those in `keep`."""
+    return _CONTROLS.sub(lambda c: c[0] if c[0] in keep else c[0].encode("unicode_escape").decode(), text)
 
 
 def portable(error: Exception, instead: type[Exception]) -> Exception:

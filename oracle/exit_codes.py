@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..sim.fast_dataclass import frozen
 from ..sim.wgsl.diagnostics import Crash, WgslError
-from .errors import UsageError
+from .errors import UsageError, printable
 
 CLEAN, FOUND, WRONG_USE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
@@ -30,5 +30,8 @@ class Failure:
             return cls(f"error: {error}", WRONG_USE)
         if isinstance(error, MemoryError):
             return cls(f"error: out of memory ({str(error) or 'none is left'})", WRONG_USE)
+        if isinstance(error, OSError) and error.strerror and not isinstance(error, ConnectionError):
+            named = f"{printable(str(error.filename))}: " if error.filename is not None else ""
+            return cls(f"error: {named}{error.strerror[0].lower()}{error.strerror[1:]}", WRONG_USE)
         message = str(error) if isinstance(error, Crash) else f"internal error: {type(error).__name__}: {error}"
         return cls(f"{message}\nthis is a bug in bankshot; BANKSHOT_DEBUG=1 shows the traceback", INTERNAL)

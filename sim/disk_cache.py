@@ -1,8 +1,10 @@
-"""The cache folder on disk, and atomic writes into it: a reader sees a whole file or none."""
+"""The cache folder on disk, and atomic writes: a reader sees a whole file or none."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -13,7 +15,26 @@ def cache_home() -> Path:
 
 
 def write(file: Path, content: bytes) -> None:
-    """Write a file atomically, also while other processes write it: by renaming a temporary file beside it."""
-    fresh = file.with_name(f"{file.name}.{os.getpid()}")
-    fresh.write_bytes(content)
-    fresh.replace(file)
+    """Write a file atomically, also while other processes write it. Raises OSError, and leaves nothing behind then."""
+    with replacing(file) as fresh:
+        fresh.write_bytes(content)
+
+
+@contextmanager
+def replacing(file: Path) -> Generator[Path]:
+    """Give the path to write to: a temporary file that replaces `file` at the end, or is removed where that fails.
+
+    Something other than a regular file, such as a pipe, is written to directly.
+    """
+    if file.exists() and not file.is_file():
+        yield file
+        return
+    file = file.resolve()  # a link stays a link
+    fresh = file.with_name(f".{file.name}.{os.getpid()}{file.suffix}")
+    try:
+        yield fresh
+        fresh.replace(file)
+    except BaseException:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise

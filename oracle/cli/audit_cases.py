@@ -21,7 +21,7 @@ from ..judge.audit import audit
 from ..judge.case_run import Say
 from ..judge.options import Options
 from ..manifests.cases import Broken, Plan
-from ..manifests.manifest import Shape
+from ..manifests.manifest import LARGEST, Shape
 from ..reports.audited import audited_case, failed_case
 from ..reports.protocol import AuditedCase, ReportOptions
 from ..workers.pool import TaskError, TaskProgress, TaskResult, WorkerPool
@@ -96,7 +96,8 @@ def size_of(plan: Plan, shape: Shape) -> Size:
     read = written = 0
     with suppress(UsageError):
         read, written = plan.numbers(shape)
-    time = 1 + (read + written) / NUMBERS + prod(max(size, 1) for size in shape.dims.values()) / ITERATIONS
+    iterations = min(prod(max(size, 1) for size in shape.dims.values()), LARGEST)
+    time = 1 + min(read + written, LARGEST) / NUMBERS + iterations / ITERATIONS
     return Size(time, read * BYTES_READ + written * BYTES_WRITTEN, id(plan))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...sim.bindings.binding import is_array
+from ...sim.disk_cache import replacing
 from ...sim.fast_dataclass import frozen
 from ..comparison.bits import as_array
 from ..errors import UsageError
@@ -92,13 +93,10 @@ def _check_saves(case: Case, saves: Mapping[str, Path]) -> None:
 
 def _save(name: str, path: Path, array: NDArray[Any]) -> None:
     """Write an .npy file; if that fails, an existing file stays as it was."""
-    beside = path.with_name(f".{path.name}.new")
     try:
-        with beside.open("wb") as file:
+        with replacing(path) as fresh, fresh.open("wb") as file:
             np.save(file, array)
-        beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise UsageError(f"--save {name}: {path} cannot be written: {error.strerror}") from None
 
 

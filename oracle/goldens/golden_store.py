@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
+from ...sim.disk_cache import replacing, write
 from ...sim.fast_dataclass import frozen
+from ...sim.wgsl.regular_files import require_regular
 from ..comparison.bits import Array, as_array
 from ..comparison.compare import Comparison, compare
 from ..diagnosis.mismatch import Diagnosis
@@ -71,28 +73,34 @@ class Golden:
         path.parent.mkdir(parents=True, exist_ok=True)
         arrays = path.with_suffix(".npz")
         if self.arrays:
-            made = arrays.with_name(f".{os.getpid()}-{arrays.name}")
-            contents: dict[str, Any] = {**self.arrays}  # NumPy 2.1 would store `allow_pickle` as an array, too
-            np.savez_compressed(made, **contents)
-            made.replace(arrays)
+            with replacing(arrays) as made:
+                _save(made, self.arrays)
         else:
             arrays.unlink(missing_ok=True)
-        made = path.with_name(f".{os.getpid()}-{path.name}")
-        made.write_text(self.text(), encoding="utf-8")
-        made.replace(path)
+        write(path, self.text().encode())
+
+
+def _save(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write an .npz file. `np.savez` cannot take arrays that are called as its parameters."""
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def read(path: Path) -> Golden:
     """Read a golden, with its outputs if they are stored. Raises `UsageError` where the file is no golden."""
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        data: dict[str, Any] = json.loads(require_regular(path).read_text(encoding="utf-8"))
         schema, lines = data.pop("schema"), tuple(Line(**line) for line in data.pop("lines"))
         if schema != SCHEMA:
             raise UsageError(f"{path}: has schema {schema}, and this version reads {SCHEMA}; make it anew")
         kept = path.with_suffix(".npz")
         arrays = dict(np.load(kept, allow_pickle=False)) if kept.exists() else {}
         return Golden(grid=tuple(data.pop("grid")), lines=lines, arrays=arrays, **data)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (UsageError, MemoryError):
+        raise
+    except Exception as error:  # NumPy's readers of headers and archives raise many kinds
         raise UsageError(f"{path}: cannot be read as a golden: {error}; delete it and make it anew") from None
 
 

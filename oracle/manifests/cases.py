@@ -6,6 +6,7 @@ rest is inferred from its text, and anything unspecified must be passed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -19,12 +20,12 @@ from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import Crash, WgslError
 from ..comparison.bits import Array
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from . import inputs, manifest_loader
 from .dimension_arithmetic import fraction
 from .manifest import Case, Kernel, Override, Shape
+from .manifest_files import manifests_in
 from .reflection import check_module, entry_point
-from .strict_toml import is_manifest
 
 
 @frozen
@@ -103,15 +104,16 @@ def plans(paths: Sequence[Path], request: Request, broken: list[Broken] | None =
     If `broken` is given, errors of a manifest or shader (rather than of the request) go there, and the other files are
     planned; if one kernel is requested, only where it is not found elsewhere.
     """
-    files = [file for path in paths for file in _files(path)]
+    files = [_named(file) for path in paths for file in _files(_named(path))]
     found: list[Plan] = []
     names: list[str] = []
     for file in files:
         try:
             kernels = _kernels(file, request)
-        except (UsageError, WgslError) as error:
+        except (UsageError, WgslError, OSError, RecursionError) as problem:
+            error = problem if isinstance(problem, UsageError | WgslError) else _unusable(file, problem)
             if broken is None:
-                raise
+                raise error from None
             broken.append(Broken(file, error))
             continue
         names += [kernel.name for kernel in kernels]
@@ -123,22 +125,38 @@ def plans(paths: Sequence[Path], request: Request, broken: list[Broken] | None =
     return found
 
 
+def _named(path: Path) -> Path:
+    """Refuse a path that would garble a report."""
+    if str(path) != printable(str(path)):
+        raise UsageError(f"{printable(str(path))}: the name of this file holds control characters; rename it")
+    return path
+
+
+def _unusable(file: Path, problem: OSError | RecursionError) -> UsageError:
+    if isinstance(problem, RecursionError):
+        return UsageError(f"{file}: is nested too deeply")
+    there = f"{problem.filename}: " if problem.filename and str(problem.filename) != str(file) else ""
+    return UsageError(f"{file}: {there}{problem.strerror or problem}")
+
+
 def _files(path: Path) -> list[Path]:
     """Return the manifest or shader that `path` names; for a folder, every manifest in it."""
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():
         raise UsageError(f"{path}: there is no such file or folder")
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*.toml") if is_manifest(file))
+        found = manifests_in(path)
         if not found:
             raise UsageError(f"{path}: holds no manifest (a .toml file with a [kernel] table)")
         return found
     beside = path.with_suffix(".toml")
-    return [beside if path.suffix == ".wgsl" and beside.exists() else path]
+    return [beside if path.suffix == ".wgsl" and os.path.lexists(beside) else path]
 
 
 def _kernels(path: Path, request: Request) -> tuple[Kernel, ...]:
     """Load the kernels of a manifest, or read and check the one of a bare shader."""
-    if path.suffix == ".toml":
+    if path.is_dir():
+        raise UsageError(f"{path}: this folder cannot be read")
+    if path.suffix.lower() == ".toml":
         return manifest_loader.load_all(path)
     kernel = _with(_unplanned(path, request), request)
     check_module(kernel)
@@ -146,7 +164,7 @@ def _kernels(path: Path, request: Request) -> tuple[Kernel, ...]:
 
 
 def _plans(path: Path, kernels: Sequence[Kernel], request: Request) -> list[Plan]:
-    if path.suffix != ".toml":
+    if path.suffix.lower() != ".toml":
         return [_bare(path, kernel, request) for kernel in kernels]
     return [_plan(path, kernel, request) for kernel in kernels if request.kernel in (None, kernel.name)]
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...sim.bindings.binding import is_array
+from ...sim.wgsl.diagnostics import first_words
+from ...sim.wgsl.regular_files import require_regular
 from ..comparison.bits import Array
 from ..errors import UsageError
 from . import quantization
@@ -100,9 +102,8 @@ def _packed(kind: str, rng: np.random.Generator, shape: Sequence[int], dtype: st
 
 def load(path: Path) -> Array:
     """Load the array in an .npy file, or the raw bytes of a .bin file. Raises `UsageError`."""
-    import zipfile
-
     try:
+        require_regular(path)
         if path.suffix == ".bin":
             return np.fromfile(path, np.uint8)
         array = np.load(path, allow_pickle=False)
@@ -110,7 +111,9 @@ def load(path: Path) -> Array:
         raise UsageError(f"{path}: there is no such file") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # NumPy's readers of headers and archives raise many kinds
         raise UsageError(f"{path}: is not a whole .npy file of plain numbers ({_first_sentence(error)})") from None
     if not is_array(array):
         raise UsageError(f"{path}: holds several arrays; save one per file, as .npy")
@@ -198,12 +201,12 @@ def parse_grid(text: str) -> tuple[int, int, int]:
 def numbers(name: str, values: Sequence[int | float], dtype: np.dtype[Any]) -> Array:
     """Round numbers to an array of this type. Raises `UsageError` for one that is out of its range."""
     for value in values:
-        if dtype.kind == "f":
-            fits = not math.isfinite(value) or abs(value) <= float(np.finfo(dtype).max)
+        if dtype.kind == "f":  # `math.isfinite` refuses large integers
+            fits = abs(value) <= float(np.finfo(dtype).max) or (isinstance(value, float) and not math.isfinite(value))
         else:
             fits = value == value // 1 and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
         if not fits:
-            raise UsageError(f"binding {name} is given {value}, which is no {dtype.name}")
+            raise UsageError(f"binding {name} is given {first_words(str(value))}, which is no {dtype.name}")
     return np.array(values).astype(dtype)
 
 

@@ -37,6 +37,7 @@ import numpy as np
 
 from ...sim.bindings.binding import Bits, is_array
 from ...sim.fast_dataclass import frozen
+from ...sim.wgsl.diagnostics import first_words
 from ..comparison.bits import Array
 from ..comparison.rules import Rule
 from ..errors import UsageError
@@ -47,6 +48,7 @@ from .reflection import binding_dtype, level_shapes
 if TYPE_CHECKING:
     from ...sim.bindings.binding import Value
 
+LARGEST = (1 << 53) - 1  # of sizes, and of other integers
 Expression = str | int
 Member = Expression | float | list[Expression | float]  # the value of a struct's member
 Override = bool | int | float
@@ -173,6 +175,8 @@ class Kernel:
                 raise UsageError(
                     f"{self.path}: no dimension is named {name}; there are {', '.join(self.dims) or 'none'}"
                 )
+            if given[name] > LARGEST:
+                raise UsageError(f"{self.path}: {name}={first_words(str(given[name]))} is over {LARGEST:,}")
         return Shape({**self.dims, **given})
 
     def case(self, shape: Shape) -> Case:
@@ -187,6 +191,8 @@ class Kernel:
             _ = case.overrides
         except UsageError as error:
             raise UsageError(f"{self.path}: at {shape}: {error}") from None
+        except OverflowError as error:
+            raise UsageError(f"{self.path}: at {shape}: a number is too large: {error}") from None
         return case
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,8 +13,8 @@ from ..comparison.rules import RULES, Rule
 from ..errors import UsageError
 from . import inputs
 from .dimension_arithmetic import FUNCTIONS, names_in
-from .manifest import Binding, Expression, Kernel, Member, Shape
-from .strict_toml import Table
+from .manifest import LARGEST, Binding, Expression, Kernel, Member, Shape
+from .strict_toml import Table, shown
 
 COSTS = ("quick", "heavy")
 GOLDEN = (False, True, "outputs")
@@ -77,7 +78,7 @@ def _kernel(top: Table) -> Kernel:
     gpu_rules = {b.name: _rule(on_gpu, b.name) for b in bindings if b.name in on_gpu.data}
     on_gpu.done([b.name for b in bindings])
     rules = {b.name: _rule(expect, b.name) for b in bindings if b.name in expect.data}
-    allow = frozenset(expect.take("allow", list, of=(str,), default=[]))
+    allow = _findings(expect)
     free = _outputs(expect, "free", bindings)
     for name, value in expect.data.items():
         if isinstance(value, dict):
@@ -141,6 +142,20 @@ def _outputs(expect: Table, key: str, bindings: tuple[Binding, ...]) -> frozense
     return names
 
 
+def _findings(expect: Table) -> frozenset[str]:
+    """Take `allow`, a list of codes of findings."""
+    codes: list[str] = expect.take("allow", list, of=(str,), default=[])
+    if codes:
+        from ...sim.findings.table import KINDS
+
+        for code in codes:
+            if code not in KINDS:
+                close = difflib.get_close_matches(code, KINDS, n=1)
+                hint = f"did you mean `{close[0]}`?" if close else f"there are {', '.join(KINDS)}"
+                expect.fail(f"`allow` names {shown(code)}, which is no finding; {hint}", "allow")
+    return frozenset(codes)
+
+
 def _folder(table: Table, folder: Path) -> Path:
     if not folder.is_dir():
         table.fail(f"`include_dirs`: there is no folder {folder}", "include_dirs")
@@ -155,7 +170,9 @@ def _dim(table: Table, name: str, value: object) -> int:
 
 def _whole(table: Table, key: str, name: str, value: object, least: int = 1) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        table.fail(f"`{name}` must be a {'positive' if least else 'non-negative'} integer, not {value!r}", key)
+        table.fail(f"`{name}` must be a {'positive' if least else 'non-negative'} integer, not {shown(value)}", key)
+    if value > LARGEST:
+        table.fail(f"`{name}` is {shown(value)}, and the largest integer is {LARGEST:,}", key)
     return value
 
 
@@ -188,12 +205,12 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
     init, file = table.take("init", str, default=None), table.take("file", str, default=None)
     dtype = None if struct is not None or sampler is not None else table.take("dtype", str)
     if dtype is not None and dtype not in inputs.DTYPES:
-        table.fail(f"`dtype` must be one of {', '.join(inputs.DTYPES)}, not {dtype!r}", "dtype")
+        table.fail(f"`dtype` must be one of {', '.join(inputs.DTYPES)}, not {shown(dtype)}", "dtype")
     shape: list[Expression] | None = None
     if init is not None or file is not None:
         shape = table.take("shape", list, of=(int, str))
     if init is not None and init not in inputs.KINDS:
-        table.fail(f"`init` must be one of {', '.join(inputs.KINDS)}, not {init!r}", "init")
+        table.fail(f"`init` must be one of {', '.join(inputs.KINDS)}, not {shown(init)}", "init")
     if init is not None and dtype is not None and dtype not in inputs.dtypes_of(init):
         table.fail(f"`{init}` makes {' or '.join(inputs.dtypes_of(init))}, not {dtype}", "dtype")
     if levels != 1 and init is None:
@@ -205,7 +222,7 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
         members += value if isinstance(value, list) else [value]
     for each in members:
         if isinstance(each, bool) or not isinstance(each, int | float | str):
-            table.fail(f"`struct` holds {each!r} in a list, which is no number and no expression", "struct")
+            table.fail(f"`struct` holds {shown(each)} in a list, which is no number and no expression", "struct")
     _check_names(table, members, dims, "struct")
     binding = Binding(
         name=name,
@@ -230,7 +247,7 @@ def _binding(name: str, table: Table, dims: Mapping[str, int]) -> Binding:
 def _golden(table: Table, default: bool | str) -> bool | str:
     golden = table.take("golden", bool, str, default=default)
     if golden not in GOLDEN:
-        table.fail(f"`golden` must be true, false or 'outputs', not {golden!r}", "golden")
+        table.fail(f"`golden` must be true, false or 'outputs', not {shown(golden)}", "golden")
     return golden
 
 
@@ -240,7 +257,7 @@ def _shapes(tables: list[Table], dims: Mapping[str, int], golden: bool | str) ->
     for table in tables:
         cost = table.take("cost", str, default="quick")
         if cost not in COSTS:
-            table.fail(f"`cost` must be {' or '.join(COSTS)}, not {cost!r}", "cost")
+            table.fail(f"`cost` must be {' or '.join(COSTS)}, not {shown(cost)}", "cost")
         kept = _golden(table, golden)
         given: dict[str, int | list[object]] = {
             name: table.take(name, int, list) for name in dims if name in table.data
@@ -262,7 +279,7 @@ def _rule(expect: Table, output: str) -> Rule:
     table = expect.table(output)
     name = table.take("rule", str)
     if name not in RULES:
-        table.fail(f"`{output}`: rule must be one of {', '.join(RULES)}, not {name!r}", output)
+        table.fail(f"`{output}`: rule must be one of {', '.join(RULES)}, not {shown(name)}", output)
     parameters = [parameter.name for parameter in RULES[name].parameters]
     limits = {key: table.take(key, int, float) for key in list(table.data) if key in parameters}
     table.done(("rule", *parameters))

@@ -13,14 +13,18 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from ...sim.fast_dataclass import entity
-from ..errors import UsageError
+from ...sim.wgsl.regular_files import require_regular
+from ..errors import UsageError, printable
 
 REQUIRED = object()
+LONGEST = 2_000  # characters of a name or an expression
+FREE_TEXT = ("preprocess", "defines")  # keys whose values may be long, and have several lines
+_MOST_SHOWN = 60  # characters of a value in a message
 
 NAMES = {
     str: "a string",
@@ -32,19 +36,23 @@ NAMES = {
 }
 
 
-def is_manifest(file: Path) -> bool:
-    """Whether a file is a kernel's manifest: it has a [kernel] table, or seems to have one and is no valid TOML, which
-    must be reported."""
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    if text.startswith("\ufeff"):
+        raise UsageError(f"{path}:1: begins with a byte order mark; save it as UTF-8 without one")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise UsageError(f"{path}:{line}: holds a null character; save it as UTF-8 text")
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    if "kernel" not in text:
-        return False
-    try:
-        return isinstance(tomllib.loads(text).get("kernel"), dict)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return re.search(r"^\s*\[?\s*[\"']?kernel\b", text, re.MULTILINE) is not None
+        return tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"{path}: its lists or tables are nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:
+        message, _, place = str(error).partition(" (at ")
+        line = re.search(r"line (\d+)", place)
+        at = f"{path}:{line[1]}" if line else str(path)
+        raise UsageError(f"{at}: {message[0].lower()}{message[1:]}") from None
+    except ValueError:  # an integer of over 4,300 digits
+        raise UsageError(f"{path}: a number has too many digits") from None
 
 
 @entity
@@ -60,17 +68,18 @@ class Table:
     @classmethod
     def load(cls, path: Path) -> Table:
         try:
-            text = path.read_text(encoding="utf-8")
-            return cls(path, text, tomllib.loads(text))
+            text = require_regular(path).read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise UsageError(f"{path}: there is no such file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}: cannot be read: {error}") from None
-        except tomllib.TOMLDecodeError as error:
-            message, _, place = str(error).partition(" (at ")
-            line = re.search(r"line (\d+)", place)
-            at = f"{path}:{line[1]}" if line else str(path)
-            raise UsageError(f"{at}: {message[0].lower()}{message[1:]}") from None
+            what = "is a link to a missing file" if path.is_symlink() else "there is no such file"
+            raise UsageError(f"{path}: {what}") from None
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        data = _parsed(path, text)
+        if bad := next((key for key in _keys(data) if key != printable(key) or len(key) > LONGEST), None):
+            raise UsageError(f"{path}: a name must be short and without control characters, and {shown(bad)} is not")
+        return cls(path, text, data)
 
     def take(self, key: str, *types: type, default: Any = REQUIRED, of: tuple[type, ...] = ()) -> Any:
         """Remove `key` and return its value: what is left at `done` is unknown. A bool does not count as an integer.
@@ -83,12 +92,21 @@ class Table:
             return default
         value: Any = self.data[key]
         if not _is_one_of(value, types):
-            self.fail(f"`{key}` must be {_any_of(types)}, not {value!r}", key)
+            self.fail(f"`{key}` must be {_any_of(types)}, not {shown(value)}", key)
         for item in _items(value):
             if of and not _is_one_of(item, of):
-                self.fail(f"`{key}` holds {item!r}, which is not {_any_of(of)}", key)
+                self.fail(f"`{key}` holds {shown(item)}, which is not {_any_of(of)}", key)
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and key not in FREE_TEXT:
+                self._check_text(key, text)
         del self.data[key]
         return value
+
+    def _check_text(self, key: str, text: str) -> None:
+        if text != printable(text):
+            self.fail(f"`{key}` holds control characters: {shown(text)}", key)
+        if len(text) > LONGEST:
+            self.fail(f"`{key}` has {len(text):,} characters, and at most {LONGEST:,} are allowed", key)
 
     def table(self, key: str, required: bool = False) -> Table:
         """Take the sub-table at `key`; empty where there is none."""
@@ -131,6 +149,25 @@ class Table:
                 return f":{number}"
         # A table that is written inline is a key of the one around it.
         return self.within._line(path.rpartition(".")[2]) if self.within and self.within.header else ""
+
+
+def _keys(value: object) -> Iterator[str]:
+    """Every key of nested tables."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            yield from cast("dict[str, object]", each)
+        waiting += _items(each)
+
+
+def shown(value: object) -> str:
+    """Write a value for a message, shortened."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # ValueError: a number of over 4,300 digits
+        return "what is too long or too deep to show"
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
 
 
 def _items(value: object) -> Iterable[object]:

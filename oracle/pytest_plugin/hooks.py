@@ -22,7 +22,7 @@ import pytest
 
 from ..errors import UsageError
 from ..goldens.golden_files import FOLDER, goldens_beside, may_write, remove, unused
-from ..manifests.strict_toml import is_manifest
+from ..manifests.manifest_files import is_manifest
 
 if TYPE_CHECKING:
     from ..judge.options import Options

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...sim import disk_cache
 from ..errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def write(path: Path, timeline: Timeline, case: Case, workgroup: tuple[int, int,
     about = {"kernel": title, "workgroup": list(workgroup), "cut": timeline.cut, "time": "one epoch is 1 ms"}
     whole = {"traceEvents": list(events(timeline)), "displayTimeUnit": "ms", "otherData": about}
     try:
-        path.write_text(json.dumps(whole, indent=1), encoding="utf-8")
+        disk_cache.write(path, json.dumps(whole, indent=1).encode())
     except OSError as error:
         raise UsageError(f"--timeline: {path} cannot be written: {error.strerror}") from None
 

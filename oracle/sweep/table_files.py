@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ...sim.disk_cache import replacing
 from ..errors import UsageError
 from .columns import Row, columns
 
@@ -47,11 +48,8 @@ def check(path: Path) -> None:
 
 def write(path: Path, rows: Sequence[Row]) -> None:
     """Write a table. If this fails, an existing file stays unchanged. Raises `UsageError`."""
-    beside = path.with_name(f".{path.name}.new")
     try:
-        WRITERS[path.suffix](beside, rows)
-        beside.replace(path)
+        with replacing(path) as fresh:
+            WRITERS[path.suffix](fresh, rows)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        beside.unlink(missing_ok=True)

@@ -232,7 +232,7 @@ def test_options(options, message):
         ('["ceil(N / 32)"]', '["max(N)"]', "in `max(N)` a function has the wrong number of operands"),
         ('["ceil(N / 32)"]', '["N ** 9999999"]', "only integers, dimensions, + - * / // %"),
         ('["ceil(N / 32)"]', f'["{"(" * 999}N{")" * 999}"]', "is not arithmetic"),
-        ('["ceil(N / 32)"]', '["a\\u0000"]', "is not arithmetic"),
+        ('["ceil(N / 32)"]', '["a\\u0000"]', "`dispatch` holds control characters"),
         ('["ceil(N / 32)"]', "[70000]", "workgroups along x: 70,000 is over"),
         ("[kernel]", "[kernel]\noverrides = { WG = 8 }", "error: the module has no override 'WG'"),
         ("[kernel]", "[kernel]\noverrides = { WG = [1] }", "scale.toml:2: `overrides` holds [1], which is not"),

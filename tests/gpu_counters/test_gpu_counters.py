@@ -16,7 +16,7 @@ from bankshot.oracle.gpu_counters.wgsl_probes import instrument
 from bankshot.oracle.judge import counter_diff as gpu_counters
 from bankshot.oracle.judge.counter_diff import diff_counters
 from bankshot.oracle.manifests import cases
-from bankshot.oracle.manifests.strict_toml import is_manifest
+from bankshot.oracle.manifests.manifest_files import is_manifest
 from bankshot.sim.models import devices
 from bankshot.sim.run.site import Site
 

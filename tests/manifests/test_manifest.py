@@ -8,7 +8,7 @@ import pytest
 import bankshot
 from bankshot.oracle.errors import UsageError
 from bankshot.oracle.manifests import inputs, manifest_loader
-from bankshot.oracle.manifests.strict_toml import is_manifest
+from bankshot.oracle.manifests.manifest_files import is_manifest
 
 GOOD = """\
 [kernel]
@@ -196,7 +196,7 @@ def test_a_dim_that_is_no_size_may_be_zero(write):
         ("[kernel\nsource = 'k.wgsl'\n", True),  # no TOML, which an audit is to tell
         ("[kernel]\nsource = \n", True),
         ("[tool.kernel]\nsource = 'k.wgsl'\n", False),
-        ("kernel = 'k.wgsl'\n", False),
+        ("kernel = 'k.wgsl'\n", True),
         ("# [kernel]\n[tool\n", False),
         ("", False),
     ],

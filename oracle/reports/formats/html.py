@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from ....sim.disk_cache import write
 from ...errors import UsageError
 from ..protocol import AuditedCase, AuditFormat, CaseFailure, CaseResult, Outcome, ReportOptions
 
@@ -45,6 +46,6 @@ class Format(AuditFormat):
         from ..audit_page import page
 
         try:
-            self._file.write_text(page(self._sections), encoding="utf-8")
+            write(self._file, page(self._sections).encode())
         except OSError as error:
             raise UsageError(f"--html {self._file}: {error.strerror}") from None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....sim import __version__
+from ....sim.disk_cache import write
 from ...errors import UsageError
 from ..protocol import AuditedCase, AuditFormat, Outcome, ReportOptions
 from ..remarks import CODES, ERROR, Entry, Remark, from_root, merged
@@ -53,9 +54,9 @@ def sarif(entries: Iterable[Entry], version: str) -> dict[str, Any]:
 def write_sarif(path: Path, entries: Iterable[Entry]) -> None:
     """Write a SARIF file. Raises `UsageError` if that fails."""
     try:
-        path.write_text(json.dumps(sarif(entries, __version__), indent=2) + "\n", encoding="utf-8")
+        write(path, f"{json.dumps(sarif(entries, __version__), indent=2)}\n".encode())
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error}") from None
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _result(remark: Remark, rule: int) -> dict[str, Any]:
