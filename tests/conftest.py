@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from bankshot.oracle.errors import NoAdapter
 from tests.conformance import data
 
 pytest_plugins = ["pytester"]
+# Of the tests' own adapters. Commands that tests run compare with wgpu, or not, as the test says.
+os.environ.setdefault("BANKSHOT_TESTS_REQUIRE_GPU", os.environ.pop("BANKSHOT_REQUIRE_GPU", ""))
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell, where tests of interrupts hang
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("BANKSHOT_VERIFY", "1")  # every program that a test runs, after each pass
 
 ROOT = Path(__file__).parent.parent
@@ -67,7 +72,7 @@ def adapter() -> wgpu_client.AdapterInfo:
     try:
         return wgpu_client.require_adapter()
     except NoAdapter as error:
-        if os.environ.get("BANKSHOT_REQUIRE_GPU") == "1":
+        if os.environ["BANKSHOT_TESTS_REQUIRE_GPU"] not in ("", "0"):
             pytest.fail(f"BANKSHOT_REQUIRE_GPU=1, but {error}")
         pytest.skip(str(error))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from ..errors import UsageError
 from ..reports import formats
 from .options import (
     ADAPTERS,
@@ -107,10 +108,13 @@ def audit(
     from ..reports.audited import AuditReport
     from ..reports.protocol import ReportOptions
     from ..reports.terminal import console
+    from ..wgpu_client.adapter_choice import REQUIRE, gpu_required
     from . import watch as watching
     from .audit_cases import Audits, in_turn
     from .each_case import report_cases
 
+    if not gpu and gpu_required():
+        raise UsageError(f"--no-gpu: {REQUIRE} is set, which requires a comparison with wgpu; unset it, or set it to 0")
     first, *also = parse_devices(device)
     if update_golden:
         golden_files.may_write("--update-golden")

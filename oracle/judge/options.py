@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import field
 from typing import TypeVar
 
 from ...sim.fast_dataclass import entity, frozen
+from ..wgpu_client.adapter_choice import gpu_required
 from .case_run import Say, silent, timed
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Options:
     also: tuple[str, ...] = field(default=(), kw_only=True)
     gpu: bool = True
     adapter: str | None = None
-    require_gpu: bool = field(default_factory=lambda: os.environ.get("BANKSHOT_REQUIRE_GPU") == "1")
+    require_gpu: bool = field(default_factory=gpu_required)
     workgroups: str | int = "classes"
     golden: bool = True
     update: bool = False

@@ -12,7 +12,6 @@ travel with the report of a test, and one process writes them for GitHub.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -68,9 +67,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def audit_options(config: pytest.Config) -> Options:
     """The options of an audit, from the command line."""
     from ..judge.options import Options
+    from ..wgpu_client.adapter_choice import gpu_required
 
     adapter = config.getoption("--bankshot-adapter")
-    must = os.environ.get("BANKSHOT_REQUIRE_GPU") == "1"
+    must = gpu_required()
     return Options(
         device=device_of(config),
         gpu=config.getoption("--bankshot-gpu") or adapter is not None or must,

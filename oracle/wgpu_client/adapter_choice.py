@@ -6,6 +6,7 @@ separate several selectors; `all` selects every adapter.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,6 +21,18 @@ HOW_TO_INSTALL = "on Debian and Ubuntu: apt-get install mesa-vulkan-drivers libv
 HINTS = {"swiftshader": vulkan_drivers.HOW_TO_INSTALL, "lavapipe": HOW_TO_INSTALL, "llvmpipe": HOW_TO_INSTALL}
 
 FALLBACK = "lavapipe"  # the profile for adapters whose rounding has not been measured
+
+
+REQUIRE = "BANKSHOT_REQUIRE_GPU"
+_WORDS = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("0", "false", "no", "off", ""), False)}
+
+
+def gpu_required() -> bool:
+    """Whether the environment makes it an error if nothing is compared with wgpu. Raises `UsageError`."""
+    value = os.environ.get(REQUIRE, "")
+    if value.strip().lower() not in _WORDS:
+        raise UsageError(f"{REQUIRE} must be 1, true, yes or on, or 0, false, no or off, not {value!r}")
+    return _WORDS[value.strip().lower()]
 
 
 def adapters() -> list[AdapterInfo]:
