@@ -12,6 +12,7 @@ from ..comparison.compare import rejected
 from ..comparison.rules import EXACT
 from ..errors import GpuError, UsageError
 from .kept_floats import kept
+from .loop_limit import limited
 from .mismatch import Mismatch
 
 RERUNS = 2  # to detect results that vary from run to run
@@ -35,6 +36,23 @@ def reorders_floats(m: Mismatch) -> str | None:
 def reordering_within_bounds(m: Mismatch) -> str | None:
     """Detect that the driver rewrites float arithmetic, and that all errors are within the derived bounds."""
     return reorders_floats(m) if m.within_bounds else None
+
+
+def loops_left(m: Mismatch) -> str | None:
+    """Detect that the driver leaves loops early: all elements agree with the simulator under the driver's limit."""
+    from ... import sim
+
+    limit = m.run.device.loop_turns
+    if m.on_gpu is None or limit is None:
+        return None
+    for text in limited(m.run.pipeline, limit):
+        try:
+            agrees = m.agrees(m.rerun_output(module=sim.check(text, uniformity="off")))
+        except WgslError:  # a loop at whose end nothing is returned, for example
+            continue
+        if agrees:
+            return f"the driver leaves loops after {limit:,} turns; under that limit, {m.all_elements_agree}"
+    return None
 
 
 def unsteady(m: Mismatch) -> str | None:

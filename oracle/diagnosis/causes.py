@@ -43,6 +43,7 @@ CLASSES = (
     Class("uninitialised memory", "NaNs in workgroup memory", simulator_reruns.unwritten_memory, DIGEST),
     Class("race", "the GPU, twice", adapter_reruns.unsteady),
     Class("uninitialised memory", "the GPU, with a text that zeroes workgroup memory", adapter_reruns.not_zeroed),
+    Class("loop limit of the driver", "loops that end after the driver's limit", adapter_reruns.loops_left),
     UNREAD,
     Class("inactive lane", "other values of lanes that are not active", simulator_reruns.inactive_lanes, DIGEST),
     Class("subgroup size", "subgroups of other sizes", simulator_reruns.subgroup_size, DIGEST),
