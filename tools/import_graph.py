@@ -69,7 +69,10 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.references": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests"),
     "oracle.wgpu_client": (*_SIM, "oracle.errors", "oracle.manifests", "oracle.wgpu_worker"),
     "oracle.gpu_counters": (*_SIM, "oracle.errors", "oracle.manifests"),
-    "oracle.diagnosis": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references"),
+    "oracle.diagnosis": (
+        *(*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references"),
+        "oracle.gpu_counters",
+    ),
     "oracle.goldens": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.diagnosis"),
     "oracle.judge": (*_SIM, *_JUDGED[:-1]),
     "oracle.audit": ("oracle.judge",),

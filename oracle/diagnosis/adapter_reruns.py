@@ -6,12 +6,53 @@ import numpy as np
 
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
+from ...sim.wgsl.diagnostics import WgslError
 from ..comparison.bits import bits_of
 from ..comparison.compare import rejected
-from ..errors import GpuError
+from ..comparison.rules import EXACT
+from ..errors import GpuError, UsageError
+from .kept_floats import kept
+from .loop_limit import limited
 from .mismatch import Mismatch
 
 RERUNS = 2  # to detect results that vary from run to run
+
+
+def reorders_floats(m: Mismatch) -> str | None:
+    """Detect that the driver rewrites float arithmetic: the GPU agrees bit for bit with the simulator, which fuses
+    nothing that the text keeps apart, where each operation keeps its own result."""
+    text = None if m.on_gpu is None else kept(m.run.pipeline)
+    if text is None:
+        return None
+    try:
+        ours = m.rerun_output(device=m.run.device.with_(fma="fused")) if m.run.device.fma == "contracted" else m.ours
+        if rejected(m.run_on_gpu(text), ours, EXACT).any():
+            return None
+    except (GpuError, WgslError, UsageError):
+        return None
+    return "the driver reorders floats; wgpu agrees bit for bit where each operation keeps its own result"
+
+
+def reordering_within_bounds(m: Mismatch) -> str | None:
+    """Detect that the driver rewrites float arithmetic, and that all errors are within the derived bounds."""
+    return reorders_floats(m) if m.within_bounds else None
+
+
+def loops_left(m: Mismatch) -> str | None:
+    """Detect that the driver leaves loops early: all elements agree with the simulator under the driver's limit."""
+    from ... import sim
+
+    limit = m.run.device.loop_turns
+    if m.on_gpu is None or limit is None:
+        return None
+    for text in limited(m.run.pipeline, limit):
+        try:
+            agrees = m.agrees(m.rerun_output(module=sim.check(text, uniformity="off")))
+        except WgslError:  # a loop at whose end nothing is returned, for example
+            continue
+        if agrees:
+            return f"the driver leaves loops after {limit:,} turns; under that limit, {m.all_elements_agree}"
+    return None
 
 
 def unsteady(m: Mismatch) -> str | None:

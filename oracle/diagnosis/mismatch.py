@@ -116,6 +116,21 @@ class Mismatch:
         return rejected(self.ours, self.expected, self.rule, self.bound)
 
     @cached_property
+    def errors(self) -> tuple[Array, Array]:
+        """The error of each element, and the bound that the simulator derives for it."""
+        bound = self.run.bounds[self.var].reshape(self.ours.shape) * (2 if self.golden else 1)
+        with np.errstate(invalid="ignore"):
+            return np.abs(self.ours.astype(np.float64) - self.expected.astype(np.float64)), bound
+
+    @cached_property
+    def within_bounds(self) -> bool:
+        """Whether the error of each wrong element is within the finite bound that the simulator derives for it."""
+        if self.same is not None or self.ours.dtype.kind != "f":
+            return False
+        error, bound = self.errors
+        return bool((error <= np.where(np.isfinite(bound), bound, -1))[self.wrong].all())
+
+    @cached_property
     def matrix(self) -> tuple[int, int]:
         """The output's shape as a matrix whose columns are the last axis: (rows, columns)."""
         columns = self.expected.shape[-1] if self.expected.ndim else 1

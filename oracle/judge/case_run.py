@@ -12,6 +12,7 @@ from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.diagnostics import WgslError
 from .. import references
 from .. import wgpu_client as gpu
+from ..diagnosis import kept_floats
 from ..errors import UsageError
 from ..manifests.binding_checks import fit
 from ..manifests.manifest import Case
@@ -112,7 +113,7 @@ def prepare_on_gpu(case: Case, adapter: str | None) -> Thread | None:
 
 
 def begin_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | None = None) -> gpu.PendingRun:
-    """Start the case's preprocessed text through wgpu, or another `text` with the same bindings."""
+    """Start the case's preprocessed text through wgpu, or another `text`, which may use `kept_floats.DATA`."""
     module = check_module(case.kernel)
     kernel = case.kernel
     pipeline = module.pipeline(kernel.entry, {**case.overrides}, GRANTED)
@@ -120,8 +121,8 @@ def begin_on_gpu(case: Case, adapter: str | None, repeats: int = 1, text: str | 
         text or module.source.text,
         pipeline.entry.name,
         case.grid,
-        case.bindings,
-        slots=gpu.slots_of(pipeline.entry),
+        {**case.bindings, **kept_floats.DATA} if text else case.bindings,
+        slots=None if text else gpu.slots_of(pipeline.entry),
         overrides=case.overrides,
         adapter=adapter,
         repeats=repeats,

@@ -18,6 +18,7 @@ from .. import wgpu_client as gpu
 from ..comparison.bits import Array, as_array
 from ..comparison.compare import Comparison, compare, rejected
 from ..comparison.rules import BOUND, DERIVED, EXACT, Rule
+from ..diagnosis.adapter_reruns import reordering_within_bounds
 from ..diagnosis.causes import diagnose
 from ..diagnosis.mismatch import Diagnosis, Mismatch
 from ..errors import UsageError
@@ -39,7 +40,7 @@ class OutputCheck:
     `against`: that source, in words. `doubts`: findings of branches and conversions that rounding may decide, where
     bounds were derived. `likely`: the likely cause of a difference. `checked_elsewhere`: another check of the output
     could fail. `bits`: the output holds floats that the shader stores as the bits of integers, for which no bounds are
-    derived.
+    derived. `allowed`: why the bits may differ, proved by a rerun; empty where none has to.
     """
 
     output: str
@@ -49,6 +50,7 @@ class OutputCheck:
     likely: Diagnosis | None = None
     checked_elsewhere: bool = False
     bits: bool = False
+    allowed: str = ""
 
     @property
     def ok(self) -> bool:
@@ -130,9 +132,10 @@ def gpu_checks(
 
     An output is compared with the simulator's bit for bit, or by the manifest's rule. Derived bounds apply where the
     kernel uses operations whose results WGSL leaves open, or where bits differ and some implementations compute such a
-    builtin by another expression. Outputs whose bits the manifest calls free are compared with the reference instead,
-    as the simulator's are, unless `truth` is None: no reference covers what was run. For variables that are `unordered`
-    only agreement is meaningful: where they differ and the manifest has no rule for them, they get no check.
+    builtin by another expression, or reruns prove that the driver reorders floats. Outputs whose bits the manifest
+    calls free are compared with the reference instead, as the simulator's are, unless `truth` is None: no reference
+    covers what was run. For variables that are `unordered` only agreement is meaningful: where they differ and the
+    manifest has no rule for them, they get no check.
     """
     checks: list[OutputCheck] = []
     kernel = case.kernel
@@ -145,11 +148,16 @@ def gpu_checks(
         if var in unordered and name not in kernel.gpu_rules and rejected(ours, theirs, EXACT).any():
             continue
         rule = _rule_for_gpu(case, run, var, theirs)
+        again = partial(_again_on_gpu, case, var, adapter)
+        allowed = ""
+        if rule == EXACT and name not in kernel.gpu_rules and rejected(ours, theirs, EXACT).any():
+            allowed = reordering_within_bounds(Mismatch(case, run, name, theirs, on_gpu=again)) or ""
+            rule = DERIVED if allowed else rule
         bound, doubts = _derived(run, var) if rule == DERIVED else (None, ())
         same = compare(ours, theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
-        again = partial(_again_on_gpu, case, var, adapter)
         likely = None if same.ok else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
-        checks.append(OutputCheck(name, where, same, doubts, likely, bits=_keeps_bits(run, var)))
+        bits = _keeps_bits(run, var)
+        checks.append(OutputCheck(name, where, same, doubts, likely, bits=bits, allowed=allowed))
     return checks
 
 

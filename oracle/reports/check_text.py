@@ -28,6 +28,8 @@ UNCHECKED = {True: ("  -        ", "yellow"), False: ("  UNCHECKED ", "bold red"
 def show_output_check(out: Console, check: OutputCheck) -> None:
     """Print one line, and the worst elements below it if some differ."""
     words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
+    if check.allowed:
+        words = f"{words}; within bounds: {check.allowed}"
     mark = Text.assemble(UNCHECKED[check.ok]) if check.comparison.vacuous else verdict(check.ok)
     say(out, mark.append(words))
     if check.comparison.worst:

@@ -39,7 +39,8 @@ def case_entry(case: Case) -> Entry:
 def output_entry(check: OutputCheck) -> Entry:
     doubts = [finding_entry(finding, allowed=True) for finding in check.doubts]
     return {"output": check.output, "against": check.against, **comparison_entry(check.comparison), "ok": check.ok,
-            "held": not check.comparison.vacuous, "likely": likely_entry(check.likely), "doubts": doubts}  # fmt: skip
+            "held": not check.comparison.vacuous, "allowed": check.allowed, "likely": likely_entry(check.likely),
+            "doubts": doubts}  # fmt: skip
 
 
 def likely_entry(likely: Diagnosis | None) -> dict[str, str] | None:

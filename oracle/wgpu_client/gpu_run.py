@@ -175,7 +175,7 @@ def read_slots(wgsl: str, entry: str | None) -> list[Slot]:
     """Return the bindings that entry point `entry` (None: the only one) uses. Raises `WgslError`, `UsageError`."""
     from ... import sim
 
-    return slots_of(entry_point(sim.check(wgsl), entry))
+    return slots_of(entry_point(sim.check(wgsl, uniformity="off"), entry))
 
 
 def slots_of(function: Function) -> list[Slot]:

@@ -63,6 +63,7 @@ class Device:
     merge_adjacent: bool  # model a compiler that merges adjacent scalar accesses into wide ones
     fma: str  # "separate": rounds twice; "fused": once; "contracted": so does a product with a single use, in a sum
     texel_outside: str  # result of a load outside the texture: "zero" or the "nearest" texel
+    loop_turns: int | None  # after so many turns of its loops together, a subgroup leaves each loop; None: never
     texel_f16: str  # rounding of a store to an f16 texel: to "nearest" or toward "zero"
     workgroup_bytes_per_core: int
     workgroup_bytes_max: int  # for one workgroup

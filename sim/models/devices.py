@@ -57,6 +57,7 @@ ANYWHERE = {
     "fma": assumed("fused", "the hardware has the instruction; not measured"),
     "texel_outside": assumed("zero", "robust image access, which wgpu asks drivers for; Dawn loads the nearest"),
     "texel_f16": assumed("nearest", "as arithmetic rounds"),
+    "loop_turns": documented(None, "WGSL: loops run until they end"),
     "workgroup_bytes_unit": assumed(256, "of the order of what vendors document"),
     "workgroup_bytes_reserved": assumed(0, "none is documented"),
     "register_unit": assumed(8, _AS_NVIDIA),
@@ -214,6 +215,7 @@ LAVAPIPE = profile(
         "fma": measured("separate", "64x64-tile matmul on Mesa 22.3.6, bit for bit"),
         "texel_outside": measured("zero", "loads around textures of all shapes on Mesa 22.3.6 under wgpu 0.32"),
         "texel_f16": measured("zero", "stores of random numbers on Mesa 22.3.6"),
+        "loop_turns": measured(65535, "counts of single, nested and consecutive loops on Mesa 22.3.6"),
     },
 )
 

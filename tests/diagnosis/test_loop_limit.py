@@ -1,0 +1,89 @@
+"""Drivers that leave loops early: the limit that the simulator reproduces is that of the real driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import bankshot
+from bankshot.oracle.diagnosis.loop_limit import limited
+from bankshot.oracle.judge.diff import Options, diff
+from bankshot.oracle.manifests.manifest import Case
+from bankshot.oracle.manifests.manifest_loader import load
+
+HEAD = """\
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var<uniform> n: vec3u;
+@compute @workgroup_size(16)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    var c = 0u; var d = 0u; var e = 0u;
+    BODY
+    y[4 * id.x] = c; y[4 * id.x + 1] = d; y[4 * id.x + 2] = e;
+}
+"""
+MANIFEST = """\
+[kernel]
+source = "k.wgsl"
+dispatch = [1]
+[bind.y]
+dtype = "u32"
+shape = [64]
+init = "zeros"
+[bind.n]
+dtype = "u32"
+values = [70000, 300, 40000]
+"""
+BODIES = {
+    "one loop": "for (var i = 0u; i < n.x; i++) { c++; e += (c * 7u) ^ e; }",
+    "while": "while c < n.x { c++; }",
+    "loop": "loop { c++; if c >= n.x { break; } }",
+    "break if": "loop { d++; continuing { c++; break if c >= n.x; } }",
+    "nested": "for (var i = 0u; i < n.y; i++) { c++; for (var j = 0u; j < n.y; j++) { d++; e += (d * 7u) ^ e; } }",
+    "one after the other": "for (var i = 0u; i < n.z; i++) { c++; e += c ^ e; } for (var i = 0u; i < n.z; i++) { d++; }",
+    "lanes that leave earlier": "for (var i = 0u; i < id.x * 9000u; i++) { c++; } for (var i = 0u; i < n.y; i++) { d++; }",
+    "an unrolled loop": "for (var i = 0u; i < n.x; i++) { c++; for (var j = 0u; j < 4u; j++) { d++; e += d ^ e; } }",
+}
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Callable[[str], Case]:
+    def make(body: str) -> Case:
+        (tmp_path / "k.wgsl").write_text(HEAD.replace("BODY", body))
+        (tmp_path / "k.toml").write_text(MANIFEST)
+        kernel = load(tmp_path / "k.toml")
+        return kernel.case(kernel.shapes[0])
+
+    return make
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_the_limit_of_lavapipe_is_a_cause(case, body: str) -> None:
+    (check,) = diff(case(body), "llvmpipe", Options()).outputs
+    assert check.likely is not None
+    assert check.likely.name == "loop limit of the driver"
+    assert check.likely.evidence == (
+        "the driver leaves loops after 65,535 turns; under that limit, all 64 elements agree"
+    )
+
+
+def test_a_limit_does_not_explain_another_difference(case) -> None:
+    """The simulator rounds as a device that it is not compared with; no limit of loops gives the same outputs."""
+    body = "for (var i = 0u; i < n.y; i++) { c++; } if n.z == 40000u { d = subgroupAdd(1u); }"
+    made = case(body)
+    made.kernel.source.write_text("enable subgroups;\n" + HEAD.replace("BODY", body))
+    kernel = load(made.kernel.path)
+    (check,) = diff(kernel.case(kernel.shapes[0]), "swiftshader", Options(device="lavapipe")).outputs
+    assert check.likely is not None
+    assert check.likely.name == "subgroup size"
+
+
+def test_a_limit_counts_the_turn_in_which_a_loop_ends() -> None:
+    body = "for (var i = 0u; i < 3u; i++) { c++; } for (var i = 0u; i < 3u; i++) { d++; } loop { e++; if e > 8 { break; } }"
+    (text, *_) = limited(bankshot.check(HEAD.replace("BODY", body)).pipeline(), 6)
+    module = bankshot.check(text, uniformity="off")
+    given = {"y": bytes(256), "n": bytes(16)}
+    run = bankshot.simulate(module, grid=1, bindings=given, device="lavapipe", probes="none")
+    words = memoryview(run.outputs["y"]).cast("I")
+    assert list(words[:3]) == [3, 2, 1]
