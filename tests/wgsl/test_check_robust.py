@@ -70,6 +70,14 @@ def test_a_run_that_no_machine_can_make_is_an_error(before: str, body: str, said
         bankshot.simulate(before + KERNEL.format(body), grid=1, bindings={"s": 0})
 
 
+def test_workgroup_memory_that_no_device_has_is_a_warning() -> None:
+    used = "@compute @workgroup_size(1) fn main() { w[0] = 1; }"
+    for words, codes in ((1 << 18, []), ((1 << 18) + 1, ["workgroup-storage"])):
+        module = check(Source(f"var<workgroup> w: array<u32, {words}>;\n{used}"))
+        assert [warning.code for warning in module.warnings] == codes
+    assert check(Source(f"override n = 0x7fffffff; var<workgroup> w: array<u32, n>;\n{used}")).warnings == []
+
+
 def test_a_call_chain_too_deep_to_be_inlined_is_an_error() -> None:
     """The program nests the callees: `check` accepts the module, and `simulate` refuses it."""
     calls = "".join(f"fn f{i}(x: i32) -> i32 {{ return f{i + 1}(x); }}\n" for i in range(6000))

@@ -28,7 +28,7 @@ from .check_statements import Statements, check_assertion, declare_constant, ini
 from .check_structs import struct_type
 from .check_types import DEFAULT_ACCESS, GENERATORS, PREDECLARED_TYPES, check_access, check_store_type, predeclared
 from .fold import is_early
-from .pipeline import create_pipeline
+from .pipeline import create_pipeline, impossible_workgroups
 from .scopes import Entity, Scope, TypeName, redeclared
 
 # Spec: "Enable Extensions". Each with the extensions that it implies.
@@ -110,6 +110,7 @@ class ModuleScope:
         order = analyse(self.made, self.uses)
         subgroup_scope = self.supports("subgroup_uniformity")
         self.made.warnings += check_uniformity(self.made, order, subgroup_scope=subgroup_scope, severity=uniformity)
+        self.made.warnings += impossible_workgroups(self.made)
         return self.made
 
     @contextmanager

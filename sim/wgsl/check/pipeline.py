@@ -57,13 +57,9 @@ def create_pipeline(
     size = _workgroup_size(function, fixed, allowed)
     store_types = {variable: fixed.type(variable.type) for variable in function.globals}
     _check_expressions(function, fixed)
-    workgroup_bytes = sum(
-        t.round_up(WORKGROUP_ALIGNMENT, t.size_of(type_))
-        for variable, type_ in store_types.items()
-        if variable.space == "workgroup"
-    )
+    workgroup_bytes = _workgroup_bytes(store_types)
     if workgroup_bytes > MOST_WORKGROUP_BYTES:
-        raise _too_much_storage(function, store_types, workgroup_bytes)
+        raise WgslError(_too_much_storage("error", function, store_types, workgroup_bytes))
     return typed.Pipeline(
         module,
         function,
@@ -229,11 +225,31 @@ def _check_expressions(entry: typed.Function, fixed: Substitution) -> None:
             fixed.check(stmt)
 
 
-def _too_much_storage(function: typed.Function, store_types: Mapping[typed.Variable, t.Type], used: int) -> WgslError:
+_StoreTypes = Mapping[typed.Variable, t.Type]
+
+
+def _workgroup_bytes(store_types: _StoreTypes) -> int:
+    return sum(
+        t.round_up(WORKGROUP_ALIGNMENT, t.size_of(type_))
+        for variable, type_ in store_types.items()
+        if variable.space == "workgroup"
+    )
+
+
+def impossible_workgroups(module: typed.Module) -> Iterator[Diagnostic]:
+    """Iterate over warnings of entry points whose workgroup memory no device has, whatever the overrides are."""
+    for function in module.entry_points:
+        fixed = {v: v.type for v in function.globals if t.has_creation_fixed_footprint(v.type)}
+        used = _workgroup_bytes(fixed)
+        if used > MOST_WORKGROUP_BYTES:
+            yield _too_much_storage("warning", function, fixed, used)
+
+
+def _too_much_storage(severity: str, function: typed.Function, store_types: _StoreTypes, used: int) -> Diagnostic:
     largest = max((v for v in store_types if v.space == "workgroup"), key=lambda v: t.size_of(store_types[v]))
     message = f"'{function.name}' uses {used} bytes of workgroup memory, and no device has {MOST_WORKGROUP_BYTES}"
     size = Note(f"'{largest.name}' takes {t.size_of(store_types[largest])} bytes", largest.span)
-    return fail("workgroup-storage", message, function.span, size)
+    return Diagnostic(severity, "workgroup-storage", message, function.span, (size,))
 
 
 def _storage_warning(function: typed.Function, used: int, limit: int) -> Iterator[Diagnostic]:
