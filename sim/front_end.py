@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .models.limits import DEFAULT_LIMITS
-from .wgsl.diagnostics import Diagnostic, fail
+from .wgsl.diagnostics import Diagnostic, fail, limits_are_errors
 from .wgsl.source import Source
 from .wgsl.typed import Module
 
@@ -34,6 +34,7 @@ def check(
     return check_source(source, uniformity=uniformity)
 
 
+@limits_are_errors("preprocessed")
 def read(
     wgsl: str | Path,
     *,
@@ -63,6 +64,7 @@ def read(
     return preprocessed(text, called, defines=defines, include_dirs=folders, base_dir=folder)
 
 
+@limits_are_errors("searched for what other implementations reject")
 def portability(module: Module) -> list[Diagnostic]:
     """List the portability notes of a checked module, in the order of the text.
 

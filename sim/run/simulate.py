@@ -31,7 +31,7 @@ from ..launch.tracing import rows as trace_rows
 from ..machine.opcodes import opcode_names
 from ..models import Device, check_dispatch, get
 from ..wgsl.check.pipeline import GRANTED
-from ..wgsl.diagnostics import fail
+from ..wgsl.diagnostics import fail, limits_are_errors
 from ..wgsl.source import Span
 from ..wgsl.typed import Module, Pipeline
 from .counters import RunRecord
@@ -189,6 +189,7 @@ class Run:
         return Writer((index % x, index // x % y, index // (x * y)), lane, span)
 
 
+@limits_are_errors("run")
 def simulate(
     wgsl: str | Path | Module,
     *,

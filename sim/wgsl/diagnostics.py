@@ -6,7 +6,8 @@ place is a `note:`, advice is a `hint:`. `WgslError` means that the shader is wr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import takewhile
 
@@ -38,11 +39,18 @@ class Diagnostic:
         parts = [_headed(self.severity, self.message, self.span)]
         parts += [_headed("note", note.message, note.span) for note in self.notes]
         if self.hint:
-            parts.append(f"hint: {self.hint}")
+            parts.append(f"hint: {clipped(self.hint)}")
         return "\n".join(parts)
 
 
+_LONGEST_LINE = 240  # characters of the source line that are shown
+_LONGEST_MESSAGE = 1000
+_LONGEST_NAME = 100  # for which similar names are looked for
+_MOST_CANDIDATES = 1000  # that are compared with one name
+
+
 def _headed(word: str, message: str, span: Span | None) -> str:
+    message = clipped(message)
     if span is None:
         return f"{word}: {message}"
     place = span.place
@@ -51,9 +59,25 @@ def _headed(word: str, message: str, span: Span | None) -> str:
     line = span.source.line_text(index)
     offset = span.start - span.source.line_start(index)
     width = max(1, min(span.end - span.start, len(line) - offset))
+    if len(line) > _LONGEST_LINE:
+        line, offset, width = _window(line, offset, width)
     # A tab under each tab keeps the caret aligned, whatever the tab width.
     indent = "".join("\t" if c == "\t" else " " for c in line[:offset])
     return f"{head}\n{line}\n{indent}{'^' * width}"
+
+
+def _window(line: str, offset: int, width: int) -> tuple[str, int, int]:
+    """Return the part of a long line around a span, with the offset and width of the span in it."""
+    start = max(0, min(offset - _LONGEST_LINE // 3, len(line) - _LONGEST_LINE))
+    end = min(start + _LONGEST_LINE, len(line))
+    before, after = "…" if start else "", "…" if end < len(line) else ""
+    return f"{before}{line[start:end]}{after}", offset - start + len(before), min(width, end - offset)
+
+
+def clipped(text: str) -> str:
+    """Leave out the middle of a long text: a name, or a type, may be of any length."""
+    half = _LONGEST_MESSAGE // 2
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]}…{text[-half:]}"
 
 
 class WgslError(Exception):
@@ -86,6 +110,18 @@ def fail(code: str, message: str, span: Span | None, *notes: Note, hint: str | N
     return WgslError(Diagnostic("error", code, message, span, notes, hint))
 
 
+@contextmanager
+def limits_are_errors(what: str) -> Generator[None]:
+    """Turn `RecursionError` and `MemoryError` within this context, or decorated function, into a `WgslError`."""
+    try:
+        yield
+    except RecursionError:
+        raise fail("limit", f"the module nests too deeply to be {what}", None) from None
+    except MemoryError as error:
+        detail = f" ({error})" if str(error) else ""
+        raise fail("limit", f"there is not enough memory for the module to be {what}{detail}", None) from None
+
+
 def counted(least: int, most: int, noun: str) -> str:
     """Format a range of counts: `1 argument`, `1 or 2 arguments`, `1 to 3 arguments`."""
     if least == most:
@@ -101,5 +137,8 @@ def first_words(text: str, limit: int = 40) -> str:
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """Return a hint that names the candidate with the spelling closest to `name`, or None."""
-    close = get_close_matches(name, list(candidates), n=1, cutoff=0.7)
+    if len(name) > _LONGEST_NAME:
+        return None
+    near = [word for word in candidates if 3 * abs(len(word) - len(name)) <= 2 * len(name)]
+    close = get_close_matches(name, near[:_MOST_CANDIDATES], n=1, cutoff=0.7)
     return f"did you mean '{close[0]}'?" if close else None

@@ -84,6 +84,19 @@ def accepted(expected: list[Any], values: list[float]) -> bool:
             raise ValueError(f"unknown expectation {expected!r}")
 
 
+def accepts_everything(expected: list[Any]) -> bool:
+    """Whether an expectation rejects no value."""
+    match expected:
+        case ["p"] | ["i", "-inf", "inf"]:
+            return True
+        case ["c", *each]:
+            return all(map(accepts_everything, each))
+        case ["a", *choices]:
+            return any(map(accepts_everything, choices))
+        case _:
+            return False
+
+
 def _number(written: Any, like: float) -> float:
     """A number as written: as text where JSON has none like it, and a float that may look like an integer."""
     number = _SPECIAL.get(written) or int(written) if isinstance(written, str) else written
@@ -181,6 +194,16 @@ def _as_expected(op: Record, got: bytes) -> bool:
     words = expect.get("words", [[0, (op["size"] + 3) // 4]])
     wanted = [_unpack(reference["data"]) for reference in expect["refs"]]
     return any(all(got[a * 4 : z * 4] == want[a * 4 : z * 4] for a, z in words) for want in wanted)
+
+
+def compared_bytes(op: Record) -> int:
+    """Count the bytes of a read that are compared with something."""
+    expect = op["expect"]
+    if expect is None:
+        return 0
+    if expect["kind"] == "equal":
+        return len(_unpack(expect["data"]))
+    return sum(4 * (end - start) for start, end in expect.get("words", [[0, (op["size"] + 3) // 4]]))
 
 
 def _shown(op: Record, got: bytes) -> str:

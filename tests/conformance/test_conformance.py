@@ -14,7 +14,7 @@ import pytest
 
 from tests.conformance import data
 from tests.conformance.__main__ import main
-from tests.conformance.judging import Verdict, judge
+from tests.conformance.judging import HARMLESS, Verdict, judge
 
 Read = Callable[[str], Iterator[data.Record]]
 
@@ -30,9 +30,11 @@ def _is_short(record: data.Record) -> bool:
 def test_a_sample_of_every_test_passes(conformance: Read, kind: str, least: int) -> None:
     candidates = (r for r in conformance(kind) if _is_short(r) and r["id"] not in data.listed())
     judged = [(record["id"], judge(kind, record)) for record in data.sample(candidates, SAMPLES[kind])]
-    wrong = [f"{name}: {verdict.outcome}: {verdict.said}" for name, verdict in judged if verdict.outcome != "passed"]
+    wrong = [
+        f"{name}: {verdict.outcome}: {verdict.said}" for name, verdict in judged if verdict.outcome not in HARMLESS
+    ]
     assert not wrong, "\n".join(wrong)
-    assert len(judged) >= least
+    assert sum(verdict.outcome == "passed" for _, verdict in judged) >= least
 
 
 def test_what_must_be_rejected_is_as_common_as_what_must_be_accepted(conformance: Read) -> None:
@@ -59,6 +61,16 @@ VALUES = {
     "comps": [[0, "f32"]],
     "exp": [["v", 1.5], ["i", 2, 3]],
 }
+REFERENCE = {"ref": ["dawn-ss"], "data": "AQAAAA=="}
+READ: data.Record = {
+    "id": "read",
+    "shaders": [],
+    "buffers": [{"size": 4, "init": None}],
+    "ops": [
+        {"op": "write", "buf": 0, "off": 0, "data": "AQAAAA=="},
+        {"op": "read", "buf": 0, "off": 0, "size": 4, "expect": {"kind": "equal", "dt": "u32", "data": "AQAAAA=="}},
+    ],
+}
 MODULE = {"id": "module", "wgsl": "const a = 1;", "kind": "module", "expect": True}
 
 
@@ -68,6 +80,19 @@ MODULE = {"id": "module", "wgsl": "const a = 1;", "kind": "module", "expect": Tr
         ("expr", VALUES, {}, "passed"),
         ("expr", VALUES, {"exp": [["v", 1.5], ["i", 2.6, 3]]}, "failed"),
         ("expr", VALUES, {"exp": [["a", ["v", 1], ["v", 2]], ["p"]]}, "failed"),
+        ("expr", VALUES, {"exp": [["p"], ["i", "-inf", "inf"]]}, "uncompared"),
+        ("expr", VALUES, {"exp": [["c", ["p"]], ["a", ["v", 0], ["p"]]]}, "uncompared"),
+        ("expr", VALUES, {"exp": [["p"], ["i", "-inf", 3]]}, "passed"),
+        ("expr", VALUES, {"exp": [["p"], ["p"]], "wgsl": "fn"}, "failed"),
+        ("exec", READ, {}, "passed"),
+        ("exec", READ, {"ops": READ["ops"][:1]}, "uncompared"),
+        ("exec", READ, {"ops": [{**READ["ops"][1], "expect": None}]}, "uncompared"),
+        (
+            "exec",
+            READ,
+            {"ops": [{**READ["ops"][1], "expect": {"kind": "refs", "refs": [REFERENCE], "words": []}}]},
+            "uncompared",
+        ),
         ("expr", VALUES, {"wgsl": VALUES["wgsl"].replace("1.5", "x")}, "failed"),
         ("expr", VALUES, {"comps": None}, "crashed"),
         ("valid", MODULE, {}, "passed"),
@@ -104,9 +129,9 @@ def test_the_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
         main()
     shown = capsys.readouterr().out
     assert left.value.code == 1
-    assert re.search(r"^ +1 +1 +1 +0 +0  valid validation,decl:names$", shown, re.M)
+    assert re.search(r"^ +1 +1 +0 +1 +0 +0  valid validation,decl:names$", shown, re.M)
     assert "--- wrong\nconst a = 1;\n>>> failed: accepted" in shown
-    assert re.search(r"^ +0 +1 +1 +0 +0 +2 +50\.00 .*valid: to be rejected$", shown, re.M)
+    assert re.search(r"^ +0 +1 +0 +1 +0 +0 +2 +50\.00 .*valid: to be rejected$", shown, re.M)
     monkeypatch.setattr(sys, "argv", ["conformance", "module", "--kind", "valid", "--jobs", "1"])
     with pytest.raises(SystemExit) as left:
         main()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+import bankshot
 from bankshot.sim.wgsl.check.check_module import check
-from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.diagnostics import WgslError, limits_are_errors
 from bankshot.sim.wgsl.source import Source
 
 
@@ -20,6 +23,105 @@ def test_a_long_else_if_chain() -> None:
     check(Source(f"fn f(x: i32) {{ var y = 0; {chain} }}"))
     with pytest.raises(WgslError, match=r"nest"):
         check(Source(f"fn f(x: i32) {{ var y = 0; {' else '.join(['if x == 1 {}'] * 5000)} }}"))
+
+
+def test_long_chains_of_calls_are_no_recursion() -> None:
+    calls = "".join(f"fn f{i}(x: i32) -> i32 {{ return f{i + 1}(x); }}\n" for i in range(1500))
+    text = f"{calls} fn f1500(x: i32) -> i32 {{ return x; }}"
+    module = check(Source(text))
+    assert len(module.functions) == 1501
+    with pytest.raises(WgslError) as refused:
+        check(Source(text.replace("return x;", "return f700(x);")))
+    assert refused.value.diagnostics[0].message == "function 'f700' calls itself"
+
+
+@pytest.mark.parametrize("declaration", ["const c{} = c{};", "alias c{} = c{};", "struct c{} {{ m: c{} }}"])
+def test_long_chains_of_declarations_get_an_answer(declaration: str) -> None:
+    chain = "".join(f"{declaration.format(i, i + 1)}\n" for i in range(4000))
+    with pytest.raises(WgslError) as refused:
+        check(Source(f"{chain} {declaration.format(4000, 4001)}"))
+    assert {error.code for error in refused.value.diagnostics} <= {"limit", "unresolved-name"}
+
+
+def test_running_out_of_memory_or_stack_is_an_error_of_the_module() -> None:
+    for error, said in ((RecursionError(), "nests too deeply to be run"), (MemoryError("12 GiB"), r"\(12 GiB\)")):
+        with pytest.raises(WgslError, match=said) as refused, limits_are_errors("run"):
+            raise error
+        assert refused.value.diagnostics[0].code == "limit"
+
+
+KERNEL = "@group(0) @binding(0) var<storage, read_write> s: i32;\n@compute @workgroup_size(1) fn main() {{ {} }}"
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "said"),
+    [
+        (
+            "var<workgroup> w: array<u32, 0x10000000>;",
+            "w[0] = 1;",
+            "1073741824 bytes of workgroup memory, and no device",
+        ),
+        ("override n = 0x7fffffff; var<workgroup> w: array<vec4u, n>;", "w[0] = vec4u();", "bytes of workgroup memory"),
+        ("", "".join(f"let v{i} = s; if v{i} == {i} {{" for i in range(200)) + "}" * 200, "nested more than 127 deep"),
+    ],
+)
+def test_a_run_that_no_machine_can_make_is_an_error(before: str, body: str, said: str) -> None:
+    with pytest.raises(WgslError, match=said):
+        bankshot.simulate(before + KERNEL.format(body), grid=1, bindings={"s": 0})
+
+
+def test_workgroup_memory_that_no_device_has_is_a_warning() -> None:
+    used = "@compute @workgroup_size(1) fn main() { w[0] = 1; }"
+    for words, codes in ((1 << 18, []), ((1 << 18) + 1, ["workgroup-storage"])):
+        module = check(Source(f"var<workgroup> w: array<u32, {words}>;\n{used}"))
+        assert [warning.code for warning in module.warnings] == codes
+    assert check(Source(f"override n = 0x7fffffff; var<workgroup> w: array<u32, n>;\n{used}")).warnings == []
+
+
+def test_a_call_chain_too_deep_to_be_inlined_is_an_error() -> None:
+    """The program nests the callees: `check` accepts the module, and `simulate` refuses it."""
+    calls = "".join(f"fn f{i}(x: i32) -> i32 {{ return f{i + 1}(x); }}\n" for i in range(6000))
+    module = check(Source(f"{calls} fn f6000(x: i32) -> i32 {{ return x; }} {KERNEL.format('s = f0(s);')}"))
+    with pytest.raises(WgslError, match="nests too deeply to be run"):
+        bankshot.simulate(module, grid=1, bindings={"s": 0})
+
+
+MANY = 4000
+ERRORS = {
+    "names in a function": "fn f() {" + "\n".join(f"let v{i} = w{i}x;" for i in range(MANY)) + "}",
+    "names in one line": "fn f() {" + "".join(f"let v{i} = w{i}x;" for i in range(MANY)) + "}",
+    "names of constants": "".join(f"const v{i} = w{i}x;\n" for i in range(MANY)),
+    "members": f"struct S {{ {', '.join(f'm{i}: i32' for i in range(1000))} }}\nfn f(s: S) {{"
+    + "".join(f"_ = s.n{i};\n" for i in range(MANY))
+    + "}",
+    "syntax": "".join(f"fn v{i}() {{ let x = ; }}\n" for i in range(MANY)),
+    "attributes": "".join(f"@compte fn v{i}() {{ }}\n" for i in range(MANY)),
+    "types": "fn f(a: i32, b: u32) {" + "".join(f"let v{i} = a + b;\n" for i in range(MANY)) + "}",
+    "a name of 400,000 letters": f"const a = {'b' * 400_000};",
+    "a declaration of 400,000 letters": f"fn f() {{ {'bc' * 200_000} = 1; }}",
+    "a comment of 400,000 letters": f"fn f() {{ let a = ; /* {'b' * 400_000} */ }}",
+}
+
+
+@pytest.mark.parametrize("text", ERRORS.values(), ids=ERRORS.keys())
+def test_many_errors_take_little_time_and_short_lines(text: str) -> None:
+    start = time.process_time()
+    with pytest.raises(WgslError) as refused:
+        check(Source(text))
+    lines = str(refused.value).splitlines()
+    assert time.process_time() - start < 4  # it takes about 1 s; before, it took up to 30 s
+    assert max(map(len, lines)) < 1500
+
+
+def test_a_long_line_is_shown_around_the_caret() -> None:
+    for before, after in ((0, 5000), (5000, 0), (5000, 5000)):
+        with pytest.raises(WgslError) as refused:
+            check(Source(f"/*{'a' * before}*/const x = nowhere;/*{'b' * after}*/"))
+        head, line, caret, *_ = str(refused.value).splitlines()
+        assert head.startswith(f"shader.wgsl:1:{before + 15}: error: ")
+        assert line[caret.index("^") : caret.rindex("^") + 1] == "nowhere"
+        assert len(line) <= 242
+        assert (line[0] == "…", line[-1] == "…") == (before > 0, after > 0)
 
 
 NESTED = (

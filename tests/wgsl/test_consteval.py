@@ -242,6 +242,8 @@ def test_operators_that_fail(code: str, op: str, args: list) -> None:
         ("faceForward", [vec(AF, 1.0, 2.0), vec(AF, 1.0, 0.0), vec(AF, 1.0, 0.0)], (-1.0, -2.0)),
         ("reflect", [vec(AF, 1.0, -1.0), vec(AF, 0.0, 1.0)], (1.0, 1.0)),
         ("refract", [vec(AF, 1.0, 0.0), vec(AF, 0.0, 1.0), (2.0, AF)], (0.0, 0.0)),  # k < 0
+        ("refract", [vec(F32, float(np.float32(1e30)), 0.0), vec(F32, 0.0, 0.0), (1e10, F32)], (0.0, 0.0)),  # k < 0
+        ("refract", [vec(AF, 1e300, 1.0), vec(AF, 0.0, 0.0), (1e100, AF)], (0.0, 0.0)),  # k < 0
         ("refract", [vec(AF, 0.0, -1.0), vec(AF, 0.0, 1.0), (0.5, AF)], (0.0, -1.0)),
         ("transpose", [(((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)), t.Mat(2, 3, F32))], ((1.0, 4.0), (2.0, 5.0), (3.0, 6.0))),
     ],

@@ -101,8 +101,8 @@ def test_blanks_separate(blank):
     assert texts(f"a{blank}b") == ["a", "b"]
 
 
-def test_a_byte_order_mark_is_skipped_only_in_front():
-    assert texts("\ufeffa") == ["a"]
+def test_a_byte_order_mark_is_an_error_that_names_it():
+    assert code_of("\ufeffa") == "byte-order-mark"
     assert code_of("a \ufeff") == "illegal-character"
 
 

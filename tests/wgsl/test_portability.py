@@ -124,6 +124,19 @@ CASES = [
         for name in ("subgroupBroadcast", "subgroupShuffle", "quadBroadcast", "subgroupShuffleUp",
                      "subgroupShuffleDown", "subgroupShuffleXor")
     ),
+    *(
+        Case("unseen-return", shader("out[0] = f(i);", f"fn f(n: u32) -> u32 {{ {wrong} }}\n"),
+             shader("out[0] = f(i);", f"fn f(n: u32) -> u32 {{ {right} }}\n"), "The `return` expression None")
+        for wrong, right in (
+            ("loop { return n; }", "loop { return n; } return 0;"),
+            ("for (;;) { if n > 3 { return 1; } }", "for (;;) { if n > 3 { break; } } return 1;"),
+            ("if n > 1 { return 1; } else { loop { return 2; } }", "if n > 1 { return 1; } else { return 2; }"),
+            ("{ loop { return n; } }", "{ return n; }"),
+            ("switch n { case 1: { return 1; } default: { loop { return 2; } } }",
+             "switch n { case 1: { return 1; } default: { return 2; } }"),
+            ("return n; if n > 1 { }", "return n; let unused = 1;"),
+        )
+    ),
     Case("immediate", shader("out[0] = p;", "var<immediate> p: u32;\n"),
          shader("out[0] = u;", UNIFORM), "IMMEDIATES"),
     *(
@@ -331,6 +344,8 @@ ACCEPTS = [
     ("aliased-pointer", shader("var a = 1u; f(&a, &a);", "fn f(p: ptr<function, u32>, q: ptr<function, u32>) "
                                "{ *p = *q; }\n")),
     ("endless-loop", shader("loop { }")),
+    ("literal-above-largest", shader("var x = 3.4028235e38f;")),
+    ("literal-above-largest", shader("var x = -65519.0h;", head="enable f16;\n")),
 ]  # fmt: skip
 
 

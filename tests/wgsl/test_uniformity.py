@@ -6,7 +6,7 @@ import pytest
 
 from bankshot.sim.wgsl import typed
 from bankshot.sim.wgsl.check.check_module import check
-from bankshot.sim.wgsl.diagnostics import WgslError
+from bankshot.sim.wgsl.diagnostics import Diagnostic, WgslError
 from bankshot.sim.wgsl.source import Source
 
 HEAD = """
@@ -19,6 +19,10 @@ fn barrier() { workgroupBarrier(); }
 fn is_even(x: u32) -> bool { return x % 2 == 0; }
 fn spoil(p: ptr<function, u32>) { *p = data[0]; }
 fn keep(p: ptr<function, u32>) { *p += 1; }
+fn clear(p: ptr<function, u32>) -> u32 { *p = 0; return 0; }
+fn cleared(p: ptr<function, u32>) -> bool { *p = 0; return true; }
+fn taint(p: ptr<function, u32>) -> u32 { *p = data[0]; return 0; }
+fn sum(p: ptr<function, u32>, x: u32) -> u32 { return *p + x; }
 @compute @workgroup_size(64)
 fn main(
     @builtin(local_invocation_id) lid: vec3u,
@@ -36,6 +40,11 @@ UNIFORM = {
     "a value from workgroupUniformLoad": "let x = workgroupUniformLoad(&flag); if x > 0 { workgroupBarrier(); }",
     "a helper with a uniform argument": "if is_even(dims.x) { barrier(); }",
     "a pointer to a uniform variable": "var x = 1u; keep(&x); if x > 1 { workgroupBarrier(); }",
+    "a call clears what it is assigned to": "var x = lid.x; x = clear(&x); if x == 0 { workgroupBarrier(); }",
+    "a compound assignment loads before the call": "var x = 1u; x += taint(&x); if x == 1 { workgroupBarrier(); }",
+    "an update loads before the call": "for (var x = 0u; x < 2; x += taint(&x)) { workgroupBarrier(); }",
+    "a later argument clears what an earlier points to": "var x = lid.x; if sum(&x, clear(&x)) == 0 { barrier(); }",
+    "a call on the right of a short circuit": "var x = 1u; _ = dims.x == 0 && cleared(&x); if x == 1 { barrier(); }",
     "subgroup operations in a branch on the subgroup": "if sid == 0 { data[1] = subgroupAdd(1u); }",
 }
 
@@ -55,6 +64,16 @@ DIVERGENT = {
     "a component kept from before": "var v = lid; v.x = 1; if v.x == 1 { workgroupBarrier(); }",
     "an element at a divergent index": "var a = array(1, 2); if a[lid.x] == 1 { workgroupBarrier(); }",
     "the right of a short circuit": "if lid.x == 0 && workgroupUniformLoad(&flag) == 1 { }",
+    "a compound assignment keeps what it loaded": "var x = lid.x; x += clear(&x); if x == 0 { workgroupBarrier(); }",
+    "so does an increment at an index": "var a = array(lid.x); a[clear(&a[0])]++; if a[0] == 1 { workgroupBarrier(); }",
+    "an update that keeps it": "for (var x = lid.x; x < 2; x += clear(&x)) { workgroupBarrier(); }",
+    "a later argument taints what an earlier points to": "var x = 1u; if sum(&x, taint(&x)) == 1 { barrier(); }",
+    "the right of && may not run": "var x = lid.x; _ = dims.x == 0 && cleared(&x); if x == 0 { barrier(); }",
+    "the right of || may not run": "var x = lid.x; let y = dims.x == 0 || cleared(&x); if x == 0 { barrier(); }",
+    "nor in a condition": "var x = lid.x; if dims.x == 0 && cleared(&x) {} if x == 0 { barrier(); }",
+    "nor in the condition of a loop": "var x = lid.x; while dims.x == 0 && cleared(&x) {} if x == 0 { barrier(); }",
+    "nor in an argument": "var x = lid.x; _ = select(1, 2, dims.x == 0 && cleared(&x)); if x == 0 { barrier(); }",
+    "nor after a divergent left side": "var x = 1u; _ = lid.x == 0 && cleared(&x); if x == 0 { workgroupBarrier(); }",
     "a divergent switch": "switch lid.x { case 0: { workgroupBarrier(); } default {} }",
     "subgroup operations in a divergent branch": "if lid.x < 3 { data[1] = subgroupAdd(1u); }",
 }
@@ -82,7 +101,37 @@ def test_the_reason_is_told_where_it_is() -> None:
     diagnostic = error.value.diagnostics[0]
     assert diagnostic.span is not None
     assert diagnostic.span.text == "workgroupBarrier()"
-    assert [note.message for note in diagnostic.notes] == ["'lid' may differ between invocations"]
+    assert told(diagnostic) == [("under this condition", "lid.x < 32"), ("'lid' may differ between invocations", "lid")]
+
+
+def told(diagnostic: Diagnostic) -> list[tuple[str, str]]:
+    return [(note.message, note.span.text) for note in diagnostic.notes if note.span]
+
+
+LID = ("'lid' may differ between invocations", "lid")
+
+
+@pytest.mark.parametrize(
+    ("statements", "notes"),
+    [
+        ("if lid.x < 32 { return; } workgroupBarrier();", ["return", "lid.x < 32"]),
+        ("loop { if lid.x < 32 { break; } workgroupBarrier(); }", ["break", "lid.x < 32"]),
+        ("for (;;) { if wid.x == 0 { break; } if lid.x < 3 { continue; } barrier(); }", ["continue", "lid.x < 3"]),
+        ("switch lid.x { case 0: { return; } default { } } workgroupBarrier();", ["return", "lid.x"]),
+        ("loop { if lid.x > 3 { return; } break; } workgroupBarrier();", ["return", "lid.x > 3"]),
+    ],
+)
+def test_a_jump_before_the_barrier_is_told_with_its_condition(statements: str, notes: list[str]) -> None:
+    with pytest.raises(WgslError) as error:
+        main(statements)
+    diagnostic = error.value.diagnostics[0]
+    jump, condition = notes
+    steps = [note for note in told(diagnostic) if "called" not in note[0]]
+    assert steps[0] == (f"after this '{jump}'", f"{jump}")
+    assert steps[-2][1] == condition
+    assert steps[-1] == LID
+    assert diagnostic.hint is not None
+    assert f"instead of the '{jump}'" in diagnostic.hint
 
 
 def test_a_barrier_in_a_helper_is_told_with_its_call() -> None:
@@ -93,6 +142,7 @@ def test_a_barrier_in_a_helper_is_told_with_its_call() -> None:
     assert diagnostic.span.text == "workgroupBarrier()"
     assert [note.message for note in diagnostic.notes] == [
         "'barrier' is called here",
+        "under this condition",
         "'lid' may differ between invocations",
     ]
 

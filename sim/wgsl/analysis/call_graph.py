@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from .. import typed
 from .. import types as t
 from ..builtins import BUILTINS
-from ..diagnostics import Note, fail
+from ..diagnostics import Note, WgslError, fail
 from ..source import Span
 from .aliasing import check_aliasing
 from .behavior import check_behavior
@@ -42,37 +42,44 @@ def analyse(module: typed.Module, uses: AllUses) -> list[typed.Function]:
 
 
 def _callees_first(functions: list[typed.Function], uses: AllUses) -> list[typed.Function]:
+    """Sort functions by depth-first search, with a stack of its own: chains of calls may be long."""
     order: dict[typed.Function, None] = {}
-    path: dict[typed.Function, Span] = {}
-
-    def visit(function: typed.Function, called_at: Span) -> None:
-        if function in order:
-            return
-        if function in path:
-            cycle = list(path)[list(path).index(function) :]
-            notes = [Note(f"which calls '{callee.name}'", path[callee]) for callee in cycle[1:]]
-            raise fail("recursive-declaration", f"function '{function.name}' calls itself", called_at, *notes)
-        path[function] = called_at
-        for callee, span in uses[function].calls.items():
-            visit(callee, span)
-        del path[function]
-        order[function] = None
-
-    for function in functions:
-        visit(function, function.span)
+    for root in functions:
+        if root in order:
+            continue
+        path: dict[typed.Function, Span] = {root: root.span}
+        todo = [iter(uses[root].calls.items())]
+        while todo:
+            callee, called_at = next(todo[-1], (None, None))
+            if callee is None or called_at is None:
+                todo.pop()
+                order[path.popitem()[0]] = None
+            elif callee in path:
+                raise _recursion(callee, called_at, path)
+            elif callee not in order:
+                path[callee] = called_at
+                todo.append(iter(uses[callee].calls.items()))
     return list(order)
+
+
+def _recursion(function: typed.Function, called_at: Span, path: dict[typed.Function, Span]) -> WgslError:
+    cycle = list(path)[list(path).index(function) :]
+    notes = [Note(f"which calls '{callee.name}'", path[callee]) for callee in cycle[1:]]
+    message = f"function '{function.name}' calls itself"
+    hint = "WGSL has no recursion: write a loop, with an array as the stack where it needs one"
+    return fail("recursive-declaration", message, called_at, *notes, hint=hint)
 
 
 # ---- static accesses -----------------------------------------------------------------------------------
 
 
 def _collect(function: typed.Function, uses: AllUses) -> None:
-    """Collect the variables and overrides that a function accesses, also through calls."""
-    variables: dict[typed.Variable, None] = {}
-    overrides: dict[typed.Override, None] = {}
-    for one in typed.reached(function):
-        variables.update(dict.fromkeys(uses[one].globals))
-        overrides.update(dict.fromkeys(uses[one].overrides))
+    """Collect the variables and overrides that a function accesses, also through calls. Its callees have theirs."""
+    variables: dict[typed.Variable, None] = dict.fromkeys(uses[function].globals)
+    overrides: dict[typed.Override, None] = dict.fromkeys(uses[function].overrides)
+    for callee in function.calls:
+        variables.update(dict.fromkeys(callee.globals))
+        overrides.update(dict.fromkeys(callee.overrides))
     for variable in variables:
         overrides.update(dict.fromkeys(uses[variable].overrides))
         overrides.update(dict.fromkeys(_sizing_overrides(variable.type)))

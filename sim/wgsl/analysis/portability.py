@@ -126,6 +126,7 @@ ACCEPTED: Mapping[str, str] = {
     "non-uniform": "barriers and subgroup operations in control flow that may differ between invocations",
     "aliased-pointer": "calls that reach one variable in two ways",
     "endless-loop": "loops that can never be left",
+    "literal-above-largest": "literals that round down to the largest number",
 }
 
 
@@ -247,6 +248,32 @@ def _swizzle_assignments(subject: Subject) -> Iterator[Place]:
             yield target.span, "xyzw"[target.components[0]]
 
 
+def _unseen_returns(subject: Subject) -> Iterator[Place]:
+    for function in subject.module.functions.values():
+        if function.result is not None and function.body is not None:
+            yield from ((stmt.span, function.name) for stmt in _no_return(function.body))
+
+
+def _no_return(block: typed.Block) -> Iterator[typed.Stmt]:
+    """Iterate over the last statements of a block that returns, where naga sees no return: it looks at no loop."""
+    last = next((stmt for stmt in reversed(block.body) if not _is_constant(stmt)), block)
+    match last:
+        case typed.Return():
+            return
+        case typed.Block() if last.body:
+            yield from _no_return(last)
+        case typed.If(orelse=typed.Block()) | typed.Switch():
+            for inner in typed.blocks(last):
+                yield from _no_return(inner)
+        case _:
+            yield last
+
+
+def _is_constant(stmt: typed.Stmt) -> bool:
+    """Whether a declaration needs no code."""
+    return isinstance(stmt, typed.VarDecl | typed.LetDecl) and isinstance(stmt.init, typed.Const | None)
+
+
 def _kept_values(subject: Subject) -> Iterator[Place]:
     for function in subject.module.functions.values():
         yield from ((variable.span, variable.name) for variable in read_first(function))
@@ -354,6 +381,8 @@ ROWS = (
         "pass the whole variable, or copy the part into one, and back after '{}'", _pointer_arguments),
     Row("swizzle-assignment", WARNING, "wgpu refuses assignments to several components at once",
         "assign them one by one, '.{}' first", _swizzle_assignments),
+    Row("unseen-return", WARNING, "wgpu refuses '{}', because it ends in a statement in which wgpu sees no 'return'",
+        "write a 'return' after it, which is never reached", _unseen_returns),
     Row("kept-value", WARNING, "wgpu leaves in '{}' what the last turn of the loop left, where WGSL has it zero",
         "give '{}' an initial value; it is read before all of it is assigned", _kept_values),
     Row("builtin-value", WARNING, "wgpu does not know the builtin value '{}'",

@@ -40,11 +40,15 @@ _SCOPE_OF = {"error": "workgroup", "derivative_uniformity": "workgroup", "subgro
 
 @entity
 class Node:
-    """A node. `source`: why it may be non-uniform by itself, or None. `key` names the nodes that callers know."""
+    """A node. `source`: why it may be non-uniform by itself, or None. `key` names the nodes that callers know.
+
+    `via` explains a step of a path through control flow: a condition, or a jump that skips what follows.
+    """
 
     edges: list[Node] = field(default_factory=list["Node"])
     source: Note | None = None
     key: Key | None = None
+    via: Note | None = None
 
 
 Key = tuple[str, int]  # ("control", 0), ("value", i), ("contents", i): of parameter i
@@ -79,6 +83,30 @@ class Summary:
 
 def _node(*edges: Node, source: Note | None = None) -> Node:
     return Node(list(edges), source)
+
+
+def _under(condition: Node, message: str, part: typed.Expr | typed.Stmt) -> Node:
+    """Return the control flow behind a condition."""
+    return Node([condition], via=Note(message, part.span))
+
+
+def _explained(start: Node) -> tuple[Note, ...]:
+    """Return the steps of a shortest path to a source of non-uniformity, the source last."""
+    before: dict[int, Node] = {}
+    todo = [start]
+    for node in todo:
+        if node.source is not None:
+            steps = [node.source]
+            while node is not start:
+                node = before[id(node)]
+                if node.via is not None:
+                    steps.append(node.via)
+            return tuple(dict.fromkeys(reversed(steps)))
+        for other in node.edges:
+            if id(other) not in before and other is not start:
+                before[id(other)] = node
+                todo.append(other)
+    return ()
 
 
 def _reach(start: Iterable[Node]) -> Reach:
@@ -197,11 +225,12 @@ class _Walk:
     def failures(self) -> Iterator[Diagnostic]:
         """Iterate over the diagnostics of the needs that fail in this function."""
         for need, node in self.needs.items():
-            source = _reach([node]).source
-            if source is not None:
+            if notes := _explained(node):
                 message = f"'{need.name}' {need.what}"
-                notes = (self.called[need], source) if need in self.called else (source,)
-                yield Diagnostic(need.severity, "non-uniform", message, need.span, notes)
+                called = (self.called[need],) if need in self.called else ()
+                yield Diagnostic(
+                    need.severity, "non-uniform", message, need.span, (*called, *notes), _hint(need, notes)
+                )
 
     # ---- parameters and exits --------------------------------------------------------------------------
 
@@ -291,16 +320,19 @@ class _Walk:
 
     def _assign(self, cf: Node, stmt: typed.Assign | typed.CompoundAssign) -> None:
         view = self._view(cf, stmt.target)
+        loaded = self.values.get(view.root)  # by a compound assignment, before a call in the value changes it
         value = self._value(cf, stmt.value)
-        if view.root not in self.values:
+        if loaded is None:
             return
         after = _node(cf, value, view.node)
-        if not view.full or isinstance(stmt, typed.CompoundAssign):
+        if isinstance(stmt, typed.CompoundAssign):
+            after.edges.append(loaded)
+        if not view.full:
             after.edges.append(self.values[view.root])
         self.values[view.root] = after
 
     def _if(self, cf: Node, stmt: typed.If) -> Node:
-        condition = self._value(cf, stmt.condition)
+        condition = _under(self._value(cf, stmt.condition), "under this condition", stmt.condition)
         before = dict(self.values)
         ends: list[Node] = []
         states: list[Values] = []
@@ -310,10 +342,10 @@ class _Walk:
             if branch is None or "Next" in self._behavior(branch):
                 states.append(self.values)
         self.values = self._joined(states or [before])
-        return cf if self._behavior(stmt) == NEXT else _node(*ends)
+        return cf if self._behavior(stmt) == NEXT else _after_jump(stmt, ends)
 
     def _switch(self, cf: Node, stmt: typed.Switch) -> Node:
-        selector = self._value(cf, stmt.selector)
+        selector = _under(self._value(cf, stmt.selector), "in a case of this 'switch'", stmt.selector)
         before = dict(self.values)
         ends: list[Node] = []
         self.exits.append(_Exits(continues=_SWITCH))
@@ -325,7 +357,7 @@ class _Walk:
                 states.append(self.values)
         states += self.exits.pop().breaks
         self.values = self._joined(states or [before])
-        return cf if self._behavior(stmt) == NEXT else _node(*ends)
+        return cf if self._behavior(stmt) == NEXT else _after_jump(stmt, ends)
 
     def _loop(self, cf: Node, stmt: typed.Loop) -> Node:
         start = _node(cf)
@@ -336,7 +368,7 @@ class _Walk:
         exits = self.exits[-1]
         end = start
         if stmt.condition is not None:
-            end = self._value(start, stmt.condition)
+            end = _under(self._value(start, stmt.condition), "while this condition holds", stmt.condition)
             exits.breaks.append(dict(self.values))
         end = self._block(end, stmt.body)
         behavior = self._behavior(stmt.body)
@@ -349,21 +381,25 @@ class _Walk:
                 node.edges.append(self.values[variable])
         self.exits.pop()
         self.values = self._joined(exits.breaks or [self.values])
-        return cf if "Return" not in behavior else _node(start, end)
+        return cf if "Return" not in behavior else _after_jump(stmt, [start, end])
 
     def _continuing(self, cf: Node, stmt: typed.Loop, exits: _Exits) -> Node:
         if stmt.continuing is not None:
             cf = self._block(cf, stmt.continuing)
         if stmt.break_if is not None:
-            cf = self._value(cf, stmt.break_if)
+            cf = _under(self._value(cf, stmt.break_if), "unless this condition ends the loop", stmt.break_if)
             exits.breaks.append(dict(self.values))
         return cf
 
     def _joined(self, states: list[Values]) -> Values:
         if len(states) == 1:
             return states[0]
-        common = [variable for variable in states[0] if all(variable in state for state in states)]
-        return {variable: _node(*{id(s[variable]): s[variable] for s in states}.values()) for variable in common}
+        joined: Values = {}
+        for variable in states[0]:
+            if all(variable in state for state in states):
+                nodes = {id(state[variable]): state[variable] for state in states}
+                joined[variable] = _node(*nodes.values()) if len(nodes) > 1 else states[0][variable]
+        return joined
 
     # ---- expressions -----------------------------------------------------------------------------------
 
@@ -374,7 +410,7 @@ class _Walk:
             case typed.Load():
                 return self._loaded(cf, self._view(cf, expr.ref), expr.span)
             case typed.ShortCircuit():
-                return self._value(self._value(cf, expr.left), expr.right)
+                return self._short_circuit(cf, expr)
             case typed.Call():
                 return self._call(cf, expr)
             case typed.BuiltinCall():
@@ -385,6 +421,15 @@ class _Walk:
                 parts = [self._value(cf, part) for part in typed.children(expr)]
                 return _node(cf, *parts) if parts else cf
 
+    def _short_circuit(self, cf: Node, expr: typed.ShortCircuit) -> Node:
+        left = self._value(cf, expr.left)
+        before = dict(self.values)
+        right = self._value(
+            _under(left, f"the right side of '{expr.op}' depends on its left side", expr.left), expr.right
+        )
+        self.values = self._joined([before, self.values])  # the right side may not run
+        return right
+
     def _loaded(self, cf: Node, view: _View, span: Span) -> Node:
         """Return the node of a value in memory: tracked in function scope, non-uniform in shared writable memory."""
         root = view.root
@@ -393,7 +438,9 @@ class _Walk:
         access = root.type.access if isinstance(root.type, t.Pointer) else root.access
         if access == "read":
             return _node(cf, view.node)
-        return _node(cf, view.node, source=Note(f"reading '{root.name}' may give a non-uniform value", span))
+        instead = f"; workgroupUniformLoad(&{root.name}) does not" if root.space == "workgroup" else ""
+        note = Note(f"reading '{root.name}' may give a non-uniform value{instead}", span)
+        return _node(cf, view.node, source=note)
 
     def _view(self, cf: Node, expr: typed.Expr) -> _View:
         match expr:
@@ -454,8 +501,9 @@ class _Walk:
         for i, arg in enumerate(call.args):
             nodes["value", i] = self._value(cf, arg)
             if isinstance(arg.type, t.Pointer) and arg.type.space == "function":
-                view = views[i] = self._view(cf, arg)
-                nodes["contents", i] = _node(view.node, self.values[view.root])
+                views[i] = self._view(cf, arg)
+        for i, view in views.items():  # as they are once every argument is evaluated
+            nodes["contents", i] = _node(view.node, self.values[view.root])
         for need, keys in summary.needs.items():
             self.called.setdefault(need, Note(f"'{call.function.name}' is called here", call.span))
             self._need(need, _node(*(nodes[key] for key in keys)))
@@ -472,6 +520,26 @@ class _Walk:
         """Translate the dependencies of a callee's result or contents into nodes of this function."""
         source = reach.source and Note(f"'{call.function.name}' may give a non-uniform value", call.span)
         return _node(*(nodes[key] for key in reach.keys), source=source)
+
+
+def _after_jump(stmt: typed.If | typed.Switch | typed.Loop, ends: list[Node]) -> Node:
+    """Return the control flow after a statement in which some invocations may jump past what follows."""
+    inner = (part for block in typed.blocks(stmt) for part in typed.statements(block))
+    jump = next((part for part in inner if isinstance(part, typed.Return | typed.Break | typed.Continue)), None)
+    via = Note(f"after this {_JUMPS[type(jump)]}", jump.span) if jump else None
+    return Node(ends, via=via)
+
+
+_JUMPS = {typed.Return: "'return'", typed.Break: "'break'", typed.Continue: "'continue'"}
+
+
+def _hint(need: Need, notes: tuple[Note, ...]) -> str | None:
+    """Return how to make a call uniform, from the steps of its explanation."""
+    early = next((note.span for note in notes if note.message.startswith("after this")), None)
+    if early is not None:
+        leave = early.text.split()[0].rstrip(";")
+        return f"put the work under the opposite condition instead of the '{leave}', so that all invocations come here"
+    return None
 
 
 _SWITCH: list[Values] = []  # marks the exits of a switch, which a `continue` passes through

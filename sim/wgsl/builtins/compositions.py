@@ -153,8 +153,7 @@ def _refract(ops: Ops, types: Types, args: Args, result: t.Type) -> list[Handle]
 
     d = _dot(ops, kind, e2, e1)
     k = op("sub", one, op("mul", op("mul", e3, e3), op("sub", one, op("mul", d, d))))
-    # The root of a negative k is unused, and would be an error in const-evaluation.
-    root = op("sqrt", op("max", k, zero))
+    root = op("sqrt", op("max", k, zero))  # that of a negative k is unused
     along = op("add", op("mul", e3, d), root)
     bent = [op("sub", op("mul", e3, x), op("mul", along, n)) for x, n in zip(e1, e2, strict=True)]
     return componentwise(ops, f"select_{kind}", [bent, [zero], [op("lt", k, zero)]])

@@ -34,7 +34,7 @@ _FILTERED = "function, block, if, switch, switch body, loop, for, while"
 ATTRIBUTES = {
     "align": _rule(1, 1, "struct member"),
     "binding": _rule(1, 1, _RESOURCE),
-    "blend_src": _rule(1, 1, _IO, "dual_source_blending"),
+    "blend_src": _rule(1, 1, "struct member", "dual_source_blending"),
     "builtin": _rule(1, 1, _IO),
     "compute": _rule(0, 0, "function"),
     "diagnostic": _rule(2, 2, _FILTERED),

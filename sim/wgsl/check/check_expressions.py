@@ -7,12 +7,13 @@ in `check_calls`, construction and folding in `fold`. Spec: WGSL, "Expressions".
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from .. import typed
 from .. import types as t
 from ..analysis.static_uses import Uses
-from ..diagnostics import Crash, Note, WgslError, did_you_mean, fail
+from ..diagnostics import Crash, Note, WgslError, fail
 from ..source import Span
 from ..syntax import tree
 from ..syntax.other_languages import HABITS
@@ -64,10 +65,9 @@ class Expressions:
         return entity
 
     def _unresolved(self, name: str, span: Span) -> WgslError:
-        nearby = [*(self.scope.names() if self.scope else ()), *self.module.names()]
-        error = fail(
-            "unresolved-name", f"'{name}' is not declared", span, hint=HABITS.get(name) or did_you_mean(name, nearby)
-        )
+        nearby = chain(self.scope.names() if self.scope else (), self.module.names())
+        hint = HABITS.get(name) or self.module.similar(name, nearby)
+        error = fail("unresolved-name", f"'{name}' is not declared", span, hint=hint)
         if self.scope:
             self.scope.root().fail(name, error, span)
         return error
@@ -286,7 +286,7 @@ class Expressions:
         if isinstance(whole, t.Struct):
             position = whole.index(expr.name)
             if position is None:
-                hint = did_you_mean(expr.name, [m.name for m in whole.members])
+                hint = self.module.similar(expr.name, (m.name for m in whole.members))
                 message = f"struct {whole} has no member '{expr.name}'"
                 raise fail("no-such-member", message, expr.name_span, hint=hint)
             return fold.member(base, position, expr.span)

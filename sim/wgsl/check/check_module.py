@@ -7,8 +7,9 @@ Spec: WGSL, "Declaration and Scope", "Variable and Value Declarations", "Directi
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 
 from .. import typed
 from .. import types as t
@@ -16,7 +17,7 @@ from ..analysis.call_graph import analyse
 from ..analysis.static_uses import Uses
 from ..analysis.uniformity import check_uniformity
 from ..builtins import BUILTINS
-from ..diagnostics import Diagnostic, Note, WgslError, did_you_mean, fail
+from ..diagnostics import Diagnostic, Note, WgslError, did_you_mean, fail, limits_are_errors
 from ..source import Source, Span
 from ..syntax import tree
 from ..syntax.parser import parse
@@ -27,7 +28,7 @@ from .check_statements import Statements, check_assertion, declare_constant, ini
 from .check_structs import struct_type
 from .check_types import DEFAULT_ACCESS, GENERATORS, PREDECLARED_TYPES, check_access, check_store_type, predeclared
 from .fold import is_early
-from .pipeline import create_pipeline
+from .pipeline import create_pipeline, impossible_workgroups
 from .scopes import Entity, Scope, TypeName, redeclared
 
 # Spec: "Enable Extensions". Each with the extensions that it implies.
@@ -59,6 +60,10 @@ LANGUAGE_FEATURES = frozenset(
 )
 
 
+_MOST_HINTS = 50  # errors that may name a similar name
+
+
+@limits_are_errors("checked")
 def check(
     source: Source | tree.Module, *, features: frozenset[str] = LANGUAGE_FEATURES, uniformity: str = "error"
 ) -> typed.Module:
@@ -68,11 +73,8 @@ def check(
     as in the spec, or warning, info or off, since some implementations do not check. Raises `WgslError` with at most
     one error for each statement or module-scope declaration.
     """
-    try:
-        module = parse(source) if isinstance(source, Source) else source
-        return ModuleScope(module, features).check(uniformity)
-    except RecursionError:
-        raise fail("limit", "the module nests too deeply to be checked", None) from None
+    module = parse(source) if isinstance(source, Source) else source
+    return ModuleScope(module, features).check(uniformity)
 
 
 class ModuleScope:
@@ -108,6 +110,7 @@ class ModuleScope:
         order = analyse(self.made, self.uses)
         subgroup_scope = self.supports("subgroup_uniformity")
         self.made.warnings += check_uniformity(self.made, order, subgroup_scope=subgroup_scope, severity=uniformity)
+        self.made.warnings += impossible_workgroups(self.made)
         return self.made
 
     @contextmanager
@@ -132,9 +135,13 @@ class ModuleScope:
             self._entities[name] = entity
         return self._entities[name]
 
-    def names(self) -> Iterable[str]:
-        """List the module-scope and predeclared names, for hints."""
-        return [*self._decls, *PREDECLARED_TYPES, *GENERATORS, *BUILTINS]
+    def names(self) -> Iterator[str]:
+        """Iterate over the module-scope and predeclared names, for hints."""
+        return chain(self._decls, PREDECLARED_TYPES, GENERATORS, BUILTINS)
+
+    def similar(self, name: str, candidates: Iterable[str]) -> str | None:
+        """Return a hint that names a similar candidate. None after many errors, because each search takes long."""
+        return did_you_mean(name, candidates) if len(self._errors) < _MOST_HINTS else None
 
     def supports(self, feature: str) -> bool:
         """Whether a language feature is allowed."""

@@ -99,7 +99,10 @@ def convert(value: Value, src: t.Type, dst: t.Type, span: Span | None, *, explic
         parts = zip(value, t.children(src), t.children(dst), strict=True)
         return tuple(convert(part, one, other, span, explicit=explicit) for part, one, other in parts)
     _check_fits(value, src, dst, span, explicit)
-    return _Numbers(f"conversion to {dst}", span)(f"convert_{t.KIND[src]}_{t.KIND[dst]}", value)
+    made = _Numbers(f"conversion to {dst}", span)(f"convert_{t.KIND[src]}_{t.KIND[dst]}", value)
+    if isinstance(made, WgslError):
+        raise made
+    return made
 
 
 def _check_fits(value: Value, src: t.Scalar, dst: t.Scalar, span: Span | None, explicit: bool) -> None:
@@ -131,6 +134,9 @@ def evaluate(
     partial_check(builtin, arg_types, values, span)
     name = f"'{builtin.name.removeprefix('unary ')}'"
     scalars = apply(builtin, _Numbers(name, span), arg_types, [flatten(value) for value in values], result)
+    for scalar in scalars:
+        if isinstance(scalar, WgslError):
+            raise scalar
     return unflatten(scalars, result)
 
 
@@ -150,7 +156,10 @@ def partial_check(
 
 
 class _Numbers:
-    """`Ops` on plain Python numbers; raises `WgslError` for an infinity, NaN or overflow."""
+    """`Ops` on plain Python numbers. An infinity, NaN or overflow is a `WgslError`, returned instead of a number.
+
+    So is what is computed from it, unless `select` drops it: a formula gives the operands of both its branches.
+    """
 
     def __init__(self, what: str, span: Span | None) -> None:
         self.what = what
@@ -163,17 +172,22 @@ class _Numbers:
         row = OPS.get(op)
         if row is None:
             raise Crash(f"there is no scalar operation '{op}'", self.span)
+        if op.startswith("select_") and isinstance(args[2], bool):
+            return args[1] if args[2] else args[0]
+        wrong = next((arg for arg in args if isinstance(arg, WgslError)), None)
+        if wrong is not None:
+            return wrong
         boxed = [_BOX[kind](arg) for kind, arg in zip(row.args, args, strict=True)]
         try:
             with np.errstate(all="ignore"):
                 result = _PLAIN[row.result](row.fn(*boxed))
         except (OverflowError, ZeroDivisionError, ValueError):
             # Python's arithmetic raises where IEEE-754 has an infinity or a NaN.
-            raise self._error(row.result, args) from None
+            return self._error(row.result, args)
         if row.result in LARGEST and not math.isfinite(result):
-            raise self._error(row.result, args)
+            return self._error(row.result, args)
         if row.result == "ai" and not INT_RANGE["ai"][0] <= result <= INT_RANGE["ai"][1]:
-            raise self._error("ai", args)
+            return self._error("ai", args)
         return result
 
     def _error(self, kind: str, args: Sequence[Value]) -> WgslError:

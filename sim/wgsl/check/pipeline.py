@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from .. import typed
 from .. import types as t
-from ..diagnostics import Diagnostic, Note, did_you_mean, fail
+from ..diagnostics import Diagnostic, Note, WgslError, did_you_mean, fail, limits_are_errors
 from .fold import Substitution
 
 # WebGPU's limits, with the values that need no request.
@@ -31,9 +31,13 @@ GRANTED: Mapping[str, int] = {
     "maxComputeWorkgroupSizeY": 1024,
 }
 
+# No device has more workgroup memory: an H100 has 228 KiB. Bankshot allocates none beyond it.
+MOST_WORKGROUP_BYTES = 1 << 20
+
 WORKGROUP_ALIGNMENT = 16  # WebGPU: each workgroup variable counts rounded up to 16 bytes
 
 
+@limits_are_errors("made a pipeline")
 def create_pipeline(
     module: typed.Module,
     entry: str | None = None,
@@ -53,11 +57,9 @@ def create_pipeline(
     size = _workgroup_size(function, fixed, allowed)
     store_types = {variable: fixed.type(variable.type) for variable in function.globals}
     _check_expressions(function, fixed)
-    workgroup_bytes = sum(
-        t.round_up(WORKGROUP_ALIGNMENT, t.size_of(type_))
-        for variable, type_ in store_types.items()
-        if variable.space == "workgroup"
-    )
+    workgroup_bytes = _workgroup_bytes(store_types)
+    if workgroup_bytes > MOST_WORKGROUP_BYTES:
+        raise WgslError(_too_much_storage("error", function, store_types, workgroup_bytes))
     return typed.Pipeline(
         module,
         function,
@@ -221,6 +223,33 @@ def _check_expressions(entry: typed.Function, fixed: Substitution) -> None:
         assert function.body is not None
         for stmt in typed.statements(function.body):
             fixed.check(stmt)
+
+
+_StoreTypes = Mapping[typed.Variable, t.Type]
+
+
+def _workgroup_bytes(store_types: _StoreTypes) -> int:
+    return sum(
+        t.round_up(WORKGROUP_ALIGNMENT, t.size_of(type_))
+        for variable, type_ in store_types.items()
+        if variable.space == "workgroup"
+    )
+
+
+def impossible_workgroups(module: typed.Module) -> Iterator[Diagnostic]:
+    """Iterate over warnings of entry points whose workgroup memory no device has, whatever the overrides are."""
+    for function in module.entry_points:
+        fixed = {v: v.type for v in function.globals if t.has_creation_fixed_footprint(v.type)}
+        used = _workgroup_bytes(fixed)
+        if used > MOST_WORKGROUP_BYTES:
+            yield _too_much_storage("warning", function, fixed, used)
+
+
+def _too_much_storage(severity: str, function: typed.Function, store_types: _StoreTypes, used: int) -> Diagnostic:
+    largest = max((v for v in store_types if v.space == "workgroup"), key=lambda v: t.size_of(store_types[v]))
+    message = f"'{function.name}' uses {used} bytes of workgroup memory, and no device has {MOST_WORKGROUP_BYTES}"
+    size = Note(f"'{largest.name}' takes {t.size_of(store_types[largest])} bytes", largest.span)
+    return Diagnostic(severity, "workgroup-storage", message, function.span, (size,))
 
 
 def _storage_warning(function: typed.Function, used: int, limit: int) -> Iterator[Diagnostic]:

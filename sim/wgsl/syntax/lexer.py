@@ -86,6 +86,9 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 _GLUED = re.compile(r"[\w.]+")
 
 
+BYTE_ORDER_MARK = "\ufeff"
+
+
 class Token(NamedTuple):
     """A token. `kind` is a name above, or the text of a keyword or symbol; offsets count characters."""
 
@@ -98,12 +101,12 @@ class Token(NamedTuple):
 def lex(source: Source) -> list[Token]:
     """Split `source` into tokens, the last of kind `END`. Raises `WgslError` for text that is no WGSL token."""
     text = source.text
-    _refuse_null(source)
+    _refuse_forbidden(source)
     tokens: list[Token] = []
     lists = _TemplateLists(tokens)
     kinds: dict[str, str] = {}  # of the words seen so far
     match = _TOKEN.match
-    position = 1 if text.startswith("\ufeff") else 0  # skip a byte order mark
+    position = 0
     while True:
         found = cast(re.Match[str], match(text, position))
         group = cast(str, found.lastgroup)  # the pattern matches any character
@@ -203,10 +206,13 @@ def _comment_end(source: Source, start: int) -> int:
     raise fail("unterminated-comment", "block comment has no end", Span(source, start, start + 2))
 
 
-def _refuse_null(source: Source) -> None:
+def _refuse_forbidden(source: Source) -> None:
     at = source.text.find("\0")
     if at >= 0:
         raise fail("illegal-character", "null character (U+0000) in the program text", Span(source, at, at + 1))
+    if source.text.startswith(BYTE_ORDER_MARK):
+        hint = "save the file as UTF-8 without it"
+        raise fail("byte-order-mark", "the text starts with a byte order mark", Span(source, 0, 1), hint=hint)
 
 
 def _illegal(source: Source, at: int) -> WgslError:

@@ -1,7 +1,9 @@
 """Numeric literals: their kind, and their exact or correctly rounded value.
 
 The lexer has validated the form; only the range is checked here. An `f` or `h` literal is rounded once, from the exact
-number to the nearest, ties to even. Spec: WGSL, "Numeric Literals".
+number to the nearest, ties to even. A number above the largest of its type overflows, even where rounding would give
+the largest: the spec lets an implementation round up, and browsers do. Spec: WGSL, "Numeric Literals", "Floating Point
+Rounding and Overflow".
 """
 
 from __future__ import annotations
@@ -83,14 +85,12 @@ def _read_decimal_float(digits: str, kind: _FloatKind, span: Span) -> float:
     value = float(digits)
     if math.isinf(value):
         raise _overflow(kind, span)
+    if value > kind.largest:
+        raise _overflow(kind, span, rounds_down=_nearest(Fraction(value), kind) <= kind.largest)
     # A zero is a number far below the least subnormal; its exponent may be too long for exact arithmetic.
     if kind.kind == "abstract-float" or value == 0:
         return value
-    exact = Fraction(Decimal(digits))
-    value = _nearest(exact, kind)
-    if value > kind.largest:
-        raise _overflow(kind, span)
-    return value
+    return _nearest(Fraction(Decimal(digits)), kind)
 
 
 def _read_hex_float(digits: str, kind: _FloatKind, span: Span) -> float:
@@ -118,8 +118,12 @@ def _nearest(exact: Fraction, kind: _FloatKind) -> float:
     return math.ldexp(float(round(exact / Fraction(2) ** exponent)), exponent)
 
 
-def _overflow(kind: _FloatKind, span: Span) -> WgslError:
-    return fail("literal-out-of-range", f"literal is too large for {_named(kind.kind)}, at most {kind.largest!r}", span)
+def _overflow(kind: _FloatKind, span: Span, *, rounds_down: bool = False) -> WgslError:
+    """Return the error of a literal that is too large; it has another code where the nearest number is the largest."""
+    code = "literal-above-largest" if rounds_down else "literal-out-of-range"
+    largest = {"f32": "3.4028234e38f", "f16": "65504h"}.get(kind.kind)
+    message = f"literal is too large for {_named(kind.kind)}, at most {kind.largest!r}"
+    return fail(code, message, span, hint=f"the largest {kind.kind} is {largest}" if largest else None)
 
 
 def _named(kind: str) -> str:
