@@ -11,6 +11,18 @@ interface. Everything else is internal and may change in any release.
 from __future__ import annotations
 
 import os.path
+import sys
+
+# `python -m bankshot` lets imports find files of the current folder first, where kernels may lie beside a `json.py`.
+# Where that folder holds this package, its files are Bankshot's own.
+if (
+    sys.argv[:1] == ["-m"]
+    and {"bankshot", "-mbankshot"} & {*sys.orig_argv}
+    and sys.path[0] == os.getcwd() != os.path.dirname(__path__[0])
+    and not sys.flags.safe_path
+):
+    del sys.path[0]
+
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # absolute, so that type checkers find the same files as for `import bankshot.sim`

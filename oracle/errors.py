@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 
@@ -48,6 +49,22 @@ class TookTooLong(UsageError):
 def printable(text: str, keep: str = "") -> str:
     """Write control characters as escape sequences, except for those in `keep`."""
     return _CONTROLS.sub(lambda c: c[0] if c[0] in keep else c[0].encode("unicode_escape").decode(), text)
+
+
+LIMIT = "BANKSHOT_LIMIT"
+_SECONDS, _LONGEST = 300.0, 1e6
+
+
+def time_limit() -> float:
+    """Return the seconds after which a process that does not answer is ended. Raises `UsageError`."""
+    text = os.environ.get(LIMIT) or str(_SECONDS)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= _LONGEST:
+        raise UsageError(f"{LIMIT} must be a number of seconds above 0, not {text!r}")
+    return seconds
 
 
 def portable(error: Exception, instead: type[Exception]) -> Exception:

@@ -19,6 +19,7 @@ from ...sim.wgsl.analysis.portability import FATAL, notes
 from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.diagnostics import WgslError
 from ...sim.wgsl.typed import Function, Module, Pipeline
+from ..child_process import PendingAnswer
 from ..errors import GpuError, Lacking, TooLarge, UsageError
 from ..manifests.reflection import entry_point
 from ..wgpu_worker import worker_process
@@ -58,9 +59,7 @@ class GpuRun:
 class PendingRun:
     """A run in progress on an adapter."""
 
-    def __init__(
-        self, pending: worker_process.PendingAnswer, info: AdapterInfo, contents: list[tuple[Slot, Key, Data]]
-    ) -> None:
+    def __init__(self, pending: PendingAnswer, info: AdapterInfo, contents: list[tuple[Slot, Key, Data]]) -> None:
         self._pending, self._info, self._contents = pending, info, contents
 
     def done(self) -> GpuRun:

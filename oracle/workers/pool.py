@@ -14,13 +14,14 @@ import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
 from ...sim.fast_dataclass import entity, frozen
 from ...sim.launch.threads import THREADS, processors
 from ...sim.wgsl.diagnostics import Crash
+from ..child_process import ending
 from ..errors import Died, TookTooLong, UsageError, portable
-from ..wgpu_worker.worker_process import ending
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection  # takes long to import, and most commands do without
@@ -31,6 +32,7 @@ Work = Callable[[Any, Report], Any]  # runs a task and returns its result
 
 # The environment variables that limit the threads of NumPy's BLAS and of Mesa's software adapter.
 OTHER_THREADS = ("OPENBLAS_NUM_THREADS", "LP_NUM_THREADS")
+SAFE_PATH = "PYTHONSAFEPATH"  # if set, Python imports nothing from the current folder
 STARTING = 900.0  # seconds that a process may take to prepare; the first one may compile the machine
 _MASKS = hasattr(signal, "pthread_sigmask")
 
@@ -202,7 +204,8 @@ class WorkerPool:
         context = multiprocessing.get_context("spawn")
         here, there = context.Pipe()
         stderr = tempfile.NamedTemporaryFile(prefix="bankshot-") if self._keep_stderr else None  # noqa: SIM115
-        arguments = (there, self._work, self._prepare, None if stderr is None else stderr.name)
+        safe = os.environ.get(SAFE_PATH)
+        arguments = (there, self._work, self._prepare, None if stderr is None else stderr.name, safe)
         process = context.Process(target=_serve, args=arguments, daemon=True)
         with _inherited(self._threads):
             process.start()
@@ -213,9 +216,10 @@ class WorkerPool:
 @contextmanager
 def _inherited(threads: int) -> Generator[None]:
     """Set what a process that starts in this context inherits: its number of threads (except for the simulator's, the
-    user's setting wins), and blocked interrupts, which only the parent handles."""
+    user's setting wins), no imports from the current folder, and blocked interrupts, which only the parent handles."""
     before = dict(os.environ)
     os.environ[THREADS] = str(threads)
+    os.environ[SAFE_PATH] = "1"
     for name in OTHER_THREADS:
         os.environ.setdefault(name, str(threads))
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _MASKS else set[Any]()
@@ -224,7 +228,7 @@ def _inherited(threads: int) -> Generator[None]:
     finally:
         if _MASKS:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        for name in (THREADS, *OTHER_THREADS):
+        for name in (THREADS, SAFE_PATH, *OTHER_THREADS):
             if name in before:
                 os.environ[name] = before[name]
             else:
@@ -234,9 +238,16 @@ def _inherited(threads: int) -> Generator[None]:
 # ---- in the worker process ---------------------------------------------------------------------------
 
 
-def _serve(pipe: Connection, work: Work, prepare: Callable[[], None] | None, stderr: str | None) -> None:
-    """Run the tasks received through the pipe until the parent closes it."""
+def _serve(
+    pipe: Connection, work: Work, prepare: Callable[[], None] | None, stderr: str | None, safe_path: str | None
+) -> None:
+    """Run the tasks received through the pipe until the parent closes it, or exits. `safe_path`: the parent's setting,
+    for processes that this one starts."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_exit_with_parent, daemon=True).start()
+    del os.environ[SAFE_PATH]
+    if safe_path is not None:
+        os.environ[SAFE_PATH] = safe_path
     if stderr is not None:
         os.dup2(os.open(stderr, os.O_WRONLY), 2)
     with suppress(EOFError, ConnectionError):
@@ -245,6 +256,16 @@ def _serve(pipe: Connection, work: Work, prepare: Callable[[], None] | None, std
             pipe.send(None)
         while True:
             _answer(pipe, _done(work, pipe.recv(), lambda words: pipe.send(TaskProgress(words))))
+
+
+def _exit_with_parent() -> None:
+    """Wait until the parent process has exited, and end this one, also in the middle of a task."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _answer(pipe: Connection, heard: Heard) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import bankshot
 from bankshot.oracle import wgpu_client
+from bankshot.oracle.child_process import answered
 from bankshot.oracle.errors import GpuError, NoAdapter, TooLarge, UsageError
 from bankshot.oracle.judge import audit, case_run
 from bankshot.oracle.judge.options import Options
@@ -65,7 +66,7 @@ def made(monkeypatch):
     """Count the pipelines created, with the worker's questions answered in this process."""
 
     def put(question, *given):
-        known = serve.answered(question, pickle.loads(pickle.dumps(given, pickle.HIGHEST_PROTOCOL)))
+        known = answered(serve.QUESTIONS[question], pickle.loads(pickle.dumps(given, pickle.HIGHEST_PROTOCOL)))
         return SimpleNamespace(answer=lambda: known[1])
 
     monkeypatch.setattr(worker_process, "put", put)

@@ -16,7 +16,7 @@ from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.corpus.trial import trials
-from bankshot.oracle.errors import DriverDied, NoAdapter, portable
+from bankshot.oracle.errors import DriverDied, NoAdapter, UsageError, portable, time_limit
 from bankshot.oracle.wgpu_worker import worker_process
 from tests.scaling import PARAMS, SHADER, manifest
 
@@ -145,7 +145,7 @@ main()
 
 @posix
 @pytest.mark.usefixtures("adapter")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 1)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
 def test_a_worker_that_hangs_exits_with_its_client(tmp_path, number, code):
     """Client and worker share stderr, which is closed once both have exited."""
     (tmp_path / "scale.wgsl").write_text(SHADER)
@@ -164,6 +164,24 @@ def test_a_worker_that_hangs_exits_with_its_client(tmp_path, number, code):
         asks.kill()
     assert asks.returncode == code
     assert "Traceback" not in said
+
+
+@posix
+@pytest.mark.usefixtures("adapter")
+def test_a_driver_that_hangs_is_ended_after_a_limit(other, monkeypatch):
+    other("time.sleep(1e6)")
+    monkeypatch.setenv("BANKSHOT_LIMIT", "3")
+    with pytest.raises(DriverDied, match="the process that ran wgpu did not answer for 3 s and was ended; --limit"):
+        fill().done()
+    monkeypatch.undo()
+    assert fill().done().outputs["y"].tolist() == filled()
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan", "inf"])
+def test_the_limit_is_a_number_of_seconds(monkeypatch, seconds):
+    monkeypatch.setenv("BANKSHOT_LIMIT", seconds)
+    with pytest.raises(UsageError, match="BANKSHOT_LIMIT must be a number of seconds above 0"):
+        time_limit()
 
 
 @pytest.mark.parametrize(

@@ -260,9 +260,9 @@ def test_an_interrupt_leaves_the_rows_and_no_process(folder):
     rows, said = process.communicate(timeout=60)
     assert heading.split()[:2] == ["kernel", "shape"]
     assert first.startswith("ok      long    N=1 ")
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert len(rows.splitlines()) < 998
-    assert "Aborted!" in said
+    assert "interrupted" in said
     assert "Traceback" not in said
     gone = time.monotonic() + 10
     while time.monotonic() < gone:

@@ -6,13 +6,16 @@ import json
 import os
 import sys
 import time
-from contextlib import redirect_stdout
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
-from signal import SIGKILL, SIGTERM, Signals
+from signal import SIG_IGN, SIGINT, SIGKILL, SIGTERM, Signals, signal
 from subprocess import DEVNULL, PIPE, Popen
+from threading import Thread
 from typing import Any
 
+from ...child_program import command
 from ...disk_cache import write
 from . import paths
 from .object_files import INDEX, find, keep, writable
@@ -23,6 +26,8 @@ _SECONDS = {paths.FAST: 10, paths.PLAIN: 25}  # that it takes on two processors
 _ENVIRONMENT = {paths.FAST: {"NUMBA_DISABLE_JIT": "0"}, paths.PLAIN: {"NUMBA_DISABLE_JIT": "0", "NUMBA_OPT": "0"}}
 _BETWEEN = 5.0  # seconds from one line of progress to the next
 _WORK = f"from {__package__} import build; build.work(sys.argv[1], int(sys.argv[2]))"
+_EXIT = f"from {__package__} import build; build.exit_with_parent()"
+_LONGEST = 300.0  # seconds to wait for another process that compiles
 _LOAD = f"from {__package__} import loader; loader.verify(pathlib.Path(sys.argv[1]), json.loads(sys.argv[2]))"
 
 
@@ -40,6 +45,8 @@ def build(folder: Path, path: str) -> Path:
         for each in workers:
             each.kill()
             each.wait()
+            for unfinished in folder.glob(f".*.{each.pid}.*"):
+                unfinished.unlink(missing_ok=True)
     files = [file.name for file in (find(folder, symbol) for symbol in symbols) if file]
     index = {"path": path, "needs_numba": False, "arrays": arrays, "files": files}
     if len(files) != len(symbols) or not any(_loads(folder, index, needs_numba) for needs_numba in (False, True)):
@@ -50,7 +57,7 @@ def build(folder: Path, path: str) -> Path:
 
 
 def _worker(folder: Path, path: str, step: int) -> Popen[str]:
-    return started(_WORK, str(folder), str(step), path=path, stdout=PIPE, text=True)
+    return started(_WORK, folder, str(step), path=path, stdout=PIPE, text=True)
 
 
 def _finish(workers: list[Popen[str]]) -> tuple[list[str], Any]:
@@ -74,6 +81,8 @@ def _result(worker: Popen[str]) -> dict[str, Any]:
     if not lines and worker.returncode in (-SIGKILL, -SIGTERM):
         raise RuntimeError(f"compiling the machine was ended by {Signals(-worker.returncode).name}")
     result = json.loads(lines[-1]) if lines else {"failed": f"the compiler ended with status {worker.returncode}"}
+    if "errno" in result:
+        raise OSError(result["errno"], f"the machine cannot be compiled: {result['failed']}", result["file"])
     if "failed" in result:
         raise (CompileError if result.get("again", True) else RuntimeError)(result["failed"])
     return result
@@ -82,7 +91,8 @@ def _result(worker: Popen[str]) -> dict[str, Any]:
 def _loads(folder: Path, index: dict[str, Any], needs_numba: bool) -> bool:
     """Whether a fresh process can load the code. A process in which it cannot ends."""
     index["needs_numba"] = needs_numba
-    return started(_LOAD, str(folder), json.dumps(index), path=index["path"], stderr=DEVNULL).wait() == 0
+    with started(_LOAD, folder, json.dumps(index), path=index["path"], stderr=DEVNULL) as process:
+        return process.wait() == 0
 
 
 def work(folder: str, step: int) -> None:
@@ -90,8 +100,10 @@ def work(folder: str, step: int) -> None:
     with redirect_stdout(sys.stderr):  # of Numba, which prints where its variables ask for that
         try:
             result = compile_parts(Path(folder), step)
+        except OSError as error:
+            result = {"failed": error.strerror, "errno": error.errno, "file": error.filename or folder}
         except Exception as error:
-            result = {"failed": paths.reason(error), "again": not isinstance(error, OSError | MemoryError)}
+            result = {"failed": paths.reason(error), "again": not isinstance(error, MemoryError)}
     print(json.dumps(result))
 
 
@@ -115,9 +127,46 @@ def compile_parts(folder: Path, step: int) -> dict[str, Any]:
     return {"symbols": [each.symbol for each in PARTS], "arrays": PARTS[-1].arrays}
 
 
-def started(order: str, *arguments: str, path: str, **options: Any) -> Popen[Any]:
-    """A second process, on a second processor, that imports something of this package, and does it."""
+def started(order: str, folder: Path, *arguments: str, path: str, **options: Any) -> Popen[Any]:
+    """A second process, on a second processor, that imports something of this package, and does it in a folder. It
+    leaves interrupts to this process, and exits with it."""
     environment = {**os.environ, **_ENVIRONMENT[path], paths.VARIABLE: path}
-    environment["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
-    program = f"import json, pathlib, sys; {order}"
-    return Popen([sys.executable, "-c", program, *arguments], env=environment, **options)
+    program = command(f"import json, pathlib; {_EXIT}; {order}", str(folder), *arguments)
+    return Popen(program, env=environment, cwd=folder, stdin=PIPE, **options)
+
+
+def exit_with_parent() -> None:
+    """Ignore interrupts, and end this process when the one that started it closes the pipe, or dies."""
+    signal(SIGINT, SIG_IGN)
+
+    def wait() -> None:
+        os.read(0, 1)
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
+
+
+@contextmanager
+def only_one(folder: Path) -> Generator[None]:
+    """Wait while another process compiles into this folder, for `_LONGEST` seconds at most."""
+    lock = folder.with_name(f"{folder.name}.lock")
+    try:
+        import fcntl
+
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("a")
+    except (ImportError, OSError):  # no such locks here, or no such folder: at worst, two compile
+        yield
+        return
+    with file:
+        end, told = time.monotonic() + _LONGEST, False
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if not told:
+                    print("bankshot: waiting for another process, which compiles the machine …", file=sys.stderr)
+                told = True
+                time.sleep(0.1)
+        yield

@@ -153,10 +153,13 @@ def _compiled(path: str) -> Machine:
     if "failed" in index and not paths.requested():
         raise CompileError(index["failed"])
     if not _is_whole(folder, index):
-        from .build import build
+        from .build import build, only_one
 
-        folder = build(folder, path)
-        index = _index(folder)
+        with only_one(folder):
+            index = _index(folder)  # another process may have compiled it meanwhile
+            if not _is_whole(folder, index):
+                folder = build(folder, path)
+                index = _index(folder)
     return load(folder, index)
 
 
