@@ -52,12 +52,12 @@ def printable(text: str, keep: str = "") -> str:
 
 
 LIMIT = "BANKSHOT_LIMIT"
-_SECONDS, _LONGEST = 300.0, 1e6
+SECONDS, _LONGEST = 300.0, 1e6
 
 
 def time_limit() -> float:
     """Return the seconds after which a process that does not answer is ended. Raises `UsageError`."""
-    text = os.environ.get(LIMIT) or str(_SECONDS)
+    text = os.environ.get(LIMIT) or str(SECONDS)
     try:
         seconds = float(text)
     except ValueError:

@@ -12,6 +12,7 @@ from ..reports import formats
 from .options import (
     ADAPTERS,
     JSON,
+    LIMIT,
     PATHS,
     Command,
     RequestOptions,
@@ -58,6 +59,13 @@ def _files(context: click.Context | None = None) -> dict[str, Path]:
 @device_option("Device profile that is charged for and judged; profiles after a comma are charged as well.")
 @ADAPTERS
 @click.option("--gpu/--no-gpu", default=True, show_default=True, help="Compare with wgpu, bit for bit.")
+@click.option(
+    "--code/--no-code",
+    default=True,
+    show_default=True,
+    help="Run references and preprocessors that manifests name. A kernel that needs what is not run is an error.",
+)
+@LIMIT
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, including heavy ones.")
 @workgroup_options
 @click.option(
@@ -89,6 +97,7 @@ def audit(
     device: str,
     adapter: str | None,
     gpu: bool,
+    code: bool,
     sweep: bool,
     listing: str,
     update_golden: bool,
@@ -118,7 +127,7 @@ def audit(
     first, *also = parse_devices(device)
     if update_golden:
         golden_files.may_write("--update-golden")
-    request = request_of(more, quick=not sweep)
+    request = request_of(more, quick=not sweep, code=code)
     if watch:
         watching.rounds(paths, request, gpu)
     out = console()

@@ -6,6 +6,7 @@ with `workgroups_of`. Modules that need NumPy are imported by those functions, s
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
 
+from .. import errors
 from ..errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +30,23 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON docu
 ADAPTER = click.option("--adapter", metavar="NAME", help="Part of the wgpu adapter's name: llvmpipe, nvidia, ...")
 ADAPTERS = click.option(
     "--adapter", metavar="NAME,...", help="Parts of adapter names, or adapter types: llvmpipe,swiftshader; cpu; or all."
+)
+
+
+def _keep_limit(context: click.Context, option: click.Parameter, seconds: float | None) -> None:
+    """Set the limit for this process and those that it starts."""
+    if seconds is not None:
+        os.environ[errors.LIMIT] = str(seconds)
+
+
+LIMIT = click.option(
+    "--limit",
+    type=click.FloatRange(0, 1e6, min_open=True),
+    metavar="SECONDS",
+    expose_value=False,
+    callback=_keep_limit,
+    help=f"End a driver, or a reference in a Python file, that takes longer for one answer; by default "
+    f"{errors.SECONDS:g}, or BANKSHOT_LIMIT.",
 )
 
 
@@ -128,11 +147,13 @@ def request_options(command: Command) -> Command:
     return _all(options, preprocessing_options(command))
 
 
-def request_of(options: RequestOptions, *, quick: bool = False, sweep: bool = True) -> Request:
-    """The request that the options describe. `quick` and `sweep` are those of `Request`. Raises `UsageError`."""
+def request_of(options: RequestOptions, *, quick: bool = False, sweep: bool = True, code: bool = True) -> Request:
+    """The request that the options describe. Keyword arguments are those of `Request`. Raises `UsageError`."""
     from ..manifests import inputs
     from ..manifests.cases import Request
 
+    if options["preprocess"] and not code:
+        raise UsageError("--preprocess runs a command, and --no-code runs none: pass one of them")
     grid = options["grid"]
     sizes = [(name, inputs.parse_int("--set", value)) for name, value in pairs("--set", options["sets"])]
     overrides = [(name, _override(value)) for name, value in pairs("--override", options["overrides"])]
@@ -148,6 +169,7 @@ def request_of(options: RequestOptions, *, quick: bool = False, sweep: bool = Tr
         preprocess=options["preprocess"],
         quick=quick,
         sweep=sweep,
+        code=code,
     )
 
 

@@ -99,8 +99,9 @@ def _of_plan(plan: Plan) -> Iterator[Path]:
     kernel = plan.kernel
     yield from (kernel.path, kernel.source, *sorted(kernel.path.parent.glob("*.py")))
     try:
+        plan.refuse_code()
         source = source_of(kernel)
-    except (WgslError, OSError):
+    except (WgslError, UsageError, OSError):
         yield from (*_around(kernel.source), *kernel.include_dirs)
     else:
         yield from (Path(name) for name in dict.fromkeys(name for name, _ in source.origin or ()))

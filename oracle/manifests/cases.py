@@ -18,7 +18,7 @@ from ...sim.bindings.binding import is_array
 from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
-from ...sim.wgsl.diagnostics import Crash, WgslError
+from ...sim.wgsl.diagnostics import Crash, WgslError, first_words
 from ..comparison.bits import Array
 from ..errors import UsageError, printable
 from . import inputs, manifest_loader
@@ -43,6 +43,7 @@ class Request:
     preprocess: str | None = None
     quick: bool = False
     sweep: bool = True  # every shape of a manifest; else its default sizes only
+    code: bool = True  # run what manifests name: references in Python files, preprocessors
 
     @property
     def as_in_manifest(self) -> bool:
@@ -72,7 +73,16 @@ class Plan:
         written = sum(b.numbers(shape.dims) for b in bound if b.init in inputs.BLANK or b.name in self.kernel.rules)
         return all_ - written, written
 
+    def refuse_code(self) -> None:
+        """Raise `UsageError` if the kernel names code and the request runs none."""
+        reference = self.kernel.reference or ""
+        names = [f"reference {reference}"] if ":" in reference else []
+        names += [f"preprocessor {first_words(self.kernel.preprocess)}"] if self.kernel.preprocess else []
+        if names and not self.request.code:
+            raise UsageError(f"{self.kernel.path}: not run, as --no-code leaves out {' and '.join(names)}")
+
     def case(self, shape: Shape) -> Case:
+        self.refuse_code()
         case = self.kernel.case(shape)
         given = {case.name_of(name): array for name, array in self.request.arrays.items()}
         fitted = {name: _fitted(name, array, case.arrays.get(name)) for name, array in given.items()}

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from bankshot.oracle.cli.main import main
 from bankshot.sim import child_program
 from tests.scaling import PARAMS, SHADER, manifest
 
@@ -63,3 +65,32 @@ def test_processes_of_our_own_import_nothing_from_the_current_folder(poisoned, m
     done = started(poisoned, child_program.command(program, "given"))
     assert done.stdout == f"{ROOT / 'bankshot' / '__init__.py'} given\n"
     assert not (poisoned / "ran").exists()
+
+
+# ---- --no-code ---------------------------------------------------------------------------------------
+
+NAMED = {
+    "reference": ('reference = "own.py:expected"', "not run, as --no-code leaves out reference own.py:expected"),
+    "preprocess": ('preprocess = "touch ran"', "not run, as --no-code leaves out preprocessor touch ran"),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("options", [[], ["--jobs", "1"]])
+def test_without_code_a_kernel_that_names_some_is_an_error(tmp_path, monkeypatch, name, options):
+    monkeypatch.chdir(tmp_path)
+    line, message = NAMED[name]
+    Path("own.py").write_text("open('ran', 'w')\ndef expected(arrays, dims): return {'y': arrays['x']}\n")
+    Path("scale.wgsl").write_text(SHADER)
+    Path("named.toml").write_text(manifest(PARAMS, kernel=f"{line}\n"))
+    Path("plain.toml").write_text(manifest(PARAMS))
+    done = CliRunner().invoke(main, ["audit", ".", "--no-gpu", "--no-code", *options])
+    assert done.exit_code == 2
+    assert message in done.output
+    assert not Path("ran").exists()
+
+
+def test_a_preprocessor_on_the_command_line_contradicts_no_code(tmp_path):
+    (tmp_path / "k.wgsl").write_text("@compute @workgroup_size(1) fn main() {}")
+    done = CliRunner().invoke(main, ["audit", str(tmp_path / "k.wgsl"), "--no-code", "--preprocess", "cat"])
+    assert (done.exit_code, "pass one of them" in done.output) == (2, True)
