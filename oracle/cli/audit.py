@@ -114,6 +114,7 @@ def audit(
     from ..judge.device_comparison import parse_devices
     from ..judge.options import Options
     from ..manifests.cases import plans
+    from ..references import reference_process
     from ..reports.audited import AuditReport
     from ..reports.protocol import ReportOptions
     from ..reports.terminal import console
@@ -144,6 +145,8 @@ def audit(
     )
     broken: list[Broken] = []
     work = plans(paths, request, broken)
+    if code and any(":" in (plan.kernel.reference or "") for plan in work):
+        reference_process.begin()  # starts while this process imports its own modules
     audits = Audits(work, options, wanted, broken)
     report_cases(
         "audit",

@@ -61,7 +61,7 @@ def find(name: str, folder: Path | None = None) -> Reference:
     `UsageError`, with the known names, where there is none."""
     file, colon, function = name.rpartition(":")
     if colon:
-        from .user_reference import of_file
+        from .reference_process import of_file
 
         return of_file((folder or Path()) / file, function)
     if name not in _references:

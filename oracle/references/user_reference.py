@@ -1,4 +1,7 @@
-"""User-defined references: functions in a Python file. Any error in them is a `UsageError` with its line."""
+"""User-defined references: functions in a Python file. Any error in them is a `UsageError` with its line.
+
+`reference_process` calls them in a process of their own.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from typing import NoReturn
 import numpy as np
 
 from ...sim.bindings.binding import is_mapping
+from ...sim.wgsl.regular_files import require_regular
 from ..comparison.bits import Array
 from ..errors import UsageError
 from .reference_registry import Arrays, Expected, Reference
@@ -44,7 +48,7 @@ def _called(function: Callable[..., object], path: Path, name: str, arrays: Arra
     given = copy.deepcopy(dict(arrays))
     try:
         return function(given, dict(dims))
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         there = isinstance(error, KeyError) and error.args and error.args[0] not in (*arrays, *dims)
         known = f"; the arrays are {', '.join(arrays)}, the dims {', '.join(dims) or 'none'}" if there else ""
         place = f"{path}{_line(error, path) or _first_line(function)}"
@@ -82,10 +86,14 @@ def _loaded(path: Path) -> ModuleType:
         spec.loader = _Afresh(spec.name, str(path))
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        require_regular(path)
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file") from None
-    except (Exception, SystemExit) as error:
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) else _line(error, path)
         raise UsageError(f"{path}{line}: cannot be run: {type(error).__name__}: {error}") from error
     return module

@@ -3,11 +3,15 @@
 import json
 import os
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.errors import UsageError
+from bankshot.oracle.references import find, reference_process
 from bankshot.oracle.references.user_reference import of_file
 from tests.scaling import manifest
 
@@ -181,3 +185,122 @@ def test_a_file_saved_twice_in_a_second_is_read_again(tmp_path, monkeypatch):
         os.utime(file, (1e9, 1e9))
         assert of_file(file, "scale")({}, {})["y"].value.tolist() == [factor]
     assert list(tmp_path.iterdir()) == [file]
+
+
+# ---- the process that runs references ----------------------------------------------------------------
+
+WILD = """\
+import os, sys, time
+import numpy as np
+import beside
+
+def good(arrays, dims):
+    print("seen on stderr", file=sys.stderr)
+    return {"y": beside.TWO * arrays["x"]}
+
+def exits(arrays, dims):
+    os._exit(0)
+
+def crashes(arrays, dims):
+    os.kill(os.getpid(), 11)
+
+def prints(arrays, dims):
+    print("::error::pwned\\x1b[2J")
+    return {"y": 2 * arrays["x"]}
+
+def writes(arrays, dims):
+    os.write(1, b"{}")
+    return {"y": 2 * arrays["x"]}
+
+def reads(arrays, dims):
+    sys.stdin.read()
+    return {"y": 2 * arrays["x"]}
+
+def interrupts(arrays, dims):
+    raise KeyboardInterrupt
+
+def hangs(arrays, dims):
+    while True:
+        pass
+
+def closes(arrays, dims):
+    os.closerange(3, 99)
+    time.sleep(1e6)
+"""
+
+
+@pytest.fixture
+def wild(tmp_path, monkeypatch):
+    """Call a reference that does what it should not."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wild.py").write_text(WILD)
+    (tmp_path / "beside.py").write_text("TWO = 2\n")
+
+    def call(name):
+        return find(f"wild.py:{name}", Path())({"x": np.arange(3)}, {"N": 3})["y"].value.tolist()
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("exits", "wild.py: exits: the process that ran it exited with code 0"),
+        ("crashes", "wild.py: crashes: the process that ran it died of SIGSEGV"),
+        ("prints", r"wild.py: prints prints to stdout, .*; use sys.stderr: ::error::pwned\\x1b\[2J$"),
+        ("writes", "wild.py: writes prints to stdout, which belongs to the report; use sys.stderr: {}"),
+        ("interrupts", "wild.py:2[0-9]+: interrupts fails: KeyboardInterrupt"),
+        ("hangs", "wild.py: hangs: the process that ran it did not answer for 2 s and was ended; --limit"),
+        ("closes", "wild.py: closes: the process that ran it (exited|died|did)"),
+    ],
+)
+def test_what_a_reference_does_to_its_process_is_an_error_of_its_case(wild, monkeypatch, name, message, capfd):
+    assert wild("good") == [0, 2, 4]
+    if name in ("hangs", "closes"):
+        monkeypatch.setenv("BANKSHOT_LIMIT", "2")
+    with pytest.raises(UsageError, match=message):
+        wild(name)
+    assert wild("good") == [0, 2, 4]
+    assert capfd.readouterr().out == ""
+
+
+def test_a_reference_may_print_to_stderr(wild, monkeypatch, capfd):
+    monkeypatch.setattr(reference_process, "_process", None)
+    assert wild("good") == [0, 2, 4]
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err) == ("", "seen on stderr\n")
+
+
+def test_a_reference_has_no_standard_input(wild):
+    assert wild("reads") == [0, 2, 4]
+
+
+def test_one_process_serves_all_references(wild):
+    wild("good")
+    process = reference_process.begin()
+    wild("reads")
+    assert reference_process.begin() is process
+
+
+def test_modules_beside_a_reference_are_those_of_its_folder(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "near.py").write_text(f"NAME = {len(name) + (name == 'two')}\n")
+        (tmp_path / name / "json.py").write_text("raise SystemExit('not this one')\n")
+        (tmp_path / name / "own.py").write_text(
+            "import json, near\ndef f(arrays, dims):\n    import near as again\n    return {'y': [again.NAME]}\n"
+        )
+    for name, expected in (("one", 3), ("two", 4), ("one", 3)):
+        assert find("own.py:f", tmp_path / name)({}, {})["y"].value.tolist() == [expected]
+
+
+def test_an_audit_goes_on_after_a_reference_that_exits(tmp_path):
+    (tmp_path / "twice.wgsl").write_text(SHADER)
+    (tmp_path / "wild.py").write_text(WILD)
+    (tmp_path / "beside.py").write_text("TWO = 2\n")
+    for name in ("exits", "good", "prints"):
+        (tmp_path / f"{name}.toml").write_text(manifest(source="twice.wgsl", kernel=f'reference = "wild.py:{name}"\n'))
+    done = CliRunner().invoke(main, ["audit", str(tmp_path), "--no-gpu", "--json"])
+    document = json.loads(done.stdout)
+    assert (done.exit_code, document["ok"]) == (2, False)
+    assert [case["ok"] for case in document["cases"]] == [False, True, False]
