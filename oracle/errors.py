@@ -1,4 +1,7 @@
-"""Errors that the user can mend: the command line prints them without a traceback and exits with code 2."""
+"""Errors that the user can mend: the command line prints them without a traceback and exits with code 2.
+
+Also how texts of others, such as names, are shown in messages, and the limit after which a process has failed.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,25 @@ def printable(text: str, keep: str = "") -> str:
     return _CONTROLS.sub(lambda c: c[0] if c[0] in keep else c[0].encode("unicode_escape").decode(), text)
 
 
+def on_github() -> bool:
+    """Whether a GitHub workflow runs this process, and reads what it prints for commands."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def harmless(text: str, github: bool = False) -> str:
+    """Escape the control characters of a text for a terminal, except for line breaks, tabs and colours.
+
+    With `github`, also the start of lines that a workflow would obey.
+    """
+    parts = _STYLES.split(text)
+    parts[::2] = (printable(part, keep="\n\t") for part in parts[::2])
+    plain = "".join(parts)
+    return _COMMAND.sub(r"\1\\\2", plain) if github else plain
+
+
 LIMIT = "BANKSHOT_LIMIT"
+_STYLES = re.compile(r"(\x1b\[[0-9;]*m)")  # escape sequences that set colours
+_COMMAND = re.compile(r"^(\s*)(::|##\[)", re.MULTILINE)  # the start of a line that GitHub takes for a command
 SECONDS, _LONGEST = 300.0, 1e6
 
 

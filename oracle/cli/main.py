@@ -7,6 +7,7 @@ Reports go to stdout, everything else to stderr.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -14,7 +15,7 @@ import click
 
 from ...sim.dump import debug_level
 from ...sim.wgsl.diagnostics import WgslError
-from ..errors import UsageError
+from ..errors import UsageError, on_github
 from ..exit_codes import INTERRUPTED, Failure
 
 # Each is a module here that defines a `click.Command` of the same name.
@@ -54,11 +55,13 @@ def _exit(ctx: click.Context, error: Exception) -> NoReturn:
 
 def _annotate(error: UsageError | WgslError) -> None:
     """Add an annotation beside the source where GitHub runs the command."""
-    from ..reports.formats.github import on_github, workflow_commands
+    from ..reports.formats.github import workflow_commands
     from ..reports.remarks import entry_of_error
+    from ..reports.terminal import print_command
 
     if on_github():
-        click.echo("\n".join(workflow_commands([entry_of_error("", error)])), err=True)
+        for line in workflow_commands([entry_of_error("", error)]):
+            print_command(line, sys.stderr)
 
 
 class Commands(Guarded):

@@ -9,10 +9,13 @@ import io
 import os
 import select
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from errno import EPIPE
-from typing import Any
+from functools import cached_property
+from typing import Any, TextIO, cast
 
+from ..errors import harmless, on_github
 from ..exit_codes import WRONG_USE
 
 _NAMES = ("stdin", "stdout", "stderr")
@@ -48,23 +51,53 @@ class _Raw(io.RawIOBase):
 
 
 class Output(io.TextIOWrapper):
-    """Text for a file descriptor. Characters that the encoding lacks are written as escape sequences."""
+    """Text for a file descriptor, for people who read a terminal or a log.
+
+    Control characters, and those that the encoding lacks, are written as escape sequences, and no line is a command for
+    GitHub, but for what is written to `as_is`.
+    """
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
         self.raw = _Raw(stream.fileno())
         # Click writes UTF-8 to a stream that says it is ASCII.
-        self._ascii = stream.encoding.lower().replace("-", "") in ("ascii", "usascii", "ansi_x3.41968", "646")
+        self.is_ascii = stream.encoding.lower().replace("-", "") in ("ascii", "usascii", "ansi_x3.41968", "646")
         super().__init__(
             io.BufferedWriter(self.raw),
-            encoding="utf-8" if self._ascii else stream.encoding,
+            encoding="utf-8" if self.is_ascii else stream.encoding,
             errors="backslashreplace",
             line_buffering=stream.line_buffering,
             write_through=stream.write_through,
         )
 
     def write(self, text: str, /) -> int:
-        super().write(text.encode("ascii", "backslashreplace").decode() if self._ascii else text)
+        self.as_is.write(harmless(text, on_github()))
         return len(text)
+
+    @cached_property
+    def as_is(self) -> TextIO:
+        """The stream for text that may hold control characters: progress bars, and commands for GitHub."""
+        return cast("TextIO", _AsIs(self, super().write))
+
+
+class _AsIs(io.TextIOBase):
+    def __init__(self, output: Output, write: Callable[[str], int]) -> None:
+        self._output, self._write = output, write
+
+    def write(self, text: str, /) -> int:
+        return self._write(text.encode("ascii", "backslashreplace").decode() if self._output.is_ascii else text)
+
+    def flush(self) -> None:
+        self._output.flush()
+
+    def fileno(self) -> int:
+        return self._output.fileno()
+
+    def isatty(self) -> bool:
+        return self._output.isatty()
+
+    @property
+    def encoding(self) -> str:
+        return self._output.encoding
 
 
 def occupy() -> None:

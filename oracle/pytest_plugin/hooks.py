@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pytest
 
-from ..errors import UsageError
+from ..errors import UsageError, harmless, on_github
 from ..goldens.golden_files import FOLDER, goldens_beside, may_write, remove, unused
 from ..manifests.manifest_files import is_manifest
 
@@ -169,7 +169,7 @@ class KernelTest(pytest.Item):
         from ...sim.wgsl.diagnostics import Crash, WgslError
 
         if isinstance(excinfo.value, CheckFailed | UsageError | WgslError | Crash):
-            return str(excinfo.value)
+            return harmless(str(excinfo.value), on_github())
         return super().repr_failure(excinfo, style)
 
 
@@ -311,7 +311,7 @@ class CiReport:
 
         entries = [entry_of_plain(entry) for entry in self.entries]
         github.write_summary(entries)
-        for line in github.workflow_commands(entries) if github.on_github() else ():
+        for line in github.workflow_commands(entries) if on_github() else ():
             terminalreporter.write_line(line)
         if self.sarif:
             try:

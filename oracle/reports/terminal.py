@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TextIO
 from rich.console import Console
 from rich.text import Text
 
+from ..errors import printable
+
 if TYPE_CHECKING:
     from ..manifests.manifest import Case
 
@@ -19,6 +21,14 @@ def console(stream: TextIO | None = None) -> Console:
     """A console on a stream, by default stdout."""
     target = sys.stdout if stream is None else stream
     return Console(file=target, width=None if target.isatty() else WIDTH, highlight=False, emoji=False)
+
+
+def print_command(line: str, stream: TextIO | None = None) -> None:
+    """Print a line that GitHub's runner obeys, whose text must be escaped. All other lines it must not obey."""
+    target = sys.stdout if stream is None else stream
+    target = getattr(target, "as_is", target)
+    target.write(f"{printable(line)}\n")
+    target.flush()
 
 
 def say(out: Console, words: str | Text, style: str = "") -> None:

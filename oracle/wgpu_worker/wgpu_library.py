@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ..errors import NoAdapter
+from ..errors import NoAdapter, printable
 from . import vulkan_drivers
 from .messages import TIMESTAMPS, Abilities, AdapterInfo, Offer
 from .wgpu_declarations import read_once
@@ -83,7 +83,9 @@ def _adapters() -> list[tuple[AdapterInfo, Any]]:
 
 def _info(info: Mapping[str, Any], version: str) -> AdapterInfo:
     kind = info["adapter_type"] if info["adapter_type"] in KIND_ORDER else "Unknown"
-    return AdapterInfo(info["device"], kind, info["backend_type"], info["vendor"], info["description"], version)
+    words = (printable(info[name]) for name in ("device", "backend_type", "vendor", "description"))
+    device, backend, driver, about = words
+    return AdapterInfo(device, kind, backend, driver, about, version)
 
 
 def _features(adapter: Any) -> list[str]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from ...sim.fast_dataclass import entity
+from ..errors import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -36,7 +37,7 @@ def meter(total: int) -> Generator[Meter]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    console = Console(stderr=True)
+    console = Console(file=getattr(sys.stderr, "as_is", sys.stderr))
     # Reports are printed while the bar is away; rich must not take stdout, which may be a file.
     with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
         yield _Bar(progress, progress.add_task("", total=total))
@@ -62,7 +63,7 @@ class _Bar:
     task: TaskID
 
     def stage(self, case: str, what: str, number: int | None = None) -> None:
-        self.progress.update(self.task, description=f"{case}: {what}")
+        self.progress.update(self.task, description=printable(f"{case}: {what}"))
 
     @contextmanager
     def finish(self) -> Generator[None]:

@@ -6,14 +6,15 @@ GitHub shows ten annotations of a kind for each step, so the worst come first an
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from ....sim.run.counters import COUNTERS
+from ...errors import UsageError, on_github, printable
 from ..protocol import AuditedCase, AuditFormat, Outcome, ReportOptions
 from ..remarks import FIGURES, Entry, Remark, from_root, merged, remark_words
+from ..terminal import print_command
 
 if TYPE_CHECKING:
     from ...manifests.cases import Broken, Plan
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 MOST_ANNOTATIONS = 10
 MOST_ROWS = 2_000  # of a summary, which may have 1 MiB
 MOST_REMARKS = 50  # below the table
+_MARKUP = re.compile(r"[\\`|]|\](?=[(\[])")  # of code, links and cells
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}  # as annotations call them
 
 
@@ -43,11 +45,7 @@ class Format(AuditFormat):
     def finish(self, outcome: Outcome) -> None:
         write_summary(self._entries)
         for line in workflow_commands(self._entries) if self._annotates else ():
-            click.echo(line)
-
-
-def on_github() -> bool:
-    return os.environ.get("GITHUB_ACTIONS") == "true"
+            print_command(line)
 
 
 def workflow_commands(entries: Iterable[Entry], most: int = MOST_ANNOTATIONS) -> list[str]:
@@ -71,7 +69,7 @@ def _escaped(text: str, more: str = "") -> str:
     """Escape `%` and line breaks as workflow commands do, and the characters of `more`."""
     for character in "%\r\n" + more:
         text = text.replace(character, f"%{ord(character):02X}")
-    return text
+    return printable(text)
 
 
 # ---- the job summary ---------------------------------------------------------------------------------
@@ -81,8 +79,11 @@ def write_summary(entries: Sequence[Entry]) -> None:
     """Append to the job summary, if GITHUB_STEP_SUMMARY names one."""
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target and entries:
-        with open(target, "a", encoding="utf-8") as file:
-            file.write(summary(entries))
+        try:
+            with open(target, "a", encoding="utf-8") as file:
+                file.write(summary(entries))
+        except OSError as error:
+            raise UsageError(f"GITHUB_STEP_SUMMARY {target}: cannot be written: {error.strerror}") from None
 
 
 def summary(entries: Sequence[Entry]) -> str:
@@ -111,8 +112,9 @@ def _figure(name: str, value: float | None) -> str:
 
 
 def _cells(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(_inline, cells)) + " |"
 
 
 def _inline(text: str) -> str:
-    return text.replace("\n", "; ").replace("<", "&lt;")
+    """Text as Markdown on one line, without links, code or HTML of its own."""
+    return _MARKUP.sub(r"\\\g<0>", printable(text.replace("\n", "; "))).replace("&", "&amp;").replace("<", "&lt;")
