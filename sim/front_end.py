@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .models.limits import DEFAULT_LIMITS
 from .wgsl.diagnostics import Diagnostic, fail, limits_are_errors
+from .wgsl.regular_files import require_regular
 from .wgsl.source import Source
 from .wgsl.typed import Module
 
@@ -78,7 +79,7 @@ def portability(module: Module) -> list[Diagnostic]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return require_regular(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise fail("not-text", f"{path} is not UTF-8 text (byte {error.start})", None) from None
     except FileNotFoundError:

@@ -12,14 +12,14 @@ import click
 
 from ...sim.fast_dataclass import frozen
 from ..exit_codes import CLEAN, FOUND, WRONG_USE
-from .options import JSON, PreprocessingOptions, defines_of, preprocessing_options
+from .options import INPUT, JSON, PreprocessingOptions, defines_of, preprocessing_options
 
 if TYPE_CHECKING:
     from ...sim.wgsl.diagnostics import Diagnostic
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.wgsl...")
+@click.argument("files", nargs=-1, required=True, type=INPUT, metavar="FILE.wgsl...")
 @preprocessing_options
 @click.option(
     "--portability", is_flag=True, help="Also note what other implementations reject, or support only on request."

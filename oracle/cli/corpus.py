@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ..exit_codes import CLEAN, FOUND
-from .options import ADAPTER, JSON, pairs
+from .options import ADAPTER, INPUT, JSON, pairs
 
 if TYPE_CHECKING:
     from ..corpus.trial import Shader
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FOLDER...")
+@click.argument("folders", nargs=-1, required=True, type=INPUT, metavar="FOLDER...")
 @click.option("--embedded", is_flag=True, help="Also search string literals of JS, TS, HTML, C++, Rust and Python.")
 @click.option("--fill", "fills", multiple=True, metavar="NAME=TEXT", help="Text to replace {{NAME}} and ${NAME}.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes; by default one for each processor.")

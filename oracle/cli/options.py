@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
 from .. import errors
-from ..errors import UsageError
+from ..errors import UsageError, printable
 
 if TYPE_CHECKING:
     from ..manifests.cases import Request
@@ -25,7 +25,18 @@ V = TypeVar("V")
 Command = TypeVar("Command", bound=Callable[..., None])
 Decorator = Callable[[Command], Command]
 
-PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+
+class InputPath(click.Path):
+    """The path of an input, without control characters, which would garble reports."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if (shown := printable(str(value))) != str(value):
+            self.fail(f"{shown}: the name of a file must not hold control characters; rename it", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+INPUT = InputPath(path_type=Path)
+PATHS = click.argument("paths", nargs=-1, required=True, type=INPUT, metavar="PATH...")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 ADAPTER = click.option("--adapter", metavar="NAME", help="Part of the wgpu adapter's name: llvmpipe, nvidia, ...")
 ADAPTERS = click.option(

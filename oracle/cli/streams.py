@@ -95,10 +95,6 @@ class _AsIs(io.TextIOBase):
     def isatty(self) -> bool:
         return self._output.isatty()
 
-    @property
-    def encoding(self) -> str:
-        return self._output.encoding
-
 
 def occupy() -> None:
     """Open the null device for each standard stream that is closed, so that no other file takes its number."""
@@ -116,9 +112,10 @@ def install() -> None:
     for name in _NAMES[1:]:
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and not isinstance(stream, Output):
+            plain = cast("io.TextIOWrapper[Any]", stream)
             with suppress(OSError, ValueError):
-                stream.flush()
-            _outputs[name] = Output(stream)
+                plain.flush()
+            _outputs[name] = Output(plain)
             setattr(sys, name, _outputs[name])
 
 

@@ -13,6 +13,7 @@ from html import unescape
 from pathlib import Path
 
 from ...sim.fast_dataclass import frozen
+from ..errors import printable
 
 LARGEST = 4 << 20  # bytes; larger files are generated programs, not shaders
 
@@ -29,7 +30,8 @@ class Shader:
 
     @property
     def name(self) -> str:
-        return str(self.file) if self.file.suffix == ".wgsl" else f"{self.file}:{self.line}"
+        file = printable(str(self.file))
+        return file if self.file.suffix == ".wgsl" else f"{file}:{self.line}"
 
 
 def files(folder: Path, embedded: bool) -> list[Path]:

@@ -96,7 +96,7 @@ class Table:
         for item in _items(value):
             if of and not _is_one_of(item, of):
                 self.fail(f"`{key}` holds {shown(item)}, which is not {_any_of(of)}", key)
-        for text in value if isinstance(value, list) else [value]:
+        for text in [value] if isinstance(value, str) else _items(value) if isinstance(value, list) else ():
             if isinstance(text, str) and key not in FREE_TEXT:
                 self._check_text(key, text)
         del self.data[key]
@@ -153,12 +153,12 @@ class Table:
 
 def _keys(value: object) -> Iterator[str]:
     """Every key of nested tables."""
-    waiting = [value]
+    waiting: list[object] = [value]
     while waiting:
         each = waiting.pop()
         if isinstance(each, dict):
             yield from cast("dict[str, object]", each)
-        waiting += _items(each)
+        waiting += _items(cast("object", each))
 
 
 def shown(value: object) -> str:

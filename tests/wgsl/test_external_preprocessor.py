@@ -1,12 +1,15 @@
 """External preprocessors: the input of a command, its output, and every way in which it can fail."""
 
+import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import bankshot
+from bankshot.sim.wgsl.preprocess import external_preprocessor
 from bankshot.sim.wgsl.preprocess.external_preprocessor import filtered
 
 PYTHON = f'"{sys.executable}" -c'
@@ -82,6 +85,27 @@ def test_failures(command, message):
 def test_a_command_that_does_not_end():
     with pytest.raises(bankshot.WgslError, match=r"took more than 0\.2 seconds"):
         run(f'{PYTHON} "import time; time.sleep(9)"', seconds=0.2)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="ends the processes of a session")
+@pytest.mark.parametrize("detail", ["sleep 60", "sleep 60 & echo"])
+def test_processes_of_a_command_end_with_it(detail):
+    """The shell's child holds the pipes, and would keep them open."""
+    start = time.monotonic()
+    with pytest.raises(bankshot.WgslError, match=r"took more than 0\.5 seconds"):
+        run(f"sh -c '{detail}'", seconds=0.5)
+    assert time.monotonic() - start < 30
+
+
+def test_a_command_that_writes_too_much(monkeypatch):
+    monkeypatch.setattr(external_preprocessor, "MOST_BYTES", 1 << 20)
+    with pytest.raises(bankshot.WgslError, match="wrote more than 1 MiB"):
+        run(f'{PYTHON} "while True: print(chr(120) * 9999)"')
+
+
+def test_a_command_that_complains_at_length():
+    with pytest.raises(bankshot.WgslError, match=r"failed with exit code 3\nnote: it says: x{50}"):
+        run(f"{PYTHON} \"import sys; sys.stderr.write('x' * 1000000); sys.exit(3)\"")
 
 
 def test_a_command_that_does_not_read():

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ...fast_dataclass import entity
 from ..diagnostics import Note, fail
+from ..regular_files import require_regular
 from ..source import LINE_BREAKS, Source, Span
 from ..syntax.lexer import WORD
 from .conditions import evaluate
@@ -279,7 +280,7 @@ class _Preprocessor:
         if any(resolved == open_path for open_path, _ in self.open_files):
             raise fail("include-cycle", f"'{wanted}' includes itself", span)
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            text = require_regular(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as problem:
             raise fail("include-unreadable", f"'{wanted}' cannot be read: {problem}", span) from None
         if len(self.open_files) > _MOST_OPEN_FILES:
