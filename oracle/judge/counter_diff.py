@@ -16,6 +16,8 @@ import numpy as np
 
 from ...sim.fast_dataclass import frozen
 from ...sim.models import Device
+from ...sim.models.devices import get
+from ...sim.wgsl import types as t
 from .. import wgpu_client
 from ..errors import UsageError
 from ..gpu_account.account import COUNTERS, Account
@@ -26,7 +28,7 @@ from ..gpu_counters.wgsl_probes import MOST_LANES
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from .case_run import Say, silent, simulate
-from .counter_recording import charge, on_gpu, passes, plan, probes_of, record
+from .counter_recording import Plan, charge, on_gpu, passes, plan, probes_of, record
 from .grid_cap import halved
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = silen
     case, run, cut = _fitting(case, device, say)
     say(f"counting on {info.name}")
     planned = plan(run)
+    _check_subgroups(run, planned, info)
     account = open_account(run)
     account.open(planned.regions)
     plain = on_gpu(case, run, check_module(case.kernel).source.text, [], {}, adapter)
@@ -117,6 +120,26 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = silen
         *(info, device, run.grid, cut, rows, done, len(account.counters), len(account.instructions)),
         *(compared, tuple(differences), changed),
     )
+
+
+_OF_SUBGROUPS = ("subgroup_size", "subgroup_id", "subgroup_invocation_id", "num_subgroups")
+
+
+def _check_subgroups(run: Run, planned: Plan, info: wgpu_client.AdapterInfo) -> None:
+    """Raise `UsageError` if what the kernel does depends on the size of subgroups, and the adapter's is another."""
+    theirs = get(info.profile).subgroup_size if info.profile else run.device.subgroup_size
+    if theirs == run.device.subgroup_size:
+        return
+    inputs = [parameter.builtin for parameter in run.pipeline.entry.params] + [
+        member.attrs.get("builtin")
+        for parameter in run.pipeline.entry.params
+        if isinstance(parameter.type, t.Struct)
+        for member in parameter.type.members
+    ]
+    exchanges = any(place.kind == "subgroup" for region in planned.regions for place in region.places)
+    if exchanges or any(name in _OF_SUBGROUPS for name in inputs):
+        ours = run.device.subgroup_size
+        raise UsageError(f"--counters: the kernel uses subgroups, of {ours} on {run.device.name} and {theirs} here")
 
 
 def open_account(run: Run) -> Account:
