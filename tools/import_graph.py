@@ -36,7 +36,15 @@ _JUDGE = (
     "oracle.references",
     "oracle.wgpu_worker",
 )
-_JUDGED = (*_JUDGE, "oracle.wgpu_client", "oracle.gpu_counters", "oracle.diagnosis", "oracle.goldens", "oracle.judge")
+_JUDGED = (
+    *_JUDGE,
+    "oracle.wgpu_client",
+    "oracle.gpu_account",
+    "oracle.gpu_counters",
+    "oracle.diagnosis",
+    "oracle.goldens",
+    "oracle.judge",
+)
 _REPORTED = (*_JUDGED, "oracle.exit_codes", "oracle.advise", "oracle.corpus", "oracle.reports")
 _ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
 
@@ -71,7 +79,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.manifests": (*_SIM, "oracle.errors", "oracle.comparison"),
     "oracle.references": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.comparison", "oracle.manifests"),
     "oracle.wgpu_client": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.manifests", "oracle.wgpu_worker"),
-    "oracle.gpu_counters": (*_SIM, "oracle.errors", "oracle.manifests"),
+    "oracle.gpu_account": ("sim.fast_dataclass", "sim.wgsl"),
+    "oracle.gpu_counters": (*_SIM, "oracle.errors", "oracle.manifests", "oracle.gpu_account"),
     "oracle.diagnosis": (
         *(*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests", "oracle.references"),
         "oracle.gpu_counters",

@@ -22,7 +22,8 @@ CSV. This page is made from `sim/run/counters.py` by `python -m tools.pages`.
 
 The lanes of a subgroup that issues are active, or idle for one of three causes: `active_lanes`, `idle_guard`,
 `idle_overhang` and `idle_divergence` add up to `executions` times the subgroup size. Counters describe the shader as
-written, on the device that is simulated; they are not time.
+written, on the device that is simulated; they are not time. [Counting rules](counting-rules.md) defines what counts as
+one access, operation or instruction, and what each costs.
 """
 
 _FINDINGS = """\

@@ -11,12 +11,12 @@ All inserted names start with `bankshot_`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
+from types import MappingProxyType
+from typing import Protocol
 
 from ...sim.fast_dataclass import frozen
-from ...sim.ir.sites import SourceSite
-from ...sim.lowering.views import leaves
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.source import Span
@@ -24,6 +24,8 @@ from ...sim.wgsl.syntax import tree
 from ...sim.wgsl.syntax.parser import parse
 from ...sim.wgsl.texel_formats import shape_of
 from ..errors import UsageError
+from ..gpu_account.components import pieces
+from ..gpu_account.regions import Anchor
 from .statements import can_end, header, loops, statements
 from .text_edits import Edits
 from .wgsl_templates import FUNCTION, HEAD, INPUTS, LOOP, TEXEL
@@ -32,7 +34,11 @@ LOG = "bankshot_log"
 HEADER_WORDS = 4  # the log before its rows: rows written, first workgroup, workgroups, capacity in rows
 ROW_WORDS = 4
 MOST_PROBES, MOST_LANES = 1 << 12, 1 << 10  # the first word of a row has 12 bits for the probe, 10 for the lane
+MOST_STAGES = 1 << 8
+STAGE_SHIFT = 24  # of the third word of a row; the bits below hold a part of the path
 _SPACES = ("workgroup", "storage", "uniform")
+_SAMPLES = ("textureSample", "textureGather")
+_NONE: Mapping[int, Anchor] = MappingProxyType({})
 
 
 def workgroup_shift(lanes: int) -> int:
@@ -40,16 +46,35 @@ def workgroup_shift(lanes: int) -> int:
     return 12 + (lanes - 1).bit_length()
 
 
+class Probed(Protocol):
+    """A place in the source that a probe records: an access, barrier or operation."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def span(self) -> Span: ...
+    @property
+    def space(self) -> str | None: ...
+    @property
+    def bytes_per_lane(self) -> int: ...
+    @property
+    def part(self) -> int: ...
+    @property
+    def name(self) -> str | None: ...
+
+
 @frozen
 class Probe:
     """The meaning of a probe's number in the log.
 
     `parts`: the numbers of its sites, with their byte offsets from the address in a row. `times`: how often each row
-    counts; a workgroupUniformLoad has two barriers.
+    counts; a workgroupUniformLoad has two barriers. `region`: the number of the region whose start it marks. A probe
+    without parts and region marks the start of stages.
     """
 
-    parts: tuple[tuple[int, int], ...]
+    parts: tuple[tuple[int, int], ...] = ()
     times: int = 1
+    region: int | None = None
 
 
 @frozen
@@ -63,20 +88,32 @@ class Instrumented:
 
 
 def instrument(
-    pipeline: typed.Pipeline, sites: Sequence[SourceSite], wanted: Collection[int] | None = None
+    pipeline: typed.Pipeline,
+    sites: Sequence[Probed],
+    wanted: Collection[int] | None = None,
+    regions: Mapping[int, Anchor] = _NONE,
+    stages: Sequence[Anchor] = (),
 ) -> Instrumented:
     """Insert probes for `sites` of a program of `pipeline`: all, or those with the numbers `wanted`.
 
-    Sites of textures must come from a launched program, which knows the size of their texels. Raises `UsageError` if a
-    probe does not fit into the text, or if the shader samples textures: a GPU does not reveal which texels it reads.
+    `regions` and `stages` are where probes mark their starts (see `gpu_account`). Sites of textures must come from a
+    launched program, which knows the size of their texels. Raises `UsageError` if a probe does not fit into the text,
+    or if the shader samples textures: a GPU does not reveal which texels it reads.
     """
-    sampled = next((s for s in sites if s.kind == "load" and s.space == "texture" and s.name != "textureLoad"), None)
-    if sampled is not None:
-        where, what = _where(sampled.span), "the implementation chooses which texels it reads"
-        raise UsageError(f"{where}: {sampled.name} cannot be counted on a GPU: {what}")
-    writer = _Writer(pipeline, sites, range(len(sites)) if wanted is None else wanted)
+    _refuse_samples(pipeline)
+    if len(stages) > MOST_STAGES:
+        raise UsageError(f"{pipeline.entry.name} has {len(stages)} stages, at most {MOST_STAGES} can be told apart")
+    writer = _Writer(pipeline, sites, range(len(sites)) if wanted is None else wanted, regions, stages)
     writer.write()
     return writer.finish()
+
+
+def _refuse_samples(pipeline: typed.Pipeline) -> None:
+    for function in typed.reached(pipeline.entry):
+        for expr in typed.every_expression(function):
+            if isinstance(expr, typed.BuiltinCall) and expr.builtin.name.startswith(_SAMPLES):
+                where, what = _where(expr.span), "the implementation chooses which texels it reads"
+                raise UsageError(f"{where}: {expr.builtin.name} cannot be counted on a GPU: {what}")
 
 
 @frozen
@@ -97,6 +134,10 @@ class _Path:
         return " + ".join([f"{self.offset}u", *(f"{stride}u * {name}" for name, stride in self.indices)])
 
 
+def _offsets(type_: t.Type) -> list[int]:
+    return [offset for offset, _ in pieces(type_)]
+
+
 def _where(span: Span) -> str:
     return f"{span.place.file}:{span.place.line}"
 
@@ -104,7 +145,14 @@ def _where(span: Span) -> str:
 class _Writer:
     """Collects the insertions and declarations for the probes of one pipeline."""
 
-    def __init__(self, pipeline: typed.Pipeline, sites: Sequence[SourceSite], wanted: Collection[int]) -> None:
+    def __init__(
+        self,
+        pipeline: typed.Pipeline,
+        sites: Sequence[Probed],
+        wanted: Collection[int],
+        regions: Mapping[int, Anchor],
+        stages: Sequence[Anchor],
+    ) -> None:
         self._pipeline = pipeline
         self._text = pipeline.module.source.text
         self._edits = Edits()
@@ -119,6 +167,14 @@ class _Writer:
             site = sites[number]
             self._sites.setdefault((site.kind, site.span.start, site.span.end), []).append(number)
         self._all = sites
+        self._marks: dict[int, Anchor] = {}  # by probe
+        for number, anchor in regions.items():
+            self._marks[len(self._probes)] = anchor
+            self._probes.append(Probe(region=number))
+        self._stages = stages
+        self._stage_probe = len(self._probes)
+        if stages:
+            self._probes.append(Probe())
         self._headers: set[Span] = set()  # statements in the header of a `for`, which no statement can follow
 
     # ---- the module ----
@@ -128,6 +184,14 @@ class _Writer:
         for decl in parse(self._pipeline.module.source).decls:
             if isinstance(decl, tree.Function) and decl.name in reached:
                 self._function(decl, reached[decl.name])
+        for number, anchor in enumerate(self._stages):
+            self._mark(anchor, f"bankshot_begin({number}u, {self._stage_probe}u)")
+        for probe, anchor in self._marks.items():
+            self._mark(anchor, f"bankshot_at({probe}u)")
+        for function in reached.values():
+            assert function.body is not None
+            for statement in typed.statements(function.body):
+                self._statement(statement)
         for function in self._pipeline.module.functions.values():
             if function.name not in reached:
                 self._unreached(function, reached)
@@ -177,8 +241,20 @@ class _Writer:
             self._returns(decl, function)
         for number, loop in enumerate(loops(decl.body)):
             self._loop(f"{decl.name}_{number}", loop)
-        for statement in typed.statements(function.body):
-            self._statement(statement)
+
+    def _mark(self, anchor: Anchor, call: str) -> None:
+        """Insert a call of a function that returns true."""
+        match anchor.how:
+            case "open":
+                self._edits.at(self._text.index("{", anchor.span.start) + 1, f" _ = {call};")
+            case "after" if self._text[anchor.span.end - 1] == "}":
+                self._edits.ends.append((anchor.span.end, -1, f" _ = {call};"))
+            case "after":
+                self._edits.after(anchor.span, f"; _ = {call}")
+            case "condition":
+                self._edits.around(anchor.span, f"({call} && (", "))")
+            case _:
+                pass  # at the head of a loop, see `_loop`
 
     def _unreached(self, function: typed.Function, reached: dict[str, typed.Function]) -> None:
         """Adapt the calls in a function that the entry point never reaches, since its callees have a new parameter."""
@@ -218,7 +294,12 @@ class _Writer:
             self._edits.at(decl.body.span.end - 1, f" bankshot_leave_{name}(); ")
 
     def _loop(self, name: str, loop: tree.Loop | tree.For | tree.While) -> None:
-        self._made.append(LOOP.format(name=name))
+        rows = {"turn": "", "update": ""}
+        for probe, anchor in self._marks.items():
+            if anchor.how in rows and anchor.span == loop.span:
+                rows[anchor.how] = f" bankshot_row({probe}u, 0u);"
+        update = f" if bankshot_turns_{name} > 1u {{{rows['update']} }}" if rows["update"] else ""
+        self._made.append(LOOP.format(name=name, rows=update + rows["turn"]))
         start = min([loop.span.start, *(a.span.start for a in loop.attributes)])
         self._edits.before(Span(loop.span.source, start, loop.span.end), f"bankshot_before_{name}(); ")
         turn = f"bankshot_turn_{name}()"
@@ -264,7 +345,7 @@ class _Writer:
             paths = [self._path(target)]
         for path in paths:
             if path is not None:
-                probe = self._probe(spans, [offset for _, offset in leaves(path.type)])
+                probe = self._probe(spans, _offsets(path.type))
                 self._row_after(where, probe, path.address)
 
     def _row_after(self, where: Span, probe: int | None, address: str = "0u") -> None:
@@ -281,7 +362,7 @@ class _Writer:
             case typed.Load(ref=ref):
                 path = self._path(ref)
                 if path is not None:
-                    probe = self._probe([("load", expr.span)], [offset for _, offset in leaves(path.type)])
+                    probe = self._probe([("load", expr.span)], _offsets(path.type))
                     self._wrap(expr.span, expr.type, [(probe, path.address)])
             case typed.Call():
                 self._call(expr)
@@ -297,7 +378,7 @@ class _Writer:
             path = self._path(call.args[0])
             assert path is not None
             barriers = self._probe([("barrier", call.span)], times=2)
-            load = self._probe([("load", call.span)], [offset for _, offset in leaves(path.type)])
+            load = self._probe([("load", call.span)], _offsets(path.type))
             self._wrap(call.span, call.type, [(barriers, "0u"), (load, path.address)])
         elif call.builtin.name == "textureLoad":
             probe = self._probe([("load", call.span)])

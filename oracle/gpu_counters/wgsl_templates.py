@@ -14,6 +14,7 @@ struct BankshotLog {{
 var<private> bankshot_path: vec2<u32>;
 var<private> bankshot_who: u32;
 var<private> bankshot_logs: bool;
+var<private> bankshot_stage: u32;
 fn bankshot_start(group: vec3<u32>, grid: vec3<u32>, lane: u32) {{
     let number = (group.z * grid.y + group.y) * grid.x + group.x;
     bankshot_logs = number - {log}.first < {log}.workgroups;
@@ -21,9 +22,15 @@ fn bankshot_start(group: vec3<u32>, grid: vec3<u32>, lane: u32) {{
 }}
 fn bankshot_row(probe: u32, address: u32) {{
     if bankshot_logs {{
+        let where_ = bankshot_stage | (bankshot_path.y & 0xffffffu);
         let row = atomicAdd(&{log}.used, 1u);
-        if row < {log}.room {{ {log}.rows[row] = vec4<u32>(bankshot_who | probe, bankshot_path, address); }}
+        if row < {log}.room {{ {log}.rows[row] = vec4<u32>(bankshot_who | probe, bankshot_path.x, where_, address); }}
     }}
+}}
+fn bankshot_at(probe: u32) -> bool {{ bankshot_row(probe, 0u); return true; }}
+fn bankshot_begin(stage: u32, probe: u32) -> bool {{
+    bankshot_stage = stage << 24u;
+    return bankshot_at(probe);
 }}
 fn bankshot_mix(path: vec2<u32>, step: u32) -> vec2<u32> {{
     let x = (path.x ^ step) * 0x9e3779b1u + path.y;
@@ -58,7 +65,7 @@ var<private> bankshot_turns_{name}: u32;
 fn bankshot_before_{name}() {{ bankshot_out_{name} = bankshot_path; bankshot_turns_{name} = 0u; }}
 fn bankshot_turn_{name}() -> bool {{
     bankshot_turns_{name} += 1u;
-    bankshot_path = bankshot_mix(bankshot_out_{name}, bankshot_turns_{name});
+    bankshot_path = bankshot_mix(bankshot_out_{name}, bankshot_turns_{name});{rows}
     return true;
 }}
 fn bankshot_after_{name}() {{ bankshot_path = bankshot_out_{name}; }}"""

@@ -13,7 +13,7 @@ from .json_entries import adapter_entry, case_entry, output_entry
 from .terminal import say, show_heading, show_seconds, verdict
 
 if TYPE_CHECKING:
-    from ..judge.counter_diff import CounterDiff
+    from ..judge.counter_diff import CounterDiff, CounterDifference
     from ..judge.diff import Diff
 
 MOST_DIFFERENCES = 20  # of counters that are shown
@@ -43,10 +43,17 @@ def _counters(out: Console, diff: CounterDiff) -> None:
         changed = f"the probes changed {', '.join(map(str, diff.changed))} by more than rounding errors"
         say(out, verdict(False).append(f"{changed}, so these are the counters of a different run"))
     for each in diff.differences[:MOST_DIFFERENCES]:
-        place = each.site.span.place
-        what = f"{each.site.kind} of {each.site.variable}" if each.site.variable else each.site.name or each.site.kind
-        at = f"{place.file}:{place.line}:{place.column}"
-        say(out, f"           {at}: {what}: {each.counter} {each.simulated:,} simulated, {each.counted:,} counted")
+        say(out, f"           {_where(each)}: {each.counter} {each.simulated:,} simulated, {each.counted:,} counted")
+    say(out, f"  not compared: {'; '.join(f'{name} ({why})' for name, why in diff.not_compared.items())}")
+
+
+def _where(difference: CounterDifference) -> str:
+    site = difference.site
+    if site is None:
+        return "the run"
+    place = site.span.place
+    what = f"{site.kind} of {site.variable}" if site.variable else site.name or site.kind
+    return f"{place.file}:{place.line}:{place.column}: {what}"
 
 
 def diff_entry(diff: Diff) -> Entry:
@@ -71,13 +78,14 @@ def _counters_entry(diff: CounterDiff) -> Entry:
         "rows": diff.rows,
         "passes": diff.passes,
         "compared": diff.compared,
+        "not_compared": dict(diff.not_compared),
         "outputs_equal": diff.outputs_equal,
         "differences": [
             {
-                "file": each.site.span.place.file,
-                "line": each.site.line,
-                "kind": each.site.kind,
-                "name": each.site.variable or each.site.name,
+                "file": each.site.span.place.file if each.site else None,
+                "line": each.site.span.line if each.site else None,
+                "kind": each.site.kind if each.site else "run",
+                "name": (each.site.variable or each.site.name) if each.site else None,
                 "counter": each.counter,
                 "simulated": each.simulated,
                 "counted": each.counted,

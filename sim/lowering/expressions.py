@@ -37,11 +37,13 @@ _INPUTS = {
 
 
 class _Ops:
-    """The operations that `compositions.apply` composes: builds values, adds up their FLOPs and checks them."""
+    """The operations that `compositions.apply` composes: builds values, adds up their FLOPs and checks them.
 
-    def __init__(self, lowering: Expressions, name: str, span: Span) -> None:
+    `counted`: they are instructions of the shader as written."""
+
+    def __init__(self, lowering: Expressions, name: str, span: Span, counted: bool) -> None:
         self._lowering = lowering
-        self._name, self._span = name, span
+        self._name, self._span, self._counted = name, span, counted
         self.flops = 0
 
     def const(self, kind: str, value: float, /) -> Value:
@@ -54,8 +56,8 @@ class _Ops:
         if op.startswith("fma_") and not self._lowering.rounding.fused:
             kind = op.removeprefix("fma_")
             return self(f"add_{kind}", self(f"mul_{kind}", args[0], args[1]), args[2])
-        self.flops += row.flops
-        if any([argument.op != "const" for argument in args]):
+        if self._counted:
+            self.flops += row.flops
             builder.tally_computed(class_of(op), self._span)
         return self._lowering.computed(op, args, self._name, self._span)
 
@@ -171,8 +173,8 @@ class Expressions(Lowering):
             return parts
         converted = [self.computed(f"convert_{source}_{target}", (part,), str(expr.type), expr.span) for part in parts]
         self.spans.update((id(value), expr.span) for value in converted)
-        for part in parts:
-            if part.op != "const":
+        if not is_constant(arg):
+            for _ in parts:
                 self.builder.tally_computed("conversion", expr.span)
         return converted
 
@@ -188,10 +190,13 @@ class Expressions(Lowering):
     def _short_circuit(self, expr: typed.ShortCircuit) -> Value:
         left = self.value(expr.left)[0]
         is_and = expr.op == "&&"
-        if left.op == "const":
+        if is_constant(expr.left):
             return self.value(expr.right)[0] if bool(left.imm) == is_and else left
         if _is_free(expr.right) and not (self._inspecting and _may_go_wrong(expr.right)):
             return self.builder.op("and_bool" if is_and else "or_bool", left, self.value(expr.right)[0])
+        self.builder.tally_computed("control", expr.span)
+        if left.op == "const":
+            return self.value(expr.right)[0] if bool(left.imm) == is_and else left
         slot = self.builder.block(["bool"], "condition").slots[0]
         self.builder.set(slot, left)
         condition = left if is_and else self.builder.op("lnot_bool", left)
@@ -206,8 +211,6 @@ class Expressions(Lowering):
         span: Span | None = None,
     ) -> None:
         """Lower `then` where the condition holds, `orelse` in the other lanes. `span`: of a branch in the source."""
-        if span is not None:
-            self.builder.tally_computed("control", span)
         branch = self.builder.branch(condition, then, orelse)
         if span is not None:
             self.spans[id(branch)] = span
@@ -215,11 +218,18 @@ class Expressions(Lowering):
     # ---- builtins ----
 
     def apply(
-        self, builtin: Builtin, arg_types: list[t.Type], args: list[list[Value]], result: t.Type, span: Span
+        self,
+        builtin: Builtin,
+        arg_types: list[t.Type],
+        args: list[list[Value]],
+        result: t.Type,
+        span: Span,
+        counted: bool = True,
     ) -> list[Value]:
-        """Lower a pure builtin or operator to scalar operations; return its components."""
+        """Lower a pure builtin or operator to scalar operations; return its components. `counted`: it takes
+        instructions."""
         self.builder.span = span
-        ops = _Ops(self, builtin.name, span)
+        ops = _Ops(self, builtin.name, span, counted)
         values = compositions.apply(builtin, ops, arg_types, args, result)
         if ops.flops:
             self.builder.tally(self.sites.number(SourceSite("op", span, flops=ops.flops, name=builtin.name)))
@@ -242,7 +252,8 @@ class Expressions(Lowering):
     def _builtin(self, expr: typed.BuiltinCall) -> list[Value]:
         if expr.builtin.kind != "effect":
             args = [self.value(a) for a in expr.args]
-            return self.apply(expr.builtin, [a.type for a in expr.args], args, expr.type, expr.span)
+            counted = expr.builtin.name != "bitcast" and not is_constant(expr)
+            return self.apply(expr.builtin, [a.type for a in expr.args], args, expr.type, expr.span, counted)
         effect = EFFECTS.get(expr.builtin.name)
         if effect is None:
             raise fail("unsupported", f"the simulator cannot run {expr.builtin.name} yet", expr.span)
@@ -332,6 +343,19 @@ def _element_type(type_: t.Type) -> t.Type:
             return t.Vec(rows, elem)
         case _:
             raise Crash(f"{type_} has no elements")
+
+
+def is_constant(expr: typed.Expr) -> bool:
+    """Whether the value of an expression is known before the shader runs: it is made of constants and overrides."""
+    match expr:
+        case typed.Const() | typed.OverrideRef():
+            return True
+        case typed.VarRef() | typed.ValueRef() | typed.Call():
+            return False
+        case typed.BuiltinCall(builtin=builtin) if builtin.kind == "effect":
+            return False
+        case _:
+            return all(map(is_constant, typed.children(expr)))
 
 
 def _is_free(expr: typed.Expr) -> bool:

@@ -21,7 +21,7 @@ from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
-from .expressions import Expressions
+from .expressions import Expressions, is_constant
 from .views import View
 
 MAX_STATEMENTS = 1 << 17  # after inlining; a limit of the simulator, against exponential inlining
@@ -265,7 +265,12 @@ class _Lowering(Expressions):
     def _if(self, statement: typed.If) -> bool:
         condition = self.value(statement.condition)[0]
         orelse = statement.orelse.body if statement.orelse else []
+        self._count_condition(statement.condition)
         return self._branch(condition, statement.condition.span, statement.then.body, orelse)
+
+    def _count_condition(self, condition: typed.Expr) -> None:
+        if not is_constant(condition):
+            self.builder.tally_computed("control", condition.span)
 
     def _branch(self, condition: Value, span: Span, then: list[typed.Stmt], orelse: list[typed.Stmt]) -> bool:
         if condition.op == "const":
@@ -276,6 +281,7 @@ class _Lowering(Expressions):
     def _switch(self, statement: typed.Switch) -> None:
         builder = self.builder
         selector = self.value(statement.selector)[0]
+        self._count_condition(statement.selector)
         target = Target()
         self._breaks.append(target)
         before = builder.versions()

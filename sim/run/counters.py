@@ -73,8 +73,7 @@ class Counter:
     records it. `metrics` are the metrics of NVIDIA's profiler that it was compared with, whose sum it predicts.
     `cost`: smaller is better. `ideal` and `per` are the keys of the counters that it is compared with and divided by.
     `cause` is why lanes are idle, in words and as a letter. `summary` and `golden` are ranks in the table of totals and
-    in the differences of goldens; 0: left out. `recorded`: a GPU counts it too, by probes in the shader's text
-    (`bankshot diff --counters`).
+    in the differences of goldens; 0: left out.
     """
 
     unit: str
@@ -89,7 +88,6 @@ class Counter:
     cause: tuple[str, str] = ("", "")
     summary: int = 0
     golden: int = 0
-    recorded: bool = True
     key: str = ""
     of_site: Callable[[SiteRecord], int] = lambda record: 0
     of_run: Callable[[RunRecord], float | None] = lambda record: None
@@ -143,7 +141,6 @@ class Counters:
         "before the outermost statement that contains the place began.",
         probe="lanes",
         cost=True,
-        recorded=False,
         cause=("behind a guard", "g"),
     )
     idle_overhang: int = _counter(
@@ -153,7 +150,6 @@ class Counters:
         definition="Idle lanes without an invocation, in the last subgroup of a workgroup that does not fill it.",
         probe="lanes",
         cost=True,
-        recorded=False,
         cause=("past the workgroup", "o"),
     )
     idle_divergence: int = _counter(
@@ -164,7 +160,6 @@ class Counters:
         "contains the place, wait for its end, or returned inside it.",
         probe="lanes",
         cost=True,
-        recorded=False,
         cause=("diverged", "d"),
     )
     idle_skipped: int = _counter(
@@ -175,7 +170,6 @@ class Counters:
         "does, each time that it does; they occupy the core but take no issue slot.",
         probe="lanes",
         cost=True,
-        recorded=False,
     )
     shared_requests: int = _counter(
         lambda site: site.banks[at.REQUESTS],
