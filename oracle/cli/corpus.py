@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..exit_codes import CLEAN, FOUND
-from .options import ADAPTER, INPUT, JSON, pairs
+from .options import ADAPTER, BUDGET, INPUT, JSON, pairs
 
 if TYPE_CHECKING:
     from ..corpus.trial import Shader
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--limit", default=60.0, show_default=True, help="Seconds for one stage of one entry point.")
 @click.option("--list", "everything", is_flag=True, help="Show every trial, not only those that went wrong.")
 @ADAPTER
+@BUDGET
 @JSON
 def corpus(
     folders: tuple[Path, ...],
@@ -33,6 +34,7 @@ def corpus(
     limit: float,
     everything: bool,
     adapter: str | None,
+    budget: int | None,
     as_json: bool,
 ) -> None:
     """Try every shader in FOLDERs on generated data, in the simulator and through wgpu, and report the results."""
@@ -42,7 +44,7 @@ def corpus(
     from ..workers.progress import meter
 
     found = corpus_survey.collect(folders, embedded, dict(pairs("--fill", fills)))
-    options = corpus_survey.Options(jobs or os.cpu_count() or 1, limit, adapter)
+    options = corpus_survey.Options(jobs or os.cpu_count() or 1, limit, adapter, budget or corpus_survey.BUDGET)
     with meter(sum(len(collection.shaders) for collection in found)) as progress:
 
         def done(shader: Shader) -> None:

@@ -43,6 +43,11 @@ ADAPTERS = click.option(
     "--adapter", metavar="NAME,...", help="Parts of adapter names, or adapter types: llvmpipe,swiftshader; cpu; or all."
 )
 
+BUDGET = click.option(
+    "--budget", type=click.IntRange(1), metavar="N",
+    help="Loop iterations after which a run is stopped; by default as many as take some seconds.",
+)  # fmt: skip
+
 
 def _keep_limit(context: click.Context, option: click.Parameter, seconds: float | None) -> None:
     """Set the limit for this process and those that it starts."""
@@ -78,6 +83,7 @@ class RequestOptions(PreprocessingOptions):
     grid: str | None
     entry: str | None
     overrides: tuple[str, ...]
+    budget: int | None
 
 
 def _all(options: Sequence[Decorator[Command]], command: Command) -> Command:
@@ -145,7 +151,8 @@ def defines_of(texts: Iterable[str]) -> dict[str, str]:
 
 
 def request_options(command: Command) -> Command:
-    """Add what makes a `Request`: --kernel, --set, --bind, --grid, --entry, --override, and preprocessing."""
+    """Add what makes a `Request`: --kernel, --set, --bind, --grid, --entry, --override, --budget, and
+    preprocessing."""
     options = (
         click.option("--kernel", metavar="NAME", help="One kernel of a manifest that has several."),
         click.option("--set", "sets", multiple=True, metavar="DIM=N", help="A size in the manifest's dims."),
@@ -154,6 +161,7 @@ def request_options(command: Command) -> Command:
         click.option("--grid", metavar="X,Y,Z", help="Workgroups to dispatch."),
         click.option("--entry", metavar="NAME", help="Entry point, if the shader has several."),
         click.option("--override", "overrides", multiple=True, metavar="NAME=VALUE", help="A pipeline override."),
+        BUDGET,
     )  # fmt: skip
     return _all(options, preprocessing_options(command))
 
@@ -178,6 +186,7 @@ def request_of(options: RequestOptions, *, quick: bool = False, sweep: bool = Tr
         defines=defines_of(options["defines"]),
         include_dirs=options["include_dirs"],
         preprocess=options["preprocess"],
+        budget=options["budget"],
         quick=quick,
         sweep=sweep,
         code=code,

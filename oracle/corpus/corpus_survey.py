@@ -18,16 +18,17 @@ from .. import wgpu_client
 from ..errors import Died, TookTooLong, UsageError
 from ..workers.pool import Report, TaskError, TaskProgress, TaskResult, Work, WorkerPool
 from .embedded import Shader, files, filled, shaders
-from .trial import VERDICTS, Trial, trials
+from .trial import BUDGET, VERDICTS, Trial, trials
 
 
 @frozen
 class Options:
-    """How to run a survey. `limit`: seconds for one stage of one entry point."""
+    """How to run a survey. `limit`: seconds for one stage of one entry point. `budget`: that of `bankshot.simulate`."""
 
     jobs: int = 2
     limit: float = 60.0
     adapter: str | None = None
+    budget: int = BUDGET
 
 
 @frozen
@@ -98,6 +99,7 @@ class Attempt:
     shader: Shader
     skip: int
     adapter: str | None
+    budget: int = BUDGET
 
 
 @entity
@@ -112,7 +114,7 @@ class _State:
 
 def attempt(task: Attempt, report: Report) -> None:
     """Try a shader, and report each entry point and stage as it begins, and each trial."""
-    for trial in trials(task.shader, task.adapter, task.skip, lambda entry, stage: report((entry, stage))):
+    for trial in trials(task.shader, task.adapter, task.skip, lambda entry, stage: report((entry, stage)), task.budget):
         report(trial)
 
 
@@ -145,7 +147,7 @@ def _try_all(shaders: Sequence[Shader], options: Options, work: Work) -> Iterato
                 state = waiting.pop()
                 state.at, attempts = (None, "check"), attempts + 1
                 running[attempts] = state
-                worker.give(Attempt(attempts, state.shader, len(state.trials), options.adapter))
+                worker.give(Attempt(attempts, state.shader, len(state.trials), options.adapter, options.budget))
             for task, heard in pool.hear():
                 state = running[task.number]
                 match heard:

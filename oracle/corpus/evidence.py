@@ -1,13 +1,11 @@
-"""Reasons why outputs of the simulator and of wgpu differ, each proved by another run or by a fact of the text.
+"""Reasons why outputs of the simulator and of wgpu differ, each proved by a rerun for the outputs that differ.
 
-`EVIDENCE` lists the checks in the order in which they are tried. Each returns a sentence, or None if its reason does
-not apply.
+`EVIDENCE` lists the checks in the order in which they are tried: derived bounds first. Each returns a sentence, or None
+if its reason does not apply.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -16,11 +14,16 @@ import numpy as np
 from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
+from ...sim.wgsl.diagnostics import WgslError
 from ...sim.wgsl.texel_formats import is_depth
+from ..comparison.bits import bits_of
 from ..diagnosis.adapter_reruns import RERUNS, zeroing
-from ..diagnosis.simulator_reruns import ORDERS, place
-from ..errors import GpuError
-from ..manifests.reflection import builtin_names, has_float_arithmetic, inexact_builtins
+from ..diagnosis.kept_floats import kept
+from ..diagnosis.loop_limit import limited
+from ..diagnosis.mismatch import MOST
+from ..diagnosis.simulator_reruns import OPEN, ORDERS, harmful_words, place
+from ..errors import GpuError, UsageError
+from ..manifests.reflection import has_float_arithmetic, inexact_builtins
 from . import invented_inputs
 from .difference import Array, Difference, bounds_of
 from .invented_inputs import HALF, SINGLE, STEP, Recipe
@@ -86,8 +89,8 @@ class Candidate(Protocol):
     @property
     def pipeline(self) -> typed.Pipeline: ...
 
-    def simulate(self, given: Mapping[str, Any], **options: Any) -> simulate.Run:
-        """Run in the simulator; `options` are those of `bankshot.simulate`."""
+    def simulate(self, given: Mapping[str, Any], text: str | None = None, **options: Any) -> simulate.Run:
+        """Run in the simulator, optionally another text; `options` are those of `bankshot.simulate`."""
         ...
 
     def on_wgpu(self, given: Mapping[str, Any], text: str | None = None) -> dict[str, Array]:
@@ -102,23 +105,16 @@ class Candidate(Protocol):
 Found = Sequence[Difference]
 
 
-def _finding(code: str) -> Callable[[Candidate, Run, Outputs, Found], str | None]:
-    """Make a check that the run has a finding with this code."""
-
-    def look(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-        reasons = ours.findings(code)
-        return place(reasons[0]) if reasons else None
-
-    return look
-
-
 def _rounding(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """All differences are small, and implementations may round the operations that compute them differently."""
+    """All differences are in textures, whose error bounds are not derived, and are small."""
+    types = {v.name: type_ for v, type_ in entry.pipeline.store_types.items()}
+    if not all(isinstance(types[d.binding], t.Texture) for d in found):
+        return None
     open_ = inexact_builtins(entry.function)
     if open_ and _within(found, BUILTINS):
-        return f"uses {', '.join(open_)}"
+        return f"small differences in texels; the shader uses {', '.join(open_)}"
     if has_float_arithmetic(entry.function) and _within(found, ARITHMETIC):
-        return "arithmetic may be reassociated and fused"
+        return "small differences in texels; arithmetic may be reassociated and fused"
     if (normalized := _normalized_textures(entry)) and _within(found, ARITHMETIC):
         return f"the channels of {', '.join(normalized)} are normalized integers"
     return None
@@ -145,46 +141,103 @@ def _unsteady(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str
     return None
 
 
-def _races(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """The simulator finds a race."""
-    races = [f for f in entry.simulate(ours.given, probes=("races",)).findings if f.code == "race"]
-    return place(races[0]) if races else None
-
-
 def _order(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """Another order of invocations changes the simulator's outputs, too."""
+    """Another order of invocations changes most of what differs."""
     for schedule in ORDERS:
         other = outputs_of(entry.simulate(ours.given, schedule=schedule))
-        if entry.differences(ours.recipe, other, ours.outputs):
-            return f"the order of invocations matters: {schedule} changes the simulator's outputs, too"
+        if _covers(ours.outputs, other, theirs):
+            races = [f for f in entry.simulate(ours.given, probes=("races",)).findings if f.code == "race"]
+            where = f"; {place(races[0])}" if races else ""
+            return f"the order of invocations matters: {schedule} changes the simulator's outputs, too{where}"
     return None
 
 
-# Builtins that read another invocation of the subgroup.
-_READS_OTHERS = re.compile(r"subgroup(Broadcast|Shuffle\w*)|quad\w+")
+def _covers(ours: Outputs, changed: Outputs, theirs: Outputs) -> bool:
+    """Whether a rerun changed most of the words in which the outputs differ."""
+    differ = changes = 0
+    for name, mine in ours.items():
+        a, b, c = (_words(each) for each in (mine, changed[name], theirs[name]))
+        differ += int(np.count_nonzero(a != c))
+        changes += int(np.count_nonzero((a != c) & (a != b)))
+    return changes >= MOST * differ
+
+
+def _words(output: Array) -> Array:
+    """Return the bits of an output, in words of its elements; bytes in words of 4."""
+    flat = np.ascontiguousarray(output).reshape(-1)
+    return flat.view(np.uint32) if flat.dtype == np.uint8 and flat.size % 4 == 0 else bits_of(flat)
+
+
+def _out_of_bounds(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """wgpu agrees with the simulator where accesses out of bounds do something else than on the device."""
+    reasons = ours.findings("out-of-bounds")
+    for words, options in OPEN["out-of-bounds"].items() if reasons else ():
+        if not entry.differences(ours.recipe, outputs_of(entry.simulate(ours.given, **options)), theirs):
+            return f"{words}, all outputs agree; {place(reasons[0])}"
+    return None
+
+
+def _reordered(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """wgpu agrees bit for bit where each float operation keeps its own result."""
+    text = kept(entry.pipeline)
+    if text is None:
+        return None
+    given, device = ours.given, ours.result.device
+    same = device.fma != "contracted"
+    plain = ours.outputs if same else outputs_of(entry.simulate(given, device=device.with_(fma="fused")))
+    try:
+        if entry.differences(ours.recipe, plain, entry.on_wgpu(given, text)):
+            return None
+    except (GpuError, WgslError, UsageError):
+        return None
+    return "the driver reorders floats; wgpu agrees bit for bit where each operation keeps its own result"
+
+
+def _loops_left(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+    """The simulator agrees under the driver's limit of loops."""
+    limit = ours.result.device.loop_turns
+    for text in () if limit is None else limited(entry.pipeline, limit):
+        try:
+            run = entry.simulate(ours.given, text=text)
+        except WgslError:
+            continue
+        if not entry.differences(ours.recipe, outputs_of(run), theirs):
+            return f"the driver leaves loops after {limit:,} turns; under that limit, all outputs agree"
+    return None
 
 
 def _absent_lanes(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """Subgroups are not full, and the shader may read invocations that do not exist, which WGSL leaves undefined."""
-    used = sorted(name for name in builtin_names(entry.function) if _READS_OTHERS.fullmatch(name))
-    lanes, size = math.prod(entry.pipeline.workgroup_size), ours.result.device.subgroup_size
-    if not used or lanes % size == 0:
+    """Shuffles read lanes that are inactive or absent, and other values there change the outputs that differ."""
+    findings = entry.simulate(ours.given, replay=True, probes=("bounds",)).findings
+    harmful = next((f for f in findings if f.code == "inactive-lane"), None)
+    words = harmful_words(harmful)
+    if words is None or not all(f" of {d.binding} differ" in words for d in found):
         return None
-    return f"{', '.join(used)} may read invocations that do not exist: {lanes} do not fill subgroups of {size}"
+    return words
 
 
 def _not_zeroed(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """wgpu agrees once the shader zeroes its workgroup memory itself, which WGSL requires of implementations."""
+    """wgpu agrees once the shader zeroes its workgroup memory itself, which WGSL requires of implementations, and not
+    with another barrier alone."""
     text = zeroing(entry.text, entry.pipeline)
     if text is None:
         return None
     try:
         mended = entry.on_wgpu(ours.given, text)
+        if not _agree(entry, ours, mended):
+            return None
+        alone = entry.on_wgpu(ours.given, zeroing(entry.text, entry.pipeline, zero=False))
     except GpuError:
         return None
-    if entry.differences(ours.recipe, ours.outputs, mended):
+    if _agree(entry, ours, alone):
         return None
     return "wgpu did not zero workgroup memory; it agrees if the shader does"
+
+
+def _agree(entry: Candidate, ours: Run, theirs: Outputs) -> bool:
+    """Whether wgpu's outputs equal the simulator's, or are within the derived bounds."""
+    found = entry.differences(ours.recipe, ours.outputs, theirs)
+    return not found or _bounded(finite=True)(entry, ours, theirs, found) is not None
 
 
 def _reciprocal(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
@@ -250,6 +303,7 @@ def _bounded(finite: bool) -> Callable[[Candidate, Run, Outputs, Found], str | N
         bounds = [
             bounds_of(invented_inputs.layout(types[name], ours.recipe), ours.outputs[name], theirs[name], bound)
             for name, bound in cast(Outputs, ours.result.bounds).items()
+            if not isinstance(types[name], t.Texture)
         ]
         if any(each is None for each in bounds):
             return None
@@ -261,17 +315,26 @@ def _bounded(finite: bool) -> Callable[[Candidate, Run, Outputs, Found], str | N
     return look
 
 
-EVIDENCE: tuple[tuple[str, Callable[[Candidate, Run, Outputs, Found], str | None]], ...] = (
-    ("explained", _finding("out-of-bounds")),
-    ("explained", _finding("barrier-divergence")),
-    ("within", _rounding),
-    ("within", _reciprocal),
-    ("explained", _absent_lanes),
-    ("explained", _not_zeroed),
-    ("explained", _unsteady),
-    ("explained", _races),
-    ("explained", _order),
-    ("explained", _amplified),
-    ("within", _bounded(finite=True)),
-    ("explained", _bounded(finite=False)),
+@frozen
+class Evidence:
+    """A reason why outputs may differ. `rerun`: what shows it, in words. `look` returns the reason, or None."""
+
+    verdict: str
+    rerun: str
+    look: Callable[[Candidate, Run, Outputs, Found], str | None]
+
+
+EVIDENCE = (
+    Evidence("within", "the simulator, with error bounds", _bounded(finite=True)),
+    Evidence("explained", "wgpu, with a text that keeps the result of each float operation", _reordered),
+    Evidence("explained", "the simulator, with other accesses out of bounds", _out_of_bounds),
+    Evidence("explained", "the simulator, with loops that end after the driver's limit", _loops_left),
+    Evidence("explained", "the simulator, with other values in lanes that are not active", _absent_lanes),
+    Evidence("explained", "wgpu, with a text that zeroes workgroup memory", _not_zeroed),
+    Evidence("explained", "wgpu, twice more", _unsteady),
+    Evidence("explained", "the simulator, in other orders of invocations", _order),
+    Evidence("within", "the simulator, with texels multiplied by 1 / 255", _reciprocal),
+    Evidence("within", "none: the bounds of texels are not derived", _rounding),
+    Evidence("explained", "the simulator, with inputs changed a little", _amplified),
+    Evidence("explained", "the simulator, with error bounds", _bounded(finite=False)),
 )

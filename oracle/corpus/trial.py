@@ -17,9 +17,10 @@ from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.check.pipeline import GRANTED
-from ...sim.wgsl.diagnostics import Crash, WgslError
+from ...sim.wgsl.diagnostics import Crash, Diagnostic, WgslError
 from ...sim.wgsl.typed import Module
 from .. import wgpu_client
+from ..diagnosis import kept_floats
 from ..diagnosis.simulator_reruns import place
 from ..errors import DriverDied, GpuError, UsageError
 from . import invented_inputs
@@ -64,7 +65,8 @@ VERDICTS = {
 
 @frozen
 class Trial:
-    """The outcome for a module (`entry` None) or for an entry point. `seconds` go by stage."""
+    """The outcome for a module (`entry` None) or for an entry point. `rerun`: what shows why outputs may differ.
+    `seconds` go by stage."""
 
     shader: str
     lines: int
@@ -72,6 +74,7 @@ class Trial:
     verdict: str
     why: str = ""
     recipe: str = ""
+    rerun: str = ""
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
 
@@ -79,9 +82,16 @@ class Trial:
 Say = Callable[[str | None, str], None]
 
 
-def trials(shader: Shader, adapter: str | None, skip: int = 0, say: Say = lambda entry, stage: None) -> Iterator[Trial]:
-    """Try a module, without its first `skip` compute entry points. `adapter`: see `wgpu_client.require_adapter`."""
-    one = _Module(shader, adapter, say)
+def trials(
+    shader: Shader,
+    adapter: str | None,
+    skip: int = 0,
+    say: Say = lambda entry, stage: None,
+    budget: int = BUDGET,
+) -> Iterator[Trial]:
+    """Try a module, without its first `skip` compute entry points. `adapter`: see `wgpu_client.require_adapter`;
+    `budget`: that of `bankshot.simulate`."""
+    one = _Module(shader, adapter, say, budget)
     module = one.read()
     if isinstance(module, Trial):
         yield module
@@ -112,7 +122,8 @@ _FOREIGN = (
 class _Module:
     """One module, with the notes and times that go into its trials."""
 
-    def __init__(self, shader: Shader, adapter: str | None, say: Say) -> None:
+    def __init__(self, shader: Shader, adapter: str | None, say: Say, budget: int) -> None:
+        self.budget = budget
         self.shader = shader
         self.adapter = adapter
         self.say = say
@@ -132,11 +143,11 @@ class _Module:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
-    def trial(self, entry: str | None, verdict: str, why: str = "", recipe: str = "") -> Trial:
+    def trial(self, entry: str | None, verdict: str, why: str = "", recipe: str = "", rerun: str = "") -> Trial:
         """Make a trial of the times since the last one, and of the module's notes."""
         seconds, self.seconds = self.seconds, {}
         words = "; ".join(part for part in (why, *self.notes) if part)
-        return Trial(self.shader.name, self.text.count("\n") + 1, entry, verdict, words, recipe, seconds)
+        return Trial(self.shader.name, self.text.count("\n") + 1, entry, verdict, words, recipe, rerun, seconds)
 
     def read(self) -> Module | Trial:
         """Return the checked module, or a trial that says why it cannot run."""
@@ -144,6 +155,8 @@ class _Module:
             try:
                 return self._checked()
             except WgslError as error:
+                if module := self._compute_only(error.diagnostics[0]):
+                    return module
                 refusal = error.diagnostics[0]
             except (Crash, Exception) as error:
                 return self.trial(None, "crash", _brief(error))
@@ -173,6 +186,20 @@ class _Module:
             return self._checked()
         raise WgslError(first)
 
+    def _compute_only(self, refusal: Diagnostic) -> Module | None:
+        """Return the module without its vertex and fragment stages, if these alone are wrong."""
+        whole, text = self.text, without_rendering(self.text)
+        if text == whole:
+            return None
+        self.text = text
+        try:
+            module = self._checked()
+        except WgslError:
+            self.text = whole
+            return None
+        self.notes.append(f"a vertex or fragment stage is wrong, and left out: {refusal.message}")
+        return module
+
     def _check(self, uniformity: str) -> Module:
         from ... import sim
 
@@ -180,6 +207,25 @@ class _Module:
         module = sim.check(self.text, name=name, include_dirs=[folder], uniformity=uniformity)
         self.text = module.source.text  # with its includes
         return module
+
+
+_RENDERING = re.compile(r"@\s*(?:vertex|fragment)\b[^{}]*?\bfn\s+\w+\s*\([^{]*\{", re.S)
+
+
+def without_rendering(text: str) -> str:
+    """Replace vertex and fragment entry points by spaces, so that places stay.
+
+    >>> without_rendering("@vertex fn v() -> f32 { if a { } }\\nfn f() {}").strip()
+    'fn f() {}'
+    """
+    while found := _RENDERING.search(text):
+        depth, end = 1, found.end()
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        blank = re.sub(r"[^\n]", " ", text[found.start() : end])
+        text = text[: found.start()] + blank + text[end:]
+    return text
 
 
 def _first(message: str) -> str:
@@ -224,8 +270,8 @@ class _Entry:
         except (Crash, Exception) as error:
             return self._trial("crash", _brief(error))
 
-    def _trial(self, verdict: str, why: str = "", recipe: Recipe | None = None) -> Trial:
-        return self.owner.trial(self.name, verdict, why, recipe.name if recipe else "")
+    def _trial(self, verdict: str, why: str = "", recipe: Recipe | None = None, rerun: str = "") -> Trial:
+        return self.owner.trial(self.name, verdict, why, recipe.name if recipe else "", rerun)
 
     def _run(self) -> Trial:
         ours = self._simulated()
@@ -237,8 +283,8 @@ class _Entry:
             return self._trial("only-here", _first(str(error)), ours.recipe)
         found = self.differences(ours.recipe, ours.outputs, theirs)
         idle = "" if ours.busy else "no output changed"
-        verdict, why = ("equal", idle) if not found else self._judged(ours, theirs, found)
-        return self._trial(verdict, why, ours.recipe)
+        verdict, why, rerun = ("equal", idle, "") if not found else self._judged(ours, theirs, found)
+        return self._trial(verdict, why, ours.recipe, rerun)
 
     def _simulated(self) -> Run:
         """Return the first run that stays in bounds, terminates and changes an output.
@@ -255,33 +301,37 @@ class _Entry:
             runs.append(run)
         return next((run for run in runs if run.clean), runs[-1])
 
-    def simulate(self, given: Mapping[str, Any], **options: Any) -> SimulatorRun:
-        """Run in the simulator, as the device that matches the adapter. `options`: those of `bankshot.simulate`."""
+    def simulate(self, given: Mapping[str, Any], text: str | None = None, **options: Any) -> SimulatorRun:
+        """Run in the simulator, as the device that matches the adapter, the shader's own text or another one.
+        `options`: those of `bankshot.simulate`."""
         from ... import sim
 
         simulate: Callable[..., SimulatorRun] = sim.simulate
+        how = {
+            "device": wgpu_client.require_adapter(self.owner.adapter).profile or "lavapipe",
+            "budget": self.owner.budget,
+            "replay": False,  # whether a finding matters makes no difference
+            "probes": ("bounds",),
+        }
         with self.owner.stage(self.name, "simulate"):
             return simulate(
-                self.module,
+                self.module if text is None else sim.check(text, uniformity="off"),
                 grid=self.grid,
                 bindings=given,
                 entry=self.name,
                 overrides=self.overrides,
-                device=wgpu_client.require_adapter(self.owner.adapter).profile or "lavapipe",
-                budget=BUDGET,
-                replay=False,  # whether a finding matters makes no difference
-                **{"probes": ("bounds",), **options},
+                **{**how, **options},
             )
 
     def on_wgpu(self, given: Mapping[str, Any], text: str | None = None) -> dict[str, Array]:
-        """Run on wgpu, the shader's own text or another one with the same bindings. Raises `GpuError`."""
-        slots = wgpu_client.slots_of(self.function)
+        """Run on wgpu, the shader's own text or another one, which may use `kept_floats.DATA`. Raises `GpuError`."""
+        slots = wgpu_client.slots_of(self.function) if text is None else wgpu_client.read_slots(text, self.name)
         with self.owner.stage(self.name, "wgpu"):
             run = wgpu_client.run(
                 text or self.text,
                 self.name,
                 self.grid,
-                given,
+                {**given, **kept_floats.DATA},
                 slots=slots,
                 overrides=self.overrides,
                 adapter=self.owner.adapter,
@@ -311,10 +361,10 @@ class _Entry:
                     found += differences(name, invented_inputs.layout(type_, recipe), *pair)
         return found
 
-    def _judged(self, ours: Run, theirs: Outputs, found: list[Difference]) -> tuple[str, str]:
-        """Return the verdict on outputs that differ, and its evidence."""
+    def _judged(self, ours: Run, theirs: Outputs, found: list[Difference]) -> tuple[str, str, str]:
+        """Return the verdict on outputs that differ, its evidence, and the rerun that gave it."""
         words = "; ".join(map(str, found[:2]))
-        for verdict, look in EVIDENCE:
-            if reason := look(self, ours, theirs, found):
-                return verdict, f"{reason}; {words}"
-        return "differs", words
+        for row in EVIDENCE:
+            if reason := row.look(self, ours, theirs, found):
+                return row.verdict, f"{reason}; {words}", row.rerun
+        return "differs", words, ""

@@ -37,6 +37,7 @@ CLASSES = (
     ),  # first, because every rerun would be endless, too
     Class("out-of-bounds policy", "other policies", simulator_reruns.decides("out-of-bounds", ALL), DIGEST),
     Class("race", "other orders of invocations", simulator_reruns.decides("race", ALL, "out-of-bounds"), DIGEST),
+    Class("small grid", "the kernel, with a larger grid", other_shapes.small_grid),
     Class("tail mask", "the kernel, with a dim a multiple of 64 or 256", other_shapes.tail, TRUTH),
     Class("race", "other orders of invocations", simulator_reruns.decides("race", MOST), DIGEST),
     Class("order of atomics", "other orders of invocations", simulator_reruns.decides("atomic-order", MOST), DIGEST),

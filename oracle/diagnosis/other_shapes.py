@@ -3,6 +3,7 @@ where two dims differ."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -11,12 +12,34 @@ from ..manifests.dimension_arithmetic import names_in
 from .mismatch import Mismatch
 
 STEPS = (64, 256)  # at multiples of these, neither tiles nor blocks of packed weights have tails
+MOST_WRITERS = 4096  # wrong elements whose writers are looked up
 NARROW = 4  # a band at the edge is at most this part of an axis
 
 
+def small_grid(m: Mismatch) -> str | None:
+    """Detect that no invocation wrote the wrong elements, and that all elements agree with a larger grid."""
+    if not m.left_unchanged or _written(m):
+        return None
+    x, y, z = (*m.case.grid, 1, 1)[:3]
+    for grid in ((x + 1, y, z), (x, y + 1, z), (x, y, z + 1), (x + 1, y + 1, z)):
+        if m.agrees(m.rerun_output(case=replace(m.case, grid=grid))):
+            was, wanted = (" x ".join(map(str, each)) for each in ((x, y, z), grid))
+            return f"no invocation wrote {m.wrong_elements}; with a grid of {wanted}, not {was}, {m.all_elements_agree}"
+    return None
+
+
+def _written(m: Mismatch) -> bool:
+    """Whether an invocation wrote one of the wrong elements, of which `MOST_WRITERS` are looked at."""
+    places = np.flatnonzero(m.wrong)
+    some = places[:: -(-len(places) // MOST_WRITERS)].tolist()
+    return any(m.run.writer(m.var, place) is not None for place in some)
+
+
 def tail(m: Mismatch) -> str | None:
-    """Detect that only the end of an axis is wrong, or that all agrees where a dim is a whole number of tiles."""
-    return _band(m) or _whole_tiles(m)
+    """Detect that all elements agree where a dim is a whole number of tiles."""
+    whole = _whole_tiles(m)
+    band = _band(m) if whole else None
+    return f"{whole}; {band}" if band else whole
 
 
 def _band(m: Mismatch) -> str | None:
@@ -61,4 +84,6 @@ def _sizes(m: Mismatch) -> dict[str, int]:
 
 def unwritten(m: Mismatch) -> str | None:
     """Detect that the wrong elements were not written."""
-    return f"{m.wrong_elements} are unchanged by the run" if m.left_unchanged else None
+    if not m.left_unchanged:
+        return None
+    return f"{m.wrong_elements} are unchanged by the run{'' if _written(m) else '; no invocation wrote them'}"

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from ...sim.bindings.binding import Value
 
 ORDERS = ("subgroup-serial", "reversed", "random(1)")  # alternatives to the default schedule
-POLICIES = {"zero": "left out", "wrap": "wrapped around"}  # alternatives to clamping accesses out of bounds
+# What accesses out of bounds may do instead of what the device does.
+POLICIES = {
+    "zero": "left out",
+    "zero-buffers": "left out in buffers",
+    "clamp": "clamped",
+    "wrap": "wrapped around",
+}
 SUBGROUPS = (4, 8, 16, 32, 64, 128)
 
 
@@ -84,15 +90,15 @@ def decides(code: str, least: float, unless: str = "") -> Callable[[Mismatch], s
 
 def unwritten_memory(m: Mismatch) -> str | None:
     """Detect loads of unwritten workgroup memory where NaNs in it change an output."""
-    return _harmful(m.find("uninit"))
+    return harmful_words(m.find("uninit"))
 
 
 def inactive_lanes(m: Mismatch) -> str | None:
     """Detect shuffles that read inactive lanes where other values in those change an output."""
-    return _harmful(m.find("inactive-lane"))
+    return harmful_words(m.find("inactive-lane"))
 
 
-def _harmful(found: Finding | None) -> str | None:
+def harmful_words(found: Finding | None) -> str | None:
     """Describe a finding that replays have proved harmful; None for any other."""
     if found is None or found.verdict != "harmful":
         return None

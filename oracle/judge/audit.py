@@ -15,6 +15,7 @@ from ..manifests.manifest import Case
 from .adapter_checks import adapter_checks, find_adapters, with_proof
 from .case_run import (
     EVERYTHING,
+    MAY_HANG,
     Say,
     Truth,
     endless,
@@ -36,7 +37,7 @@ from .verdict import Audit, finding_checks
 if TYPE_CHECKING:
     from ...sim import Run
 
-ENDLESS = "not compared with wgpu: a loop does not end, which may hang a GPU"
+ENDLESS = f"not compared with wgpu: {MAY_HANG}"
 
 
 def audit(case: Case, options: Options, say: Say = silent) -> Audit:

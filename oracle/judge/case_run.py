@@ -27,6 +27,7 @@ Say = Callable[[str], None]  # takes a description of the step that begins
 Truth = dict[str, references.Expected]  # by the manifest's names
 
 EVERYTHING = ("all", "touched", "redundant")  # probes
+MAY_HANG = "a loop spent its budget, and one that does not end may hang a GPU"
 PROGRESS_AFTER = 1.0  # seconds from which a simulation reports its progress
 
 

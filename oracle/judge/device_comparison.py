@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Simulate: TypeAlias = Callable[[str, tuple[str, ...]], Run]  # (device, probes)
 
-LANES = ("subgroup_size", "fma", "texel_f16", "texel_outside")  # what decides which lanes do what
+LANES = ("subgroup_size", "fma", "texel_f16", "texel_outside", "out_of_bounds")  # what decides which lanes do what
 MEMORY = ("banks", "sectors")  # probes
 CHARGED = ("shared_", "global_")  # how the names of what they count begin
 

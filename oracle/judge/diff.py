@@ -12,7 +12,7 @@ from ...sim.fast_dataclass import frozen
 from ..errors import Lacking, TooLarge, UsageError
 from ..manifests.manifest import Case
 from ..wgpu_client import FALLBACK, AdapterInfo, require_adapter
-from .case_run import Say, endless, expected_outputs, run_on_gpu, silent, simulate, timed
+from .case_run import MAY_HANG, Say, endless, expected_outputs, run_on_gpu, silent, simulate, timed
 from .counter_diff import CounterDiff, diff_counters
 from .output_checks import OutputCheck, gpu_checks
 
@@ -65,7 +65,7 @@ def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -
     seconds: dict[str, float] = {}
     run = timed(seconds, f"simulator as {profile}", lambda: simulate(case, profile, "none", say))
     if endless(run):
-        return Diff(case, profile, info, not_run="a loop does not end, which may hang a GPU")
+        return Diff(case, profile, info, not_run=MAY_HANG)
     say(f"running on {info.name}")
     try:
         on_gpu = timed(seconds, f"wgpu on {info.name}", lambda: run_on_gpu(case, adapter))

@@ -41,6 +41,7 @@ class Request:
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     include_dirs: tuple[Path, ...] = ()
     preprocess: str | None = None
+    budget: int | None = None  # of loop iterations
     quick: bool = False
     sweep: bool = True  # every shape of a manifest; else its default sizes only
     code: bool = True  # run what manifests name: references in Python files, preprocessors
@@ -201,6 +202,7 @@ def _with(kernel: Kernel, request: Request) -> Kernel:
         defines={**kernel.defines, **request.defines},
         include_dirs=(*request.include_dirs, *kernel.include_dirs),
         preprocess=request.preprocess or kernel.preprocess,
+        budget=request.budget or kernel.budget,
     )
 
 

@@ -57,6 +57,8 @@ def _show(out: Console, trial: Trial) -> None:
     out.print(Text.assemble((f"{trial.verdict:12}", style), name), soft_wrap=True)
     if trial.why:
         out.print(Text(f"            {trial.why}", "dim"), soft_wrap=True)
+    if trial.rerun:
+        out.print(Text(f"            shown by a rerun of {trial.rerun}", "dim"), soft_wrap=True)
 
 
 def _totals(found: Sequence[Collection]) -> Table:

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from ..ir.access import Access
 from ..ir.sites import SourceSite
-from ..launch.launch import Launch
+from ..launch.launch import UNLIMITED, Launch
 from ..launch.partition import Outcome
 from ..machine import layout as at
 from ..wgsl.diagnostics import Note
 from .finding import Finding
 from .numeric_checks import find_numeric
 from .races import find_races, find_unwritten
+from .running_loops import longest_running
 from .table import BARRIER_DIVERGENCE, ENDLESS_LOOP, OUT_OF_BOUNDS
 
 _NO_TEXEL = {
@@ -115,7 +116,8 @@ def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
                 lanes_absent=ranges(absent),
             )
         elif kind == at.BUDGET_SPENT:
-            findings[kind, place] = _endless(launch, place, workgroup, row)
+            loop = place if outcome.stopped is None else longest_running(launch, place, outcome.stopped)
+            findings[kind, place] = _endless(launch, loop, workgroup, row)
     return list(findings.values())
 
 
@@ -130,10 +132,16 @@ def _endless(launch: Launch, place: int, workgroup: tuple[int, int, int], row: N
         workgroup=workgroup,
         epoch=int(row[at.EPOCH]),
         notes=notes,
-        budget=launch.options.budget,
+        spent=_spent(launch),
         waiting=_WAITING if sites else "",
         advice=_NO_LOCK if sites else "",
     )
+
+
+def _spent(launch: Launch) -> str:
+    if launch.options.budget < UNLIMITED:
+        return f"{launch.options.budget:,} loop iterations"
+    return f"the default budget of {launch.work:,} instructions in loops, counted for each lane"
 
 
 def _absent(row: NDArray[np.int64]) -> tuple[int, ...]:

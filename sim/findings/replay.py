@@ -19,7 +19,6 @@ from ..bindings.binding import Key, Output
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
 from ..launch.launch import Launch
-from ..launch.machine_arrays import POLICIES
 from ..launch.partition import Outcome
 from ..launch.schedules import Schedule, schedule
 from ..launch.tracing import Trace
@@ -128,7 +127,7 @@ _POLICY_WORDS = {"clamp": "clamped to the last element", "zero": "discarded", "w
 
 
 def _policies(launch: Launch) -> list[_Rerun]:
-    others = [policy for policy in POLICIES if policy != launch.options.policy]
+    others = [policy for policy in _POLICY_WORDS if policy != launch.options.policy]
     return [_Rerun(f"with accesses out of bounds {_POLICY_WORDS[policy]}", {"policy": policy}) for policy in others]
 
 

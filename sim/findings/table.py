@@ -196,11 +196,10 @@ BARRIER_DIVERGENCE = Kind(
 ENDLESS_LOOP = Kind(
     code="endless-loop",
     severity="error",
-    title="A loop was still running when the iteration budget ran out",
-    message="this loop was still running when its workgroup exceeded {budget:,} loop iterations; {waiting}the run was "
-    "stopped",
-    hint="{advice}if it needs more iterations, raise `budget`, which a manifest's [kernel] can set too",
-    evidence="an event, when the budget of backward jumps is spent",
+    title="A loop was still running when the budget of its run was spent",
+    message="this loop was still running when its workgroup exceeded {spent}; {waiting}the run was stopped",
+    hint="{advice}if it ends later, raise the budget: `--budget`, or `budget` in a manifest's [kernel]",
+    evidence="an event, when the budget of iterations, or the default one of instructions, is spent",
     depends_on="workgroups",
 )
 ALLOW = Kind(

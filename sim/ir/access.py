@@ -11,6 +11,7 @@ from ..fast_dataclass import frozen
 from ..wgsl import types as t
 from ..wgsl.typed import Variable
 
+BUFFERS = frozenset(("storage", "uniform"))  # spaces whose variables are buffers
 NOWHERE = 0xFFFFFFFF  # an address past every limit: the access does not happen
 UNITS_PER_ACCESS = 4  # the machine has a row per unit: four for a vec4
 

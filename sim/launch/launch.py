@@ -34,7 +34,9 @@ from .threads import processors
 from .tracing import Trace
 from .workspace import LaunchParams, Template, Workspace
 
-BUDGET = 1 << 24  # loop iterations of a batch: takes seconds; kernels that terminate need thousands
+UNLIMITED = 1 << 62
+WORK = 1 << 33  # of a batch, in loops: instructions times lanes; takes seconds
+_PROBED = 4  # times as long as others take instructions of a program with probes
 _SAMPLED = 1 << 14  # loop iterations of a sampling run
 _GRID = ("grid_x", "grid_y", "grid_z")  # inputs
 
@@ -45,6 +47,7 @@ class RunOptions:
 
     - `policy`: what out-of-bounds accesses do.
     - `budget`: loop iterations after which a batch is stopped.
+    - `work`: instructions in loops, times lanes, after which a batch is stopped.
     - `schedule`: the order of execution.
     - `filling`: initial value of each word of workgroup memory.
     - `ignored`: a barrier that orders nothing; the run ends where it was needed.
@@ -56,7 +59,8 @@ class RunOptions:
     """
 
     policy: str = "clamp"
-    budget: int = BUDGET
+    budget: int = UNLIMITED
+    work: int = WORK
     schedule: Schedule = LOCKSTEP
     filling: int = 0
     ignored: SourceSite | None = None
@@ -206,7 +210,14 @@ class Launch:
             return False
         accesses = [self.program.accesses[probe.access] for probe in self.program.memory_probes]
         counts = zip(accesses, outcome.bounds[:, at.OUTSIDE], strict=False)
-        return self.options.policy != "zero" and any(n > 0 and a.writes and a.space == "storage" for a, n in counts)
+        return self.options.policy not in ("zero", "zero-buffers") and any(
+            n > 0 and a.writes and a.space == "storage" for a, n in counts
+        )
+
+    @property
+    def work(self) -> int:
+        """Instructions in loops, times lanes, after which a batch is stopped."""
+        return self.options.work // _PROBED if self.program.probe_names else self.options.work
 
     @property
     def device_memory(self) -> DeviceMemory:
@@ -265,7 +276,7 @@ class Launch:
         """Return what this launch puts into the arrays of the machine."""
         options, access = self.options, self._access_table()
         ignored = -1 if options.ignored is None else self.program.sites.index(options.ignored)
-        config = (*self.grid, options.budget, ignored, options.ignored is not None, options.filling)
+        config = (*self.grid, options.budget, self.work, ignored, options.ignored is not None, options.filling)
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
         tables = (access, self._setup.watched.table(access), self._traced())

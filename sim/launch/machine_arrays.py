@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..codegen.program import Program
 from ..fast_dataclass import frozen
 from ..ir import texture_handles
-from ..ir.access import NOWHERE, UNITS_PER_ACCESS, Access
+from ..ir.access import BUFFERS, NOWHERE, UNITS_PER_ACCESS, Access
 from ..machine import layout as at
 from ..machine.probe_arrays import kept_words, make_probes, make_queue, queue_words
 from ..models import Device
@@ -22,7 +22,8 @@ from ..wgsl import types as t
 from .race_tables import WatchedAccesses
 from .schedules import MIRRORED, Schedule
 
-POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP}
+# The codes of policies. `zero-buffers` is zero in `BUFFERS` and clamp elsewhere.
+POLICIES = {"clamp": at.CLAMP, "zero": at.ZERO, "wrap": at.WRAP, "zero-buffers": at.CLAMP}
 _NEVER = NOWHERE - 1  # largest address of an access without bounds
 _EVENTS = 256  # rows of the event list, its header included
 
@@ -118,7 +119,8 @@ def _policy_of(access: Access, device: Device, policy: str) -> int:
     nearest texel.
     """
     if not isinstance(access.variable.type, t.Texture):
-        return POLICIES[policy]
+        of_buffer = policy == "zero-buffers" and access.space in BUFFERS
+        return at.ZERO if of_buffer else POLICIES[policy]
     if access.writes:
         return at.ZERO
     return at.CLAMP if device.texel_outside == "zero" else at.WRAP

@@ -36,6 +36,7 @@ class Outcome:
     worked: int
     finished: int
     jumps: int  # most backward jumps of a batch
+    stopped: NDArray[np.int64] | None = None  # progress of the lockstep group that has spent its budget
 
 
 _WORTH = 1 << 22  # instructions by lanes: below, a part takes as long to hand out as to run
@@ -64,7 +65,7 @@ def run_parts(
             outcomes.append(outcome)
             if progress:
                 progress(last, end)
-            if outcome.races[at.HEADER, at.BARRIER_NEEDED]:
+            if outcome.races[at.HEADER, at.BARRIER_NEEDED] or outcome.stopped is not None:
                 break
     return outcomes
 
@@ -163,6 +164,7 @@ def total(outcomes: list[Outcome]) -> Outcome:
         worked=sum(each.worked for each in outcomes),
         finished=sum(each.finished for each in outcomes),
         jumps=max(each.jumps for each in outcomes),
+        stopped=outcomes[-1].stopped,
     )
 
 

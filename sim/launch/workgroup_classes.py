@@ -101,6 +101,8 @@ class _Classifier:
                 raise Unproven(f"at least {len(done) + len(pending):,} of the {self._count:,} workgroups differ")
             launch = self._launch(self._program, np.array([members[0] for members in pending]))
             outcomes = launch.run_each()
+            if outcomes[-1].stopped is not None:
+                raise Unproven("a workgroup has spent its budget")
             overlap |= launch.stores_overlap
             left: list[Numbers] = []
             for members, outcome in zip(pending, outcomes, strict=True):

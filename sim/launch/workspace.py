@@ -19,7 +19,7 @@ from ..machine.probe_arrays import Shadow
 from .partition import Outcome
 
 _LINE = 64  # bytes of the cache: a vector across two lines costs twice as much
-_LAUNCHED = (at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP, at.FILL)
+_LAUNCHED = (at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.WORK, at.IGNORED_BARRIER, at.STOP, at.FILL)
 
 
 @entity
@@ -128,7 +128,16 @@ class Workspace:
             worked=int(self._worked[at.WORKED_LANES]),
             finished=finished,
             jumps=int(self._progress[:, at.BUDGET_USED].max()),
+            stopped=self._stopped(events),
         )
+
+    def _stopped(self, events: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the progress of the lockstep group that has spent its budget."""
+        spent = events[1:][events[1:, at.KIND] == at.BUDGET_SPENT]
+        if not len(spent):
+            return None
+        (group,) = np.flatnonzero(self._configs[:, at.LANE_OFFSET] == spent[0, at.EVENT_LANE])
+        return self._progress[group].copy()
 
     def sample_loop_lanes(self, place: int, iterations: int) -> float:
         """Run one workgroup to its end, or to `iterations` of its loops, and nothing afterwards.

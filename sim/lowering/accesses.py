@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir import ir
-from ..ir.access import NOWHERE, Access
+from ..ir.access import BUFFERS, NOWHERE, Access
 from ..ir.builder import Builder
 from ..ir.ir import Value
 from ..ir.sites import SiteTable, SourceSite
@@ -125,7 +125,8 @@ class Memory:
 
     def _inside(self, view: View) -> Value | None:
         """Return whether all indices are in bounds, if the policy skips other accesses, else None."""
-        if self.policy != "zero" or not view.steps:
+        discards = self.policy == "zero" or (self.policy == "zero-buffers" and view.variable.space in BUFFERS)
+        if not discards or not view.steps:
             return None
         builder = self.builder
         inside = builder.const("bool", True)

@@ -44,6 +44,8 @@ from .tiles import QUEUE, add_up, add_what_waits, restart, tile
 _HALF, _INTEGER, _CONVERSION, _CURVE = (first_opcode(each) for each in ("half", "integer", "conversion", "curve"))
 _FIRST_PROBE, _SCALAR = op.FIRST_PROBE, op.SCALAR
 _ABSENT_LANES = 1024  # that an event can name
+_DISPATCH = 16  # lanes that take as long to compute as an instruction takes to begin
+_LAST_LOOP = at.MOST_LOOPS - 1
 _FIRST_GROUP = 0  # the lockstep group whose config holds what all groups share
 
 
@@ -272,6 +274,7 @@ def run_lockstep_group(
     )
     lanes_in_use = (workgroups_per_batch if config[at.LANE_PITCH] == 1 else config[at.WORKGROUPS_PER_BATCH]) * size
     pc, budget, epoch = progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED]
+    work = progress[at.WORK_LEFT]
     while True:  # once per change of the width, which is constant in the inner loop
         width = progress[at.WIDTHS + progress[at.LEVEL]]
         lanes = min(lanes_in_use, width)
@@ -299,9 +302,14 @@ def run_lockstep_group(
             elif what == op.JUMP:
                 if row[field.TARGET] < pc:
                     budget -= 1
-                    if budget < 0:
-                        record(events, at.BUDGET_SPENT, row[field.LOOP], workgroup, 0, 0, epoch)
+                    work -= (pc - row[field.TARGET]) * (width + _DISPATCH)
+                    if budget < 0 or work < 0:
+                        progress[at.BUDGET_LEFT] = budget
+                        record(events, at.BUDGET_SPENT, row[field.LOOP], workgroup, config[at.LANE_OFFSET], 0, epoch)
                         return False
+                    loop = min(row[field.LOOP], _LAST_LOOP)
+                    progress[at.TURNS + loop] += 1
+                    progress[at.TURNED + loop] = budget
                     if config[at.SAMPLING] == 1:
                         needed = progress[at.ACTIVE_LANES + progress[at.LEVEL]]
                         progress[at.NEEDED_LANES] += (pc - row[field.TARGET]) * needed
@@ -335,6 +343,7 @@ def run_lockstep_group(
                 epoch += 1
                 if config[at.LOCKSTEP_GROUPS] > 1:
                     progress[at.PC], progress[at.BUDGET_LEFT], progress[at.BARRIERS_PASSED] = pc, budget, epoch
+                    progress[at.WORK_LEFT] = work
                     return True
             elif what == op.LEARN:
                 learn(regs, row[field.ADDRESS], patterns, width)
@@ -361,6 +370,9 @@ def begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch
     for lockstep_group in range(len(regs)):
         progress[lockstep_group, at.PC] = progress[lockstep_group, at.BARRIERS_PASSED] = 0
         progress[lockstep_group, at.BUDGET_LEFT] = config[at.BUDGET]
+        progress[lockstep_group, at.WORK_LEFT] = config[at.WORK]
+        for loop in range(at.MOST_LOOPS):
+            progress[lockstep_group, at.TURNS + loop] = 0
         progress[lockstep_group, at.LEVEL], progress[lockstep_group, at.WIDTHS] = 0, config[at.WIDTH]
         progress[lockstep_group, at.ACTIVE_LANES] = workgroups_per_batch * size
         for w in range(config[at.WORKGROUPS_PER_BATCH]):

@@ -67,6 +67,7 @@ GRID_Z = CONFIG.field("grid_z", "workgroups", "size of the grid in z")
 FIRST_WORKGROUP = CONFIG.field("first_workgroup", "position", "first workgroup of this call, in launch order")
 END_WORKGROUP = CONFIG.field("end_workgroup", "position", "the workgroup after the last of this call")
 BUDGET = CONFIG.field("budget", "jumps", "backward jumps that a batch may take")
+WORK = CONFIG.field("work", "instructions by lanes", "work in loops that a batch may do")
 WGID_ROW = CONFIG.field("wgid_row", "register row", "first of the three rows that hold workgroup_id")
 WIDTH = CONFIG.field("width", "lanes", "lanes of a register row")
 IGNORED_BARRIER = CONFIG.field("ignored_barrier", "site", "barrier that orders no memory; -1: none")
@@ -81,11 +82,13 @@ GROUP_PITCH = CONFIG.field("group_pitch", "lanes", "distance in a row from workg
 SAMPLING = CONFIG.field("sampling", "flag", "count the lanes that loops need")
 
 ABSENT_BITS = 32  # lanes in each number of ABSENT
+MOST_LOOPS = 64  # whose turns are counted apart; those with higher numbers count as the last one
 LEVELS = 16  # of constructs that leave out tail lanes; level 0 computes all lanes
 
 PROGRESS = Table("progress", "lockstep group of the workgroup", "where it is in the program")
 PC = PROGRESS.field("pc", "instruction", "next instruction; -1: done")
 BUDGET_LEFT = PROGRESS.field("budget_left", "jumps", "backward jumps left of the budget")
+WORK_LEFT = PROGRESS.field("work_left", "instructions by lanes", "work in loops left of what a batch may do")
 BARRIERS_PASSED = PROGRESS.field("barriers_passed", "barriers", "barriers passed in this batch")
 BUDGET_USED = PROGRESS.field("budget_used", "jumps", "most backward jumps that any batch has taken")
 NEEDED_LANES = PROGRESS.field("needed_lanes", "lanes", "sampling: instructions of loops by active lanes")
@@ -93,6 +96,8 @@ ALL_LANES = PROGRESS.field("all_lanes", "lanes", "sampling: instructions of loop
 LEVEL = PROGRESS.field("level", "level", "current level of leaving out tail lanes")
 WIDTHS = PROGRESS.field("widths", "lanes", "lanes computed at each level", count=LEVELS)
 ACTIVE_LANES = PROGRESS.field("active_lanes", "lanes", "lanes up to the last active one at each level", count=LEVELS)
+TURNS = PROGRESS.field("turns", "jumps", "backward jumps of each loop in this batch", count=MOST_LOOPS)
+TURNED = PROGRESS.field("turned", "jumps", "budget left when each loop last jumped backward", count=MOST_LOOPS)
 
 ACCESS = Table("access", "way of accessing memory", "where the accessed units are, and their bounds")
 BASE = ACCESS.field("base", "units", "first unit of the variable, in its memory")

@@ -36,7 +36,14 @@ _POWERS_OF_TWO = (
     ("line_bytes", WORD, 4096),
 )
 ROUNDINGS = ("separate", "fused", "contracted")  # of products that are added, see `Device.fma`
+POLICIES = (
+    "clamp",
+    "zero",
+    "wrap",
+    "zero-buffers",
+)  # for accesses past the end of an array, see `Device.out_of_bounds`
 _CHOICES = (
+    ("out_of_bounds", POLICIES),
     ("fma", ROUNDINGS),
     ("texel_outside", ("zero", "nearest")),
     ("texel_f16", ("nearest", "zero")),
@@ -62,6 +69,7 @@ class Device:
     line_bytes: int
     merge_adjacent: bool  # model a compiler that merges adjacent scalar accesses into wide ones
     fma: str  # "separate": rounds twice; "fused": once; "contracted": so does a product with a single use, in a sum
+    out_of_bounds: str  # goes to the last element ("clamp"); loads 0 and stores nothing, in buffers or everywhere
     texel_outside: str  # result of a load outside the texture: "zero" or the "nearest" texel
     loop_turns: int | None  # after so many turns of its loops together, a subgroup leaves each loop; None: never
     texel_f16: str  # rounding of a store to an f16 texel: to "nearest" or toward "zero"

@@ -55,6 +55,7 @@ ANYWHERE = {
     "line_bytes": assumed(128, _AS_NVIDIA),
     "merge_adjacent": assumed(False, "accesses are charged as written"),
     "fma": assumed("fused", "the hardware has the instruction; not measured"),
+    "out_of_bounds": assumed("clamp", "what naga and Tint write into shaders; buffers may load zeros instead"),
     "texel_outside": assumed("zero", "robust image access, which wgpu asks drivers for; Dawn loads the nearest"),
     "texel_f16": assumed("nearest", "as arithmetic rounds"),
     "loop_turns": documented(None, "WGSL: loops run until they end"),
@@ -215,6 +216,9 @@ LAVAPIPE = profile(
         "fma": measured("separate", "64x64-tile matmul on Mesa 22.3.6, bit for bit"),
         "texel_outside": measured("zero", "loads around textures of all shapes on Mesa 22.3.6 under wgpu 0.32"),
         "texel_f16": measured("zero", "stores of random numbers on Mesa 22.3.6"),
+        "out_of_bounds": measured(
+            "zero-buffers", "loads and stores past the end of arrays and vectors in each space, Mesa 22.3.6, wgpu 0.32"
+        ),
         "loop_turns": measured(65535, "counts of single, nested and consecutive loops on Mesa 22.3.6"),
     },
 )
@@ -225,6 +229,9 @@ SWIFTSHADER = profile(
     | {
         "subgroup_size": measured(4, "SwiftShader under wgpu 29"),
         "subgroup_sizes": measured((4,), "SwiftShader under wgpu 29"),
+        "out_of_bounds": measured(
+            "clamp", "loads and stores past the end of arrays and vectors in each space, wgpu 0.32"
+        ),
     },
 )
 

@@ -101,11 +101,13 @@ class Dispatch:
         if interleaved := self._interleaved(launch):
             wide = Launch(build(interleaved=interleaved), self.bound, self.grid, self.device, how, launch.device_memory)
             outcome = wide.run(progress)
-            if not wide.depends_on_order:
+            if not wide.depends_on_order or outcome.stopped is not None:
                 return wide, outcome
             launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
-        if launch.stores_overlap:  # threads wrote to the same words, so the result depends on their timing
+        if (
+            launch.stores_overlap and outcome.stopped is None
+        ):  # threads wrote to the same words, so the result depends on their timing
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome

@@ -23,7 +23,7 @@ from ..findings.suppressions import suppress
 from ..front_end import check
 from ..launch import schedules
 from ..launch.device_memory import snapshot
-from ..launch.launch import BUDGET, Launch, RunOptions
+from ..launch.launch import UNLIMITED, WORK, Launch, RunOptions
 from ..launch.machine_arrays import POLICIES
 from ..launch.partition import Outcome
 from ..launch.tracing import Trace, TraceRow
@@ -201,8 +201,8 @@ def simulate(
     probes: str | Sequence[str] = "all",
     schedule: str = "lockstep",
     replay: bool = True,
-    out_of_bounds: str = "clamp",
-    budget: int = BUDGET,
+    out_of_bounds: str | None = None,
+    budget: int | None = None,
     trace: Trace | None = None,
     workgroups: str | int = "all",
     progress: Callable[[int, int], None] | None = None,
@@ -222,9 +222,11 @@ def simulate(
     `schedule`: the order of invocations (see `launch.schedules`) that outputs come from; counters and findings are
     always those of lockstep.
     `replay`: rerun to decide whether races, unwritten memory and accesses out of bounds matter.
-    `out_of_bounds`: what an access past the end of an array does: "clamp", "zero" or "wrap". For texels the device
-    decides (`Device.texel_outside`).
-    `budget`: loop iterations that a batch of workgroups may make before the run is stopped.
+    `out_of_bounds`: what an access past the end of an array does: "clamp", "zero", "wrap", or "zero-buffers", which is
+    "zero" in buffers and "clamp" elsewhere; by default, what the device does. For texels the device decides
+    (`Device.texel_outside`).
+    `budget`: loop iterations that a batch of workgroups may make before the run is stopped; by default, as many as
+    take some seconds.
     `trace`: a variable whose values are recorded in one more run.
     `workgroups`: "all"; "classes" for one of each class that provably behaves the same, which gives the same counters
     and findings sooner (all where there is no proof, see `Run.coverage`); "check" for both, compared; or the number to
@@ -283,17 +285,21 @@ def prepare(
     entry: str | None = None,
     overrides: Overrides | None = None,
     device: str | Device = "nvidia",
-    out_of_bounds: str = "clamp",
-    budget: int = BUDGET,
+    out_of_bounds: str | None = None,
+    budget: int | None = None,
     workgroups: str | int = "all",
 ) -> Dispatch:
     """Check and bind everything that determines a run, without running it. Takes the arguments of `simulate`."""
     module = wgsl if isinstance(wgsl, Module) else check(wgsl)
-    _known("out_of_bounds", out_of_bounds, tuple(POLICIES))
     pipeline = module.pipeline(entry, cast("Mapping[str | int, Any]", overrides or {}), GRANTED)
     profile = sized(_device(device), pipeline)
+    policy = profile.out_of_bounds if out_of_bounds is None else out_of_bounds
+    _known("out_of_bounds", policy, tuple(POLICIES))
     size = _grid(grid, pipeline)
-    how = RunOptions(policy=out_of_bounds, budget=budget, chosen=_chosen(workgroups, size))
+    if budget is not None and _whole(budget) is None:
+        raise fail("unknown-option", f"budget must be a positive integer, not {budget!r}", None)
+    limits = {"work": WORK} if budget is None else {"budget": min(budget, UNLIMITED), "work": UNLIMITED}
+    how = RunOptions(policy=policy, chosen=_chosen(workgroups, size), **limits)
     bound, device_memory = snapshot(bind(pipeline, bindings or {}))
     return Dispatch(pipeline, bound, size, profile, how, [device_memory])
 

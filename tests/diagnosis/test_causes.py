@@ -69,7 +69,7 @@ def judged(case: Case) -> Audit:
             "store of y[4096], which has 256 elements",
         ),
         ("if id.x % 2u == 0u { y[id.x] = 2.0 * x[id.x]; }", "unwritten output",
-         "the 128 elements that differ are unchanged by the run"),
+         "the 128 elements that differ are unchanged by the run; no invocation wrote them"),
         ("y[id.x] = 2.0 * x[id.x] / (x[id.x] - x[id.x]);", "number out of range", None),
         ("y[id.x] = 3.0 * x[id.x];", "wrong factor",
          "all elements are the expected ones times one number, 1.5 for the first element"),
@@ -81,6 +81,25 @@ def test_a_class_is_decided(case, body: str, name: str, evidence: str | None) ->
     assert check.likely is not None
     assert check.likely.name == name
     assert evidence in (None, check.likely.evidence)
+
+
+SHORT_MANIFEST = manifest(
+    '\n[expect]\ny = { rule = "ulp", max = 4 }\n',
+    source="k.wgsl",
+    kernel='reference = "k.py:doubled"\n',
+    n=250,
+    y="unwritten",
+).replace("ceil(", "floor(")
+
+
+def test_a_dispatch_without_ceil_is_named(case) -> None:
+    made = case("if id.x < arrayLength(&y) { y[id.x] = 2.0 * x[id.x]; }", manifest=SHORT_MANIFEST)
+    (check,) = judged(made).outputs
+    assert check.likely is not None
+    assert str(check.likely) == (
+        "likely small grid: no invocation wrote the 26 elements that differ; "
+        "with a grid of 8 x 1 x 1, not 7 x 1 x 1, all 250 elements agree"
+    )
 
 
 SUMS = """\
@@ -268,7 +287,11 @@ def test_a_gpu_with_varying_results_races(case) -> None:
 
 def test_a_gpu_that_does_not_zero_workgroup_memory(case) -> None:
     made = case("y[id.x] = w[i];")
-    found = diagnose(against(made, lambda text: np.zeros(256, np.float32) if text else np.full(256, 7, np.float32)))
+
+    def gpu(text: str | None) -> np.ndarray:
+        return np.full(256, 0 if text and "w = array" in text else 7, np.float32)
+
+    found = diagnose(against(made, gpu))
     assert found.name == "uninitialised memory"
     pipeline = simulate(made, "nvidia", "none").pipeline
     text = zeroing(pipeline.module.source.text, pipeline)
@@ -281,8 +304,18 @@ def test_a_text_that_zeroes_memory_must_agree_with_the_simulator(case, cured: bo
     """The simulator finds no load of unwritten memory here, and repeatable results of a GPU prove nothing."""
     made = case("w[i] = x[id.x]; workgroupBarrier(); y[id.x] = w[i];")
     poisoned = np.full(256, 7, np.float32)
-    found = diagnose(against(made, lambda text: made.arrays["x"] if text and cured else poisoned))
+
+    def gpu(text: str | None) -> np.ndarray:
+        return made.arrays["x"] if text and "w = array" in text and cured else poisoned
+
+    found = diagnose(against(made, gpu))
     assert found.name == name
+
+
+def test_a_barrier_that_cures_is_no_memory_that_is_not_zeroed(case) -> None:
+    made = case("w[i] = x[id.x]; workgroupBarrier(); y[id.x] = w[i];")
+    poisoned = np.full(256, 7, np.float32)
+    assert diagnose(against(made, lambda text: made.arrays["x"] if text else poisoned)).name == UNKNOWN
 
 
 def test_a_gpu_that_gives_another_value_for_an_inactive_lane(case, tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ BODIES = {
     "loop": "loop { c++; if c >= n.x { break; } }",
     "break if": "loop { d++; continuing { c++; break if c >= n.x; } }",
     "nested": "for (var i = 0u; i < n.y; i++) { c++; for (var j = 0u; j < n.y; j++) { d++; e += (d * 7u) ^ e; } }",
-    "one after the other": "for (var i = 0u; i < n.z; i++) { c++; e += c ^ e; } for (var i = 0u; i < n.z; i++) { d++; }",
-    "lanes that leave earlier": "for (var i = 0u; i < id.x * 9000u; i++) { c++; } for (var i = 0u; i < n.y; i++) { d++; }",
+    "one after the other": "for (var i = 0u; i < n.z; i++) { c++; e += c; } for (var i = 0u; i < n.z; i++) { d++; }",
+    "lanes that leave earlier": "while c < id.x * 9000u { c++; } for (var i = 0u; i < n.y; i++) { d++; }",
     "an unrolled loop": "for (var i = 0u; i < n.x; i++) { c++; for (var j = 0u; j < 4u; j++) { d++; e += d ^ e; } }",
 }
 
@@ -80,7 +80,7 @@ def test_a_limit_does_not_explain_another_difference(case) -> None:
 
 
 def test_a_limit_counts_the_turn_in_which_a_loop_ends() -> None:
-    body = "for (var i = 0u; i < 3u; i++) { c++; } for (var i = 0u; i < 3u; i++) { d++; } loop { e++; if e > 8 { break; } }"
+    body = "for (var i = 0u; i < 3u; i++) { c++; } while d < 3 { d++; } loop { e++; if e > 8 { break; } }"
     (text, *_) = limited(bankshot.check(HEAD.replace("BODY", body)).pipeline(), 6)
     module = bankshot.check(text, uniformity="off")
     given = {"y": bytes(256), "n": bytes(16)}

@@ -23,10 +23,10 @@ def no_gpu(monkeypatch):
 def judged(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def judge(verb, text, budget=""):
+    def judge(verb, text, budget="", *options):
         (tmp_path / "scale.wgsl").write_text(text)
         (tmp_path / "scale.toml").write_text(manifest(PARAMS, kernel=budget))
-        return CliRunner().invoke(main, [verb, "scale.toml"])
+        return CliRunner().invoke(main, [verb, "scale.toml", *options])
 
     return judge
 
@@ -36,14 +36,14 @@ def judged(tmp_path, monkeypatch):
 def test_an_endless_kernel_is_not_run_on_a_gpu(judged, verb):
     result = judged(verb, ENDLESS)
     assert result.exit_code == 1, result.output
-    assert "a loop does not end, which may hang a GPU" in result.output
+    assert "a loop spent its budget, and one that does not end may hang a GPU" in result.output
 
 
 def test_an_endless_loop_is_reported_with_its_line(judged):
     result = judged("run", ENDLESS)
     assert result.exit_code == 1, result.output
     assert "scale.wgsl:7:5: error: this loop was still running" in result.output
-    assert "exceeded 16,777,216 loop iterations" in result.output
+    assert "exceeded the default budget of 2,147,483,648 instructions in loops" in result.output
 
 
 def test_a_manifest_sets_the_budget(judged):
@@ -53,3 +53,12 @@ def test_a_manifest_sets_the_budget(judged):
     assert result.exit_code == 1
     assert "exceeded 999 loop iterations" in result.output
     assert "`budget` must be a positive integer, not -1" in judged("run", TURNS, "budget = -1").output
+
+
+@pytest.mark.parametrize("verb", ["run", "audit", "diff"])
+def test_the_budget_is_an_option_that_overrides_the_manifest(judged, verb):
+    gpu = ["--no-gpu"] if verb == "audit" else []
+    assert "endless-loop" not in judged(verb, TURNS, "budget = 1", "--budget", "1000", *gpu).output
+    result = judged(verb, TURNS, "budget = 1000", "--budget", "999", *gpu)
+    assert result.exit_code == 1, result.output
+    assert "--budget" in judged(verb, TURNS, "", "--budget", "0").output

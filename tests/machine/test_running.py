@@ -203,6 +203,48 @@ def test_a_budget_that_is_just_enough():
     assert [f.code for f in run(source, budget=99).findings] == ["endless-loop"]
 
 
+NESTED = "for ({outer}) {{ for ({inner}) {{ y[i] += 1u; }} }}"
+
+
+@pytest.mark.parametrize(("outer", "inner", "column"), [
+    ("var k = 0u; k < 9u; k += k", "var j = 0u; j < 64u; j++", "outer"),
+    ("var k = 0u; k < 9u; k += k", "var j = 0u; j < y[i] % 128u; j++", "outer"),
+    ("var k = 1u; k > 0u; k++", "var j = 0u; j < k % 512u; j++", "outer"),
+    ("var k = 0u; k < 9u; k++", "var j = 0u; j < 64u; j += j", "inner"),
+    ("var k = 0u; k < 99u; k++", "var j = 0u; j < 64u; j += 1u - k / 50u", "inner"),
+])  # fmt: skip
+def test_the_loop_that_does_not_end_is_named(outer, inner, column):
+    text = entry(NESTED.format(outer=outer, inner=inner), 8)
+    for options in ({"budget": 100_000}, {"budget": 100_000, "schedule": "subgroup-serial"}):
+        (finding,) = [f for f in run(text, **options).findings if f.code == "endless-loop"]
+        named = (HEAD + text)[finding.span.start :]
+        assert named.startswith(f"for ({outer if column == 'outer' else inner})")
+
+
+def test_a_stopped_run_keeps_its_counters():
+    text = entry("for (var k = 0u; k < 50u; k += k) { y[i] += 1u; }", 8)
+    done = run(text, budget=1000)
+    assert done.finished == 0
+    (store,) = [site for site in done.sites if site.kind == "store"]
+    assert 8 * 1000 <= store.active_lanes <= 8 * 1001
+
+
+def test_work_is_bounded_by_default():
+    """The default budget is one of instructions, so that long bodies are not run as often as short ones."""
+    start = time.perf_counter()
+    text = entry("for (var k = 0u; k < 50u; k += k) { " + "y[i] += k * i; " * 60 + "}", 64)
+    (finding,) = [f for f in run(text, probes="none").findings if f.code == "endless-loop"]
+    assert "instructions in loops" in finding.message
+    assert time.perf_counter() - start < 60  # 2 s on an idle machine
+
+
+def test_the_first_batch_that_spends_the_budget_ends_the_run():
+    text = entry("while y[0] == 0u { y[63] = 5u; }", 64)
+    start = time.perf_counter()
+    run(text, grid=6000, budget=10_000)
+    assert time.perf_counter() - start < 20  # 100 times as long if each batch spent it
+
+
 # ---- batches and threads -----------------------------------------------------------------------------
 
 MIXED = (
