@@ -126,7 +126,7 @@ class Expressions:
     def convert(self, made: typed.Expr, to: t.Type, what: str) -> typed.Expr:
         """Convert a value to a required type; `what` names it in the error. Raises `WgslError`."""
         if not fold.convertible(made.type, to):
-            hint = fold.conversion_hint(made.type, to)
+            hint = fold.conversion_hint(made, to)
             raise fail("type-mismatch", f"{what} must be {to}, not {made.type}", made.span, hint=hint)
         return fold.convert(made, to)
 

@@ -7,14 +7,14 @@ Spec: WGSL, "Conversion Rank" and "Overload Resolution".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ...fast_dataclass import frozen
 from .. import types as t
 from ..builtins import CONSTRUCTORS, Builtin, Candidate, Signature
 from ..builtins.signature import family_of, result_struct
-from ..diagnostics import Note, WgslError, fail
+from ..diagnostics import Note, WgslError, fail, first_words
 from ..source import Span
 
 
@@ -233,8 +233,9 @@ def _no_match(
     if len(args) not in arities:
         return fail("wrong-argument-count", f"'{name}' takes {_numbers(arities)}, not {len(args)}", span)
     fitting = [s for s in signatures if len(s.params) == len(args)]
-    notes = [Note(f"candidate: {name}{s}") for s in fitting[:_SHOWN]]
-    if len(fitting) > _SHOWN:
+    hint = _conversion(builtin, templates, args, arg_spans, all_const)
+    notes = [] if hint else [Note(f"candidate: {name}{s}") for s in fitting[:_SHOWN]]
+    if notes and len(fitting) > _SHOWN:
         notes.append(Note(f"and {len(fitting) - _SHOWN} more"))
     culprit = _culprit(builtin, templates, args)
     place = arg_spans[culprit] if culprit is not None and culprit < len(arg_spans) else span
@@ -243,7 +244,37 @@ def _no_match(
     else:
         wanted = f"'{name}<{', '.join(map(str, templates))}>'" if templates else f"'{name}'"
         message = f"no overload of {wanted} takes ({', '.join(map(str, args))})"
-    return fail("no-matching-overload", message, place, *notes)
+    return fail("no-matching-overload", message, place, *notes, hint=hint)
+
+
+def _conversion(
+    builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...], spans: Sequence[Span], all_const: bool
+) -> str | None:
+    """Return a hint where a call fits once one argument is of other numbers: those of another argument, or floats."""
+    texts = [first_words(span.text) for span in spans]
+    if builtin.name in _UNARY_HINTS and isinstance(args[0], t.Scalar | t.Vec) and texts:
+        elements, hint = _UNARY_HINTS[builtin.name]
+        return hint.format(texts[0]) if t.element_of(args[0]) in elements else None
+    for i, type_ in _conversions(args[: len(texts)]):
+        if len(_search(builtin, templates, (*args[:i], type_, *args[i + 1 :]), all_const)) == 1:
+            return f"convert {'one of them' if builtin.is_operator else 'it'}: {type_}({texts[i]})"
+    return None
+
+
+_UNARY_HINTS = {
+    "!": ((t.I32, t.U32, t.F32, t.F16), "compare it: {} == 0"),
+    "unary -": ((t.U32,), "convert it to a signed number first: -i32({})"),
+}
+
+
+def _conversions(args: Sequence[t.Type]) -> Iterator[tuple[int, t.Type]]:
+    """Iterate over an argument and a type to convert it to, the most likely first."""
+    numbers = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, t.Scalar | t.Vec | t.Mat)]
+    present = {_scalar(concretize(t.element_of(arg))) for _, arg in numbers}
+    for elem in sorted((t.F32, t.F16, t.U32, t.I32), key=lambda elem: (elem not in present, elem in t.INTEGERS)):
+        for i, arg in reversed(numbers):
+            if t.element_of(arg) not in (elem, t.BOOL):
+                yield i, t.with_element(arg, elem)
 
 
 def _culprit(builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...]) -> int | None:

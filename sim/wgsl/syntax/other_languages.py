@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 _SCALARS = {
@@ -79,11 +80,69 @@ HABITS: Mapping[str, str] = {
 }
 """Name -> hint."""
 
+METHODS: Mapping[str, str] = {
+    "length": "arrayLength(&{0}) for a runtime-sized array, length({0}) for a vector",
+    "size": "arrayLength(&{0}) for a runtime-sized array",
+    "len": "arrayLength(&{0}) for a runtime-sized array",
+    "load": "atomicLoad(&{0})",
+    "store": "atomicStore(&{0}{1})",
+    "sample": "textureSample({0}{1})",
+}
+"""Name of a method -> the call to write, with places for the value and for further arguments."""
+
+STATEMENTS: Mapping[str, str] = {
+    **dict.fromkeys(("elif", "elseif", "elsif"), "write else if"),
+    "else": "an 'else' follows the '}' of its 'if'",
+    "case": "a 'case' can only be in a 'switch'",
+    "default": "a 'default' can only be in a 'switch'",
+    "++": "write i++, after the variable",
+    "--": "write i--, after the variable",
+    "print": "`bankshot run --trace NAME` prints the values of a variable",
+}
+"""First word of a statement that WGSL does not have, or does not have there -> hint."""
+
+DECLARATIONS: Mapping[str, str] = {
+    "let": "declare it with 'const' or 'override'",
+    "}": "there are more '}' than '{'",
+    **dict.fromkeys(
+        ("function", "func", "def", "void", "kernel", "proc"), "a function is declared with fn name(…) { … }"
+    ),
+    "typedef": "write alias Name = Type;",
+    "type": "write alias Name = Type;",
+    "#": "Bankshot's preprocessor reads lines that start with '#'",
+    "for": "statements are in functions",
+    "if": "statements are in functions",
+    "layout": "write @group(0) @binding(0) var<storage, read_write> name: Type;",
+    "buffer": "write @group(0) @binding(0) var<storage, read_write> name: Type;",
+}
+"""First word of a declaration that WGSL does not have -> hint."""
+
+RESULT = "the type of the result follows '->'"
+
+
+def array_type(name: str) -> str:
+    """Return the hint for `x[4]` in a declaration."""
+    return f"the size is in the type: {name}: array<f32, 4>"
+
+
 TERNARY = "write select(if_false, if_true, condition), which computes both"
 STEP = "'++' and '--' are statements of their own: i++;"
 
 
+_TYPE = re.compile(r"bool|[iuf](?:8|16|32|64)|vec[234].?|mat[234]x[234].?")
+
+
+def is_type(name: str) -> bool:
+    """Whether a name is a type, here or in another language."""
+    return name in TYPES or _TYPE.fullmatch(name) is not None
+
+
+def parameter(type_: str, name: str) -> str | None:
+    """Return the hint for a C-style parameter or member, `float x`, or None where the first word is no type."""
+    return f"write {name}: {TYPES.get(type_, type_)}" if is_type(type_) else None
+
+
 def declaration(type_: str, name: str) -> str | None:
     """Return the hint for a C-style declaration, `float x`, or None where the first word is no type."""
-    known = TYPES.get(type_)
+    known = TYPES.get(type_, type_ if is_type(type_) else None)
     return f"write var {name}: {known} = …, or let {name} = … where it does not change" if known else None
