@@ -12,7 +12,6 @@ from ...fast_dataclass import frozen
 from .. import typed
 from .. import types as t
 from ..builtins import OPERATORS, Builtin
-from ..builtins.signature import Term
 from ..diagnostics import Note, counted, fail, first_words
 from ..source import Span
 from ..syntax import tree
@@ -125,7 +124,7 @@ def _builtin_argument(e: Expressions, row: Builtin, i: int, arg: tree.Expr) -> t
 def _takes_pointer(row: Builtin, i: int) -> bool:
     """Whether an argument must be a pointer in every overload that has it."""
     params = [s.params[i] for s in row.overloads if i < len(s.params)]
-    return bool(params) and all(isinstance(param, Term) and param.name == "ptr" for param in params)
+    return bool(params) and all(param.name == "ptr" for param in params)
 
 
 def _apply(

@@ -296,7 +296,8 @@ class Statements:
         assert isinstance(target.type, t.Reference)
         store = target.type.store
         if store not in (t.I32, t.U32):
-            raise fail("type-mismatch", f"'{stmt.op}' needs an i32 or u32, not {store}", stmt.target.span)
+            hint = f"write {first_words(stmt.target.span.text)} {stmt.op[0]}= 1"
+            raise fail("type-mismatch", f"'{stmt.op}' needs an i32 or u32, not {store}", stmt.target.span, hint=hint)
         one = typed.Const(store, stmt.span, 1)
         return self._update(target, stmt.op[0], one, stmt.span, stmt.span)
 
@@ -444,7 +445,7 @@ def declare_constant(expressions: Expressions, decl: tree.LocalDecl | tree.Globa
     """Check a `const`, at module scope or in a function; without a written type it may stay abstract."""
     type_ = expressions.type_of(decl.type) if decl.type else None
     assert decl.init is not None
-    made = expressions.constant(decl.init, f"the initializer of '{decl.name}'")
+    made = expressions.constant(decl.init, f"the initializer of '{decl.name}'", instead="let")
     if type_ is not None:
         if not t.is_constructible(type_):
             raise fail("not-constructible", f"a const cannot have type {type_}", decl.type.span if decl.type else None)
@@ -479,7 +480,10 @@ def _selector_type(selector: typed.Expr, choices: list[typed.Const]) -> t.Type:
         if type_ not in (t.I32, t.U32) or not fold.convertible(part.type, type_):
             what = "a switch selector" if part is selector else "a case selector"
             wanted = type_ if type_ in (t.I32, t.U32) else "i32 or u32"
-            raise fail("type-mismatch", f"{what} must be {wanted}, not {part.type}", part.span)
+            hint = fold.conversion_hint(part, t.I32 if type_ not in (t.I32, t.U32) else type_)
+            if part.type == t.BOOL:
+                hint = "write an 'if'"
+            raise fail("type-mismatch", f"{what} must be {wanted}, not {part.type}", part.span, hint=hint)
     return type_
 
 
@@ -501,5 +505,8 @@ def _read_only(target: typed.Expr, span: Span) -> WgslError:
     if isinstance(root, typed.Deref):
         return fail("not-assignable", f"what a {root.pointer.type} points to can only be read", span)
     declared = Note(f"'{root.var.name}' declared here", root.var.span)
-    hint = "declare it as var<storage, read_write>" if root.var.space == "storage" else None
+    hint = {
+        "storage": "declare it as var<storage, read_write>",
+        "uniform": "what is written must be in var<storage, read_write>",
+    }.get(root.var.space or "")
     return fail("not-assignable", f"'{root.var.name}' can only be read", span, declared, hint=hint)

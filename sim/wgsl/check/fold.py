@@ -94,6 +94,8 @@ def conversion_hint(made: typed.Expr, to: t.Type) -> str | None:
         return f"write &{text} for a pointer to it"
     if isinstance(to, t.Vec) and isinstance(from_, t.Scalar) and overloads.conversion_rank(from_, to.elem) is not None:
         return f"write {to}({text}) for a vector of equal components"
+    if to == t.BOOL and isinstance(from_, t.Scalar):
+        return f"compare it: {text} != 0"
     return f"convert it: {to}({text})" if same_shape(from_, to) else None
 
 

@@ -57,6 +57,10 @@ _WORDS = {
     "groupshared": "write var<workgroup> name: array<f32, 64>; outside of functions",
     "__shared__": "write var<workgroup> name: array<f32, 64>; outside of functions",
     "threadgroup": "write var<workgroup> name: array<f32, 64>; outside of functions",
+    "mut": "what changes is declared with var",
+    "as": "a conversion is written like a call: f32(x)",
+    "null": "WGSL has no null; a pointer always points to a variable",
+    "import": "a module is one text; Bankshot's preprocessor has #include",
     "do": "write loop { …; break if !condition; } with the break in `continuing`",
     "goto": "WGSL has no goto; loops have break and continue",
     "isnan": "implementations may assume that there are no NaNs; test the bits, bitcast<u32>(x)",
@@ -68,6 +72,8 @@ _WORDS = {
     "static": "write const, or var<private> outside of functions",
     "uniform": "write var<uniform> name: Type;",
     "inline": "leave it out: fn name(…)",
+    **dict.fromkeys(("True", "TRUE"), "write true"),
+    **dict.fromkeys(("False", "FALSE"), "write false"),
     "void": "leave it out: fn name(…) returns nothing",
 }
 
@@ -100,6 +106,21 @@ STATEMENTS: Mapping[str, str] = {
     "print": "`bankshot run --trace NAME` prints the values of a variable",
 }
 """First word of a statement that WGSL does not have, or does not have there -> hint."""
+
+EXPRESSIONS: Mapping[str, str] = {
+    "[": "write array(1, 2, 3)",
+    "{": "a value is written like a call of its type: array<f32, 2>(1.0, 2.0)",
+}
+"""First token of an expression that WGSL does not have -> hint."""
+
+OPERATORS: Mapping[str, str] = {
+    "and": "write &&",
+    "or": "write ||",
+    "xor": "write ^, or != for bools",
+    "not": "write !",
+    "as": "a conversion is written like a call: f32(x)",
+}
+"""Word that other languages have as an operator -> hint."""
 
 DECLARATIONS: Mapping[str, str] = {
     "let": "declare it with 'const' or 'override'",

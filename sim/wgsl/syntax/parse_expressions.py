@@ -14,7 +14,7 @@ from ..diagnostics import Note, WgslError, fail, first_words
 from . import tree
 from .lexer import IDENTIFIER, NUMBER, TEMPLATE_END, TEMPLATE_START, Token
 from .literals import read_number
-from .other_languages import METHODS, TYPES, is_type
+from .other_languages import EXPRESSIONS, METHODS, TYPES, is_type
 from .token_cursor import MAX_NESTING, Cursor
 
 _BITWISE = frozenset("&|^")
@@ -155,7 +155,7 @@ class ExpressionParser(Cursor):
                 raise self.expected("')'", "after the expression in parentheses", opened, after_previous=True)
             self._refuse_cast(token, inner)
             return tree.Paren(self.span_from(token.start), inner)
-        raise self.expected("an expression")
+        raise self.expected("an expression", hint=EXPRESSIONS.get(token.kind))
 
     def _method(self, base: tree.Expr, name: Token) -> WgslError:
         """Return the error of `x.abs()`."""

@@ -12,7 +12,7 @@ from ...fast_dataclass import frozen
 from ..diagnostics import fail
 from . import tree
 from .lexer import END, IDENTIFIER, Token
-from .other_languages import STATEMENTS, array_type, declaration
+from .other_languages import STATEMENTS, array_type, declaration, parameter
 from .parse_attributes import AttributeParser
 
 T = TypeVar("T")
@@ -110,9 +110,13 @@ class StatementParser(AttributeParser):
         selector = self.expression()
         body_attributes = self.attributes()
         opened = self.expect("{", "before the clauses of the 'switch'")
-        cases = [self.switch_clause()]
-        while self.token.kind not in ("}", END):
+        cases: list[tree.Case] = []
+        if self.token.kind == "}":
+            raise self.expected("'case' or 'default'", hint="a switch needs a default: default: {}")
+        while self.token.kind in ("case", "default"):
             cases.append(self.switch_clause())
+        if self.token.kind != "}":
+            raise self.expected("'case', 'default' or '}'" if cases else "'case' or 'default'")
         self.close_brace(opened, "the 'switch'", None)
         return tree.Switch(self.span_from(start), attributes, selector, body_attributes, cases)
 
@@ -126,8 +130,8 @@ class StatementParser(AttributeParser):
             selectors = [self.case_selector()]
             while self.accept(",") and self.token.kind not in (":", "{", "@"):
                 selectors.append(self.case_selector())
-        elif not self.accept("default"):
-            raise self.expected("'case' or 'default'")
+        else:
+            self.advance()  # 'default'
         self.accept(":")
         body = self.block("the body of the clause")
         return tree.Case(self.span_from(start), selectors, body)
@@ -211,7 +215,10 @@ class StatementParser(AttributeParser):
         type_ = self.type_specifier(f"'{name.text}'") if self.accept(":") else None
         init = None
         if keyword.kind in ("let", "const") and self.token.kind != "=":
-            raise self.expected("'='", f"and a value for '{keyword.kind} {name.text}'", after_previous=True)
+            hint = None
+            if self.token.kind == IDENTIFIER and (type_name := parameter(name.text, self.token.text)):
+                hint = type_name.replace("write", f"write {keyword.kind}")
+            raise self.expected("'='", f"and a value for '{keyword.kind} {name.text}'", after_previous=True, hint=hint)
         if self.accept("="):
             init = self.expression()
         span = self.span_from(keyword.start)

@@ -30,7 +30,7 @@ def parse(source: Source) -> tree.Module:
 
 
 def _first_of_each(errors: Iterable[WgslError], starts: list[int]) -> WgslError:
-    """Combine the first error of each declaration into one; `starts` has the offsets of the declarations."""
+    """Combine the first error of each declaration into one; `starts` has the offset where each may start."""
     first: dict[int, Diagnostic] = {}
     for error in errors:
         (diagnostic,) = error.diagnostics
@@ -55,7 +55,7 @@ class _Parser(StatementParser):
             if self.accept(";"):
                 continue
             begin = self.index
-            starts.append(self.token.start)
+            starts.append(self.tokens[begin - 1].end if begin else 0)
             try:
                 decls.append(self.declaration())
             except WgslError as error:
@@ -160,6 +160,8 @@ class _Parser(StatementParser):
         start = self.advance().start
         name = self.name("the structure")
         self.expect("{", f"after 'struct {name.text}'")
+        if self.token.kind == "}":
+            raise self.expected("a member", f"in struct '{name.text}'", hint="a struct has at least one member")
         members = self.comma_list(self.struct_member, "}", "the member", least=1)
         return tree.Struct(self.span_from(start), name.text, self.span_of(name), members)
 

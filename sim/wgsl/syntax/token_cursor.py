@@ -13,7 +13,7 @@ from typing import TypeVar
 from ..diagnostics import Note, WgslError, fail
 from ..source import Source, Span
 from .lexer import END, IDENTIFIER, TEMPLATE_END, TEMPLATE_START, Token, lex_all
-from .other_languages import STEP
+from .other_languages import OPERATORS, STEP
 
 T = TypeVar("T")
 
@@ -77,7 +77,8 @@ class Cursor:
         if self.token.kind == IDENTIFIER:
             return self.advance()
         if self.token.kind == "_":
-            raise fail("expected", f"'_' cannot be the name of {what}", self.span_of(self.token))
+            hint = "to drop a value, assign it without a keyword: _ = …;"
+            raise fail("expected", f"'_' cannot be the name of {what}", self.span_of(self.token), hint=hint)
         raise self.expected(f"the name of {what}")
 
     def split(self) -> None:
@@ -138,6 +139,11 @@ class Cursor:
         """Return a hint for a token that other languages have here."""
         if self.token.kind in ("++", "--"):
             return STEP
+        for word in (self.token.text, self.tokens[self.index - 1].text):
+            if word in OPERATORS and self.index:
+                return OPERATORS[word]
+        if self.token.kind == "<" and self.tokens[self.index - 1].kind == IDENTIFIER:
+            return "a '<' after a type needs its '>'"
         if self.token.kind == "=" and what in ("')'", "'{'", "';'"):
             return "'=' assigns; '==' compares"
         if what == "'{'" and context.startswith("before the body"):
