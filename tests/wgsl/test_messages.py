@@ -66,7 +66,7 @@ SYNTAX: list[Row] = [
     ("¦continuing { }", "'continuing' can only end a 'loop'", None),
     ("let a = k¦++;", "expected", "statements of their own"),
     ("let a = ¦++k;", "expected an expression, found '++'", "statements of their own"),
-    ("¦++k;", "expected a statement, found '++'", "write i++"),
+    ("¦++k;", "expected a statement, found '++'", "i++;"),
     ("¦1 + 2;", "expected a statement, found '1'", None),
     ("i¦;", "expected an assignment, '++' or '--' after 'i'", None),
     ("let a = 1 < k ¦< 3;", "comparisons cannot be chained", "&&"),

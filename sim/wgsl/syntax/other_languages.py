@@ -101,8 +101,6 @@ STATEMENTS: Mapping[str, str] = {
     "else": "an 'else' follows the '}' of its 'if'",
     "case": "a 'case' can only be in a 'switch'",
     "default": "a 'default' can only be in a 'switch'",
-    "++": "write i++, after the variable",
-    "--": "write i--, after the variable",
     "print": "`bankshot run --trace NAME` prints the values of a variable",
 }
 """First word of a statement that WGSL does not have, or does not have there -> hint."""
