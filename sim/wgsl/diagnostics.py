@@ -140,5 +140,5 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     if len(name) > _LONGEST_NAME:
         return None
     near = [word for word in candidates if 3 * abs(len(word) - len(name)) <= 2 * len(name)]
-    close = get_close_matches(name, near[:_MOST_CANDIDATES], n=1, cutoff=0.7)
+    close = get_close_matches(name, near[:_MOST_CANDIDATES], n=1, cutoff=0.65)
     return f"did you mean '{close[0]}'?" if close else None

@@ -2,18 +2,20 @@
 
 Each must be read or refused; none may crash or hang the front end.
 
-Read is what the simulator does before it runs: preprocess, check, and where a compute entry point is left, create its
-pipeline and lower it. The answer is yes, or a `WgslError`; any other exception, more than two seconds of processor
-time or a gigabyte of memory, is an internal error, and is printed with the text. Text number i is always the same:
-`--only i` reads it alone.
+To read is what the simulator does before it runs: preprocess, check, and where a compute entry point is left, create
+its pipeline and lower it. `--run` also runs every entry point with all probes, on a small grid and invented inputs. The
+answer is yes, or a `WgslError`; any other exception, more than two seconds of processor time or a gigabyte of memory
+(five seconds and two gigabytes for a run) is an internal error, and is printed with the text. Text number i is always
+the same for the same shaders: `--only i` reads it alone.
 
-The shaders are those of the project, with its tests of error messages, and those that the conformance data wants
-accepted, where it is present.
+The shaders are those of the project, with its tests of error messages; those that the conformance data wants accepted,
+where it is present; and the `.wgsl` files of the folders given by `--shaders`.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import itertools
 import os
 import random
@@ -26,17 +28,23 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import bankshot
+from bankshot.oracle.corpus.invented_inputs import Recipe, bindings, override_values
+from bankshot.oracle.errors import UsageError
 from bankshot.sim.codegen.build import build
 from bankshot.sim.ir.rounding import Rounding
 from tests.conformance import data
 
-SECONDS = 2.0  # of processor time, for one text
-_BYTES = 1 << 30  # of memory, for one process
+SECONDS = {"read": 2.0, "run": 5.0}  # of processor time, for one text
+_BYTES = {"read": 1 << 30, "run": 2 << 30}  # of memory, for one process
+_GRACE = 60  # seconds after which a process that does not react is killed, with its traceback printed
+_BUDGET = 1000  # iterations of loops
+_INPUTS = Recipe("small", (1, 2, 4), 4, 256)
 _LONGEST = 10_000  # characters of a shader that is taken: longer ones only take longer
 _CHUNK = 250
 _ROOT = Path(__file__).parents[2]
@@ -66,11 +74,15 @@ _AWKWARD = (
 # ---- the texts ---------------------------------------------------------------------------------------
 
 
+FOLDERS: list[Path] = []  # of further shaders
+
+
 @cache
 def shaders() -> tuple[str, ...]:
     """Every shader there is to start from."""
     paths = [*_ROOT.glob("shaders/**/*.wgsl"), *_ROOT.glob("tests/files/**/*.wgsl")]
     found = [_with_includes(path) for path in sorted(paths)]
+    found += [path.read_text("utf-8", "replace") for folder in FOLDERS for path in sorted(folder.rglob("*.wgsl"))]
     if data.path("valid").is_file():
         found += [record["wgsl"] for record in data.records("valid") if record["expect"]]
         found += [shader for record in data.records("exec") for shader in record["shaders"]]
@@ -94,23 +106,23 @@ def _spare() -> tuple[str, ...]:
 _ALIKE = (re.compile(r"\d[\w.]*"), re.compile(r"[-+*/%&|^!=<>]+"), re.compile(r"[iuf]32|f16|bool|vec.*|mat.*|array"))
 
 
-def _run(rng: random.Random, tokens: list[str]) -> slice:
+def _stretch(rng: random.Random, tokens: list[str]) -> slice:
     """A few tokens in a row."""
     start = rng.randrange(len(tokens) + 1)
     return slice(start, start + rng.choice((1, 1, 2, 5, 20)))
 
 
 def _drop(rng: random.Random, tokens: list[str]) -> None:
-    del tokens[_run(rng, tokens)]
+    del tokens[_stretch(rng, tokens)]
 
 
 def _repeat(rng: random.Random, tokens: list[str]) -> None:
-    run = _run(rng, tokens)
+    run = _stretch(rng, tokens)
     tokens[run.start : run.start] = tokens[run] * rng.choice((1, 1, 2, 10, 200))
 
 
 def _move(rng: random.Random, tokens: list[str]) -> None:
-    run = _run(rng, tokens)
+    run = _stretch(rng, tokens)
     moved = tokens[run]
     del tokens[run]
     at = rng.randrange(len(tokens) + 1)
@@ -144,7 +156,7 @@ def _insert(rng: random.Random, tokens: list[str]) -> None:
 
 def _splice(rng: random.Random, tokens: list[str]) -> None:
     other = _TOKEN.findall(rng.choice(shaders()))
-    tokens[_run(rng, tokens)] = other[_run(rng, other)]
+    tokens[_stretch(rng, tokens)] = other[_stretch(rng, other)]
 
 
 def _bytes(rng: random.Random, tokens: list[str]) -> None:
@@ -193,13 +205,15 @@ class Answer:
     where: str = ""
 
 
-def read(text: str) -> Answer:
-    """Read one text as the simulator does."""
+def read(text: str, way: str = "read") -> Answer:
+    """Read one text as the simulator does, or run it (`way`)."""
     signal.signal(signal.SIGPROF, _out_of_time)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS[way])
     try:
-        _read(text)
-    except bankshot.WgslError:
+        WAYS[way](text)
+    except bankshot.WgslError as error:
+        if "not enough memory" in error.diagnostics[0].message:
+            return Answer("crashed", str(error)[:80])
         return Answer("refused")
     except _OutOfTime as fault:
         return Answer("hung", _where(fault))
@@ -222,6 +236,22 @@ def _read(text: str) -> None:
         )
 
 
+def _run(text: str) -> None:
+    """Run each compute entry point of a text on two workgroups; what a race or an index out of bounds does, too."""
+    module = bankshot.check(text)
+    values = override_values(module)
+    for entry in [function for function in module.functions.values() if function.stage == "compute"]:
+        try:
+            given = bindings(module.pipeline(entry.name, values), _INPUTS)
+        except UsageError:  # an input of a type that nothing can be invented for
+            continue
+        inputs = {name: bankshot.Sampler(**v) if isinstance(v, dict) else v for name, v in given.items()}
+        bankshot.simulate(module, grid=2, bindings=inputs, entry=entry.name, overrides=values, budget=_BUDGET)
+
+
+WAYS: dict[str, Callable[[str], None]] = {"read": _read, "run": _run}
+
+
 def _out_of_time(*_: object) -> None:
     raise _OutOfTime
 
@@ -238,21 +268,43 @@ def _where(fault: BaseException) -> str:
     return f"{place}:{last.lineno}, in {last.name}: {type(fault).__name__}: {str(fault)[:80]}"
 
 
-def _limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+def _limit_memory(way: str) -> None:
+    os.environ["BANKSHOT_THREADS"] = "1"  # each thread reserves memory for its stack
+    resource.setrlimit(resource.RLIMIT_AS, (_BYTES[way], _BYTES[way]))
 
 
-def _answers(numbers: range, seed: int) -> list[tuple[int, Answer]]:
-    return [(number, read(text_of(number, seed))) for number in numbers]
+def _answers(numbers: range, seed: int, way: str) -> list[tuple[int, Answer]]:
+    found: list[tuple[int, Answer]] = []
+    for number in numbers:
+        text = text_of(number, seed)
+        faulthandler.dump_traceback_later(_GRACE, exit=True)  # compiled code does not react to signals
+        found.append((number, read(text, way)))
+        faulthandler.cancel_dump_traceback_later()
+    return found
 
 
-def answers(count: int, seed: int, jobs: int) -> Iterator[tuple[int, Answer]]:
-    """The answer to each of the texts 0 to `count`, with its number."""
+def answers(count: int, seed: int, jobs: int, way: str = "read") -> Iterator[tuple[int, Answer]]:
+    """The answer to each of the texts 0 to `count`, with its number. A process that dies is the answer of its chunk."""
     chunks = [range(count)[start : start + _CHUNK] for start in range(0, count, _CHUNK)]
     _spare()  # what processes can share
-    with ProcessPoolExecutor(jobs, initializer=_limit_memory) as pool:
-        for chunk in pool.map(_answers, chunks, itertools.repeat(seed)):
-            yield from chunk
+    if way == "run":
+        _compile()
+    with ProcessPoolExecutor(jobs, initializer=_limit_memory, initargs=(way,)) as pool:
+        todo = [(chunk, pool.submit(_answers, chunk, seed, way)) for chunk in chunks]
+        for chunk, future in todo:
+            try:
+                yield from future.result()
+            except BrokenProcessPool:
+                yield (
+                    chunk.start,
+                    Answer("hung", f"a process died, in texts {chunk.start} to {chunk.stop - 1} or others"),
+                )
+
+
+def _compile() -> None:
+    """Compile the machine once, in a process of its own: threads do not survive a fork."""
+    with ProcessPoolExecutor(1) as pool:
+        pool.submit(_run, "@compute @workgroup_size(1) fn main() {}").result()
 
 
 def main() -> None:
@@ -261,15 +313,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="print text number so many and read it, with the traceback")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--run", action="store_const", const="run", default="read", help="also run what is accepted")
+    parser.add_argument("--shaders", type=Path, action="append", default=[], help="a folder of .wgsl files; repeatable")
     args = parser.parse_args()
+    FOLDERS[:] = args.shaders
     if args.only is not None:
         print(text_of(args.only, args.seed))
-        _read(text_of(args.only, args.seed))
+        WAYS[args.run](text_of(args.only, args.seed))
         return
     start = time.perf_counter()
     words: Counter[str] = Counter()
     faults: dict[Answer, list[int]] = defaultdict(list)
-    for number, answer in answers(args.count, args.seed, args.jobs):
+    for number, answer in answers(args.count, args.seed, args.jobs, args.run):
         words[answer.word] += 1
         if answer.where:
             faults[answer].append(number)

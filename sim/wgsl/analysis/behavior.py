@@ -20,7 +20,7 @@ def check_behavior(function: typed.Function) -> None:
     behavior = behavior_of(function.body)
     if function.result is not None and behavior != RETURN:
         message = f"function '{function.name}' does not return a value of type {function.result} on every path"
-        raise fail("missing-return", message, function.span)
+        raise fail("missing-return", message, function.span, hint="end it with a 'return'")
 
 
 def behavior_of(stmt: typed.Stmt) -> Behavior:

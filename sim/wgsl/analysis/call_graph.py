@@ -121,13 +121,17 @@ def _check_bindings(entry: typed.Function) -> None:
             raise fail("duplicate-binding", message, variable.span, Note("also bound here", other.span))
 
 
+_WITH_LEVEL = ("textureSample", "textureSampleCompare")
+
+
 def _check_stage(entry: typed.Function, function: typed.Function, used: Uses) -> None:
     stage = entry.stage
     assert stage is not None
     through = [] if function is entry else [Note(f"reached from {stage} entry point '{entry.name}'", entry.span)]
     for name, span in used.builtins.items():
         if stage not in BUILTINS[name].stages:
-            raise fail("builtin-stage", f"'{name}' cannot be used in a {stage} shader", span, *through)
+            hint = f"write {name}Level, with the level of detail" if name in _WITH_LEVEL else None
+            raise fail("builtin-stage", f"'{name}' cannot be used in a {stage} shader", span, *through, hint=hint)
     if used.discard and stage != "fragment":
         raise fail("discard-stage", f"a {stage} shader cannot discard", used.discard, *through)
     for variable, span in used.globals.items():

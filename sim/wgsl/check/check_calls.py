@@ -12,7 +12,7 @@ from ...fast_dataclass import frozen
 from .. import typed
 from .. import types as t
 from ..builtins import OPERATORS, Builtin
-from ..diagnostics import Note, counted, fail
+from ..diagnostics import Note, counted, fail, first_words
 from ..source import Span
 from ..syntax import tree
 from . import fold, overloads
@@ -82,8 +82,9 @@ def _argument(e: Expressions, function: typed.Function, param: typed.Variable, a
     value = e.value(arg)
     if not fold.convertible(value.type, param.type):
         declared = Note(f"'{param.name}' declared here", param.span)
+        hint = fold.conversion_hint(value, param.type)
         message = f"parameter '{param.name}' of '{function.name}' is {param.type}, but the argument is {value.type}"
-        raise fail("type-mismatch", message, arg.span, declared, hint=fold.conversion_hint(value.type, param.type))
+        raise fail("type-mismatch", message, arg.span, declared, hint=hint)
     if isinstance(param.type, t.Pointer) and not e.supports("unrestricted_pointer_parameters") and _is_part(value):
         message = f"parameter '{param.name}' takes only a pointer to a whole variable"
         raise fail("unsupported-feature", message, arg.span)
@@ -105,10 +106,25 @@ def _builtin(e: Expressions, row: Builtin, expr: tree.Call) -> Called:
         e.module.need_feature(row.requires, f"'{callee.name}'", callee.name_span)
     e.uses.builtins.setdefault(row.name, expr.span)
     templates = tuple(e.type_of(a) for a in callee.args or ())
-    args = [e.value(a) for a in expr.args]
+    args = [_builtin_argument(e, row, i, a) for i, a in enumerate(expr.args)]
     made = _apply(e, row, templates, args, expr.span, expr.span)
     has_value = made.type != typed.NOTHING
     return Called(made, has_value, row.must_use and has_value)
+
+
+def _builtin_argument(e: Expressions, row: Builtin, i: int, arg: tree.Expr) -> typed.Expr:
+    """Check an argument. Raises `WgslError`, with a hint for a variable where its address is asked for."""
+    made = e.check(arg)
+    if isinstance(made.type, t.Reference) and _takes_pointer(row, i):
+        message = f"argument {i + 1} of '{row.name}' must be a pointer, not a variable"
+        raise fail("type-mismatch", message, arg.span, hint=f"write &{first_words(arg.span.text)}")
+    return e.load(made)
+
+
+def _takes_pointer(row: Builtin, i: int) -> bool:
+    """Whether an argument must be a pointer in every overload that has it."""
+    params = [s.params[i] for s in row.overloads if i < len(s.params)]
+    return bool(params) and all(param.name == "ptr" for param in params)
 
 
 def _apply(

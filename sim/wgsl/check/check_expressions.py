@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .. import typed
 from .. import types as t
 from ..analysis.static_uses import Uses
-from ..diagnostics import Crash, Note, WgslError, fail
+from ..diagnostics import Crash, Note, WgslError, fail, first_words
 from ..source import Span
 from ..syntax import tree
 from ..syntax.other_languages import HABITS
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _LITERALS: dict[str, t.Scalar] = {
     s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16, t.ABSTRACT_INT, t.ABSTRACT_FLOAT)
 }
+_MOST_LISTED = 8  # names in a hint
 _SWIZZLES = ("xyzw", "rgba")
 
 
@@ -116,6 +117,8 @@ class Expressions:
             raise fail("access-mode", "this memory can only be written", made.span)
         if not t.is_constructible(store):
             hint = "read it with atomicLoad" if isinstance(store, t.Atomic) else None
+            if isinstance(store, t.Array):
+                hint = f"read one element: {first_words(made.span.text)}[i]"
             raise fail("not-loadable", f"a value of type {store} cannot be read as a whole", made.span, hint=hint)
         return typed.Load(store, made.span, made)
 
@@ -126,7 +129,7 @@ class Expressions:
     def convert(self, made: typed.Expr, to: t.Type, what: str) -> typed.Expr:
         """Convert a value to a required type; `what` names it in the error. Raises `WgslError`."""
         if not fold.convertible(made.type, to):
-            hint = fold.conversion_hint(made.type, to)
+            hint = fold.conversion_hint(made, to)
             raise fail("type-mismatch", f"{what} must be {to}, not {made.type}", made.span, hint=hint)
         return fold.convert(made, to)
 
@@ -134,11 +137,13 @@ class Expressions:
         """Check the condition of an `if`, a loop or an assertion: a bool."""
         return self.converted(expr, t.BOOL, what)
 
-    def constant(self, expr: tree.Expr, what: str) -> typed.Const:
-        """Check a const-expression; `what` names it in the error. Raises `WgslError`."""
+    def constant(self, expr: tree.Expr, what: str, *, instead: str | None = None) -> typed.Const:
+        """Check a const-expression; `what` names it in the error, `instead` is what a function declares otherwise.
+        Raises `WgslError`."""
         made = self.value(expr)
         if not isinstance(made, typed.Const):
-            raise not_early(made, what, "a const-expression", const=True)
+            hint = f"declare it with '{instead}'" if instead and self.scope else None
+            raise not_early(made, what, "a const-expression", const=True, hint=hint)
         return made
 
     def const_integer(self, expr: tree.Expr, what: str) -> int:
@@ -217,7 +222,9 @@ class Expressions:
     def _call(self, expr: tree.Call) -> typed.Expr:
         called = check_calls.call(self, expr)
         if not called.has_value:
-            raise fail("no-value", f"'{expr.callee.name}' returns nothing, so it cannot be used as a value", expr.span)
+            message = f"'{expr.callee.name}' returns nothing, so it cannot be used as a value"
+            hint = f"call it in a statement of its own: {expr.callee.name}(…);"
+            raise fail("no-value", message, expr.span, hint=hint)
         return called.expr
 
     def _unary(self, expr: tree.Unary) -> typed.Expr:
@@ -246,7 +253,10 @@ class Expressions:
     def _address_of(self, expr: tree.Unary) -> typed.Expr:
         ref = self.check(expr.operand)
         if not isinstance(ref.type, t.Reference):
-            raise fail("not-a-reference", "only a variable, or a part of one, has an address", expr.operand.span)
+            name = ref.var.name if isinstance(ref, typed.ValueRef) else None
+            hint = f"only a 'var' has an address: var copy = {name};" if name else None
+            message = "only a variable, or a part of one, has an address"
+            raise fail("not-a-reference", message, expr.operand.span, hint=hint)
         if _is_vector_component(ref):
             raise fail("address-of-component", "a component of a vector has no address", expr.operand.span)
         pointer = t.Pointer(ref.type.space, ref.type.store, ref.type.access)
@@ -257,7 +267,10 @@ class Expressions:
 
     def _deref(self, pointer: typed.Expr, span: Span) -> typed.Expr:
         if not isinstance(pointer.type, t.Pointer):
-            raise fail("not-a-pointer", f"only a pointer can be dereferenced, not {pointer.type}", pointer.span)
+            doubled = span.source.text[span.start - 1 : span.start + 1] == "**"
+            hint = "a power is written pow(x, y)" if doubled else None
+            message = f"only a pointer can be dereferenced, not {pointer.type}"
+            raise fail("not-a-pointer", message, pointer.span, hint=hint)
         p = pointer.type
         return typed.Deref(t.Reference(p.space, p.store, p.access), span, pointer)
 
@@ -278,7 +291,8 @@ class Expressions:
             raise fail("not-indexable", f"a value of type {whole} cannot be indexed", expr.base.span)
         at = fold.concrete(self.value(expr.index))
         if at.type not in (t.I32, t.U32):
-            raise fail("type-mismatch", f"an index must be an i32 or u32, not {at.type}", expr.index.span)
+            hint = fold.conversion_hint(at, t.U32)
+            raise fail("type-mismatch", f"an index must be an i32 or u32, not {at.type}", expr.index.span, hint=hint)
         return fold.index(base, at, expr.span)
 
     def _member(self, expr: tree.Member, target: bool = False) -> typed.Expr:
@@ -286,7 +300,10 @@ class Expressions:
         if isinstance(whole, t.Struct):
             position = whole.index(expr.name)
             if position is None:
-                hint = self.module.similar(expr.name, (m.name for m in whole.members))
+                names = [m.name for m in whole.members]
+                hint = self.module.similar(expr.name, names)
+                if hint is None and len(names) <= _MOST_LISTED:
+                    hint = f"it has {', '.join(names)}"
                 message = f"struct {whole} has no member '{expr.name}'"
                 raise fail("no-such-member", message, expr.name_span, hint=hint)
             return fold.member(base, position, expr.span)
@@ -318,13 +335,13 @@ def _is_vector_component(ref: typed.Expr) -> bool:
     return isinstance(base, t.Reference) and isinstance(base.store, t.Vec)
 
 
-def not_early(made: typed.Expr, what: str, wanted: str, *, const: bool = False) -> WgslError:
+def not_early(made: typed.Expr, what: str, wanted: str, *, const: bool = False, hint: str | None = None) -> WgslError:
     """Return the error of an expression that is evaluated too late, with a note at the part that is."""
     late = _late_part(made, const)
     message, reason = f"{what} must be {wanted}", _lateness(late)
     if late.span == made.span:
-        return fail("not-constant", f"{message}, but {reason}", made.span)
-    return fail("not-constant", message, made.span, Note(reason, late.span))
+        return fail("not-constant", f"{message}, but {reason}", made.span, hint=hint)
+    return fail("not-constant", message, made.span, Note(reason, late.span), hint=hint)
 
 
 def _late_part(made: typed.Expr, const: bool) -> typed.Expr:

@@ -338,9 +338,11 @@ class ModuleScope:
                 message = f"a variable in the {space} address space takes no @{attribute.name}"
                 raise fail("misplaced-attribute", message, attribute.span)
             return None
-        for name in ("group", "binding"):
-            if name not in found:
-                raise fail("missing-binding", f"resource '{decl.name}' needs a @{name}", decl.name_span)
+        missing = [f"@{name}" for name in ("group", "binding") if name not in found]
+        if missing:
+            hint = f"write {' '.join(f'{name}(0)' for name in missing)} before 'var'"
+            message = f"resource '{decl.name}' needs {' and '.join(missing)}"
+            raise fail("missing-binding", message, decl.name_span, hint=hint)
         numbers: list[int] = []
         for name in ("group", "binding"):
             span = found[name].args[0].span

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from ...fast_dataclass import entity, frozen
 from .. import typed
 from .. import types as t
-from ..diagnostics import Crash, Note, WgslError, fail
+from ..diagnostics import Crash, Note, WgslError, fail, first_words
 from ..source import Span
 from ..syntax import tree
-from . import check_calls, fold
+from . import check_calls, fold, overloads
 from .check_attributes import check_attributes, filters
 from .check_expressions import Expressions
 from .check_types import check_store_type
@@ -223,6 +223,9 @@ class Statements:
         return typed.Eval(stmt.span, value)
 
     def _target(self, expr: tree.Expr, span: Span, *, update: bool) -> typed.Expr:
+        root = _root_name(expr)
+        if root is not None:
+            self._refuse_value(root, expr)
         target = self.expressions.check(expr, target=True)
         if not isinstance(target.type, t.Reference):
             hint = "write '*' before it to assign to what it points to" if isinstance(target.type, t.Pointer) else None
@@ -238,6 +241,27 @@ class Statements:
             )
         return target
 
+    def _refuse_value(self, root: tree.Ident, expr: tree.Expr) -> None:
+        """Raise `WgslError` for an assignment to a name that is a value for good: its declaration can be changed."""
+        entity = self.expressions.resolve(root.name, root.name_span)
+        match entity:
+            case typed.Variable(space=None, type=t.Pointer()):
+                return
+            case typed.Variable(space=None) if any(entity is param for param in self.function.params):
+                kind, hint = "a parameter", f"assign to a copy: var copy = {entity.name};"
+            case typed.Variable(space=None):
+                kind, hint = "a 'let'", f"declare it with 'var {entity.name}'"
+            case Constant():
+                local = self.scope.lookup(root.name) is not None
+                kind, hint = "a 'const'", f"declare it with '{'var' if local else 'var<private>'} {entity.name}'"
+            case typed.Override():
+                kind, hint = "an 'override'", f"assign to a copy: var copy = {entity.name};"
+            case _:
+                return
+        declared = Note(f"'{entity.name}' declared here", entity.span)
+        message = f"'{entity.name}' is {kind}, which cannot be assigned to"
+        raise fail("not-assignable", message, expr.span, declared, hint=hint)
+
     def _check_swizzle_target(self, target: typed.Swizzle, expr: tree.Expr, update: bool) -> None:
         if not self.module.supports("swizzle_assignment"):
             raise fail("not-assignable", "several components of a vector cannot be assigned at once", expr.span)
@@ -248,6 +272,7 @@ class Statements:
         """Check `target op= value`: the operator applied to the loaded target gives the target's type."""
         assert isinstance(target.type, t.Reference)
         store = target.type.store
+        self._check_update(store, op, value)
         loaded = typed.Load(store, target.span, target)
         made = check_calls.operator(self.expressions, op, [loaded, value], span, op_span)
         if made.type != store:
@@ -256,12 +281,23 @@ class Statements:
         assert isinstance(made, typed.BuiltinCall)
         return typed.CompoundAssign(span, target, made.builtin, made.args[1], made.type)
 
+    def _check_update(self, store: t.Type, op: str, value: typed.Expr) -> None:
+        """Raise `WgslError` for a value of another kind of number: only the value can be converted, not the target."""
+        if not isinstance(store, t.Scalar | t.Vec | t.Mat) or not isinstance(value.type, t.Scalar | t.Vec | t.Mat):
+            return
+        elem, given = t.element_of(store), t.element_of(value.type)
+        if op in ("<<", ">>") or t.BOOL in (elem, given) or overloads.conversion_rank(given, elem) is not None:
+            return
+        hint = f"convert it: {t.with_element(value.type, elem)}({first_words(value.span.text)})"
+        raise fail("type-mismatch", f"'{op}=' on {store} does not take {value.type}", value.span, hint=hint)
+
     def _increment(self, stmt: tree.Increment) -> typed.Stmt:
         target = self._target(stmt.target, stmt.span, update=True)
         assert isinstance(target.type, t.Reference)
         store = target.type.store
         if store not in (t.I32, t.U32):
-            raise fail("type-mismatch", f"'{stmt.op}' needs an i32 or u32, not {store}", stmt.target.span)
+            hint = f"write {first_words(stmt.target.span.text)} {stmt.op[0]}= 1"
+            raise fail("type-mismatch", f"'{stmt.op}' needs an i32 or u32, not {store}", stmt.target.span, hint=hint)
         one = typed.Const(store, stmt.span, 1)
         return self._update(target, stmt.op[0], one, stmt.span, stmt.span)
 
@@ -409,7 +445,7 @@ def declare_constant(expressions: Expressions, decl: tree.LocalDecl | tree.Globa
     """Check a `const`, at module scope or in a function; without a written type it may stay abstract."""
     type_ = expressions.type_of(decl.type) if decl.type else None
     assert decl.init is not None
-    made = expressions.constant(decl.init, f"the initializer of '{decl.name}'")
+    made = expressions.constant(decl.init, f"the initializer of '{decl.name}'", instead="let")
     if type_ is not None:
         if not t.is_constructible(type_):
             raise fail("not-constructible", f"a const cannot have type {type_}", decl.type.span if decl.type else None)
@@ -429,6 +465,13 @@ def check_assertion(expressions: Expressions, stmt: tree.ConstAssert) -> None:
 # ---- parts of switch and assignment --------------------------------------------------------------------
 
 
+def _root_name(expr: tree.Expr) -> tree.Ident | None:
+    """Return the name of which a target is a part, or None where it is behind an operator."""
+    while isinstance(expr, tree.Index | tree.Member | tree.Paren):
+        expr = expr.inner if isinstance(expr, tree.Paren) else expr.base
+    return expr if isinstance(expr, tree.Ident) else None
+
+
 def _selector_type(selector: typed.Expr, choices: list[typed.Const]) -> t.Type:
     """Return the concrete integer type that a switch's selector and all its cases share. Raises `WgslError`."""
     parts = [selector, *choices]
@@ -437,7 +480,10 @@ def _selector_type(selector: typed.Expr, choices: list[typed.Const]) -> t.Type:
         if type_ not in (t.I32, t.U32) or not fold.convertible(part.type, type_):
             what = "a switch selector" if part is selector else "a case selector"
             wanted = type_ if type_ in (t.I32, t.U32) else "i32 or u32"
-            raise fail("type-mismatch", f"{what} must be {wanted}, not {part.type}", part.span)
+            hint = fold.conversion_hint(part, t.I32 if type_ not in (t.I32, t.U32) else type_)
+            if part.type == t.BOOL:
+                hint = "write an 'if'"
+            raise fail("type-mismatch", f"{what} must be {wanted}, not {part.type}", part.span, hint=hint)
     return type_
 
 
@@ -459,5 +505,8 @@ def _read_only(target: typed.Expr, span: Span) -> WgslError:
     if isinstance(root, typed.Deref):
         return fail("not-assignable", f"what a {root.pointer.type} points to can only be read", span)
     declared = Note(f"'{root.var.name}' declared here", root.var.span)
-    hint = "declare it as var<storage, read_write>" if root.var.space == "storage" else None
+    hint = {
+        "storage": "declare it as var<storage, read_write>",
+        "uniform": "what is written must be in var<storage, read_write>",
+    }.get(root.var.space or "")
     return fail("not-assignable", f"'{root.var.name}' can only be read", span, declared, hint=hint)

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Protocol
 
 from .. import types as t
-from ..diagnostics import counted, fail
+from ..diagnostics import WgslError, counted, did_you_mean, fail
 from ..source import Span
 from ..syntax import tree
 from .scopes import Entity, Enumerant, Generator, TypeName, describe
@@ -32,6 +32,7 @@ class Names(Protocol):
     def supports(self, feature: str) -> bool: ...
 
 
+_LISTED = 10  # enumerants in a hint
 _SCALARS = {s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16)}
 _SUFFIXES = {"i": t.I32, "u": t.U32, "f": t.F32, "h": t.F16}
 _SIZES = (2, 3, 4)
@@ -94,7 +95,7 @@ class TypeExpressions:
         count = len(ident.args or ())
         if not least <= count <= most:
             message = f"'{ident.name}' takes {counted(least, most, 'template argument')}, not {count}"
-            raise fail("template-arguments", message, ident.span)
+            raise fail("template-arguments", message, ident.span, hint=None if count else _EXAMPLES.get(ident.name))
         return make(self, ident.name, ident.args or [], ident.span)
 
     def enumerant(self, expr: tree.Expr, kind: str) -> str:
@@ -102,7 +103,16 @@ class TypeExpressions:
         article = "an" if kind[0] in "aeiou" else "a"
         if not isinstance(expr, tree.Ident):
             raise fail("not-an-enumerant", f"{article} {kind} is expected here", expr.span)
-        entity = self._names.resolve(expr.name, expr.name_span)
+        try:
+            entity = self._names.resolve(expr.name, expr.name_span)
+        except WgslError as error:
+            if error.diagnostics[0].code != "unresolved-name":
+                raise
+            known = [name for name, of in t.ENUMERANTS.items() if of == kind]
+            hint = did_you_mean(expr.name, known) or (f"one of {', '.join(known)}" if len(known) < _LISTED else None)
+            raise fail(
+                "not-an-enumerant", f"'{expr.name}' is not {article} {kind}", expr.name_span, hint=hint
+            ) from None
         if not isinstance(entity, Enumerant) or entity.kind != kind:
             message = f"'{expr.name}' is {describe(entity)}, not {article} {kind}"
             raise fail("not-an-enumerant", message, expr.name_span)
@@ -169,6 +179,12 @@ _GENERATORS = {
     **{f"texture_{k}": (1, 1, TypeExpressions.sampled_texture) for k in _SAMPLED},
     **{f"texture_storage_{k}": (2, 2, TypeExpressions.storage_texture) for k in _STORAGE},
 }
+_EXAMPLES = {
+    **{name: f"for example {name}<f32>" for name in _GENERATORS if name.startswith(("vec", "mat"))},
+    "array": "for example array<f32, 4>",
+    "atomic": "for example atomic<u32>",
+    "ptr": "for example ptr<function, f32>",
+}
 GENERATORS = frozenset(_GENERATORS)
 
 
@@ -197,10 +213,21 @@ def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None
     rule, wanted = _STORE_RULES[space]
     if not rule(store):
         message = f"a variable in the {space} address space cannot have type {store}: it must be {wanted}"
-        hint = "name it with 'let'" if isinstance(store, t.Pointer) else None
+        hint = "name it with 'let'" if isinstance(store, t.Pointer) else _store_hint(space, store)
         raise fail("store-type", message, span, hint=hint)
     if access == "read" and t.contains_atomic(store):
         raise fail("store-type", f"{store} holds an atomic, so its storage buffer must be read_write", span)
+
+
+def _store_hint(space: str, store: t.Type) -> str | None:
+    """Return what to write instead of a store type, or of its address space."""
+    if isinstance(store, t.Array) and store.count is None:
+        return "an array without a size must be in var<storage>"
+    if isinstance(store, t.Atomic):
+        return "atomics are in var<workgroup> and var<storage, read_write>"
+    if store == t.BOOL and space in ("storage", "uniform", "immediate"):
+        return "store it as u32, and compare: x != 0"
+    return None
 
 
 def is_shared(store: t.Type) -> bool:

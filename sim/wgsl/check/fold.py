@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from .. import typed
 from .. import types as t
 from ..builtins import Builtin
-from ..diagnostics import fail
+from ..diagnostics import fail, first_words
 from ..source import Span
 from . import const_eval, overloads
 
@@ -85,9 +85,18 @@ def same_shape(one: t.Type, other: t.Type) -> bool:
             return False
 
 
-def conversion_hint(from_: t.Type, to: t.Type) -> str | None:
-    """Return a hint where a value has the right shape and the wrong kind of number."""
-    return f"convert it: {to}(…)" if same_shape(from_, to) else None
+def conversion_hint(made: typed.Expr, to: t.Type) -> str | None:
+    """Return a hint where a value has the right shape and the wrong kind of number, or is a pointer to the value."""
+    from_, text = made.type, first_words(made.span.text)
+    if isinstance(from_, t.Pointer) and from_.store == to:
+        return f"write *{text} for the value that it points to"
+    if isinstance(to, t.Pointer) and from_ == to.store and isinstance(made, typed.Load):
+        return f"write &{text} for a pointer to it"
+    if isinstance(to, t.Vec) and isinstance(from_, t.Scalar) and overloads.conversion_rank(from_, to.elem) is not None:
+        return f"write {to}({text}) for a vector of equal components"
+    if to == t.BOOL and isinstance(from_, t.Scalar):
+        return f"compare it: {text} != 0"
+    return f"convert it: {to}({text})" if same_shape(from_, to) else None
 
 
 # ---- constructors--------------------------------------------------------------------------------------

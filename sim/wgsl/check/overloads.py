@@ -7,14 +7,14 @@ Spec: WGSL, "Conversion Rank" and "Overload Resolution".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ...fast_dataclass import frozen
 from .. import types as t
 from ..builtins import CONSTRUCTORS, Builtin, Candidate, Signature
 from ..builtins.signature import family_of, result_struct
-from ..diagnostics import Note, WgslError, fail
+from ..diagnostics import Note, WgslError, fail, first_words
 from ..source import Span
 
 
@@ -182,7 +182,8 @@ def _composite(target: t.Type, args: tuple[t.Type, ...], span: Span | None, arg_
     parts = t.children(target)
     if len(args) != len(parts):
         what = "element" if isinstance(target, t.Array) else "member"
-        message = f"{target} has {_count(len(parts), what)}, but {len(args)} values are given"
+        given = "1 value is given" if len(args) == 1 else f"{len(args)} values are given"
+        message = f"{target} has {_count(len(parts), what)}, but {given}"
         raise fail("wrong-argument-count", message, span)
     for i, (arg, part) in enumerate(zip(args, parts, strict=True)):
         if conversion_rank(arg, part) is None:
@@ -228,22 +229,94 @@ def _no_match(
     signatures = [s for s in builtin.overloads if bool(s.templates) == bool(templates)]
     if not signatures:
         takes = "needs a template argument" if not templates else "takes no template arguments"
-        return fail("template-arguments", f"'{name}' {takes}", span)
+        hint = f"for example {name}<u32>" if name == "bitcast" else None
+        return fail("template-arguments", f"'{name}' {takes}", span, hint=hint)
     arities = sorted({len(s.params) for s in signatures})
     if len(args) not in arities:
-        return fail("wrong-argument-count", f"'{name}' takes {_numbers(arities)}, not {len(args)}", span)
-    fitting = [s for s in signatures if len(s.params) == len(args)]
-    notes = [Note(f"candidate: {name}{s}") for s in fitting[:_SHOWN]]
-    if len(fitting) > _SHOWN:
+        hint = "atan2 takes two" if name == "atan" and len(args) == 2 else None
+        return fail("wrong-argument-count", f"'{name}' takes {_numbers(arities)}, not {len(args)}", span, hint=hint)
+    kind = args[0].kind if args and isinstance(args[0], t.Texture) else ""
+    of_texture = [s for s in signatures if s.params and s.params[0].name == kind]
+    arities = sorted({len(s.params) for s in of_texture})
+    if of_texture and len(args) not in arities:
+        message = f"'{name}' takes {_numbers(arities)} for a {args[0]}, not {len(args)}"
+        return fail("wrong-argument-count", message, span)
+    fitting = [s for s in of_texture or signatures if len(s.params) == len(args)]
+    hint = _special(builtin, args, arg_spans)
+    converted = None if hint else _conversion(builtin, templates, args, arg_spans, all_const)
+    hint = converted[1] if converted else hint
+    notes = [] if hint else [Note(f"candidate: {name}{s}") for s in fitting[:_SHOWN]]
+    if notes and len(fitting) > _SHOWN:
         notes.append(Note(f"and {len(fitting) - _SHOWN} more"))
     culprit = _culprit(builtin, templates, args)
+    if culprit is None and converted and not builtin.is_operator:
+        culprit = converted[0]
     place = arg_spans[culprit] if culprit is not None and culprit < len(arg_spans) else span
     if builtin.is_operator:
         message = f"operator '{name.removeprefix('unary ')}' does not take {' and '.join(map(str, args))}"
     else:
         wanted = f"'{name}<{', '.join(map(str, templates))}>'" if templates else f"'{name}'"
         message = f"no overload of {wanted} takes ({', '.join(map(str, args))})"
-    return fail("no-matching-overload", message, place, *notes)
+    return fail("no-matching-overload", message, place, *notes, hint=hint)
+
+
+def _special(builtin: Builtin, args: tuple[t.Type, ...], spans: Sequence[Span]) -> str | None:
+    """Return a hint for arguments that no conversion makes right."""
+    name, first = builtin.name, args[0] if args else None
+    if name in _VECTORS:
+        given = sum(map(t.components, args)) if all(isinstance(arg, t.Scalar | t.Vec) for arg in args) else 0
+        wrong = given not in (0, _VECTORS[name])
+        return f"it needs {_VECTORS[name]} components, and {given} are given" if wrong and given > 1 else None
+    if name.startswith("atomic") and isinstance(first, t.Pointer) and not isinstance(first.store, t.Atomic):
+        return "declare it as an atomic: atomic<u32> or atomic<i32>"
+    if (
+        name == "arrayLength"
+        and isinstance(first, t.Pointer)
+        and isinstance(first.store, t.Array)
+        and first.store.count
+    ):
+        return f"the length of {first.store} is fixed"
+    if builtin.is_operator and t.BOOL in args and len(spans) == len(args) == 2:
+        return f"write select(0, 1, {first_words(spans[args.index(t.BOOL)].text)}) for a number"
+    return None
+
+
+_VECTORS = {f"vec{size}": size for size in (2, 3, 4)}
+
+
+def _conversion(
+    builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...], spans: Sequence[Span], all_const: bool
+) -> tuple[int, str] | None:
+    """Return an argument and a hint, where a call fits once that is of other numbers: those of another, or floats."""
+    if templates and builtin.name == "bitcast":
+        return None
+    texts = [first_words(span.text) for span in spans]
+    if builtin.name in _UNARY_HINTS and isinstance(args[0], t.Scalar | t.Vec) and texts:
+        elements, hint = _UNARY_HINTS[builtin.name]
+        return (0, hint.format(texts[0])) if t.element_of(args[0]) in elements else None
+    for i, type_ in _conversions(args[: len(texts)]):
+        if len(_search(builtin, templates, (*args[:i], type_, *args[i + 1 :]), all_const)) == 1:
+            return i, f"convert {'one of them' if builtin.is_operator else 'it'}: {type_}({texts[i]})"
+    return None
+
+
+_UNARY_HINTS = {
+    "!": ((t.I32, t.U32, t.F32, t.F16), "compare it: {} == 0"),
+    "unary -": ((t.U32,), "convert it to a signed number first: -i32({})"),
+}
+
+
+def _conversions(args: Sequence[t.Type]) -> Iterator[tuple[int, t.Type]]:
+    """Iterate over an argument and a type to convert it to, the most likely first."""
+    numbers = [(i, arg) for i, arg in enumerate(args) if isinstance(arg, t.Scalar | t.Vec | t.Mat)]
+    present = {_scalar(concretize(t.element_of(arg))) for _, arg in numbers}
+    for elem in sorted((t.F32, t.F16, t.U32, t.I32), key=lambda elem: (elem not in present, elem in t.INTEGERS)):
+        for i, arg in reversed(numbers):
+            if t.element_of(arg) not in (elem, t.BOOL):
+                yield i, t.with_element(arg, elem)
+    for i, arg in numbers:
+        if isinstance(arg, t.Scalar):
+            yield from ((i, t.Vec(size, _scalar(concretize(arg)))) for size in (2, 3, 4))
 
 
 def _culprit(builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...]) -> int | None:

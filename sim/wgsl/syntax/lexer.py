@@ -86,6 +86,7 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 _GLUED = re.compile(r"[\w.]+")
 
 
+_MOST_ERRORS = 100  # a file of something else has an illegal character in every line
 BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -100,8 +101,20 @@ class Token(NamedTuple):
 
 def lex(source: Source) -> list[Token]:
     """Split `source` into tokens, the last of kind `END`. Raises `WgslError` for text that is no WGSL token."""
+    tokens, errors = lex_all(source)
+    if errors:
+        raise errors[0]
+    return tokens
+
+
+def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
+    """Split `source` like `lex`, and list the errors. Wrong names and numbers remain tokens, other wrong text does not.
+
+    Raises `WgslError` for a forbidden character, and for too many errors.
+    """
     text = source.text
     _refuse_forbidden(source)
+    errors: list[WgslError] = []
     tokens: list[Token] = []
     lists = _TemplateLists(tokens)
     kinds: dict[str, str] = {}  # of the words seen so far
@@ -115,7 +128,7 @@ def lex(source: Source) -> list[Token]:
         if group == "word":
             kind = kinds.get(word)
             if kind is None:
-                kind = kinds[word] = _word_kind(word, Span(source, start, position))
+                kind = kinds[word] = _word_kind(word, Span(source, start, position), errors)
         elif group == "symbol":
             kind = word
             if word in _LIST_SYMBOLS and lists.ends_at(word):
@@ -124,15 +137,19 @@ def lex(source: Source) -> list[Token]:
             kind = NUMBER
             if glued := _GLUED.match(text, position):
                 written = Span(source, start, glued.end())
-                raise fail("malformed-number", f"'{written.text[:40]}' is not a number", written)
+                errors.append(fail("malformed-number", f"'{written.text[:40]}' is not a number", written))
+                word, position = "0", glued.end()
         elif group == "comment":
-            position = _comment_end(source, start)
+            position = _comment_end(source, start, errors)
             continue
         elif group == "end":
             tokens.append(Token(END, "", start, start))
-            return tokens
+            return tokens, errors
         else:
-            raise _illegal(source, start)
+            errors.append(_illegal(source, start))
+            if len(errors) >= _MOST_ERRORS:
+                raise WgslError(*(diagnostic for error in errors for diagnostic in error.diagnostics))
+            continue
         tokens.append(Token(kind, word, start, position))
 
 
@@ -182,31 +199,35 @@ _NEVER_IN_EXPRESSIONS = frozenset([*"={;:", "+=", "-=", "*=", "/=", "%=", "&=", 
 _LIST_SYMBOLS = _NEVER_IN_EXPRESSIONS | frozenset([*"<>()[]", ">=", ">>", "&&", "||"])
 
 
-def _word_kind(word: str, span: Span) -> str:
-    """Return the kind of a word. Raises `WgslError` where it is neither a name nor a keyword."""
+def _word_kind(word: str, span: Span, errors: list[WgslError]) -> str:
+    """Return the kind of a word, with an error where it is neither a name nor a keyword."""
     if word in KEYWORDS or word == "_":
         return word
     if word in RESERVED_WORDS:
-        raise fail("reserved-word", f"'{word}' is a reserved word", span, hint=HABITS.get(word, "give it another name"))
-    if not word.isidentifier():  # Python's identifiers are WGSL's: XID_Start or '_', then XID_Continue
+        hint = HABITS.get(word, "give it another name")
+        errors.append(fail("reserved-word", f"'{word}' is a reserved word", span, hint=hint))
+    elif not word.isidentifier():  # Python's identifiers are WGSL's: XID_Start or '_', then XID_Continue
         end = next(i for i in range(1, len(word) + 1) if not word[:i].isidentifier())
-        raise _illegal(span.source, span.start + end - 1)
-    if word.startswith("__"):
-        raise fail("reserved-name", f"the name '{word}' starts with two underscores", span, hint=HABITS.get(word))
+        errors.append(_illegal(span.source, span.start + end - 1))
+    elif word.startswith("__"):
+        message = f"the name '{word}' starts with two underscores"
+        errors.append(fail("reserved-name", message, span, hint=HABITS.get(word)))
     return IDENTIFIER
 
 
-def _comment_end(source: Source, start: int) -> int:
+def _comment_end(source: Source, start: int, errors: list[WgslError]) -> int:
     """Return the offset after the block comment at `start`; comments nest."""
     depth = 0
     for mark in _COMMENT_MARK.finditer(source.text, start):
         depth += 1 if mark.group() == "/*" else -1
         if depth == 0:
             return mark.end()
-    raise fail("unterminated-comment", "block comment has no end", Span(source, start, start + 2))
+    errors.append(fail("unterminated-comment", "block comment has no end", Span(source, start, start + 2)))
+    return len(source.text)
 
 
 def _refuse_forbidden(source: Source) -> None:
+    """Raise `WgslError` for characters that cannot be anywhere, even in a comment."""
     at = source.text.find("\0")
     if at >= 0:
         raise fail("illegal-character", "null character (U+0000) in the program text", Span(source, at, at + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 _SCALARS = {
@@ -56,6 +57,10 @@ _WORDS = {
     "groupshared": "write var<workgroup> name: array<f32, 64>; outside of functions",
     "__shared__": "write var<workgroup> name: array<f32, 64>; outside of functions",
     "threadgroup": "write var<workgroup> name: array<f32, 64>; outside of functions",
+    "mut": "what changes is declared with var",
+    "as": "a conversion is written like a call: f32(x)",
+    "null": "WGSL has no null; a pointer always points to a variable",
+    "import": "a module is one text; Bankshot's preprocessor has #include",
     "do": "write loop { …; break if !condition; } with the break in `continuing`",
     "goto": "WGSL has no goto; loops have break and continue",
     "isnan": "implementations may assume that there are no NaNs; test the bits, bitcast<u32>(x)",
@@ -67,6 +72,8 @@ _WORDS = {
     "static": "write const, or var<private> outside of functions",
     "uniform": "write var<uniform> name: Type;",
     "inline": "leave it out: fn name(…)",
+    **dict.fromkeys(("True", "TRUE"), "write true"),
+    **dict.fromkeys(("False", "FALSE"), "write false"),
     "void": "leave it out: fn name(…) returns nothing",
 }
 
@@ -79,11 +86,82 @@ HABITS: Mapping[str, str] = {
 }
 """Name -> hint."""
 
+METHODS: Mapping[str, str] = {
+    "length": "arrayLength(&{0}) for a runtime-sized array, length({0}) for a vector",
+    "size": "arrayLength(&{0}) for a runtime-sized array",
+    "len": "arrayLength(&{0}) for a runtime-sized array",
+    "load": "atomicLoad(&{0})",
+    "store": "atomicStore(&{0}{1})",
+    "sample": "textureSample({0}{1})",
+}
+"""Name of a method -> the call to write, with places for the value and for further arguments."""
+
+STATEMENTS: Mapping[str, str] = {
+    **dict.fromkeys(("elif", "elseif", "elsif"), "write else if"),
+    "else": "an 'else' follows the '}' of its 'if'",
+    "case": "a 'case' can only be in a 'switch'",
+    "default": "a 'default' can only be in a 'switch'",
+    "print": "`bankshot run --trace NAME` prints the values of a variable",
+}
+"""First word of a statement that WGSL does not have, or does not have there -> hint."""
+
+EXPRESSIONS: Mapping[str, str] = {
+    "[": "write array(1, 2, 3)",
+    "{": "a value is written like a call of its type: array<f32, 2>(1.0, 2.0)",
+}
+"""First token of an expression that WGSL does not have -> hint."""
+
+OPERATORS: Mapping[str, str] = {
+    "and": "write &&",
+    "or": "write ||",
+    "xor": "write ^, or != for bools",
+    "not": "write !",
+    "as": "a conversion is written like a call: f32(x)",
+}
+"""Word that other languages have as an operator -> hint."""
+
+DECLARATIONS: Mapping[str, str] = {
+    "let": "declare it with 'const' or 'override'",
+    "}": "there are more '}' than '{'",
+    **dict.fromkeys(
+        ("function", "func", "def", "void", "kernel", "proc"), "a function is declared with fn name(…) { … }"
+    ),
+    "typedef": "write alias Name = Type;",
+    "type": "write alias Name = Type;",
+    "#": "Bankshot's preprocessor reads lines that start with '#'",
+    "for": "statements are in functions",
+    "if": "statements are in functions",
+    "layout": "write @group(0) @binding(0) var<storage, read_write> name: Type;",
+    "buffer": "write @group(0) @binding(0) var<storage, read_write> name: Type;",
+}
+"""First word of a declaration that WGSL does not have -> hint."""
+
+RESULT = "the type of the result follows '->'"
+
+
+def array_type(name: str) -> str:
+    """Return the hint for `x[4]` in a declaration."""
+    return f"the size is in the type: {name}: array<f32, 4>"
+
+
 TERNARY = "write select(if_false, if_true, condition), which computes both"
 STEP = "'++' and '--' are statements of their own: i++;"
 
 
+_TYPE = re.compile(r"bool|[iuf](?:8|16|32|64)|vec[234].?|mat[234]x[234].?")
+
+
+def is_type(name: str) -> bool:
+    """Whether a name is a type, here or in another language."""
+    return name in TYPES or _TYPE.fullmatch(name) is not None
+
+
+def parameter(type_: str, name: str) -> str | None:
+    """Return the hint for a C-style parameter or member, `float x`, or None where the first word is no type."""
+    return f"write {name}: {TYPES.get(type_, type_)}" if is_type(type_) else None
+
+
 def declaration(type_: str, name: str) -> str | None:
     """Return the hint for a C-style declaration, `float x`, or None where the first word is no type."""
-    known = TYPES.get(type_)
+    known = TYPES.get(type_, type_ if is_type(type_) else None)
     return f"write var {name}: {known} = …, or let {name} = … where it does not change" if known else None

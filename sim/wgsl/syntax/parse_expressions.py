@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from ..diagnostics import WgslError, fail, first_words
+from ..diagnostics import Note, WgslError, fail, first_words
 from . import tree
 from .lexer import IDENTIFIER, NUMBER, TEMPLATE_END, TEMPLATE_START, Token
 from .literals import read_number
+from .other_languages import EXPRESSIONS, METHODS, TYPES, is_type
 from .token_cursor import MAX_NESTING, Cursor
 
 _BITWISE = frozenset("&|^")
@@ -123,6 +124,8 @@ class ExpressionParser(Cursor):
                 node = tree.Index(self.span_from(start), node, index)
             elif self.accept("."):
                 name = self.name("a member or swizzle")
+                if self.token.kind == "(":
+                    raise self._method(node, name)
                 node = tree.Member(self.span_from(start), node, name.text, self.span_of(name))
             else:
                 return node
@@ -147,9 +150,28 @@ class ExpressionParser(Cursor):
         if token.kind == "(":
             self.advance()
             inner = self.expression()
-            self.expect(")", "after the expression in parentheses")
+            if not self.accept(")"):
+                opened = Note("opened here", self.span_of(token))
+                raise self.expected("')'", "after the expression in parentheses", opened, after_previous=True)
+            self._refuse_cast(token, inner)
             return tree.Paren(self.span_from(token.start), inner)
-        raise self.expected("an expression")
+        raise self.expected("an expression", hint=EXPRESSIONS.get(token.kind))
+
+    def _method(self, base: tree.Expr, name: Token) -> WgslError:
+        """Return the error of `x.abs()`."""
+        more = "" if self.tokens[self.index + 1].kind == ")" else ", …"
+        value = first_words(base.span.text)
+        call = METHODS.get(name.text, name.text + "({}{})").format(value, more)
+        return fail("method-call", "WGSL has no methods", self.span_of(name), hint=f"write {call}")
+
+    def _refuse_cast(self, opening: Token, inner: tree.Expr) -> None:
+        """Raise `WgslError` for `(f32)x`, now that the cursor is behind the parentheses."""
+        value = self.token
+        if isinstance(inner, tree.Ident) and value.kind in (IDENTIFIER, NUMBER, "(") and is_type(inner.name):
+            shown = "…" if value.kind == "(" else value.text
+            hint = f"write {TYPES.get(inner.name, first_words(inner.span.text))}({shown})"
+            message = "a conversion is written like a call of its type"
+            raise fail("cast", message, self.span_from(opening.start), hint=hint)
 
     def elaborated_name(self, what: str) -> tree.Ident:
         """template_elaborated_ident : ident template_list ?"""

@@ -11,13 +11,14 @@ from typing import TypeVar
 from ...fast_dataclass import frozen
 from ..diagnostics import fail
 from . import tree
-from .lexer import END, IDENTIFIER
-from .other_languages import declaration
+from .lexer import END, IDENTIFIER, Token
+from .other_languages import STATEMENTS, array_type, declaration, parameter
 from .parse_attributes import AttributeParser
 
 T = TypeVar("T")
 
 _ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="])
+_NO_STATEMENT = frozenset(["}", END, "fn", "struct", "alias", "override"])
 _STEPS = frozenset(["++", "--"])
 
 
@@ -33,7 +34,7 @@ class StatementParser(AttributeParser):
             return compound(self, attributes)
         row = _SIMPLE.get(self.token.kind)
         if row is None:
-            raise self.expected("a statement")
+            raise self.expected("a statement", hint=STATEMENTS.get(self.token.kind))
         if attributes:
             raise fail("misplaced-attribute", "attributes cannot stand before this statement", attributes[0].span)
         node = row.parse(self)
@@ -57,14 +58,35 @@ class StatementParser(AttributeParser):
         self.enter()
         body: list[tree.Stmt] = []
         ending = None
-        while ending is None and self.token.kind not in ("}", END):
+        while ending is None and not self.ends_body():
             ending = tail()
             if ending is None and (statement := self.statement()) is not None:
                 body.append(statement)
         self.leave()
-        hint = None if ending is None else "nothing can follow 'continuing' or 'break if'"
+        if ending is not None:
+            hint = "nothing can follow 'continuing' or 'break if'"
+        else:
+            hint = "functions cannot be declared within functions" if self.token.kind in ("fn", "@") else None
         self.close_brace(opened, what, hint)
         return body, ending
+
+    def ends_body(self) -> bool:
+        """Whether no statement starts here: at a '}', or where a declaration shows that one is missing."""
+        if self.token.kind != "@":
+            return self.token.kind in _NO_STATEMENT
+        at = self.index  # attributes may precede a statement
+        while self.tokens[at].kind == "@":
+            at = self._after_attribute(at)
+        return self.tokens[at].kind == "fn"
+
+    def _after_attribute(self, at: int) -> int:
+        """Return the index of the token after the attribute at token `at`, if it is well-formed."""
+        at += 2
+        if self.tokens[min(at, len(self.tokens) - 1)].kind == "(":
+            while self.tokens[at].kind not in (")", END):
+                at += 1
+            at += 1
+        return min(at, len(self.tokens) - 1)
 
     def if_statement(self, attributes: list[tree.Attribute]) -> tree.If:
         """if_statement : attribute * 'if' expression compound_statement
@@ -88,9 +110,13 @@ class StatementParser(AttributeParser):
         selector = self.expression()
         body_attributes = self.attributes()
         opened = self.expect("{", "before the clauses of the 'switch'")
-        cases = [self.switch_clause()]
-        while self.token.kind not in ("}", END):
+        cases: list[tree.Case] = []
+        if self.token.kind == "}":
+            raise self.expected("'case' or 'default'", hint="a switch needs a default: default: {}")
+        while self.token.kind in ("case", "default"):
             cases.append(self.switch_clause())
+        if self.token.kind != "}":
+            raise self.expected("'case', 'default' or '}'" if cases else "'case' or 'default'")
         self.close_brace(opened, "the 'switch'", None)
         return tree.Switch(self.span_from(start), attributes, selector, body_attributes, cases)
 
@@ -104,8 +130,8 @@ class StatementParser(AttributeParser):
             selectors = [self.case_selector()]
             while self.accept(",") and self.token.kind not in (":", "{", "@"):
                 selectors.append(self.case_selector())
-        elif not self.accept("default"):
-            raise self.expected("'case' or 'default'")
+        else:
+            self.advance()  # 'default'
         self.accept(":")
         body = self.block("the body of the clause")
         return tree.Case(self.span_from(start), selectors, body)
@@ -184,10 +210,15 @@ class StatementParser(AttributeParser):
         keyword = self.advance()
         template = self.template_list() if keyword.kind == "var" else None
         name = self.name(f"the '{keyword.kind}'")
+        if self.token.kind == "[":
+            raise self.expected("':', '=' or ';'", f"after '{name.text}'", hint=array_type(name.text))
         type_ = self.type_specifier(f"'{name.text}'") if self.accept(":") else None
         init = None
         if keyword.kind in ("let", "const") and self.token.kind != "=":
-            raise self.expected("'='", f"and a value for '{keyword.kind} {name.text}'", after_previous=True)
+            hint = None
+            if self.token.kind == IDENTIFIER and (type_name := parameter(name.text, self.token.text)):
+                hint = type_name.replace("write", f"write {keyword.kind}")
+            raise self.expected("'='", f"and a value for '{keyword.kind} {name.text}'", after_previous=True, hint=hint)
         if self.accept("="):
             init = self.expression()
         span = self.span_from(keyword.start)
@@ -212,9 +243,16 @@ class StatementParser(AttributeParser):
             return tree.Increment(self.span_from(start), target, operator.kind)
         if isinstance(target, tree.Call):
             return tree.CallStmt(target.span, target)
-        hint = declaration(target.span.text, operator.text) if operator.kind == IDENTIFIER else None
+        hint = self.statement_habit(target, operator)
         after = f"after '{target.span.text[:40]}'"
         raise self.expected("an assignment, '++' or '--'", after, after_previous=True, hint=hint)
+
+    def statement_habit(self, target: tree.Expr, operator: Token) -> str | None:
+        """Return a hint where a statement is that of another language."""
+        word = target.span.text
+        if word in STATEMENTS:
+            return STATEMENTS[word]
+        return declaration(word, operator.text) if operator.kind == IDENTIFIER else None
 
     def phony_assignment(self) -> tree.Assign:
         """assignment_statement : '_' '=' expression"""

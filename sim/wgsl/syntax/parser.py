@@ -7,20 +7,39 @@ declarations. It resolves no names and no types. Spec: WGSL, "Parsing".
 
 from __future__ import annotations
 
-from ..diagnostics import fail
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from ..diagnostics import Diagnostic, WgslError, fail
 from ..source import Source, Span
 from . import tree
-from .lexer import END, Token
+from .lexer import END, IDENTIFIER, Token
+from .other_languages import DECLARATIONS, RESULT, TYPES, is_type, parameter
 from .parse_statements import StatementParser
 from .token_cursor import make_room_to_recurse
 
 _DIRECTIVES = ("enable", "requires", "diagnostic")
+_OUTERMOST = frozenset(("fn", "struct", "alias", "override", END))  # never inside a declaration
+_OUTER = frozenset(("var", "const", "const_assert", "@", *_DIRECTIVES))
 
 
 def parse(source: Source) -> tree.Module:
     """Parse a module. Raises `WgslError` at the first place where the text violates the grammar."""
     make_room_to_recurse()
     return _Parser(source).module()
+
+
+def _first_of_each(errors: Iterable[WgslError], starts: list[int]) -> WgslError:
+    """Combine the first error of each declaration into one; `starts` has the offset where each may start."""
+    first: dict[int, Diagnostic] = {}
+    for error in errors:
+        (diagnostic,) = error.diagnostics
+        first.setdefault(bisect_right(starts, _start(diagnostic)), diagnostic)
+    return WgslError(*sorted(first.values(), key=_start))
+
+
+def _start(diagnostic: Diagnostic) -> int:
+    return diagnostic.span.start if diagnostic.span else 0
 
 
 class _Parser(StatementParser):
@@ -30,10 +49,37 @@ class _Parser(StatementParser):
         while self.token.kind in _DIRECTIVES:
             directives.append(self.directive())
         decls: list[tree.Decl] = []
+        wrong: list[WgslError] = []
+        starts: list[int] = []
         while self.token.kind != END:
-            if not self.accept(";"):
+            if self.accept(";"):
+                continue
+            begin = self.index
+            starts.append(self.tokens[begin - 1].end if begin else 0)
+            try:
                 decls.append(self.declaration())
+            except WgslError as error:
+                wrong.append(error)
+                self.recover(begin)
+        if wrong or self.errors:
+            raise _first_of_each([*self.errors, *wrong], starts)  # wrong tokens cause wrong syntax
         return tree.Module(Span(self.source, 0, len(self.source.text)), directives, decls)
+
+    def recover(self, begin: int) -> None:
+        """Move from an error to the next declaration, after that at token `begin`.
+
+        It starts with a keyword that functions do not have, or follows a '}' or ';' outside of braces.
+        """
+        self.depth, self.in_expression = 0, False
+        while self.index <= begin and self.token.kind != END:
+            self.advance()
+        kinds = [token.kind for token in self.tokens[begin : self.index]]
+        depth = kinds.count("{") - kinds.count("}")
+        while self.token.kind not in _OUTERMOST:
+            if depth <= 0 and self.token.kind in _OUTER and self.tokens[self.index - 1].kind in (";", "}"):
+                return
+            depth += (self.token.kind == "{") - (self.token.kind == "}")
+            self.advance()
 
     def directive(self) -> tree.Directive:
         """global_directive : 'diagnostic' diagnostic_control ';'
@@ -77,8 +123,14 @@ class _Parser(StatementParser):
         if kind in _DIRECTIVES:
             message = f"the directive '{kind}' must come before all declarations"
             raise fail("misplaced-directive", message, self.span_of(self.token))
-        hint = "declare it with 'const' or 'override'" if kind == "let" else None
-        raise self.expected("a declaration", hint=hint)
+        raise self.expected("a declaration", hint=self.declaration_habit())
+
+    def declaration_habit(self) -> str | None:
+        """Return a hint where a declaration is that of another language."""
+        word, name = self.token, self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+        if is_type(word.text) and name.kind == IDENTIFIER:
+            return f"write const {name.text} = …; or var<private> {name.text}: {TYPES.get(word.text, word.text)} = …;"
+        return DECLARATIONS.get(word.text)
 
     def global_declaration(self, attributes: list[tree.Attribute]) -> tree.GlobalDecl:
         """global_variable_decl : attribute * 'var' template_list ? optionally_typed_ident ( '=' expression ) ?
@@ -108,6 +160,8 @@ class _Parser(StatementParser):
         start = self.advance().start
         name = self.name("the structure")
         self.expect("{", f"after 'struct {name.text}'")
+        if self.token.kind == "}":
+            raise self.expected("a member", f"in struct '{name.text}'", hint="a struct has at least one member")
         members = self.comma_list(self.struct_member, "}", "the member", least=1)
         return tree.Struct(self.span_from(start), name.text, self.span_of(name), members)
 
@@ -131,6 +185,8 @@ class _Parser(StatementParser):
         if self.accept("->"):
             result_attributes = self.attributes()
             result = self.type_specifier("the result")
+        if self.token.kind == ":":
+            raise self.expected("'->' or '{'", f"after the parameters of '{name.text}'", hint=RESULT)
         body = self.block("the body of the function")
         return tree.Function(
             self.span_from(start), attributes, name.text, self.span_of(name), params, result_attributes, result, body
@@ -146,5 +202,7 @@ class _Parser(StatementParser):
     def typed_name(self, what: str) -> tuple[Token, tree.Ident]:
         """ident ':' type_specifier"""
         name = self.name(what)
-        self.expect(":", f"and a type after {what} '{name.text}'")
+        if not self.accept(":"):
+            hint = parameter(name.text, self.token.text) if self.token.kind == IDENTIFIER else None
+            raise self.expected("':'", f"and a type after {what} '{name.text}'", hint=hint)
         return name, self.type_specifier(f"{what} '{name.text}'")

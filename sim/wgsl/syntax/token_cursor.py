@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from ..diagnostics import Note, WgslError, fail
 from ..source import Source, Span
-from .lexer import END, IDENTIFIER, TEMPLATE_END, TEMPLATE_START, Token, lex
-from .other_languages import STEP
+from .lexer import END, IDENTIFIER, TEMPLATE_END, TEMPLATE_START, Token, lex_all
+from .other_languages import OPERATORS, STEP
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class Cursor:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.tokens = lex(source)
+        self.tokens, self.errors = lex_all(source)
         self.index = 0
         self.token = self.tokens[0]
         self.depth = 0
@@ -77,7 +77,8 @@ class Cursor:
         if self.token.kind == IDENTIFIER:
             return self.advance()
         if self.token.kind == "_":
-            raise fail("expected", f"'_' cannot be the name of {what}", self.span_of(self.token))
+            hint = "to drop a value, assign it without a keyword: _ = …;"
+            raise fail("expected", f"'_' cannot be the name of {what}", self.span_of(self.token), hint=hint)
         raise self.expected(f"the name of {what}")
 
     def split(self) -> None:
@@ -90,13 +91,22 @@ class Cursor:
     def comma_list(self, item: Callable[[], T], close: str, what: str, least: int = 0) -> list[T]:
         """item ( ',' item ) * ',' ?   of `least` items or more, up to and including the closing token."""
         items: list[T] = []
+        opened = self.tokens[self.index - 1]
         while len(items) < least or self.token.kind != close:
             items.append(item())
             if self.token.kind != close and not self.accept(","):
-                hint = "the separator here is ','" if self.token.kind == ";" and close != ";" else None
-                raise self.expected(f"',' or {shown(close)}", f"after {what}", after_previous=True, hint=hint)
+                raise self._list_error(close, what, opened)
         self.advance()
         return items
+
+    def _list_error(self, close: str, what: str, opened: Token) -> WgslError:
+        """Return the error of a list that neither goes on nor ends; what cannot follow ',' shows that it should end."""
+        declares = what in ("the member", "the parameter")
+        hint = "the separator here is ','" if self.token.kind == ";" and declares else None
+        if close == ")" and self.token.kind in (";", "{", "}", END) and not hint:
+            note = Note("opened here", self.span_of(opened))
+            return self.expected(shown(close), f"after {what}", note, after_previous=True)
+        return self.expected(f"',' or {shown(close)}", f"after {what}", after_previous=True, hint=hint)
 
     # ---- nesting ---------------------------------------------------------------------------------------
 
@@ -125,6 +135,21 @@ class Cursor:
         """Return the name of the current token for messages."""
         return shown(END) if self.token.kind == END else f"'{self.token.text}'"
 
+    def _habit(self, what: str, context: str) -> str | None:
+        """Return a hint for a token that other languages have here."""
+        if self.token.kind in ("++", "--"):
+            return STEP
+        for word in (self.token.text, self.tokens[self.index - 1].text):
+            if word in OPERATORS and self.index:
+                return OPERATORS[word]
+        if self.token.kind == "<" and self.tokens[self.index - 1].kind == IDENTIFIER:
+            return "a '<' after a type needs its '>'"
+        if self.token.kind == "=" and what in ("')'", "'{'", "';'"):
+            return "'=' assigns; '==' compares"
+        if what == "'{'" and context.startswith("before the body"):
+            return "a body needs braces, even if it is one statement"
+        return None
+
     def expected(
         self, what: str, context: str = "", *notes: Note, after_previous: bool = False, hint: str | None = None
     ) -> WgslError:
@@ -132,8 +157,7 @@ class Cursor:
         message = f"expected {what}" + (f" {context}" if context else "")
         if not after_previous:
             message += f", found {self.found()}"
-        if self.token.kind in ("++", "--"):
-            hint = hint or STEP
+        hint = hint or self._habit(what, context)
         if (after_previous or self.token.kind == END) and self.index:
             end = self.tokens[self.index - 1].end
             return fail("expected", message, Span(self.source, end, end), *notes, hint=hint)
