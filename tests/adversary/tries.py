@@ -83,7 +83,10 @@ def outputs_of(kernel: Kernel, text: str) -> dict[str, Output] | None:
         return None
     if any(finding.code == "endless-loop" for finding in run.findings):
         return None
-    return {name: Output(np.asarray(run.outputs.get(name, case.arrays[name])), array) for name, array in _expected(kernel).items()}
+    return {
+        name: Output(np.asarray(run.outputs.get(name, case.arrays[name])), array)
+        for name, array in _expected(kernel).items()
+    }
 
 
 def _wrong(kernel: Kernel, random_: random.Random) -> tuple[str, dict[str, Output]] | None:

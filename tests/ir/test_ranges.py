@@ -49,6 +49,8 @@ X = "x"
     ("operation", "largest"),
     [
         (("rem_u32", X, 10), 9),
+        (("rem_u32", ("and_u32", X, 3), 10), 3),
+        (("rem_u32", ("and_u32", X, 15), 10), 9),
         (("and_u32", X, 12), 12),
         (("shr_u32", ("and_u32", X, 0x0F0F0F0F), 28), 0),
         (("unpack4xU8_u32", ("and_u32", X, 0x0F0F0F0F), 2), 15),

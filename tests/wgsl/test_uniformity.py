@@ -28,6 +28,12 @@ fn main(
     @builtin(local_invocation_id) lid: vec3u,
     @builtin(workgroup_id) wid: vec3u,
     @builtin(subgroup_id) sid: u32,
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(num_subgroups) subgroups: u32,
+    @builtin(subgroup_size) width: u32,
+    @builtin(local_invocation_index) index: u32,
+    @builtin(global_invocation_id) gid: vec3u,
 ) {
 """
 
@@ -46,6 +52,11 @@ UNIFORM = {
     "a later argument clears what an earlier points to": "var x = lid.x; if sum(&x, clear(&x)) == 0 { barrier(); }",
     "a call on the right of a short circuit": "var x = 1u; _ = dims.x == 0 && cleared(&x); if x == 1 { barrier(); }",
     "subgroup operations in a branch on the subgroup": "if sid == 0 { data[1] = subgroupAdd(1u); }",
+    "a branch on the grid": "if grid.x == 0 { workgroupBarrier(); }",
+    "a branch on the number of subgroups": "if subgroups == 1 { workgroupBarrier(); }",
+    "a branch on the subgroup size": "if width == 32 { workgroupBarrier(); }",
+    "subgroup operations in a branch on the workgroup": "if wid.x + grid.x == 0 { data[1] = subgroupAdd(1u); }",
+    "subgroup operations in a branch on the subgroups": "if width * subgroups == 4 { data[1] = subgroupAdd(1u); }",
 }
 
 DIVERGENT = {
@@ -76,6 +87,11 @@ DIVERGENT = {
     "nor after a divergent left side": "var x = 1u; _ = lid.x == 0 && cleared(&x); if x == 0 { workgroupBarrier(); }",
     "a divergent switch": "switch lid.x { case 0: { workgroupBarrier(); } default {} }",
     "subgroup operations in a divergent branch": "if lid.x < 3 { data[1] = subgroupAdd(1u); }",
+    "a branch on the subgroup": "if sid == 0 { workgroupBarrier(); }",
+    "a branch on the lane of the subgroup": "if sub_lane == 0 { workgroupBarrier(); }",
+    "a branch on the index of the invocation": "if index == 0 { workgroupBarrier(); }",
+    "a branch on the place in the grid": "if gid.x == 0 { workgroupBarrier(); }",
+    "subgroup operations in a branch on the subgroup's lane": "if sub_lane < 3 { data[1] = subgroupAdd(1u); }",
 }
 
 
