@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import NoReturn
 
 from . import report
 from .areas import AREAS, Area, test_files
@@ -37,8 +38,11 @@ def main() -> None:
     parser.add_argument("--again", type=Path, metavar="FILE", help="only mutants that were alive in this result")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results here, after each mutant")
     parser.add_argument("--seconds", type=float, default=1e6, help="begin no mutant after so long")
+    parser.add_argument("--report", type=Path, nargs="+", metavar="FILE", help="print what these results say together")
     parser.add_argument("--list", action="store_true", help="list the mutants and run nothing")
     args = parser.parse_args()
+    if args.report:
+        _end(report.read(args.report))
     areas = [area for area in AREAS if not args.rooms or area.name in args.rooms]
     mutants = _chosen(args, areas)
     if args.list:
@@ -46,6 +50,11 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
         results = _tried(args, mutants, Trials(Path(folder), args.jobs))
+    _end(results)
+
+
+def _end(results: Sequence[Result]) -> NoReturn:
+    """Print the table and the survivors, and exit with the verdict."""
     print(report.table(results))
     if alive := report.survivors(results):
         print(f"\nalive:\n{alive}")

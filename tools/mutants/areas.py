@@ -7,11 +7,16 @@ survives them must survive those of `wider` as well.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-_PROGRAMS = ("tests/test_dump.py", "tests/run", "tests/shaders/test_kernels.py", "tests/findings/test_twins.py")
-_MACHINE = (*_PROGRAMS, "tests/hardware", "tests/findings", "tests/lowering", "tests/codegen/test_divergence.py")
-_TEXT = ("tests/lowering", "tests/test_dump.py", "tests/manifests", "tests/corpus", "tests/run/test_counters.py")
+_PROGRAMS = ("tests/run/test_counters.py", "tests/findings/test_twins.py", "tests/shaders/test_kernels.py")
+_FINDINGS = tuple(f"tests/findings/test_{name}.py" for name in ("twins", "verdicts", "conversions", "known_patterns"))
+_MACHINE = tuple(
+    f"tests/machine/test_{name}.py" for name in ("running", "memory", "subgroups", "vector_math", "schema")
+)
+_WIDER = (*_PROGRAMS, "tests/hardware", "tests/findings", "tests/lowering", "tests/codegen", "tests/launch")
+_TEXT = ("tests/lowering", "tests/manifests", "tests/corpus", "tests/run/test_counters.py")
 _JUDGED = ("tests/cli/test_end_to_end.py", "tests/judge", "tests/diagnosis", "tests/pytest_plugin", "tests/reports")
 
 
@@ -28,7 +33,11 @@ class Area:
     gpu: bool = False
 
     def files(self, root: Path) -> list[str]:
-        """The Python files of the area, from the root."""
+        """The Python files of the area, from the root; a file belongs to the first area that has it."""
+        return [file for file, area in _area_of(root).items() if area is self]
+
+    def all_files(self, root: Path) -> list[str]:
+        """The Python files in the paths of the area, other areas' as well."""
         found = [file for path in self.paths for file in (sorted((root / path).rglob("*.py")) or [root / path])]
         return [file.relative_to(root).as_posix() for file in found]
 
@@ -48,7 +57,20 @@ def _oracle(room: str, *tests: str, gpu: bool = False) -> Area:
 AREAS = (
     _sim("scalar", "tests/wgsl/test_consteval.py", compiled=True),
     _sim("models", "tests/hardware", compiled=True),
-    _sim("machine", "tests/run", "tests/findings", wider=_MACHINE, compiled=True),
+    Area(
+        "machine/compile",
+        ("sim/machine/compile",),
+        tuple(f"tests/machine/test_{name}.py" for name in ("inlined", "loader", "arrays", "paths")),
+        _MACHINE,
+        compiled=True,
+    ),
+    Area(
+        "machine",
+        ("sim/machine",),
+        (*_MACHINE, "tests/run/test_counters.py", "tests/launch", "tests/analysis/test_tail_lanes.py", *_FINDINGS),
+        (*_WIDER, "tests/run", "tests/analysis", "tests/bindings", "tests/instrument"),
+        compiled=True,
+    ),
     _wgsl("syntax"),
     _wgsl("check"),
     _wgsl("builtins", "tests/wgsl/test_builtin_table.py", "tests/wgsl/test_overloads.py", "tests/instrument"),
@@ -63,15 +85,15 @@ AREAS = (
         ("tests/wgsl", "tests/bindings"),
         _TEXT,
     ),
-    _sim("ir", "tests/test_dump.py", "tests/lowering"),
-    _sim("lowering", "tests/test_dump.py", "tests/run", "tests/machine/test_subgroups.py", "tests/bindings"),
-    _sim("analysis", "tests/findings/test_deleted_barriers.py", "tests/launch"),
+    _sim("ir", "tests/lowering", wider=("tests/test_dump.py", "tests/codegen", *_PROGRAMS)),
+    _sim("lowering", "tests/run/test_counters.py", *_MACHINE, "tests/bindings", wider=("tests/test_dump.py", *_WIDER)),
+    _sim("analysis", "tests/launch", wider=(*_PROGRAMS, "tests/findings", "tests/test_dump.py")),
     _sim("instrument", "tests/judge/test_derived_bounds.py"),
-    _sim("codegen", "tests/analysis", "tests/test_dump.py"),
+    _sim("codegen", "tests/ir", "tests/lowering", wider=("tests/test_dump.py", "tests/analysis", *_WIDER)),
     _sim("bindings", "tests/lowering"),
-    _sim("launch", "tests/analysis", "tests/findings", "tests/run"),
+    _sim("launch", "tests/analysis", *_FINDINGS, *_MACHINE[:1], wider=("tests/findings", "tests/run", *_PROGRAMS)),
     _sim("findings", "tests/machine/test_running.py"),
-    _sim("run", "tests/launch", "tests/instrument"),
+    _sim("run", "tests/launch", "tests/instrument", wider=(*_PROGRAMS, "tests/test_dump.py")),
     Area(
         "sim",
         tuple(f"sim/{name}.py" for name in ("bounded_cache", "disk_cache", "dump", "fast_dataclass", "front_end")),
@@ -95,6 +117,14 @@ AREAS = (
     _oracle("cli"),
     _oracle("pytest_plugin", "tests/goldens"),
 )
+
+
+@cache
+def _area_of(root: Path) -> dict[str, Area]:
+    found: dict[str, Area] = {}
+    for area in AREAS:
+        found = {**dict.fromkeys(area.all_files(root), area), **found}
+    return found
 
 
 def test_files(root: Path, paths: tuple[str, ...]) -> list[str]:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-_BYTES = 12 << 30
-_record: dict[str, list[object]] = {"failed": [], "seconds": [], "skipped": []}
+_BYTES = 32 << 30
+_record: dict[str, list[object]] = {"failed": [], "seconds": [], "skipped": [], "why": []}
 
 
 def pytest_configure() -> None:
@@ -34,6 +34,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _record["seconds"].append((report.nodeid, report.duration))
     if report.failed:
         _record["failed"].append(report.nodeid)
+        _record["why"].append(report.longreprtext[-400:])
     elif report.skipped:
         _record["skipped"].append(report.nodeid)
 

@@ -55,9 +55,25 @@ def share(results: Sequence[Result]) -> float:
     return counts[KILLED] / tried if tried else 0.0
 
 
+def read(files: Iterable[Path]) -> list[Result]:
+    """The results of several runs; of a mutant that was tried twice, the last one that ended."""
+    found: dict[tuple[str, str, str, str], Result] = {}
+    for file in files:
+        for entry in json.loads(file.read_text(encoding="utf-8"))["results"]:
+            result = Result.of(entry)
+            if result.state != BROKEN or result.mutant.key not in found:
+                found[result.mutant.key] = result
+    return list(found.values())
+
+
 def write(file: Path, results: Sequence[Result], baseline: Baseline) -> None:
     """Write the results as JSON."""
     entries = [each.entry() for each in results]
-    content = {"results": entries, "failed_without_mutant": baseline.failed, "seconds": baseline.seconds}
+    content = {
+        "results": entries,
+        "failed_without_mutant": baseline.failed,
+        "why": baseline.why,
+        "seconds": baseline.seconds,
+    }
     text = json.dumps(content, indent=1, ensure_ascii=False)
     file.write_text(text + "\n", encoding="utf-8")

@@ -16,10 +16,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryFile
+from typing import Any
 
 from .areas import Area, test_files
 from .choice import ROOT
-from .code import Code, Mutant
+from .code import Code, Edit, Mutant
 
 KILLED, ALIVE, BROKEN = "killed", "alive", "not run"
 _COPIED = (
@@ -54,6 +55,13 @@ class Result:
     by: str = ""
     seconds: float = 0.0
 
+    @classmethod
+    def of(cls, entry: dict[str, Any]) -> Result:
+        """The result that `entry` stands for; its edit is left out."""
+        where = (entry["file"], entry["operator"], entry["line"])
+        mutant = Mutant(*where, Edit(0, 0, ""), entry["before"], entry["after"])
+        return cls(mutant, entry["area"], entry["state"], entry["by"], entry["seconds"])
+
     def entry(self) -> dict[str, object]:
         m = self.mutant
         place = {"area": self.area, "file": m.file, "line": m.line, "operator": m.operator}
@@ -72,10 +80,11 @@ class _Tests:
 
 @dataclass
 class Baseline:
-    """The tests without a mutant. `seconds`: of each file that passes. `failed`: what fails here, and is left out."""
+    """The tests without a mutant. `seconds`: of each file. `failed`: what fails here, and is left out; `why`: how."""
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     failed: list[str] = field(default_factory=list[str])
+    why: list[str] = field(default_factory=list[str])
 
 
 class Trials:
@@ -97,6 +106,7 @@ class Trials:
                 failed = [str(each) for each in tests.record["failed"]]
                 broken = tests.code is None or file in failed or tests.code not in (0, 1, 5)
                 self.baseline.failed += [file] if broken else failed
+                self.baseline.why += [tests.output[-400:]] if broken else map(str, tests.record["why"])
                 if not broken and tests.record["seconds"]:
                     self.baseline.seconds[file] = sum(float(each[1]) for each in tests.record["seconds"])  # type: ignore
         (self._folder / "skip.json").write_text(json.dumps(self.baseline.failed), encoding="utf-8")
@@ -170,7 +180,7 @@ class Trials:
         code, output = _limited(command, copy, environment, limit)
         written = record.read_text(encoding="utf-8") if record.exists() else ""
         record.unlink(missing_ok=True)
-        return _Tests(code, json.loads(written or '{"failed": [], "seconds": [], "skipped": []}'), output)
+        return _Tests(code, json.loads(written or '{"failed": [], "seconds": [], "skipped": [], "why": []}'), output)
 
     def _environment(self, copy: Path, cache: Path | None = None) -> dict[str, str]:
         path = [str(copy), *(each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each)]
