@@ -68,7 +68,7 @@ AREAS = (
         "machine",
         ("sim/machine",),
         (*_MACHINE, "tests/run/test_counters.py", "tests/launch", "tests/analysis/test_tail_lanes.py", *_FINDINGS),
-        (*_WIDER, "tests/run", "tests/analysis", "tests/bindings", "tests/instrument"),
+        ("tests/machine/test_arrays.py", *_WIDER, "tests/run", "tests/analysis", "tests/bindings", "tests/instrument"),
         compiled=True,
     ),
     _wgsl("syntax"),
