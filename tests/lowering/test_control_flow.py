@@ -107,7 +107,9 @@ def test_a_body_that_continues_in_every_path_reaches_its_continuing():
         var k = i;
         var sum = 0u;
         loop {
-            if k == 3u { k += 2u; continue; } else { k++; continue; }
+            if k == 3u { k += 2u; continue; }
+            k++;
+            continue;
             continuing { sum += k; break if k > 6u; }
         }
         y[i] = sum;

@@ -225,7 +225,7 @@ LIMITS = {
         lambda n: (
             f"struct A {{ {' '.join(f'm{i}: i32,' for i in range(1023))} }} struct B {{ "
             + " ".join(f"a{i}: array<A, 2>," for i in range(n))
-            + f"{' '.join(f'b{i}: i32,' for i in range(1008))} }}"
+            + f"{' '.join(f'b{i}: i32,' for i in range(1000))} }}"
         ),
     ),
     "elements of an array constructor": (65535, lambda n: f"const a = array({'1, ' * n});"),

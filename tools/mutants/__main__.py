@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import report
-from .areas import AREAS, Area, test_files
+from .areas import AREAS, Area, files_of
 from .choice import ROOT, choose
 from .code import Mutant
 from .named import named
@@ -86,7 +86,7 @@ def _tried(args: argparse.Namespace, mutants: Sequence[tuple[Mutant, Area]], tri
         left_out = sorted({area.name for _, area in mutants if area.gpu})
         print(f"no adapter: not tried {', '.join(left_out)}" if left_out else "no adapter")
         mutants = [(mutant, area) for mutant, area in mutants if not area.gpu]
-    trials.prepare(test_files(ROOT, tuple({path: None for _, area in mutants for path in (*area.tests, *area.wider)})))
+    trials.prepare(files_of(ROOT, tuple({path: None for _, area in mutants for path in (*area.tests, *area.wider)})))
     failed = trials.baseline.failed
     print(
         f"{len(trials.baseline.seconds)} test files; fail without a mutant: {', '.join(failed) or 'none'}", flush=True

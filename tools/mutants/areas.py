@@ -127,7 +127,7 @@ def _area_of(root: Path) -> dict[str, Area]:
     return found
 
 
-def test_files(root: Path, paths: tuple[str, ...]) -> list[str]:
+def files_of(root: Path, paths: tuple[str, ...]) -> list[str]:
     """The test files of folders and files, each once, in order."""
     found: dict[str, None] = {}
     for path in paths:

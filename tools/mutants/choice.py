@@ -36,7 +36,7 @@ class _Candidate:
         return self.code.mutant(self.operator, self.edit)
 
 
-def _candidates(name: str) -> list[_Candidate]:
+def candidates(name: str) -> list[_Candidate]:
     """Every edit of a file that may be a mutant, in the order of its syntax tree."""
     code = Code(ROOT / name, name)
     found: dict[Edit, _Candidate] = {}
@@ -51,6 +51,9 @@ def _nodes(node: ast.AST) -> Iterator[ast.AST]:
     """A node and those below it, without what the program does not compute with."""
     if _is_skipped(node):
         return
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        yield from (each for child in node.orelse for each in _nodes(child))
+        return
     yield node
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         defaults = [each for each in (*node.args.defaults, *node.args.kw_defaults) if each is not None]
@@ -59,8 +62,6 @@ def _nodes(node: ast.AST) -> Iterator[ast.AST]:
         children = node.body
     elif isinstance(node, ast.AnnAssign):
         children = [node.value] if node.value else []
-    elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-        children = node.orelse
     else:
         children = list(ast.iter_child_nodes(node))
     for child in children:
@@ -100,7 +101,7 @@ def _is_type(node: ast.AST) -> bool:
 def choose(count: int, seed: int, areas: Sequence[Area]) -> list[Mutant]:
     """Choose about `count` mutants, of each area more the larger it is, and no two of an operator in one line."""
     random_ = random.Random(seed)
-    pools = {area: [each for name in area.files(ROOT) for each in _candidates(name)] for area in areas}
+    pools = {area: [each for name in area.files(ROOT) for each in candidates(name)] for area in areas}
     sizes = {area: len(pool) ** 0.5 for area, pool in pools.items()}
     fewest = min(_FEWEST, count // len(areas))
     share = (count - fewest * len(areas)) / sum(sizes.values())

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from tempfile import TemporaryFile
 from typing import Any
 
-from .areas import Area, test_files
+from .areas import Area, files_of
 from .choice import ROOT
 from .code import Code, Edit, Mutant
 
@@ -143,7 +143,7 @@ class Trials:
         try:
             ran: set[str] = set()
             for paths in (area.tests, area.wider):
-                files = [each for each in test_files(ROOT, paths) if each in self.baseline.seconds and each not in ran]
+                files = [each for each in files_of(ROOT, paths) if each in self.baseline.seconds and each not in ran]
                 ran |= {*files}
                 if files and (by := self._killer(copy, self._ordered(files, paths), cache, area.compiled)):
                     return Result(mutant, area.name, KILLED, by, time.monotonic() - start)
@@ -155,7 +155,7 @@ class Trials:
 
     def _ordered(self, files: list[str], paths: tuple[str, ...]) -> list[str]:
         """The tests of the room itself first, and in it the fastest."""
-        first = {*test_files(ROOT, paths[:1])}
+        first = {*files_of(ROOT, paths[:1])}
         return sorted(files, key=lambda file: (file not in first, self.baseline.seconds[file]))
 
     def _killer(self, copy: Path, files: list[str], cache: Path, compiled: bool) -> str:
