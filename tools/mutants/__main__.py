@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import sys
 import tempfile
 import time
@@ -64,10 +65,11 @@ def _end(results: Sequence[Result]) -> NoReturn:
 
 
 def _chosen(args: argparse.Namespace, areas: Sequence[Area]) -> list[tuple[Mutant, Area]]:
-    """The mutants to try, with their areas; compiled ones first, because they take the longest."""
+    """The mutants to try, with their areas: in any order, but compiled ones first, because they take the longest."""
     of_file = {file: area for area in areas for file in area.files(ROOT)}
     found = {each.key: each for each in (*named(ROOT), *choose(args.count, args.seed, areas)) if each.file in of_file}
-    mutants = sorted(found.values(), key=lambda each: not of_file[each.file].compiled)
+    mutants = random.Random(args.seed).sample([*found.values()], len(found))
+    mutants.sort(key=lambda each: not of_file[each.file].compiled)
     if args.only:
         mutants = [each for each in mutants if args.only in str(each)]
     if args.again:
