@@ -56,7 +56,7 @@ class Draft:
 def draft(kernel: Kernel, outputs: Mapping[str, Output], random_: random.Random) -> Draft | None:
     """Draw a way to judge these outputs. Returns None where it may rightly accept them."""
     made = Draft(kernel, outputs)
-    way = random_.choices(list(_WAYS), list(_WAYS.values()))[0]
+    way = random_.choices(list(WAYS), list(WAYS.values()))[0]
     made.about.append(way.__name__.strip("_"))
     if random_.random() < 0.9:
         codes = random_.sample(sorted(KINDS), random_.randrange(len(KINDS) + 1)) if random_.random() < 0.3 else KINDS
@@ -222,7 +222,7 @@ _DISGUISES: tuple[tuple[str, Callable[[bytes], bytes] | None], ...] = (
     ("as it is", None),
 )
 
-_WAYS: dict[Callable[[Draft, random.Random], bool], float] = {
+WAYS: dict[Callable[[Draft, random.Random], bool], float] = {
     _sane_rules: 4.0,
     _absurd_rules: 2.0,
     _no_reference: 0.7,

@@ -102,16 +102,16 @@ def _wrong(kernel: Kernel, random_: random.Random) -> tuple[str, dict[str, Outpu
 def _judged(number: int, made: Draft, text: str, random_: random.Random, gpu: bool, apart: float) -> Try:
     with tempfile.TemporaryDirectory(prefix="adversary-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        _write(folder, made, made.kernel.text)
+        write_files(folder, made, made.kernel.text)
         separate = made.fatal or random_.random() < apart
         if made.golden:
-            _run([*_audit(folder / made.name, gpu), "--update-golden", *made.options[:0]], {})
+            run_here([*audit_command(folder / made.name, gpu), "--update-golden"], {})
         (folder / "k.wgsl").write_text(text, encoding="utf-8")
         arguments, pipe, environment = _command(folder, made, random_, gpu)
         if separate:
             code, said = _apart(arguments, pipe, environment, folder, random_.random() < 0.3 and not made.disguise)
         else:
-            code, said = _run(arguments, environment, pipe)
+            code, said = run_here(arguments, environment, pipe)
         files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.iterdir() if file.is_file()}
     shown = " ".join(arguments).replace(f"{name}/", "").replace(name, ".")
     where = "its own process, " if separate else ""
@@ -119,7 +119,7 @@ def _judged(number: int, made: Draft, text: str, random_: random.Random, gpu: bo
     return Try(number, code, words, files, said)
 
 
-def _write(folder: Path, made: Draft, text: str) -> None:
+def write_files(folder: Path, made: Draft, text: str) -> None:
     (folder / "k.wgsl").write_text(text, encoding="utf-8")
     (folder / made.name).write_bytes(made.manifest())
     if made.reference is not None:
@@ -133,7 +133,7 @@ def _write(folder: Path, made: Draft, text: str) -> None:
         (good / "right.toml").write_text(right, encoding="utf-8")
 
 
-def _audit(path: Path, gpu: bool) -> list[str]:
+def audit_command(path: Path, gpu: bool) -> list[str]:
     return ["audit", str(path), *([] if gpu else ["--no-gpu"])]
 
 
@@ -146,7 +146,7 @@ def _command(folder: Path, made: Draft, random_: random.Random, gpu: bool) -> tu
     pipe = random_.choices(("to the end", "closed", "first line", "full"), (10, 1, 1, 1))[0]
     if not made.golden and maybe(0.15):
         return ["sweep", str(path), "--out", str(folder / "t.csv"), "--jobs", "1"], pipe, environment
-    arguments = [*_audit(path, gpu), *made.options]
+    arguments = [*audit_command(path, gpu), *made.options]
     arguments += ["--json"] if maybe(0.2) else ["--format", random_.choice(FORMATS)] if maybe(0.7) else []
     arguments += ["--html", str(folder / "page.html")] if maybe(0.1) else []
     arguments += ["--sarif", str(folder / "log.sarif")] if maybe(0.1) else []
@@ -182,7 +182,7 @@ def _stream(pipe: str) -> io.TextIOBase:
     return io.TextIOWrapper(io.BufferedWriter(_Broken(*rooms[pipe]), 1)) if pipe in rooms else io.StringIO()
 
 
-def _run(arguments: list[str], environment: dict[str, str], pipe: str = "to the end") -> tuple[int, str]:
+def run_here(arguments: list[str], environment: dict[str, str], pipe: str = "to the end") -> tuple[int, str]:
     """Run a command in this process. Returns its exit code, and what it said."""
     out, err = _stream(pipe), io.StringIO()
     with _environment(environment), redirect_stdout(out), redirect_stderr(err):
