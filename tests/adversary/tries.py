@@ -35,7 +35,7 @@ FORMATS = ("text", "json", "github", "table")
 
 @dataclass(frozen=True)
 class Try:
-    """`code`: the exit code. `about`: what was tried, in words. `files`: what stood in the folder."""
+    """`code`: the exit code. `about`: what was tried, in words. `files`: the files of its folder."""
 
     number: int
     code: int

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .code import Code, Edit, Mutant
 
-# File, a text that occurs in it once, and what stands there instead.
+# File, a text that occurs in it once, and its replacement.
 _NAMED = (
     ("sim/ir/simplify.py", '    ("and", 0xFFFFFFFF): "left",\n', ""),
     ("sim/ir/simplify.py", '    ("add", 0): "left",\n', ""),

@@ -47,7 +47,7 @@ Version: 0.1.0
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a mutant. `by`: the test that failed, or why none ran to its end."""
+    """The result of a mutant. `by`: the test that failed, or why none ran to its end."""
 
     mutant: Mutant
     area: str
