@@ -3,7 +3,7 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all claims test check lint types test-all test-numba conformance fuzz fuzz-reader bench notebooks clean
+.PHONY: audit audit-all claims test check lint types test-all test-numba conformance fuzz fuzz-reader adversary mutants bench notebooks clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
@@ -46,6 +46,14 @@ fuzz: $(READY)
 # Valid shaders, changed at random: the reader must neither crash nor hang. N texts.
 fuzz-reader: $(READY)
 	$(PY) -m tests.wgsl.fuzz_reader $(or $(N),200000)
+
+# Wrong kernels under random manifests and options: none may pass. N tries.
+adversary: $(READY)
+	$(PY) -m tests.adversary $(or $(N),10000)
+
+# Small faults in sim and oracle: the tests must notice at least 95% of them. ARGS: `make mutants ARGS="--seed 2"`.
+mutants: $(READY)
+	$(PY) -m tools.mutants $(ARGS)
 
 bench: $(READY) ## against lavapipe, BLAS and the other programs that are here; writes docs/benchmarks.md
 	$(PY) -m benchmarks --peers --page docs/benchmarks.md

@@ -283,3 +283,17 @@ def test_barriers_that_order_nothing(body):
     barriers = [n for n, text in enumerate(body.split("; "), 1) if "Barrier()" in text]
     found = [barriers.index(f.span.line - FIRST + 1) + 1 for f in done.findings if f.code == "redundant-barrier"]
     assert found == REDUNDANT[body]
+
+
+def test_the_first_invocation_out_of_bounds_is_named_with_its_workgroup():
+    source = """
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        var<private> a: array<u32, 3>;
+        @compute @workgroup_size(8)
+        fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) i: u32) {
+            a[select(0u, 5u, w.x == 2u && i >= 6u)] = 1u;
+            y[w.x * 8u + i] = a[0];
+        }
+    """
+    (finding,) = bankshot.simulate(source, grid=4, bindings={"y": np.zeros(32, np.uint32)}).findings
+    assert (finding.code, finding.lanes, finding.workgroup, finding.count) == ("out-of-bounds", (6,), (2, 0, 0), 2)

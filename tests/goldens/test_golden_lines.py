@@ -116,3 +116,16 @@ def test_sites_are_summed_by_line(tmp_path):
     text_only = Source(text, "shader.wgsl")
     (alone,) = lines_of([SimpleNamespace(**{**TOTALS, "flops": 1}, span=Span(text_only, 7, 8))], tmp_path)
     assert alone == line(2, "let a = x[i];", "shader.wgsl", flops=1)
+
+
+# Lines of ten characters of which some are in the other one, in order: the similarity is their share.
+@pytest.mark.parametrize(
+    ("after", "alike"),
+    [("abcdefghij", True), ("abcdefXXXX", True), ("abcdeXXXXX", True), ("abcdXXXXXX", False), ("XXXXXXXXXX", False)],
+)
+def test_a_line_is_an_edit_of_another_if_half_of_it_is_alike(after, alike):
+    before, other = shared(1, "abcdefghij", 4), shared(2, "0123456789", 4)
+    found = {(old and old.text, new and new.text) for old, new in pairs([before], [shared(1, after, 4), other])}
+    edited = {("abcdefghij", after), (None, "0123456789")}
+    new = {("abcdefghij", None), (None, after), (None, "0123456789")}
+    assert found == (edited if alike else new)

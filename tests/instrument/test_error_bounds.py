@@ -537,3 +537,17 @@ def test_infinities_that_may_be_finite_are_unbounded():
         len(unbounded(run("let s = a + b * exp(0.0 * a); y[i] = exp(-s);", big, big))) == 64
     )  # it may overflow, or not
     assert len(unbounded(run("y[i] = a - a * exp(0.0 * b);", np.full(64, np.inf), big))) == 64
+
+
+def test_what_an_atomic_returns_from_an_address_that_may_differ_has_no_bound():
+    source = """
+        @group(0) @binding(0) var<storage, read> x: array<f32>;
+        @group(0) @binding(1) var<storage, read_write> n: array<atomic<u32>>;
+        @group(0) @binding(2) var<storage, read_write> y: array<f32>;
+        @compute @workgroup_size(2) fn main(@builtin(local_invocation_index) i: u32) {
+            y[i] = f32(atomicAdd(&n[u32(x[i] * 1.1)], 1u));
+        }
+    """
+    x = np.array([1.0, 100 / 1.1], f32)
+    given = {"x": x, "n": np.zeros(128, np.uint32), "y": np.zeros(2, f32)}
+    assert bankshot.simulate(source, grid=1, bindings=given, probes="none").bounds["y"].tolist() == [0.0, np.inf]

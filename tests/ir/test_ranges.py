@@ -49,9 +49,13 @@ X = "x"
     ("operation", "largest"),
     [
         (("rem_u32", X, 10), 9),
+        (("rem_u32", ("and_u32", X, 3), 10), 3),
+        (("rem_u32", ("and_u32", X, 15), 10), 9),
         (("and_u32", X, 12), 12),
         (("shr_u32", ("and_u32", X, 0x0F0F0F0F), 28), 0),
         (("unpack4xU8_u32", ("and_u32", X, 0x0F0F0F0F), 2), 15),
+        *((("unpack4xU8_u32", ("and_u32", X, 0x01020304), byte), 4 - byte) for byte in range(4)),
+        (("unpack4xU8_u32", ("or_u32", X, 1), 2), 255),
         (("add_u32", ("rem_u32", X, 4), 6), 9),
         (("add_u32", X, 1), 2**32 - 1),
         (("extractBits_u32", X, 3, 4), 15),

@@ -100,3 +100,19 @@ def test_a_constant_index_past_a_runtime_sized_array_is_kept_in_bounds():
     done = run("y[100] = 7u; y[i] = y[200] + 1u;")
     assert done.outputs["y"].tolist() == [8, 8, 8, 8]
     assert [f.code for f in done.findings] == ["out-of-bounds", "out-of-bounds"]
+
+
+def test_a_body_that_continues_in_every_path_reaches_its_continuing():
+    body = """
+        var k = i;
+        var sum = 0u;
+        loop {
+            if k == 3u { k += 2u; continue; }
+            k++;
+            continue;
+            continuing { sum += k; break if k > 6u; }
+        }
+        y[i] = sum;
+    """
+    # from 0: 1 2 3 5 6 7; from 3: 5 6 7
+    assert values(body) == [24, 24 - 0 - 1, 24 - 1 - 2, 18]

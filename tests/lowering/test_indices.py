@@ -130,3 +130,40 @@ def test_an_array_of_one_element_is_reported_in_the_singular():
 def test_a_pointer_is_named_with_its_target():
     (finding,) = outputs("let row = &a[1]; (*row)[five] = 1u;", "clamp").findings
     assert finding.message == "store of (*row)[5] in a, which has 4 elements"
+
+
+# ---- matrices in memory -------------------------------------------------------------------------------------
+
+MATRICES = [(columns, rows) for columns in (2, 3, 4) for rows in (2, 3, 4)]
+
+
+@pytest.mark.parametrize(("columns", "rows"), MATRICES)
+@pytest.mark.parametrize("space", ["storage, read", "uniform", "workgroup", "private", "function"])
+def test_a_column_and_an_element_of_a_matrix_are_where_they_were_stored(space, columns, rows):
+    """By constant and by computed indices; in a buffer, columns of three rows take the room of four."""
+    type_ = f"mat{columns}x{rows}f"
+    given = np.arange(1, columns * rows + 1, dtype=np.float32).reshape(columns, rows)
+    bound = space in ("storage, read", "uniform")
+    source = f"@group(0) @binding(0) var<{space}> m: {type_};" if bound else ""
+    if space in ("workgroup", "private"):
+        source = f"var<{space}> m: {type_};"
+    made = f"{type_}({', '.join(f'{x}.0' for x in range(1, columns * rows + 1))})"
+    begin = "" if bound else f"var m = {made};" if space == "function" else f"m = {made};"
+    reads = "".join(f"y[{c * rows + r}] = m[{c}][{r}];" for c in range(columns) for r in range(rows))
+    text = f"""{source}
+        @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+        @group(0) @binding(2) var<storage, read_write> z: array<f32>;
+        @compute @workgroup_size(1) fn main() {{
+            {begin}
+            {reads}
+            for (var c = 0u; c < {columns}u; c++) {{
+                let column = m[c];
+                for (var r = 0u; r < {rows}u; r++) {{ z[c * {rows}u + r] = column[r] + m[c][r]; }}
+            }}
+        }}"""
+    padded = np.zeros((columns, 4 if rows > 2 else 2), np.float32)
+    padded[:, :rows] = given
+    outputs = {name: np.zeros(columns * rows, np.float32) for name in "yz"}
+    done = bankshot.simulate(text, grid=1, bindings={**outputs, **({"m": padded} if bound else {})})
+    assert done.outputs["y"].tolist() == given.reshape(-1).tolist()
+    assert done.outputs["z"].tolist() == (2 * given).reshape(-1).tolist()

@@ -25,3 +25,13 @@ fn main(@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) 
     y[0] = 1;
 }
 """
+
+# Comparisons that classes of workgroups watch.
+GUARDS = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3u) {
+    if id.x < 60u { y[id.x] = 1u; }
+    if id.x > 8u { y[id.x] = 2u; }
+    if id.x <= 50u && id.x >= 3u { y[id.x] += 1u; }
+}
+"""

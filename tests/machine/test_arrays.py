@@ -125,10 +125,13 @@ print(run(lambda a, b: a[b[0]], np.arange(5), np.array([INDEX])))
 EVERYWHERE = """
 import numpy as np, bankshot, sys
 from bankshot.__main__ import main
-from everything import EVERYTHING
+from everything import EVERYTHING, GUARDS
 given = {"x": np.linspace(0.01, 0.99, 256, dtype=np.float32), "y": np.zeros(256, np.float32), "sum": np.zeros(1, "u4")}
 for probes in ("none", "all"):
     bankshot.simulate(EVERYTHING, grid=4, bindings=given, probes=probes)
+for limit in (1, 3, 1000):
+    bankshot.simulate(EVERYTHING, grid=1, bindings=given, trace=bankshot.Trace("r", (0, 0, 0), (0, 5), limit))
+bankshot.simulate(GUARDS, grid=16, bindings={"y": np.zeros(64, np.uint32)}, workgroups="classes")
 sys.argv[1:] = ["audit", "shaders/matmul.toml", "shaders/q4_k", "--no-gpu"]
 main()
 """

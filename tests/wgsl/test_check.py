@@ -56,6 +56,9 @@ ACCEPTED = {
         const_assert abs(least) == least;""",
     "array length from a const": "const n = 4; var<private> a: array<f32, n * 2>;",
     "workgroup array sized by an override": "override n = 4u; var<workgroup> a: array<f32, n>;",
+    "a vertex stage with more outputs": """
+        struct Out { @builtin(position) at: vec4f, @location(0) colour: vec4f }
+        @vertex fn f() -> Out { return Out(); }""",
     "runtime-sized tail": "struct S { n: u32, data: array<f32> } @group(0) @binding(0) var<storage> s: S;",
     "a pointer into an array element": fn("var a: array<i32, 4>; let p = &a[2]; *p = 1;"),
     "a member through a pointer": "struct S { x: i32 } fn f(p: ptr<function, S>) { p.x = 1; }",
@@ -142,6 +145,18 @@ REJECTED = {
         "builtin-type",
         "@compute @workgroup_size(1) fn f(@builtin(local_invocation_id) x: u32) {}",
     ),
+    "a vertex stage without a position": (
+        "missing-position",
+        "struct Out { @location(0) a: vec4f, @location(1) b: vec4f } @vertex fn f() -> Out { return Out(); }",
+    ),
+    "an atomic beside other members in a buffer that is read": (
+        "store-type",
+        "struct S { a: u32, b: atomic<u32>, c: f32 } @group(0) @binding(0) var<storage, read> s: S;",
+    ),
+    "the length of no array": (
+        "no-matching-overload",
+        "@group(0) @binding(0) var<storage> s: u32; fn f() -> u32 { return arrayLength(&s); }",
+    ),
     "a vertex input in compute": (
         "builtin-stage",
         "@compute @workgroup_size(1) fn f(@builtin(vertex_index) x: u32) {}",
@@ -204,6 +219,14 @@ LIMITS = {
     "case selectors": (
         1023,
         lambda n: fn(f"switch 0 {{ {' '.join(f'case {i}: {{}}' for i in range(1, n))} default {{}} }}"),
+    ),
+    "members with those of elements": (
+        15,  # structs of 1,023 members and an array of such, 1,024 each; at most 16,384 in all
+        lambda n: (
+            f"struct A {{ {' '.join(f'm{i}: i32,' for i in range(1023))} }} struct B {{ "
+            + " ".join(f"a{i}: array<A, 2>," for i in range(n))
+            + f"{' '.join(f'b{i}: i32,' for i in range(1000))} }}"
+        ),
     ),
     "elements of an array constructor": (65535, lambda n: f"const a = array({'1, ' * n});"),
 }

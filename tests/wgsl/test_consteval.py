@@ -145,6 +145,8 @@ def test_construct() -> None:
         ("~", [(0, U32)], UINT_MAX),
         ("~", [(5, AI)], -6),
         ("&", [(True, BOOL), (False, BOOL)], False),
+        ("|", [(True, BOOL), (False, BOOL)], True),
+        *((op, [(12, kind), (10, kind)], of) for op, of in (("&", 8), ("|", 14), ("^", 6)) for kind in (AI, I32, U32)),
         ("==", [(1, AI), (1.0, AF)], True),
         ("!", [(True, BOOL)], False),
     ],

@@ -125,3 +125,13 @@ def test_the_c_preprocessor_expands_macros_with_parameters(tmp_path, monkeypatch
     assert "const c = ((a) * 2);" in bankshot.check(shader, **options).source.text
     shader.write_text('const a = 1;\n\n#include "part.inc"\nconst c = TWICE(nothing);\n')
     assert error(Path("kernels/k.wgsl"), **options).startswith("kernels/k.wgsl:4:")
+
+
+def test_a_preprocessor_that_says_nothing_is_not_quoted():
+    assert "it says" not in error("", preprocess=f'{PYTHON} "import sys; sys.exit(3)"')
+
+
+@pytest.mark.parametrize("name", ["", "-", "<stdin>"])
+def test_a_marker_that_names_the_standard_input_is_the_shader(name):
+    emit = f"print('# 7 \\'{name}\\'\\nconst a = ;'.replace(chr(39), chr(34)))"
+    assert error("", preprocess=f'{PYTHON} "{emit}"').startswith("shader.wgsl:7:11: error: expected an expression")

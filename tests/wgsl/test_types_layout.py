@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bankshot
 from bankshot.sim.wgsl import types as t
 
 # Spec, "Alignment and Size": type -> (AlignOf, SizeOf), transcribed.
@@ -204,3 +205,23 @@ def test_texel_formats_are_the_forty_of_the_spec() -> None:
     assert len(t.TIER1_FORMATS) == 23
     for name, channel in t.TEXEL_FORMATS.items():
         assert channel == (t.U32 if name.endswith("uint") else t.I32 if name.endswith("sint") else t.F32)
+
+
+PAIR = t.layout("Pair", [("a", t.U32, {}, None), ("b", t.Atomic(t.U32), {}, None), ("c", t.F32, {}, None)])
+PLAIN = t.layout("Plain", [("a", t.U32, {}, None), ("b", t.Array(t.F32, 3), {}, None)])
+
+
+@pytest.mark.parametrize("type_", [t.Atomic(t.I32), t.Array(t.Atomic(t.U32), 2), PAIR, t.Array(PAIR, None)], ids=str)
+def test_an_atomic_is_found_in_arrays_and_structs(type_):
+    assert t.contains_atomic(type_)
+
+
+@pytest.mark.parametrize("type_", [t.U32, t.Array(t.U32, 2), PLAIN, t.Array(PLAIN, None)], ids=str)
+def test_what_has_no_atomic_contains_none(type_):
+    assert not t.contains_atomic(type_)
+
+
+def test_an_array_whose_length_is_an_override_has_no_size_yet():
+    (variable,) = bankshot.check("override n = 4u; var<workgroup> a: array<f32, n>;").globals
+    with pytest.raises(bankshot.Crash, match="not known before pipeline creation"):
+        t.size_of(variable.type)

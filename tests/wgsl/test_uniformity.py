@@ -19,6 +19,7 @@ fn barrier() { workgroupBarrier(); }
 fn is_even(x: u32) -> bool { return x % 2 == 0; }
 fn spoil(p: ptr<function, u32>) { *p = data[0]; }
 fn keep(p: ptr<function, u32>) { *p += 1; }
+fn spoil_second(p: ptr<function, u32>, q: ptr<function, u32>) { *p = 1; *q = data[0]; }
 fn clear(p: ptr<function, u32>) -> u32 { *p = 0; return 0; }
 fn cleared(p: ptr<function, u32>) -> bool { *p = 0; return true; }
 fn taint(p: ptr<function, u32>) -> u32 { *p = data[0]; return 0; }
@@ -28,6 +29,12 @@ fn main(
     @builtin(local_invocation_id) lid: vec3u,
     @builtin(workgroup_id) wid: vec3u,
     @builtin(subgroup_id) sid: u32,
+    @builtin(subgroup_invocation_id) sub_lane: u32,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(num_subgroups) subgroups: u32,
+    @builtin(subgroup_size) width: u32,
+    @builtin(local_invocation_index) index: u32,
+    @builtin(global_invocation_id) gid: vec3u,
 ) {
 """
 
@@ -45,7 +52,15 @@ UNIFORM = {
     "an update loads before the call": "for (var x = 0u; x < 2; x += taint(&x)) { workgroupBarrier(); }",
     "a later argument clears what an earlier points to": "var x = lid.x; if sum(&x, clear(&x)) == 0 { barrier(); }",
     "a call on the right of a short circuit": "var x = 1u; _ = dims.x == 0 && cleared(&x); if x == 1 { barrier(); }",
+    "the first of two pointers, of which the second is spoilt": (
+        "var x = 1u; var z = 1u; spoil_second(&z, &x); if z > 1 { workgroupBarrier(); }"
+    ),
     "subgroup operations in a branch on the subgroup": "if sid == 0 { data[1] = subgroupAdd(1u); }",
+    "a branch on the grid": "if grid.x == 0 { workgroupBarrier(); }",
+    "a branch on the number of subgroups": "if subgroups == 1 { workgroupBarrier(); }",
+    "a branch on the subgroup size": "if width == 32 { workgroupBarrier(); }",
+    "subgroup operations in a branch on the workgroup": "if wid.x + grid.x == 0 { data[1] = subgroupAdd(1u); }",
+    "subgroup operations in a branch on the subgroups": "if width * subgroups == 4 { data[1] = subgroupAdd(1u); }",
 }
 
 DIVERGENT = {
@@ -60,6 +75,9 @@ DIVERGENT = {
     "a helper with a divergent argument": "if is_even(lid.x) { barrier(); }",
     "a variable assigned divergently": "var x = 0; if lid.x == 0 { x = 1; } if x == 1 { workgroupBarrier(); }",
     "a variable spoilt through a pointer": "var x = 1u; spoil(&x); if x > 1 { workgroupBarrier(); }",
+    "a variable spoilt through the second of two pointers": (
+        "var x = 1u; var z = 1u; spoil_second(&z, &x); if x > 1 { workgroupBarrier(); }"
+    ),
     "through a let pointer": "var x = 1u; let p = &x; *p = lid.x; if x > 1 { workgroupBarrier(); }",
     "a component kept from before": "var v = lid; v.x = 1; if v.x == 1 { workgroupBarrier(); }",
     "an element at a divergent index": "var a = array(1, 2); if a[lid.x] == 1 { workgroupBarrier(); }",
@@ -76,6 +94,11 @@ DIVERGENT = {
     "nor after a divergent left side": "var x = 1u; _ = lid.x == 0 && cleared(&x); if x == 0 { workgroupBarrier(); }",
     "a divergent switch": "switch lid.x { case 0: { workgroupBarrier(); } default {} }",
     "subgroup operations in a divergent branch": "if lid.x < 3 { data[1] = subgroupAdd(1u); }",
+    "a branch on the subgroup": "if sid == 0 { workgroupBarrier(); }",
+    "a branch on the lane of the subgroup": "if sub_lane == 0 { workgroupBarrier(); }",
+    "a branch on the index of the invocation": "if index == 0 { workgroupBarrier(); }",
+    "a branch on the place in the grid": "if gid.x == 0 { workgroupBarrier(); }",
+    "subgroup operations in a branch on the subgroup's lane": "if sub_lane < 3 { data[1] = subgroupAdd(1u); }",
 }
 
 

@@ -1,0 +1,140 @@
+"""The mutants of `tools.mutants`: each operator changes what it says, and nothing that no test can see."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tools.mutants import choice
+from tools.mutants.areas import AREAS, files_of
+from tools.mutants.code import Code
+from tools.mutants.named import named
+from tools.mutants.operators import OPERATORS
+from tools.mutants.report import EQUIVALENT, equivalents, share, states
+from tools.mutants.trial import ALIVE, BROKEN, KILLED, Result
+
+ROOT = Path(__file__).parents[2]
+
+# Operator -> a text, and what it may become.
+MADE = {
+    "compare": ("x = a < b <= c\n", {"x = a <= b <= c\n", "x = a < b < c\n"}),
+    "arithmetic": ("x = (a + b) * c\nx -= 1\n", {"x = (a - b) * c\nx -= 1\n", "x = (a + b) + c\nx -= 1\n",
+                                                 "x = (a + b) * c\nx += 1\n"}),
+    "swap": ("x = a - (b + c)\n", {"x = ((b + c)) - (a)\n"}),
+    "mask": ("x = [a & 3 for a in b if a]\n", {"x = [a  for a in b if a]\n", "x = [ 3 for a in b if a]\n",
+                                               "x = [a & 3 for a in b if True]\n"}),
+    "connective": ("x = a and b or c\n", {"x = a or b or c\n", "x = a and b and c\n"}),
+    "operand": ("x = a and b\n", {"x = True and b\n", "x = a and True\n"}),
+    "negation": ("x = not a\nif a:\n    f()\n", {"x = a\nif a:\n    f()\n", "x = not a\nif not (a):\n    f()\n"}),
+    "constant": ("x = 3, True\n", {"x = 4, True\n", "x = 2, True\n", "x = 3, False\n"}),
+    "row": ("x = {a: b, c: d, e: f}\n", {"x = {c: d, e: f}\n", "x = {a: b, e: f}\n", "x = {a: b, c: d}\n"}),
+    "statement": ("f()\nx[0] = a\nx += a\n", {"pass\nx[0] = a\nx += a\n", "f()\npass\nx += a\n",
+                                              "f()\nx[0] = a\npass\n"}),
+    "guard": ("while a:\n    if b:\n        continue\n", {"while a:\n    if False:\n        continue\n"}),
+    "early": ("for a in b:\n    f()\n    g()\n", {"for a in b:\n    f()\n    g(); break\n"}),
+    "name": ("x = min(a, np.maximum(b, c))\n", {"x = max(a, np.maximum(b, c))\n", "x = min(a, np.minimum(b, c))\n"}),
+    "choice": ("x = a if b else c\n", {"x = a if True else c\n", "x = a if False else c\n"}),
+}  # fmt: skip
+# What no test can see: words, types, and what is as fast.
+LEFT_ALONE = '''\
+"""A module, 1 < 2."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    X = 1 + 2
+
+
+def f(a: "1 + 2" = None) -> int | None:
+    """A function, 1 + 2."""
+    assert a < 2
+    print(1 + 2, f"{1 + 2}")
+    return None
+
+
+class A:
+    """A class."""
+
+    x: int | None
+
+    def __repr__(self):
+        return 1 + 2
+'''
+
+
+def made(path, text):
+    path.write_text(text)
+    return Code(path, path.name)
+
+
+def test_every_operator_has_an_example():
+    assert set(MADE) == {row.name for row in OPERATORS}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_an_operator_makes_these_mutants(name, tmp_path):
+    text, wanted = MADE[name]
+    code = made(tmp_path / "m.py", text)
+    assert {code.changed(edit).decode() for edit in edits(name, code)} == wanted
+
+
+def test_words_and_types_are_left_alone(tmp_path, monkeypatch):
+    made(tmp_path / "m.py", LEFT_ALONE)
+    monkeypatch.setattr(choice, "ROOT", tmp_path)
+    assert choice.candidates("m.py") == []
+
+
+def edits(name, code):
+    (rule,) = (row.rule for row in OPERATORS if row.name == name)
+    return [edit for node in ast.walk(code.tree) for edit in rule(node, code)]
+
+
+def test_a_mutant_that_is_the_same_program_or_none_is_left_out(tmp_path):
+    code = made(tmp_path / "m.py", "x = 1\n")
+    place, _ = edits("constant", code)
+    assert code.mutant("constant", place).after == "x = 2"
+    assert code.mutant("constant", type(place)(place.start, place.end, "(1)")) is None
+    assert code.mutant("constant", type(place)(place.start, place.end, ")")) is None
+
+
+def test_a_seed_chooses_the_same_mutants_in_every_area():
+    areas = [area for area in AREAS if area.name in ("comparison", "ir", "workers")]
+    first, again, other = (choice.choose(30, seed, areas) for seed in (1, 1, 2))
+    assert first == again != other
+    for area in areas:
+        assert sum(mutant.file in area.files(ROOT) for mutant in first) >= 6
+
+
+def test_every_file_with_code_belongs_to_one_area():
+    """But for those that only name what others define."""
+    files = [file for area in AREAS for file in area.files(ROOT)]
+    assert len(files) == len(set(files))
+    of_rooms = {f.relative_to(ROOT).as_posix() for top in ("sim", "oracle") for f in (ROOT / top).rglob("*/*.py")}
+    assert {f for f in of_rooms - set(files) if not f.endswith("__init__.py")} <= {"sim/wgsl/regular_files.py"}
+
+
+def test_the_tests_of_every_area_exist():
+    for area in AREAS:
+        assert all((ROOT / path).exists() for path in (*area.tests, *area.wider)), area.name
+        assert files_of(ROOT, area.tests)
+
+
+def test_named_mutants_still_have_their_texts():
+    assert len(named(ROOT)) >= 30
+
+
+def test_equivalent_mutants_are_of_lines_that_exist():
+    for file, _, before, after in equivalents():
+        lines = {" ".join(line.split()) for line in (ROOT / file).read_text(encoding="utf-8").splitlines()}
+        assert before in lines or any(before.startswith(line) for line in lines if line), (file, before)
+        assert before != after
+
+
+def test_equivalent_mutants_and_those_that_were_not_run_do_not_count():
+    mutants = named(ROOT)[:4]
+    results = [Result(m, "ir", state) for m, state in zip(mutants, (KILLED, KILLED, ALIVE, BROKEN), strict=True)]
+    assert share(results) == pytest.approx(2 / 3)
+    key = next(iter(equivalents()))
+    same = type(mutants[0])(key[0], key[1], 1, mutants[0].edit, key[2], key[3])
+    assert states([*results, Result(same, "ir", ALIVE)])[-1] == EQUIVALENT
+    assert share([*results, Result(same, "ir", ALIVE)]) == pytest.approx(2 / 3)

@@ -1,0 +1,92 @@
+"""The text of a source file as bytes, with the place of each node of its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A replacement of the bytes from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: an edit of a file, made by an operator of the table."""
+
+    file: str  # from the root of the repository, with "/"
+    operator: str
+    line: int
+    edit: Edit
+    before: str  # the line, without the blanks around it
+    after: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What identifies the mutant while lines above it change."""
+        return self.file, self.operator, self.before, self.after
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.operator}\n    - {self.before}\n    + {self.after}"
+
+
+class Code:
+    """A source file."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name, self.source = name, path.read_bytes()
+        self.tree = ast.parse(self.source)
+        self._lines = [0]
+        for line in self.source.splitlines(keepends=True):
+            self._lines.append(self._lines[-1] + len(line))
+
+    @cached_property
+    def _dump(self) -> str:
+        return ast.dump(self.tree)
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """The parent of each node."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    def start(self, node: ast.expr | ast.stmt) -> int:
+        return self._lines[node.lineno - 1] + node.col_offset
+
+    def end(self, node: ast.expr | ast.stmt) -> int:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._lines[node.end_lineno - 1] + node.end_col_offset
+
+    def text(self, start: int, end: int) -> str:
+        return self.source[start:end].decode()
+
+    def of(self, node: ast.expr | ast.stmt) -> str:
+        """The text of a node."""
+        return self.text(self.start(node), self.end(node))
+
+    def changed(self, edit: Edit) -> bytes:
+        """The file after an edit."""
+        return self.source[: edit.start] + edit.text.encode() + self.source[edit.end :]
+
+    def mutant(self, operator: str, edit: Edit) -> Mutant | None:
+        """The mutant that an edit makes, or None where the result is no Python, or the same program."""
+        changed = self.changed(edit)
+        try:
+            if ast.dump(ast.parse(changed)) == self._dump:
+                return None
+        except SyntaxError:
+            return None
+        first = self.source.count(b"\n", 0, edit.start)
+        begin = self._lines[first]
+        stop = self.source.find(b"\n", edit.end)
+        stop = len(self.source) if stop < 0 else stop
+        after = changed[begin : stop + len(changed) - len(self.source)]
+        before = " ".join(self.text(begin, stop).split())
+        return Mutant(self.name, operator, first + 1, edit, before, " ".join(after.decode().split()))
