@@ -79,6 +79,7 @@ def _kernel(top: Table) -> Kernel:
     rules = {b.name: _rule(expect, b.name) for b in bindings if b.name in expect.data}
     allow = frozenset(expect.take("allow", list, of=(str,), default=[]))
     free = _outputs(expect, "free", bindings)
+    unchecked = _reasons(expect, bindings)
     for name, value in expect.data.items():
         if isinstance(value, dict):
             known = ", ".join(b.name for b in bindings) or "none"
@@ -110,6 +111,7 @@ def _kernel(top: Table) -> Kernel:
         counters=counters,
         allow=allow,
         free=free,
+        unchecked=unchecked,
     )
     if free and kernel.reference is None:
         expect.fail("outputs that are `free` need a reference to be compared with", "free")
@@ -139,6 +141,17 @@ def _outputs(expect: Table, key: str, bindings: tuple[Binding, ...]) -> frozense
     for name in sorted(names - {binding.name for binding in bindings}):
         expect.fail(f"`{key}` names {name}, which is no binding", key)
     return names
+
+
+def _reasons(expect: Table, bindings: tuple[Binding, ...]) -> dict[str, str]:
+    """Take `unchecked`, a table of reasons by output."""
+    table = expect.table("unchecked")
+    reasons = {b.name: table.take(b.name, str).strip() for b in bindings if b.name in table.data}
+    for name, reason in reasons.items():
+        if not reason:
+            table.fail(f"`unchecked` needs the reason why nothing checks {name}", name)
+    table.done([b.name for b in bindings])
+    return reasons
 
 
 def _folder(table: Table, folder: Path) -> Path:

@@ -45,6 +45,6 @@ class Format(AuditFormat):
         from ..audit_page import page
 
         try:
-            self._file.write_text(page(self._sections), encoding="utf-8")
+            self._file.write_text(page(self._sections, outcome.lines), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"--html {self._file}: {error.strerror}") from None
