@@ -96,7 +96,8 @@ class Table:
         for item in _items(value):
             if of and not _is_one_of(item, of):
                 self.fail(f"`{key}` holds {shown(item)}, which is not {_any_of(of)}", key)
-        for text in [value] if isinstance(value, str) else _items(value) if isinstance(value, list) else ():
+        texts: Iterable[object] = _items(value) if isinstance(value, list) else (value,)
+        for text in texts:
             if isinstance(text, str) and key not in FREE_TEXT:
                 self._check_text(key, text)
         del self.data[key]
