@@ -96,12 +96,15 @@ class Table:
         for item in _items(value):
             if of and not _is_one_of(item, of):
                 self.fail(f"`{key}` holds {shown(item)}, which is not {_any_of(of)}", key)
-        texts: Iterable[object] = _items(value) if isinstance(value, list) else (value,)
-        for text in texts:
-            if isinstance(text, str) and key not in FREE_TEXT:
-                self._check_text(key, text)
+        if key not in FREE_TEXT:
+            self._check_texts(key, value)
         del self.data[key]
         return value
+
+    def _check_texts(self, key: str, value: object) -> None:
+        for text in _items(value) if isinstance(value, list) else (value,):
+            if isinstance(text, str):
+                self._check_text(key, text)
 
     def _check_text(self, key: str, text: str) -> None:
         if text != printable(text):

@@ -47,7 +47,7 @@ def diff(folder, text, name, *options):
     grid = "2" if text == COUNTED else "1"
     out = CliRunner().invoke(main, ["diff", str(path), *bindings, f"--grid={grid}", "--json", *options])
     entry = json.loads(out.stdout)["cases"][0]
-    wrong = {check["output"] for check in entry["outputs"] if not check["ok"]}
+    wrong = {check["output"] for check in entry["outputs"] if check["outcome"] == "failed"}
     counters = {each["counter"] for each in (entry["counters"] or {}).get("differences", [])}
     return out.exit_code, wrong, counters
 
