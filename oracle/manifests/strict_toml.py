@@ -96,9 +96,8 @@ class Table:
         for item in _items(value):
             if of and not _is_one_of(item, of):
                 self.fail(f"`{key}` holds {shown(item)}, which is not {_any_of(of)}", key)
-        for text in [value] if isinstance(value, str) else _items(value) if isinstance(value, list) else ():
-            if isinstance(text, str) and key not in FREE_TEXT:
-                self._check_text(key, text)
+        for text in () if key in FREE_TEXT else _texts(value):
+            self._check_text(key, text)
         del self.data[key]
         return value
 
@@ -175,6 +174,12 @@ def _items(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return cast("dict[str, object]", value).values()
     return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def _texts(value: object) -> Iterable[str]:
+    """A text, or those in a list."""
+    each = _items(cast("object", value)) if isinstance(value, list) else [value]
+    return (text for text in each if isinstance(text, str))
 
 
 def _is_one_of(value: object, types: tuple[type, ...]) -> bool:
