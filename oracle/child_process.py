@@ -20,10 +20,9 @@ from threading import RLock, Thread
 from typing import IO, Any
 from weakref import WeakValueDictionary
 
-from ..sim.child_program import command
+from ..sim.child_program import command, without_interrupts
 from .errors import UsageError, portable, time_limit
 
-_MASKS = hasattr(signal, "pthread_sigmask")
 _PATIENCE = 5.0  # seconds for a process whose pipes are closed to end
 _LOCK = RLock()  # one thread uses the pipes at a time
 
@@ -58,13 +57,8 @@ class ChildProcess:
         self.owner = os.getpid()
         self._open: WeakValueDictionary[int, PendingAnswer] = WeakValueDictionary()  # by number
         self._last_number = 0
-        # Interrupts are for the parent; the child ignores them once it runs.
-        mask: set[int | signal.Signals] = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _MASKS else set()
-        try:
+        with without_interrupts():
             self._process = subprocess.Popen(command(statements), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        finally:
-            if _MASKS:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         assert self._process.stdout is not None
         self._answers = io.BufferedReader(_Patient(self._process.stdout.fileno()))
 

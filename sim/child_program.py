@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
 _PACKAGE = __name__.partition(".")[0]
 _FIND = (
@@ -22,3 +25,16 @@ def command(statements: str, *arguments: str) -> list[str]:
     file = os.path.abspath(sys.modules[_PACKAGE].__file__ or "")
     find = _FIND.format(path=path, name=_PACKAGE, file=file, folder=os.path.dirname(file))
     return [sys.executable, "-P", "-c", find + statements, *arguments]
+
+
+@contextmanager
+def without_interrupts() -> Generator[None]:
+    """Block interrupts for a process that starts in this context, as only its parent handles them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

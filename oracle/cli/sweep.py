@@ -8,7 +8,7 @@ from typing import Unpack
 
 import click
 
-from ..exit_codes import CLEAN, FOUND, INTERRUPTED
+from ..exit_codes import CLEAN, FOUND, INTERRUPTED, WRONG_USE
 from .options import JSON, PATHS, RequestOptions, device_option, once, request_of, request_options
 
 
@@ -54,4 +54,4 @@ def sweep(
     wanted = cases(paths, dims=dims, devices=parse_devices(device), request=request_of(request, quick=not heavy))
     swept = sweep_command.run(wanted, out, jobs, dask)
     click.echo(document("sweep", swept.rows, swept.ok) if as_json else sweep_command.summary(swept, out))
-    sys.exit(INTERRUPTED if swept.stopped else CLEAN if swept.ok else FOUND)
+    sys.exit(INTERRUPTED if swept.stopped else CLEAN if swept.ok else FOUND if swept.ran else WRONG_USE)

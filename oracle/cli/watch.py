@@ -18,7 +18,6 @@ import click
 
 from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
-from ..exit_codes import CLEAN
 from ..manifests.cases import Broken, Plan, Request, plans
 from ..manifests.reflection import source_of
 from ..workers.fork import in_fork
@@ -49,25 +48,16 @@ def rounds(paths: Sequence[Path], request: Request, gpu: bool) -> None:
     """Return in one process after another, each of which does one audit: at once, and after every change of a manifest
     of `paths`, its shaders, the files they include, and Python files beside it.
 
-    An interrupt ends the calling process with the exit code of the last audit. Raises `UsageError` for missing paths.
+    An interrupt ends it, as any command. Raises `UsageError` for missing paths.
     """
     before = _state(paths, request)
     _warm_up()
-    code = CLEAN
-    try:
-        while True:
-            ended = in_fork(gpu, [argument for argument in sys.argv[1:] if argument != OPTION])
-            if ended is None:
-                return
-            code = ended
-            click.echo(f"watching {len(before)} files; press Ctrl-C to stop", err=True)
-            changed = _changes(before)
-            click.echo(f"\n{_names(changed)} changed, {time.strftime('%H:%M:%S')}", err=True)
-            with suppress(UsageError):  # the audit reports it
-                before = _state(paths, request)
-    except KeyboardInterrupt:
-        click.echo(err=True)
-        sys.exit(code)
+    while in_fork(gpu, [argument for argument in sys.argv[1:] if argument != OPTION]) is not None:
+        click.echo(f"watching {len(before)} files; press Ctrl-C to stop", err=True)
+        changed = _changes(before)
+        click.echo(f"\n{_names(changed)} changed, {time.strftime('%H:%M:%S')}", err=True)
+        with suppress(UsageError):  # the audit reports it
+            before = _state(paths, request)
 
 
 # ---- files ----

@@ -76,9 +76,9 @@ class Golden:
         if self.arrays:
             with replacing(arrays) as made:
                 _save(made, self.arrays)
-        else:
-            arrays.unlink(missing_ok=True)
         write(path, self.text().encode())
+        if not self.arrays:
+            arrays.unlink(missing_ok=True)
 
 
 def _save(path: Path, arrays: Mapping[str, Array]) -> None:

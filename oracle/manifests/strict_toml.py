@@ -96,15 +96,10 @@ class Table:
         for item in _items(value):
             if of and not _is_one_of(item, of):
                 self.fail(f"`{key}` holds {shown(item)}, which is not {_any_of(of)}", key)
-        if key not in FREE_TEXT:
-            self._check_texts(key, value)
+        for text in () if key in FREE_TEXT else _texts(value):
+            self._check_text(key, text)
         del self.data[key]
         return value
-
-    def _check_texts(self, key: str, value: object) -> None:
-        for text in _items(value) if isinstance(value, list) else (value,):
-            if isinstance(text, str):
-                self._check_text(key, text)
 
     def _check_text(self, key: str, text: str) -> None:
         if text != printable(text):
@@ -179,6 +174,12 @@ def _items(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return cast("dict[str, object]", value).values()
     return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def _texts(value: object) -> Iterable[str]:
+    """A text, or those in a list."""
+    each = _items(cast("object", value)) if isinstance(value, list) else [value]
+    return (text for text in each if isinstance(text, str))
 
 
 def _is_one_of(value: object, types: tuple[type, ...]) -> bool:

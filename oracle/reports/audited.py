@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import UsageError
 from ..exit_codes import Failure
 from ..judge.coverage import CaseOutcome
 from .formats import enabled
@@ -52,8 +53,14 @@ class AuditReport(Report[AuditedCase]):
             report.add(result)
 
     def finish(self, outcome: Outcome) -> None:
+        errors: list[UsageError] = []
         for report in self._reports:
-            report.finish(outcome)
+            try:
+                report.finish(outcome)
+            except UsageError as error:  # the other reports can still be written
+                errors.append(error)
+        if errors:
+            raise UsageError("\n".join(map(str, errors)))
 
     def abort(self, verb: str, error: Exception) -> None:
         for report in self._reports:

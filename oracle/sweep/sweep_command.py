@@ -37,7 +37,12 @@ class SweepResult:
 
     @property
     def ok(self) -> bool:
-        return sum(row["verdict"] == CLEAN for row in self.rows) == self.cases
+        return self.ran and sum(row["verdict"] == CLEAN for row in self.rows) == self.cases
+
+    @property
+    def ran(self) -> bool:
+        """Whether any case could be run."""
+        return any(row["verdict"] != FAILED for row in self.rows)
 
 
 def run(cases: Sequence[SweepCase], out: Path, jobs: int | None, dask: str | None) -> SweepResult:

@@ -17,6 +17,7 @@ from dataclasses import field
 from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
+from ...sim.child_program import without_interrupts
 from ...sim.fast_dataclass import entity, frozen
 from ...sim.launch.threads import THREADS, processors
 from ...sim.wgsl.diagnostics import Crash
@@ -34,7 +35,6 @@ Work = Callable[[Any, Report], Any]  # runs a task and returns its result
 OTHER_THREADS = ("OPENBLAS_NUM_THREADS", "LP_NUM_THREADS")
 SAFE_PATH = "PYTHONSAFEPATH"  # if set, Python imports nothing from the current folder
 STARTING = 900.0  # seconds that a process may take to prepare; the first one may compile the machine
-_MASKS = hasattr(signal, "pthread_sigmask")
 
 
 @frozen
@@ -222,12 +222,10 @@ def _inherited(threads: int) -> Generator[None]:
     os.environ[SAFE_PATH] = "1"
     for name in OTHER_THREADS:
         os.environ.setdefault(name, str(threads))
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _MASKS else set[Any]()
     try:
-        yield
+        with without_interrupts():
+            yield
     finally:
-        if _MASKS:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for name in (THREADS, SAFE_PATH, *OTHER_THREADS):
             if name in before:
                 os.environ[name] = before[name]

@@ -1,5 +1,6 @@
 """Startup and exit of a command's process: OpenBLAS, exit codes, exit handlers, buffered output."""
 
+import json
 import os
 import subprocess
 import sys
@@ -141,6 +142,23 @@ import bankshot.__main__
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
+def test_reports_that_cannot_be_written_leave_nothing_behind(tmp_path):
+    (tmp_path / "k.wgsl").write_text("@compute @workgroup_size(1) fn main() {}")
+    files = [tmp_path / "report.html", tmp_path / "report.sarif"]
+    command = f'"{sys.executable}" -m bankshot audit k.wgsl --no-gpu --json --html report.html --sarif report.sarif'
+    done = subprocess.run(f"ulimit -f 0; {command}", shell=True, cwd=tmp_path, capture_output=True, text=True,
+                          env={**PLAIN, "PYTHONPATH": str(ROOT)}, check=False)  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-2:] == [
+        "error: --html report.html: File too large",
+        "report.sarif: cannot be written: File too large",
+    ]
+    assert json.loads(done.stdout)["verb"] == "audit"
+    assert not any(file.exists() for file in files)
+    assert [each.name for each in tmp_path.iterdir()] == ["k.wgsl"]
 
 
 def test_an_audit_whose_reader_leaves_finishes_its_work(tmp_path):

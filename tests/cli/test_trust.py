@@ -1,4 +1,4 @@
-"""No command runs a Python file that nobody named; what runs code by design is in docs/trust.md."""
+"""No command runs a Python file that was not named; what runs code by design is in docs/trust.md."""
 
 import os
 import subprocess

@@ -102,7 +102,7 @@ def test_what_is_saved_is_audited_again(folder):
         assert "factor.wgsl changed" in said
         assert clean(watch.after(lambda: save(folder / "references.py", REFERENCE.format(3))))
         assert not clean(watch.after(lambda: save(folder / "scale.toml", MANIFEST.replace("normal", "lots"))))
-        assert watch.interrupt() == 2
+        assert watch.interrupt() == 130
 
 
 def test_what_is_broken_may_be_mended(folder):
@@ -112,7 +112,7 @@ def test_what_is_broken_may_be_mended(folder):
         assert clean(watch.after(lambda: save(folder / "scale.wgsl", SHADER)))
         assert "error" in watch.after(lambda: save(folder / "scale.toml", "[kernel"))
         assert clean(watch.after(lambda: save(folder / "scale.toml", MANIFEST)))
-        assert watch.interrupt() == 0
+        assert watch.interrupt() == 130
 
 
 def test_a_file_that_was_missing_is_seen(folder):
@@ -141,7 +141,7 @@ def test_where_no_process_can_be_forked_others_are_started(folder):
     with watching(folder, start=start) as watch:
         assert clean(watch.now())
         assert not clean(watch.after(lambda: save(folder / "factor.wgsl", FACTOR.format(3))))
-        assert watch.interrupt() == 1
+        assert watch.interrupt() == 130
 
 
 @pytest.mark.usefixtures("adapter")
@@ -152,7 +152,7 @@ def test_each_audit_is_compared_with_wgpu(folder):
         assert not clean(said)
         assert "ok       y against wgpu on " in said
         assert "ok       y against wgpu on " in watch.after(lambda: save(folder / "factor.wgsl", FACTOR.format(2)))
-        assert watch.interrupt() == 0
+        assert watch.interrupt() == 130
 
 
 def test_paths_that_are_not_there_end_it(folder):

@@ -125,6 +125,50 @@ def test_two_owners_of_one_golden(path):
         assert "it belongs to k.toml (k N=6), and other.toml (k N=6) has the same name; rename one" in str(verdict)
 
 
+@pytest.mark.parametrize("name", ["file", "allow_pickle", "args", "compress", "self", "y.0"])
+def test_outputs_may_have_any_name(path, name):
+    """NumPy's function that writes several arrays has parameters of such names."""
+    replace(golden(arrays=True), arrays={name: Y}, outputs={name: goldens.digest(Y)}).write(path)
+    kept = goldens.read(path)
+    assert list(kept.arrays) == [name]
+    assert kept.arrays[name].tolist() == Y.tolist()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04....", b"\x93NUMPY", b"garbage" * 99])
+def test_broken_outputs_are_a_usage_error(path, content):
+    golden(arrays=True).write(path)
+    path.with_suffix(".npz").write_bytes(content)
+    with pytest.raises(UsageError, match="cannot be read as a golden"):
+        goldens.read(path)
+
+
+def test_damage_anywhere_in_stored_outputs_is_a_usage_error(path):
+    golden(arrays=True).write(path)
+    whole = path.with_suffix(".npz").read_bytes()
+    for at in range(0, len(whole), 7):
+        path.with_suffix(".npz").write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        try:
+            kept = goldens.read(path)
+        except (UsageError, MemoryError):
+            continue
+        assert kept.arrays == {} or "y" not in kept.arrays or kept.arrays["y"].tobytes() == Y.tobytes()
+
+
+@pytest.mark.parametrize("arrays", [False, True])
+def test_a_full_disk_leaves_the_golden_as_it_was(path, monkeypatch, arrays):
+    golden(arrays=True).write(path)
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+    def full(self, target):
+        raise OSError(28, "No space left on device", str(target))
+
+    monkeypatch.setattr(golden_files.Path, "replace", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        golden(arrays=arrays, counters={"flops": 0}).write(path)
+    assert path.read_bytes() == before[path.name]
+    assert {file.name for file in path.parent.iterdir()} <= set(before)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 1}', '{"schema": 7, "lines": []}'])
 def test_a_broken_golden_is_a_usage_error(path, text):
     path.parent.mkdir()

@@ -409,6 +409,15 @@ def test_a_csv_file_has_the_values_of_the_rows(folder):
         assert {k: "" if v is None else str(v) for k, v in row.items()} == line
 
 
+def test_a_sweep_in_which_nothing_could_run_is_wrong_use(folder):
+    Path("scale.wgsl").write_text("fn f( {\n")
+    result = bankshot("scale.toml", "--dims", "N=32", "--out", "t.csv", "--jobs", "1")
+    assert result.exit_code == 2, result.output
+    Path("scale.toml").write_text(MANIFEST.replace("[32, 64]", '[32, 64]\ncost = "heavy"'))
+    nothing = bankshot("scale.toml", "--out", "heavy.csv", "--jobs", "1")
+    assert (nothing.exit_code, "0 of 0 cases clean" in nothing.stdout) == (2, True)
+
+
 @pytest.mark.skipif(find_spec("pyarrow") is None, reason="no pyarrow; pip install 'bankshot[sweep]'")
 def test_parquet_keeps_types():
     from pyarrow import parquet

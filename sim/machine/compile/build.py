@@ -15,7 +15,7 @@ from subprocess import DEVNULL, PIPE, Popen
 from threading import Thread
 from typing import Any
 
-from ...child_program import command
+from ...child_program import command, without_interrupts
 from ...disk_cache import write
 from . import paths
 from .object_files import INDEX, find, keep, writable
@@ -132,7 +132,8 @@ def started(order: str, folder: Path, *arguments: str, path: str, **options: Any
     leaves interrupts to this process, and exits with it."""
     environment = {**os.environ, **_ENVIRONMENT[path], paths.VARIABLE: path}
     program = command(f"import json, pathlib; {_EXIT}; {order}", str(folder), *arguments)
-    return Popen(program, env=environment, cwd=folder, stdin=PIPE, **options)
+    with without_interrupts():
+        return Popen(program, env=environment, cwd=folder, stdin=PIPE, **options)
 
 
 def exit_with_parent() -> None:

@@ -1,0 +1,44 @@
+"""Atomic writes: a file is replaced when it is whole, or stays as it was."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bankshot.sim.disk_cache import replacing, write
+
+
+def test_a_file_is_replaced(tmp_path):
+    file = tmp_path / "report.html"
+    write(file, b"first")
+    write(file, b"second")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("report.html", b"second")]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError()])
+def test_what_fails_leaves_nothing_behind(tmp_path, error):
+    file = tmp_path / "report.html"
+    write(file, b"before")
+
+    def fail():
+        with replacing(file) as fresh:
+            fresh.write_bytes(b"half")
+            raise error
+
+    with pytest.raises(type(error)):
+        fail()
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("report.html", b"before")]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write(tmp_path / "link", b"content")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"content"
+
+
+def test_a_device_is_written_to_and_not_replaced():
+    device = Path(os.devnull)
+    before = device.stat().st_ino
+    write(device, b"content")
+    assert device.stat().st_ino == before
