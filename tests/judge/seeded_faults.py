@@ -46,7 +46,8 @@ fn weight(v: vec3<f32>, s: f32) -> f32 {
 
 @compute @workgroup_size(48)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) i: u32) {
-    tile[i] = f32(i);
+    for (var k = 0u; k < 3u; k++) { tile[i + 48u * k] = f32(i); }  // some drivers leave workgroup memory unwritten
+    if i < 4u { atomicStore(&sums[i], 0u); }
     wide[i / 2u] = vec4(f32(i / 2u));
     workgroupBarrier();
     if id.x >= N { return; }
