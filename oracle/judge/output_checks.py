@@ -24,7 +24,7 @@ from ..diagnosis.causes import diagnose
 from ..diagnosis.mismatch import Diagnosis, Mismatch
 from ..diagnosis.texel_bounds import texel_bounds
 from ..errors import UsageError
-from ..manifests.manifest import Case
+from ..manifests.manifest import Case, Launch
 from ..manifests.reflection import floats_as_bits, recomposed
 from ..references import Expected
 from .case_run import Truth, find_reference, run_on_gpu
@@ -213,7 +213,7 @@ def _texel_bounds(case: Case, run: Run, var: str) -> NDArray[np.float64] | None:
     from ... import sim
 
     def rerun(text: str, extra: dict[str, Array]) -> Run:
-        launch = {**case.launch, "bindings": {**case.bindings, **extra}}
+        launch: Launch = {**case.launch, "bindings": {**case.bindings, **extra}}
         return sim.simulate(sim.check(text, uniformity="off"), **launch, device=run.device, probes="none")
 
     (variable,) = (v for v in run.pipeline.globals if v.name == var)

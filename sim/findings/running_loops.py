@@ -30,7 +30,7 @@ def longest_running(launch: Launch, loop: int, stopped: NDArray[np.int64]) -> in
     return loop
 
 
-def _ranges(code: NDArray[np.int64]) -> dict[int, range]:
+def _ranges(code: NDArray[np.int32]) -> dict[int, range]:
     """Return the instructions of each loop, by its number."""
     places = np.flatnonzero((code[:, field.OP] == op.JUMP) & (code[:, field.TARGET] <= np.arange(len(code))))
     return {int(code[at_, field.LOOP]): range(int(code[at_, field.TARGET]), int(at_) + 1) for at_ in places}
