@@ -22,6 +22,7 @@ from ..diagnosis.kept_floats import kept
 from ..diagnosis.loop_limit import limited
 from ..diagnosis.mismatch import MOST
 from ..diagnosis.simulator_reruns import OPEN, ORDERS, harmful_words, place
+from ..diagnosis.texel_bounds import texel_bounds
 from ..errors import GpuError, UsageError
 from ..manifests.reflection import has_float_arithmetic, inexact_builtins
 from . import invented_inputs
@@ -290,6 +291,22 @@ def _nudged(entry: Candidate, run: Run) -> dict[str, Any]:
     return made
 
 
+def _texels_within(entry: Candidate, ours: Run, theirs: Outputs, name: str) -> bool:
+    """Whether all texels of a storage texture are within their derived bounds."""
+    (variable,) = (v for v in entry.pipeline.globals if v.name == name)
+    bound = texel_bounds(
+        entry.pipeline,
+        variable,
+        ours.outputs[name],
+        lambda text, extra: entry.simulate({**ours.given, **extra}, text=text),
+    )
+    if bound is None:
+        return False
+    a, b = (each[name].astype(np.float64) for each in (ours.outputs, theirs))
+    with np.errstate(invalid="ignore"):
+        return bool(((np.abs(a - b) <= bound) & np.isfinite(bound) | (a == b) | (np.isnan(a) & np.isnan(b))).all())
+
+
 def _bounded(finite: bool) -> Callable[[Candidate, Run, Outputs, Found], str | None]:
     """Make a check that all differences are within the error bounds derived from WGSL's accuracy table.
 
@@ -298,7 +315,8 @@ def _bounded(finite: bool) -> Callable[[Candidate, Run, Outputs, Found], str | N
 
     def look(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
         types = {v.name: type_ for v, type_ in entry.pipeline.store_types.items()}
-        if any(isinstance(types[d.binding], t.Texture) for d in found):
+        textures = {d.binding for d in found if isinstance(types[d.binding], t.Texture)}
+        if not all(_texels_within(entry, ours, theirs, name) for name in textures):
             return None
         bounds = [
             bounds_of(invented_inputs.layout(types[name], ours.recipe), ours.outputs[name], theirs[name], bound)

@@ -86,4 +86,6 @@ def unwritten(m: Mismatch) -> str | None:
     """Detect that the wrong elements were not written."""
     if not m.left_unchanged:
         return None
-    return f"{m.wrong_elements} are unchanged by the run{'' if _written(m) else '; no invocation wrote them'}"
+    nowhere = "" if _written(m) else "; no invocation wrote them"
+    band = None if m.same is not None else _band(m)
+    return f"{m.wrong_elements} are unchanged by the run{nowhere}{f'; {band}' if band else ''}"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...sim.bindings.binding import is_array
 from ...sim.fast_dataclass import frozen
+from ...sim.wgsl import types as t
 from .. import wgpu_client as gpu
 from ..comparison.bits import Array, as_array
 from ..comparison.compare import Comparison, changed, compare, rejected
@@ -21,8 +22,9 @@ from ..comparison.rules import BOUND, DERIVED, EXACT, Rule
 from ..diagnosis.adapter_reruns import reordering_within_bounds
 from ..diagnosis.causes import diagnose
 from ..diagnosis.mismatch import Diagnosis, Mismatch
+from ..diagnosis.texel_bounds import texel_bounds
 from ..errors import UsageError
-from ..manifests.manifest import Case
+from ..manifests.manifest import Case, Launch
 from ..manifests.reflection import floats_as_bits, recomposed
 from ..references import Expected
 from .case_run import Truth, find_reference, run_on_gpu
@@ -174,10 +176,16 @@ def gpu_checks(
         rule = _rule_for_gpu(case, run, var, theirs)
         again = partial(_again_on_gpu, case, var, adapter)
         allowed = ""
-        if rule == EXACT and name not in kernel.gpu_rules and rejected(ours, theirs, EXACT).any():
+        texels = None
+        differ = name not in kernel.gpu_rules and bool(rejected(ours, theirs, EXACT).any())
+        if (differ or rule == DERIVED) and _is_texture(run, var):
+            texels = _texel_bounds(case, run, var)
+            rule = rule if texels is None else DERIVED
+        elif differ and rule == EXACT:
             allowed = reordering_within_bounds(Mismatch(case, run, name, theirs, on_gpu=again)) or ""
             rule = DERIVED if allowed else rule
         bound, doubts = _derived(run, var) if rule == DERIVED else (None, ())
+        bound = bound if texels is None or rule != DERIVED else texels
         same = compare(ours, theirs, rule, bound=bound, initial=initial, owner=_owner(run, var), worst=worst)
         if whole is not None and initial is not None:
             same = same.without(changed(as_array(whole.outputs[var]), initial) & ~changed(ours, initial))
@@ -228,6 +236,22 @@ def _derived(run: Run, var: str) -> tuple[NDArray[np.float64], tuple[Finding, ..
     if _keeps_bits(run, var):
         return np.full(as_array(run.outputs[var]).shape, np.inf), ()
     return run.bounds[var], run.bounds.findings
+
+
+def _is_texture(run: Run, var: str) -> bool:
+    return any(v.name == var and isinstance(v.type, t.Texture) for v in run.pipeline.globals)
+
+
+def _texel_bounds(case: Case, run: Run, var: str) -> NDArray[np.float64] | None:
+    """Derive the bounds of a storage texture by a rerun; None where its stores are not followed."""
+    from ... import sim
+
+    def rerun(text: str, extra: dict[str, Array]) -> Run:
+        launch: Launch = {**case.launch, "bindings": {**case.bindings, **extra}}
+        return sim.simulate(sim.check(text, uniformity="off"), **launch, device=run.device, probes="none")
+
+    (variable,) = (v for v in run.pipeline.globals if v.name == var)
+    return texel_bounds(run.pipeline, variable, as_array(run.outputs[var]), rerun)
 
 
 def _owner(run: Run | gpu.GpuRun, var: str) -> Callable[[tuple[int, ...]], str | None] | None:

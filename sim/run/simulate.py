@@ -298,8 +298,8 @@ def prepare(
     size = _grid(grid, pipeline)
     if budget is not None and _whole(budget) is None:
         raise fail("unknown-option", f"budget must be a positive integer, not {budget!r}", None)
-    iterations, work = (UNLIMITED, WORK) if budget is None else (min(budget, UNLIMITED), UNLIMITED)
-    how = RunOptions(policy=policy, chosen=_chosen(workgroups, size), budget=iterations, work=work)
+    work, most = (WORK, UNLIMITED) if budget is None else (UNLIMITED, min(budget, UNLIMITED))
+    how = RunOptions(policy=policy, budget=most, work=work, chosen=_chosen(workgroups, size))
     bound, device_memory = snapshot(bind(pipeline, bindings or {}))
     return Dispatch(pipeline, bound, size, profile, how, [device_memory])
 

@@ -235,7 +235,7 @@ def test_differences_go_by_kind_and_nans_are_equal():
             f"""@group(0) @binding(1) var to: texture_storage_2d<rgba16float, write>; {Y.replace("u32", "f32")}
             @compute @workgroup_size(64) fn main({ID}) {{
                 y[id.x] = exp(y[id.x] * 3.3 * 5.1);
-                textureStore(to, vec2u(id.x, 0u), vec4f(1.0));
+                textureStore(to, vec2u(id.x, 0u), vec4f(y[id.x], sin(f32(id.x) * 3.3), f32(id.x) * 3.3 * 5.1, 1.0));
             }}""",
             "within",
             "the error bounds of what it computes allow it",
