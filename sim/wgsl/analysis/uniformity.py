@@ -10,7 +10,7 @@ The analysis runs once for each scope: "workgroup" (the whole draw in other stag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from ...fast_dataclass import entity, frozen
@@ -20,6 +20,19 @@ from ..builtins import Builtin
 from ..diagnostics import Diagnostic, Note, WgslError
 from ..source import Span
 from .behavior import NEXT, Behavior, behavior_of
+from .uniformity_graph import (
+    Key,
+    Need,
+    Node,
+    Reach,
+    Summary,
+    after_jump,
+    depends_on,
+    explained,
+    hint_for,
+    reach,
+    under,
+)
 
 # Built-in values of compute shaders that are equal for all invocations in a scope.
 _WORKGROUP_INPUTS = frozenset(("workgroup_id", "num_workgroups", "num_subgroups", "subgroup_size"))
@@ -33,97 +46,6 @@ SUBGROUP_UNIFORM = frozenset(
 
 # The scope whose analysis checks a triggering rule; "error" is that of barriers, which cannot be filtered.
 _SCOPE_OF = {"error": "workgroup", "derivative_uniformity": "workgroup", "subgroup_uniformity": "subgroup"}
-
-
-# ---- the graph -----------------------------------------------------------------------------------------
-
-
-@entity
-class Node:
-    """A node. `source`: why it may be non-uniform by itself, or None. `key` names the nodes that callers know.
-
-    `via` explains a step of a path through control flow: a condition, or a jump that skips what follows.
-    """
-
-    edges: list[Node] = field(default_factory=list["Node"])
-    source: Note | None = None
-    key: Key | None = None
-    via: Note | None = None
-
-
-Key = tuple[str, int]  # ("control", 0), ("value", i), ("contents", i): of parameter i
-
-
-@frozen
-class Need:
-    """A call that must be uniform: its callee, span and severity, and what exactly must be uniform."""
-
-    name: str
-    span: Span
-    severity: str
-    what: str
-
-
-@entity
-class Reach:
-    """The ends of the paths from a node: nodes that callers know, and a source of non-uniformity."""
-
-    keys: frozenset[Key]
-    source: Note | None
-
-
-@entity
-class Summary:
-    """The effect of a function on its callers. `contents[i]`: what pointer parameter i points to afterwards."""
-
-    needs: dict[Need, frozenset[Key]]
-    result: Reach
-    contents: dict[int, Reach]
-
-
-def _node(*edges: Node, source: Note | None = None) -> Node:
-    return Node(list(edges), source)
-
-
-def _under(condition: Node, message: str, part: typed.Expr | typed.Stmt) -> Node:
-    """Return the control flow behind a condition."""
-    return Node([condition], via=Note(message, part.span))
-
-
-def _explained(start: Node) -> tuple[Note, ...]:
-    """Return the steps of a shortest path to a source of non-uniformity, the source last."""
-    before: dict[int, Node] = {}
-    todo = [start]
-    for node in todo:
-        if node.source is not None:
-            steps = [node.source]
-            while node is not start:
-                node = before[id(node)]
-                if node.via is not None:
-                    steps.append(node.via)
-            return tuple(dict.fromkeys(reversed(steps)))
-        for other in node.edges:
-            if id(other) not in before and other is not start:
-                before[id(other)] = node
-                todo.append(other)
-    return ()
-
-
-def _reach(start: Iterable[Node]) -> Reach:
-    """Follow every path; the source found is a nearest one."""
-    todo = list(start)
-    seen = set(map(id, todo))
-    keys: set[Key] = set()
-    source: Note | None = None
-    for node in todo:
-        source = source or node.source
-        if node.key:
-            keys.add(node.key)
-        for other in node.edges:
-            if id(other) not in seen:
-                seen.add(id(other))
-                todo.append(other)
-    return Reach(frozenset(keys), source)
 
 
 # ---- the analysis --------------------------------------------------------------------------------------
@@ -206,7 +128,7 @@ class _Walk:
         self.lets: dict[typed.Variable, Node] = {}
         self.views: dict[typed.Variable, _View] = {}
         self.exits: list[_Exits] = []
-        self.result = _node()
+        self.result = depends_on()
         self.contents: dict[int, Node] = {}
         self.control = Node(key=None if function.stage else ("control", 0))
         for i, param in enumerate(function.params):
@@ -217,19 +139,19 @@ class _Walk:
 
     def summary(self) -> Summary:
         """Summarize the function for its callers."""
-        needs = {need: _reach([node]) for need, node in self.needs.items()}
+        needs = {need: reach([node]) for need, node in self.needs.items()}
         passed = {need: reach.keys for need, reach in needs.items() if reach.source is None and reach.keys}
-        contents = {i: _reach([node]) for i, node in self.contents.items()}
-        return Summary(passed, _reach([self.result]), contents)
+        contents = {i: reach([node]) for i, node in self.contents.items()}
+        return Summary(passed, reach([self.result]), contents)
 
     def failures(self) -> Iterator[Diagnostic]:
         """Iterate over the diagnostics of the needs that fail in this function."""
         for need, node in self.needs.items():
-            if notes := _explained(node):
+            if notes := explained(node):
                 message = f"'{need.name}' {need.what}"
                 called = (self.called[need],) if need in self.called else ()
                 yield Diagnostic(
-                    need.severity, "non-uniform", message, need.span, (*called, *notes), _hint(need, notes)
+                    need.severity, "non-uniform", message, need.span, (*called, *notes), hint_for(need, notes)
                 )
 
     # ---- parameters and exits --------------------------------------------------------------------------
@@ -243,7 +165,7 @@ class _Walk:
             self.views[param] = _View(param, node, True)
             if param.type.space == "function":
                 self.values[param] = Node(key=("contents", i))
-                self.contents[i] = _node()
+                self.contents[i] = depends_on()
 
     def _input(self, param: typed.Variable) -> Note | None:
         """Explain why an entry point's parameter may differ between invocations, or return None."""
@@ -324,7 +246,7 @@ class _Walk:
         value = self._value(cf, stmt.value)
         if loaded is None:
             return
-        after = _node(cf, value, view.node)
+        after = depends_on(cf, value, view.node)
         if isinstance(stmt, typed.CompoundAssign):
             after.edges.append(loaded)
         if not view.full:
@@ -332,7 +254,7 @@ class _Walk:
         self.values[view.root] = after
 
     def _if(self, cf: Node, stmt: typed.If) -> Node:
-        condition = _under(self._value(cf, stmt.condition), "under this condition", stmt.condition)
+        condition = under(self._value(cf, stmt.condition), "under this condition", stmt.condition)
         before = dict(self.values)
         ends: list[Node] = []
         states: list[Values] = []
@@ -342,10 +264,10 @@ class _Walk:
             if branch is None or "Next" in self._behavior(branch):
                 states.append(self.values)
         self.values = self._joined(states or [before])
-        return cf if self._behavior(stmt) == NEXT else _after_jump(stmt, ends)
+        return cf if self._behavior(stmt) == NEXT else after_jump(stmt, ends)
 
     def _switch(self, cf: Node, stmt: typed.Switch) -> Node:
-        selector = _under(self._value(cf, stmt.selector), "in a case of this 'switch'", stmt.selector)
+        selector = under(self._value(cf, stmt.selector), "in a case of this 'switch'", stmt.selector)
         before = dict(self.values)
         ends: list[Node] = []
         self.exits.append(_Exits(continues=_SWITCH))
@@ -357,18 +279,18 @@ class _Walk:
                 states.append(self.values)
         states += self.exits.pop().breaks
         self.values = self._joined(states or [before])
-        return cf if self._behavior(stmt) == NEXT else _after_jump(stmt, ends)
+        return cf if self._behavior(stmt) == NEXT else after_jump(stmt, ends)
 
     def _loop(self, cf: Node, stmt: typed.Loop) -> Node:
-        start = _node(cf)
+        start = depends_on(cf)
         # The value of a variable at the start of an iteration: that before the loop, or at the end of an iteration.
-        entering = {variable: _node(node) for variable, node in self.values.items()}
+        entering = {variable: depends_on(node) for variable, node in self.values.items()}
         self.values = dict(entering)
         self.exits.append(_Exits())
         exits = self.exits[-1]
         end = start
         if stmt.condition is not None:
-            end = _under(self._value(start, stmt.condition), "while this condition holds", stmt.condition)
+            end = under(self._value(start, stmt.condition), "while this condition holds", stmt.condition)
             exits.breaks.append(dict(self.values))
         end = self._block(end, stmt.body)
         behavior = self._behavior(stmt.body)
@@ -381,13 +303,13 @@ class _Walk:
                 node.edges.append(self.values[variable])
         self.exits.pop()
         self.values = self._joined(exits.breaks or [self.values])
-        return cf if "Return" not in behavior else _after_jump(stmt, [start, end])
+        return cf if "Return" not in behavior else after_jump(stmt, [start, end])
 
     def _continuing(self, cf: Node, stmt: typed.Loop, exits: _Exits) -> Node:
         if stmt.continuing is not None:
             cf = self._block(cf, stmt.continuing)
         if stmt.break_if is not None:
-            cf = _under(self._value(cf, stmt.break_if), "unless this condition ends the loop", stmt.break_if)
+            cf = under(self._value(cf, stmt.break_if), "unless this condition ends the loop", stmt.break_if)
             exits.breaks.append(dict(self.values))
         return cf
 
@@ -398,7 +320,7 @@ class _Walk:
         for variable in states[0]:
             if all(variable in state for state in states):
                 nodes = {id(state[variable]): state[variable] for state in states}
-                joined[variable] = _node(*nodes.values()) if len(nodes) > 1 else states[0][variable]
+                joined[variable] = depends_on(*nodes.values()) if len(nodes) > 1 else states[0][variable]
         return joined
 
     # ---- expressions -----------------------------------------------------------------------------------
@@ -406,7 +328,7 @@ class _Walk:
     def _value(self, cf: Node, expr: typed.Expr) -> Node:
         match expr:
             case typed.ValueRef():
-                return _node(cf, self.lets[expr.var])
+                return depends_on(cf, self.lets[expr.var])
             case typed.Load():
                 return self._loaded(cf, self._view(cf, expr.ref), expr.span)
             case typed.ShortCircuit():
@@ -419,13 +341,13 @@ class _Walk:
                 return self._view(cf, expr.ref).node
             case _:
                 parts = [self._value(cf, part) for part in typed.children(expr)]
-                return _node(cf, *parts) if parts else cf
+                return depends_on(cf, *parts) if parts else cf
 
     def _short_circuit(self, cf: Node, expr: typed.ShortCircuit) -> Node:
         left = self._value(cf, expr.left)
         before = dict(self.values)
         right = self._value(
-            _under(left, f"the right side of '{expr.op}' depends on its left side", expr.left), expr.right
+            under(left, f"the right side of '{expr.op}' depends on its left side", expr.left), expr.right
         )
         self.values = self._joined([before, self.values])  # the right side may not run
         return right
@@ -434,13 +356,13 @@ class _Walk:
         """Return the node of a value in memory: tracked in function scope, non-uniform in shared writable memory."""
         root = view.root
         if root in self.values:
-            return _node(cf, view.node, self.values[root])
+            return depends_on(cf, view.node, self.values[root])
         access = root.type.access if isinstance(root.type, t.Pointer) else root.access
         if access == "read":
-            return _node(cf, view.node)
+            return depends_on(cf, view.node)
         instead = f"; workgroupUniformLoad(&{root.name}) does not" if root.space == "workgroup" else ""
         note = Note(f"reading '{root.name}' may give a non-uniform value{instead}", span)
-        return _node(cf, view.node, source=note)
+        return depends_on(cf, view.node, source=note)
 
     def _view(self, cf: Node, expr: typed.Expr) -> _View:
         match expr:
@@ -454,7 +376,7 @@ class _Walk:
                 return self._view(cf, expr.pointer)
             case typed.Index():
                 base = self._view(cf, expr.base)
-                return _View(base.root, _node(base.node, self._value(cf, expr.index)), False)
+                return _View(base.root, depends_on(base.node, self._value(cf, expr.index)), False)
             case typed.Member() | typed.Swizzle():
                 base = self._view(cf, expr.base)
                 return _View(base.root, base.node, False)
@@ -464,7 +386,7 @@ class _Walk:
     # ---- calls -----------------------------------------------------------------------------------------
 
     def _need(self, need: Need, node: Node) -> None:
-        self.needs.setdefault(need, _node()).edges.append(node)
+        self.needs.setdefault(need, depends_on()).edges.append(node)
 
     def _severity(self, rule: str) -> str:
         """How bad it is to break a rule here: the nearest filter says."""
@@ -484,7 +406,7 @@ class _Walk:
         source = None
         if self._is_nonuniform(row, call):
             source = Note(f"the result of '{row.name}' may be non-uniform", call.span)
-        return _node(cf, *args, source=source)
+        return depends_on(cf, *args, source=source)
 
     def _is_nonuniform(self, row: Builtin, call: typed.BuiltinCall) -> bool:
         if self.rules.scope == "subgroup" and row.name in SUBGROUP_UNIFORM:
@@ -503,10 +425,10 @@ class _Walk:
             if isinstance(arg.type, t.Pointer) and arg.type.space == "function":
                 views[i] = self._view(cf, arg)
         for i, view in views.items():  # as they are once every argument is evaluated
-            nodes["contents", i] = _node(view.node, self.values[view.root])
+            nodes["contents", i] = depends_on(view.node, self.values[view.root])
         for need, keys in summary.needs.items():
             self.called.setdefault(need, Note(f"'{call.function.name}' is called here", call.span))
-            self._need(need, _node(*(nodes[key] for key in keys)))
+            self._need(need, depends_on(*(nodes[key] for key in keys)))
         for i, view in views.items():
             after = self._mapped(summary.contents[i], nodes, call)
             # Behind a pointer to a part, or a `let` of one, the rest of the variable is unchanged.
@@ -514,32 +436,12 @@ class _Walk:
             if not view.full:
                 after.edges.append(self.values[view.root])
             self.values[view.root] = after
-        return _node(cf, self._mapped(summary.result, nodes, call))
+        return depends_on(cf, self._mapped(summary.result, nodes, call))
 
     def _mapped(self, reach: Reach, nodes: dict[Key, Node], call: typed.Call) -> Node:
         """Translate the dependencies of a callee's result or contents into nodes of this function."""
         source = reach.source and Note(f"'{call.function.name}' may give a non-uniform value", call.span)
-        return _node(*(nodes[key] for key in reach.keys), source=source)
-
-
-def _after_jump(stmt: typed.If | typed.Switch | typed.Loop, ends: list[Node]) -> Node:
-    """Return the control flow after a statement in which some invocations may jump past what follows."""
-    inner = (part for block in typed.blocks(stmt) for part in typed.statements(block))
-    jump = next((part for part in inner if isinstance(part, typed.Return | typed.Break | typed.Continue)), None)
-    via = Note(f"after this {_JUMPS[type(jump)]}", jump.span) if jump else None
-    return Node(ends, via=via)
-
-
-_JUMPS = {typed.Return: "'return'", typed.Break: "'break'", typed.Continue: "'continue'"}
-
-
-def _hint(need: Need, notes: tuple[Note, ...]) -> str | None:
-    """Return how to make a call uniform, from the steps of its explanation."""
-    early = next((note.span for note in notes if note.message.startswith("after this")), None)
-    if early is not None:
-        leave = early.text.split()[0].rstrip(";")
-        return f"put the work under the opposite condition instead of the '{leave}', so that all invocations come here"
-    return None
+        return depends_on(*(nodes[key] for key in reach.keys), source=source)
 
 
 _SWITCH: list[Values] = []  # marks the exits of a switch, which a `continue` passes through

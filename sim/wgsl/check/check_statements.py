@@ -15,9 +15,10 @@ from .. import types as t
 from ..diagnostics import Crash, Note, WgslError, fail, first_words
 from ..source import Span
 from ..syntax import tree
-from . import check_calls, fold, overloads
+from . import check_calls, fold
 from .check_attributes import check_attributes, filters
 from .check_expressions import Expressions
+from .check_targets import check_update, read_only, refuse_value
 from .check_types import check_store_type
 from .scopes import Bypassed, Constant, Entity, ModuleContext, Scope
 
@@ -223,9 +224,7 @@ class Statements:
         return typed.Eval(stmt.span, value)
 
     def _target(self, expr: tree.Expr, span: Span, *, update: bool) -> typed.Expr:
-        root = _root_name(expr)
-        if root is not None:
-            self._refuse_value(root, expr)
+        refuse_value(self.expressions, self.function, expr)
         target = self.expressions.check(expr, target=True)
         if not isinstance(target.type, t.Reference):
             hint = "write '*' before it to assign to what it points to" if isinstance(target.type, t.Pointer) else None
@@ -233,34 +232,13 @@ class Statements:
         if isinstance(target, typed.Swizzle) and len(target.components) > 1:
             self._check_swizzle_target(target, expr, update)
         if target.type.access == "read" or (update and target.type.access != "read_write"):
-            raise _read_only(target, expr.span)
+            raise read_only(target, expr.span)
         if not t.is_constructible(target.type.store):
             hint = "write it with atomicStore" if isinstance(target.type.store, t.Atomic) else None
             raise fail(
                 "not-assignable", f"a value of type {target.type.store} cannot be assigned", expr.span, hint=hint
             )
         return target
-
-    def _refuse_value(self, root: tree.Ident, expr: tree.Expr) -> None:
-        """Raise `WgslError` for an assignment to a name that is a value for good: its declaration can be changed."""
-        entity = self.expressions.resolve(root.name, root.name_span)
-        match entity:
-            case typed.Variable(space=None, type=t.Pointer()):
-                return
-            case typed.Variable(space=None) if any(entity is param for param in self.function.params):
-                kind, hint = "a parameter", f"assign to a copy: var copy = {entity.name};"
-            case typed.Variable(space=None):
-                kind, hint = "a 'let'", f"declare it with 'var {entity.name}'"
-            case Constant():
-                local = self.scope.lookup(root.name) is not None
-                kind, hint = "a 'const'", f"declare it with '{'var' if local else 'var<private>'} {entity.name}'"
-            case typed.Override():
-                kind, hint = "an 'override'", f"assign to a copy: var copy = {entity.name};"
-            case _:
-                return
-        declared = Note(f"'{entity.name}' declared here", entity.span)
-        message = f"'{entity.name}' is {kind}, which cannot be assigned to"
-        raise fail("not-assignable", message, expr.span, declared, hint=hint)
 
     def _check_swizzle_target(self, target: typed.Swizzle, expr: tree.Expr, update: bool) -> None:
         if not self.module.supports("swizzle_assignment"):
@@ -272,7 +250,7 @@ class Statements:
         """Check `target op= value`: the operator applied to the loaded target gives the target's type."""
         assert isinstance(target.type, t.Reference)
         store = target.type.store
-        self._check_update(store, op, value)
+        check_update(store, op, value)
         loaded = typed.Load(store, target.span, target)
         made = check_calls.operator(self.expressions, op, [loaded, value], span, op_span)
         if made.type != store:
@@ -280,16 +258,6 @@ class Statements:
             raise fail("type-mismatch", message, op_span)
         assert isinstance(made, typed.BuiltinCall)
         return typed.CompoundAssign(span, target, made.builtin, made.args[1], made.type)
-
-    def _check_update(self, store: t.Type, op: str, value: typed.Expr) -> None:
-        """Raise `WgslError` for a value of another kind of number: only the value can be converted, not the target."""
-        if not isinstance(store, t.Scalar | t.Vec | t.Mat) or not isinstance(value.type, t.Scalar | t.Vec | t.Mat):
-            return
-        elem, given = t.element_of(store), t.element_of(value.type)
-        if op in ("<<", ">>") or t.BOOL in (elem, given) or overloads.conversion_rank(given, elem) is not None:
-            return
-        hint = f"convert it: {t.with_element(value.type, elem)}({first_words(value.span.text)})"
-        raise fail("type-mismatch", f"'{op}=' on {store} does not take {value.type}", value.span, hint=hint)
 
     def _increment(self, stmt: tree.Increment) -> typed.Stmt:
         target = self._target(stmt.target, stmt.span, update=True)
@@ -465,13 +433,6 @@ def check_assertion(expressions: Expressions, stmt: tree.ConstAssert) -> None:
 # ---- parts of switch and assignment --------------------------------------------------------------------
 
 
-def _root_name(expr: tree.Expr) -> tree.Ident | None:
-    """Return the name of which a target is a part, or None where it is behind an operator."""
-    while isinstance(expr, tree.Index | tree.Member | tree.Paren):
-        expr = expr.inner if isinstance(expr, tree.Paren) else expr.base
-    return expr if isinstance(expr, tree.Ident) else None
-
-
 def _selector_type(selector: typed.Expr, choices: list[typed.Const]) -> t.Type:
     """Return the concrete integer type that a switch's selector and all its cases share. Raises `WgslError`."""
     parts = [selector, *choices]
@@ -495,18 +456,3 @@ def _check_selector(value: typed.Expr | None, case: tree.Case, seen: dict[int | 
         what = "default" if value is None else f"case {key}"
         raise fail("duplicate-case", f"{what} is given twice", span, Note("first given here", seen[key]))
     seen[key] = span
-
-
-def _read_only(target: typed.Expr, span: Span) -> WgslError:
-    """Return the error of an assignment to read-only memory, with the name of the variable where it is known."""
-    root = target
-    while not isinstance(root, typed.VarRef | typed.Deref):
-        root = typed.children(root)[0]
-    if isinstance(root, typed.Deref):
-        return fail("not-assignable", f"what a {root.pointer.type} points to can only be read", span)
-    declared = Note(f"'{root.var.name}' declared here", root.var.span)
-    hint = {
-        "storage": "declare it as var<storage, read_write>",
-        "uniform": "what is written must be in var<storage, read_write>",
-    }.get(root.var.space or "")
-    return fail("not-assignable", f"'{root.var.name}' can only be read", span, declared, hint=hint)

@@ -68,7 +68,8 @@ class _Parser(StatementParser):
     def recover(self, begin: int) -> None:
         """Move from an error to the next declaration, after that at token `begin`.
 
-        It starts with a keyword that functions do not have, or follows a '}' or ';' outside of braces.
+        It starts with a keyword that functions do not have, or in the first column after a '}' or ';' outside of
+        braces: where a '{' is missing, the braces alone mislead.
         """
         self.depth, self.in_expression = 0, False
         while self.index <= begin and self.token.kind != END:
@@ -76,7 +77,8 @@ class _Parser(StatementParser):
         kinds = [token.kind for token in self.tokens[begin : self.index]]
         depth = kinds.count("{") - kinds.count("}")
         while self.token.kind not in _OUTERMOST:
-            if depth <= 0 and self.token.kind in _OUTER and self.tokens[self.index - 1].kind in (";", "}"):
+            follows = self.token.kind in _OUTER and self.tokens[self.index - 1].kind in (";", "}")
+            if depth <= 0 and follows and self.source.place(self.token.start).column == 1:
                 return
             depth += (self.token.kind == "{") - (self.token.kind == "}")
             self.advance()
