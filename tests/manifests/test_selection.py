@@ -171,3 +171,14 @@ def test_the_largest_square_that_can_be_dispatched(kernel, largest):
 
     assert not exceeded(largest)
     assert exceeded(largest + 1)
+
+
+def test_only_a_shader_stands_for_the_manifest_beside_it(tmp_path):
+    text = '[kernel]\nsource = "k.wgsl"\ndispatch = [1]\n'
+    (tmp_path / "k.toml").write_text(text)
+    for name in ("k.wgsl", "k.txt"):
+        (tmp_path / name).write_text("@compute @workgroup_size(1) fn main() {}")
+    (plan,) = plans([tmp_path / "k.wgsl"], Request())
+    assert plan.kernel.path == tmp_path / "k.toml"
+    (plan,) = plans([tmp_path / "k.txt"], Request())
+    assert plan.kernel.path == tmp_path / "k.txt"

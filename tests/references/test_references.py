@@ -88,3 +88,12 @@ def test_the_bound_detects_a_missing_product():
 def test_an_unknown_reference_is_named():
     with pytest.raises(UsageError, match="no reference is named matmull; did you mean matmul"):
         find("matmull")
+
+
+def test_the_bound_of_a_sum_covers_a_large_addend():
+    """The sum is rounded by as much as the addend is large, however small the products are."""
+    x, w = np.full((1, 2), 2.0**-14, np.float32), np.full((2, 1), 2.0**-14, np.float32)
+    residual = np.full((1, 1), 1000.0, np.float32)
+    found = find("matmul_residual")({"X": x, "W": w, "R": residual}, {})["Y"]
+    assert abs(float(np.float32(residual[0, 0] + (x @ w)[0, 0])) - found.value[0, 0]) <= found.bound[0, 0]
+    assert found.bound[0, 0] == pytest.approx(gamma(3) * 1000.0, rel=1e-3)
