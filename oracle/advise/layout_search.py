@@ -16,6 +16,7 @@ from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
 from ..judge.case_run import Say
+from ..judge.coverage import CaseOutcome, Compared
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
 from .array_layouts import Change, Layouts, Pitch
@@ -111,6 +112,15 @@ class AdviceReport:
     @property
     def ok(self) -> bool:
         return all(advice.ok for advice in self.advice)
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        return CaseOutcome.CLEAN if self.ok else CaseOutcome.FAILED
+
+    @property
+    def compared(self) -> Compared:
+        """Nothing: each layout is compared with the original text alone."""
+        return Compared()
 
 
 def advise(case: Case, options: Options, say: Say = lambda stage: None) -> AdviceReport:

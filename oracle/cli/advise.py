@@ -41,4 +41,4 @@ def advise(
     options = Options(device, array, pitch, None if pads is None else inputs.parse_range("--pads", pads))
     work = plans(paths, request_of(request, sweep=False))
     results = results_of(work, lambda case, say: [search(case, options, say)])
-    report_cases("advise", work, results, report_of(show_advised, advised_entry, as_json))
+    report_cases("advise", work, results, report_of(show_advised, advised_entry, as_json), good="with no better layout")

@@ -37,8 +37,8 @@ def diff(
 ) -> None:
     """Run the same WGSL in the simulator and through wgpu, and show every difference in bits.
 
-    Cases that the adapter cannot run, or whose counters cannot be compared, are listed with the reason; they are
-    neither clean nor a mismatch.
+    Cases that the adapter cannot run, or whose counters cannot be compared, are unchecked: the reason is listed, and
+    the exit code is 1.
     """
     from ..judge.diff import Options
     from ..judge.diff import diff as compare
@@ -56,5 +56,5 @@ def diff(
         results_of(work, lambda case, say: (compare(case, name, options, say) for name in names)),
         report_of(show_diff, diff_entry, as_json),
         times=len(names),
-        refused=lambda result: result.refused,
+        optional=lambda result: bool(result.not_run) and result.compared.bare,
     )

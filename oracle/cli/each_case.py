@@ -14,6 +14,7 @@ from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError
 from ..exit_codes import CLEAN, FOUND, Failure
 from ..reports.protocol import Outcome, Report, Result
+from ..reports.summary_line import Tally
 from ..workers.progress import Meter, meter
 
 if TYPE_CHECKING:
@@ -46,23 +47,23 @@ def report_cases(
     *,
     times: int = 1,
     more: int = 0,
-    refused: Callable[[R], str | None] = lambda result: None,
+    good: str = "clean",
+    optional: Callable[[R], bool] = lambda result: False,
     failed: Callable[[R], Failure | None] = lambda result: None,
 ) -> NoReturn:
     """Report each result as it comes, and exit: 0 if all are clean.
 
-    There are `times` results for each case, and `more` of files that have no case. `refused` returns why a result was
-    not compared: it is neither clean nor a mismatch. `failed` returns the error that a result stands for; each error is
-    printed once, and the largest of their exit codes is the command's.
+    There are `times` results for each case, and `more` of files that have no case. `good`: how a result that passes is
+    called. A result that is not clean may be `optional`, beside one that is. `failed` returns the error that a result
+    stands for; each error is printed once, and the largest of their exit codes is the command's.
     """
-    good, total = 0, times * sum(len(plan.shapes) for plan in work) + more
-    reasons: Counter[str] = Counter()
+    total, tally, passed_over = times * sum(len(plan.shapes) for plan in work) + more, Tally(good), 0
     failures: Counter[Failure] = Counter()
     try:
         with meter(total) as progress:
             for result in results(progress):
-                good += result.ok
-                reasons.update(filter(None, [refused(result)]))
+                tally.add(result.ok, result.outcome, result.compared)
+                passed_over += optional(result)
                 failure = failed(result)
                 with progress.finish():
                     if failure is not None and failure not in failures:
@@ -73,18 +74,12 @@ def report_cases(
     except (UsageError, WgslError, MemoryError) as error:
         report.abort(verb, error)
         raise
-    left_out = sum(plan.left_out for plan in work)
-    heavy = f"; {left_out} heavy left out, --sweep runs all" if left_out else ""
-    not_run = f"; {failures.total()} could not be run" if failures else ""
-    clean = good > 0 and good + reasons.total() == total
+    clean = tally.passed > 0 and tally.passed + passed_over == total
     report.finish(
         Outcome(
             verb=verb,
             ok=clean,
-            lines=(
-                f"{verb}: {good} of {total} cases clean{not_run}{heavy}",
-                *(f"{verb}: {count} not compared: {reason}" for reason, count in reasons.most_common()),
-            ),
+            lines=(tally.line(verb, total, sum(plan.left_out for plan in work)),),
             error="\n".join(failure.reason for failure in failures) or None,
         )
     )

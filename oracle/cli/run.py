@@ -97,4 +97,4 @@ def run(
     results = results_of(
         work, lambda case, say: [simulated_run(case, devices, probes, targets, say, trace, timeline, workgroups)]
     )
-    report_cases("run", work, results, report_of(show_run, run_entry, as_json))
+    report_cases("run", work, results, report_of(show_run, run_entry, as_json), good="without findings")

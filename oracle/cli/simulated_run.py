@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...sim.bindings.binding import is_array
 from ...sim.disk_cache import replacing
 from ...sim.fast_dataclass import frozen
-from ..comparison.bits import as_array
+from ..comparison.bits import as_given
 from ..errors import UsageError
 from ..gpu_counters.timeline import record_timeline
 from ..judge.case_run import Say, side_by_side, simulate
@@ -61,7 +61,7 @@ def simulated_run(
     names = probes if probes in ("all", "none") else probes.split(",")
     result = simulate(case, device, names, say, trace, workgroups)
     for name, path in saves.items():
-        _save(name, path, as_array(result.outputs[name]))
+        _save(name, path, as_given(result.outputs[name]))
     if timeline is not None:
         say("recording the timeline")
         recorded = record_timeline(case, result, timeline.workgroup)
@@ -72,7 +72,7 @@ def simulated_run(
 
 def _changed(case: Case, result: Run) -> dict[str, dict[str, Any]]:
     before = {name: data for name, data in case.bindings.items() if is_array(data)}
-    after = {str(key): as_array(output) for key, output in result.outputs.items()}
+    after = {str(key): as_given(output) for key, output in result.outputs.items()}
     return {name: summary(array) for name, array in after.items() if before[name].tobytes() != array.tobytes()}
 
 

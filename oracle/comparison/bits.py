@@ -17,8 +17,25 @@ NO_ULP = int(np.iinfo(np.int64).max)  # the distance between a NaN and a number
 
 
 def as_array(output: Output) -> Array:
+    """Return an output as an array of numbers: bytes become u8, structs words, where padding is 0."""
+    array = as_given(output)
+    if array.dtype.names is None:
+        return array
+    return _without_padding(array).reshape(-1).view(np.uint16 if array.dtype.itemsize % 4 else np.uint32)
+
+
+def as_given(output: Output) -> Array:
     """Return an output as an array; bytes become u8."""
     return np.frombuffer(output, np.uint8) if isinstance(output, bytes) else output
+
+
+def _without_padding(array: Array) -> Array:
+    """Return a copy of structs. NumPy copies the members alone, and leaves padding undefined."""
+    made = np.zeros(array.shape, array.dtype)
+    for name in array.dtype.names or ():
+        part = array[name]
+        made[name] = _without_padding(part) if part.dtype.names else part
+    return made
 
 
 def bits_of(array: Array) -> NDArray[np.unsignedinteger[Any]]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from ...sim.fast_dataclass import frozen
 from ..errors import UsageError
-from .bits import NO_ULP, Array, Mask, bits_of, ulp_distance
+from .bits import NO_ULP, Array, Mask, bits_of
+from .checked_elements import kept_nan, parts, unchecked_elements
 from .mismatch_map import MismatchMap, mismatch_map
 from .rules import EXACT, Judgement, Limits, OutputRule, Pair, Rule, share_used
-
-_PART = 1 << 16  # elements that are compared together, so that they stay in caches
 
 Index = tuple[int, ...]
 Owner = Callable[[Index], str | None]  # who wrote an element, where known
@@ -21,8 +21,8 @@ Owner = Callable[[Index], str | None]  # who wrote an element, where known
 @frozen
 class Difference:
     """One rejected element. Bits are hexadecimal; `ulp` is None between a NaN and a number. `owner`: who wrote it,
-    where known. `bound`: the largest |error| that it may have, and `used`: the share of it that the error takes, where
-    a bound was derived."""
+    where known; `expected_bits` is `none` where the dtype lacks the value. `bound`: the largest |error| that it may
+    have, and `used`: the share of it that the error takes, where a bound was derived."""
 
     index: Index
     actual: float | int
@@ -41,8 +41,10 @@ class Difference:
     @property
     def numbers(self) -> tuple[str, str]:
         """`actual` and `expected`: integers in full, floats in the nine digits that distinguish any two."""
-        if self.is_float or not float(self.expected).is_integer():
+        if self.is_float:
             return f"{self.actual:.9g}", f"{self.expected:.9g}"
+        if not float(self.expected).is_integer():
+            return str(self.actual), f"{self.expected:.9g}"
         return str(self.actual), str(int(self.expected))
 
 
@@ -50,7 +52,8 @@ class Difference:
 class Comparison:
     """The verdict on an array. `score` is the rule's own `measure`, and passes up to `limit`. `worst`: some rejected
     elements, the worst first. `unbounded`: how many elements pass whatever they hold, as the rule has no finite bound
-    for them. `mismatch_map`: where the rejected elements lie."""
+    for them. `mismatch_map`: where the rejected elements lie. `unchecked`: True for each element on which the rule
+    accepts every counterexample, see `counterexamples`; None where there is none. `bitwise`: bits were compared."""
 
     rule: Rule
     ok: bool
@@ -64,11 +67,22 @@ class Comparison:
     worst: tuple[Difference, ...]
     unbounded: int = 0
     mismatch_map: MismatchMap | None = None
+    unchecked: Mask | None = None
+    bitwise: bool = False
+
+    @property
+    def unchecked_count(self) -> int:
+        return 0 if self.unchecked is None else int(np.count_nonzero(self.unchecked))
 
     @property
     def vacuous(self) -> bool:
-        """Whether there are elements and none of them has a bound, so that the comparison could not fail."""
-        return 0 < self.elements == self.unbounded
+        """Whether there are elements, and the comparison could not fail for any of them."""
+        return 0 < self.elements == self.unchecked_count
+
+    def without(self, elements: Mask) -> Comparison:
+        """Return a copy in which these elements are unchecked, too."""
+        more = elements if self.unchecked is None else self.unchecked | elements
+        return replace(self, unchecked=more) if more.any() else self
 
     @property
     def share(self) -> float:
@@ -82,15 +96,18 @@ def compare(
     rule: Rule = EXACT,
     *,
     bound: Array | None = None,
+    initial: Array | None = None,
     owner: Owner | None = None,
     worst: int = 5,
 ) -> Comparison:
-    """Judge `actual` by `rule`. Raises `UsageError` where shapes differ or the rule lacks what it needs."""
+    """Judge `actual` by `rule`. `initial`: what the output held before the run, where known. Raises `UsageError` where
+    shapes differ or the rule lacks what it needs."""
     if actual.shape != expected.shape:
         raise UsageError(f"shapes differ: {list(actual.shape)} against {list(expected.shape)}")
     rule.row.check(rule.limits)
     pair = Pair(actual, expected, bound)
-    judged, max_abs, max_ulp = _judge_by_parts(pair, rule.row, rule.limits)
+    before = None if initial is None else initial.reshape(actual.shape)
+    judged, max_abs, max_ulp = _judge_by_parts(pair, rule.row, rule.limits, before)
     count = int(np.count_nonzero(judged.rejected))
     differences, where = _describe(pair, rule.row, judged.rejected, worst, owner) if count else ((), None)
     return Comparison(
@@ -106,7 +123,14 @@ def compare(
         worst=differences,
         unbounded=int(np.count_nonzero(np.isinf(bound))) if bound is not None and rule.row.bounded else 0,
         mismatch_map=where,
+        unchecked=unchecked_elements(pair, rule, before),
+        bitwise=rule.row.bitwise and not pair.by_value,
     )
+
+
+def changed(actual: Array, initial: Array) -> Mask:
+    """True for each element whose bits differ from those before the run."""
+    return bits_of(actual) != bits_of(initial.reshape(actual.shape))
 
 
 def rejected(actual: Array, expected: Array, rule: Rule, bound: Array | None = None) -> Mask:
@@ -114,20 +138,21 @@ def rejected(actual: Array, expected: Array, rule: Rule, bound: Array | None = N
     return rule.row.judge(Pair(actual, expected, bound), rule.limits).rejected
 
 
-def _judge_by_parts(pair: Pair, row: OutputRule, limits: Limits) -> tuple[Judgement, float, int]:
+def _judge_by_parts(pair: Pair, row: OutputRule, limits: Limits, initial: Array | None) -> tuple[Judgement, float, int]:
     """The judgement, the largest |error| and the largest distance in ULP. Parts that stay in caches make this ten times
     faster for arrays of millions."""
     all_rejected, scores, limit, max_abs, max_ulp = np.zeros(pair.actual.size, bool), [0.0], 0.0, 0.0, 0
-    step = max(1, pair.actual.size) if row.whole else _PART
-    for start in range(0, max(1, pair.actual.size), step):
-        part = pair.part(slice(start, start + step))
+    for elements in parts(pair, row.whole):
+        part = pair.part(elements)
         judged = row.judge(part, limits)
-        all_rejected[start : start + step], limit = judged.rejected, judged.limit
+        all_rejected[elements], limit = judged.rejected, judged.limit
         scores.append(judged.score)
+        if initial is not None and (wrong := kept_nan(part, initial.reshape(-1)[elements])) is not None:
+            all_rejected[elements] |= wrong
         if part.identical:
             continue
         max_abs = max(max_abs, float(part.error.max(initial=0)))
-        max_ulp = max(max_ulp, int(ulp_distance(part.actual, part.rounded).max(initial=0)))
+        max_ulp = max(max_ulp, int(part.distance.max(initial=0)))
     score = scores[-1] if row.whole else row.combine(scores)
     return Judgement(all_rejected.reshape(pair.actual.shape), score, limit), max_abs, max_ulp
 
@@ -136,7 +161,7 @@ def _describe(
     pair: Pair, row: OutputRule, rejected: Mask, worst: int, owner: Owner | None
 ) -> tuple[tuple[Difference, ...], MismatchMap]:
     """The worst rejected elements, and a map of all of them."""
-    ulp, measure, unit = ulp_distance(pair.actual, pair.rounded), pair.error, "off by"
+    ulp, measure, unit = pair.distance, pair.error, "off by"
     if pair.bound is not None:
         measure, unit = share_used(pair.error, pair.bound), "times the bound"
     elif row.in_ulp:
@@ -155,12 +180,13 @@ def _worst(rejected: Mask, measure: Array, count: int) -> list[Index]:
 
 def _difference(pair: Pair, ulp: Array, index: Index, owner: Owner | None) -> Difference:
     width = 2 * pair.actual.dtype.itemsize
+    unheld = pair.by_value and bool(pair.rounded[index].astype(np.float64) != pair.expected[index])
     return Difference(
         index=index,
         actual=pair.actual[index].item(),
         expected=pair.expected[index].item(),
         actual_bits=f"0x{int(bits_of(pair.actual)[index]):0{width}x}",
-        expected_bits=f"0x{int(bits_of(pair.rounded)[index]):0{width}x}",
+        expected_bits="none" if unheld else f"0x{int(bits_of(pair.rounded)[index]):0{width}x}",
         ulp=_finite(int(ulp[index])),
         owner=owner(index) if owner else None,
         bound=None if pair.bound is None else float(pair.bound[index]),

@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 
 from ...sim.fast_dataclass import entity, frozen
 from ..errors import UsageError
-from .bits import Array, Mask, bits_of, ulp_distance
+from .bits import NO_ULP, Array, Mask, bits_of, ulp_distance
+from .counterexamples import doubled, own_sizes
+
+PART = 1 << 16  # elements that are compared together, so that they stay in caches
 
 Limits = Mapping[str, float]
 
@@ -55,13 +58,28 @@ class Pair:
     @cached_property
     def rounded(self) -> Array:
         """`expected` in the dtype of `actual`."""
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return self.expected.astype(self.actual.dtype, copy=False)
+
+    @property
+    def by_value(self) -> bool:
+        """Whether integers meet the floats of a reference: their values are compared, as no bits correspond."""
+        return self.actual.dtype.kind in "iu" and self.expected.dtype.kind == "f"
 
     @cached_property
     def bits_differ(self) -> Mask:
-        """True for each element whose bits differ from those of `rounded`."""
+        """True for each element whose bits, or value, differ from those of `rounded`."""
+        if self.by_value:
+            return self.actual.astype(np.float64) != self.expected
         return bits_of(self.actual) != bits_of(self.rounded)
+
+    @cached_property
+    def distance(self) -> NDArray[np.int64]:
+        """How many representable values, or whole numbers, lie between; `NO_ULP` between a number and none."""
+        if not self.by_value:
+            return ulp_distance(self.actual, self.rounded)
+        near = np.ceil(np.minimum(self.error, 2.0**62)).astype(np.int64)
+        return np.where(np.isfinite(self.error), near, NO_ULP)
 
     @property
     def identical(self) -> bool:
@@ -100,7 +118,8 @@ class Parameter:
 
 
 class OutputRule(ABC):
-    """One way to judge an output. Subclasses set the class variables and define `judge`."""
+    """One way to judge an output. Subclasses set the class variables and define `judge`, and `could_fail` where
+    that is faster."""
 
     name: ClassVar[str]
     accepts: ClassVar[str]  # which elements pass, in Markdown, for docs
@@ -115,6 +134,12 @@ class OutputRule(ABC):
     def judge(self, pair: Pair, limits: Limits) -> Judgement:
         """Judge all elements of a pair, or some where the rule is not `whole`. Raises `UsageError` where the pair lacks
         what the rule needs."""
+
+    def could_fail(self, pair: Pair, limits: Limits, scale: float) -> Mask:
+        """True for each element that the rule rejects where it is off by its own size, see `counterexamples`. Reads
+        only the dtype of `pair.actual`. `scale`: that of the whole output."""
+        wrong = doubled(pair.expected, pair.actual.dtype, scale)
+        return self.judge(Pair(wrong, pair.expected, pair.bound), limits).rejected
 
     def combine(self, scores: Iterable[float]) -> float:
         """Make the score of an array from those of its parts."""
@@ -154,6 +179,9 @@ class Exact(OutputRule):
     def judge(self, pair: Pair, limits: Limits) -> Judgement:
         return Judgement(pair.bits_differ, float(np.count_nonzero(pair.bits_differ)), 0.0)
 
+    def could_fail(self, pair: Pair, limits: Limits, scale: float) -> Mask:
+        return np.ones(pair.expected.shape, bool)
+
     def combine(self, scores: Iterable[float]) -> float:
         return sum(scores)
 
@@ -167,7 +195,7 @@ class Ulp(OutputRule):
     in_ulp = True
 
     def judge(self, pair: Pair, limits: Limits) -> Judgement:
-        distance, limit = ulp_distance(pair.actual, pair.rounded), self.limit("max", limits)
+        distance, limit = pair.distance, self.limit("max", limits)
         return Judgement(distance > limit, float(distance.max(initial=0)), limit)
 
 
@@ -191,11 +219,18 @@ class Close(OutputRule):
             raise UsageError("rule close takes both rtol and atol, or neither")
 
     def judge(self, pair: Pair, limits: Limits) -> Judgement:
+        return within(pair.error, self._allowed(pair, limits))
+
+    def could_fail(self, pair: Pair, limits: Limits, scale: float) -> Mask:
+        return ~(own_sizes(pair.expected, scale) <= self._allowed(pair, limits))
+
+    def _allowed(self, pair: Pair, limits: Limits) -> NDArray[np.float64]:
         rtol, atol = self.DEFAULTS.get(pair.actual.dtype.name, (0.0, 0.0))
         rtol, atol = limits.get("rtol", rtol), limits.get("atol", atol)
         size = np.abs(pair.expected.astype(np.float64))
-        size[np.isinf(size)] = 0.0  # only the same infinity is close to an infinity
-        return within(pair.error, atol + rtol * size)
+        size[~np.isfinite(size)] = 0.0  # only the same infinity is close to an infinity
+        with np.errstate(over="ignore", invalid="ignore"):
+            return atol + rtol * size
 
 
 @output_rule
@@ -214,6 +249,28 @@ class Nmse(OutputRule):
         limit = self.limit("max", limits)
         return Judgement(np.full(pair.actual.shape, not score <= limit), score, limit)
 
+    def could_fail(self, pair: Pair, limits: Limits, scale: float) -> Mask:
+        """One element in a million never exceeds the limit alone: an element counts if it and all that are no larger
+        (to a power of two) are rejected together, each off by its own size."""
+        expected, (errors, power) = pair.expected.reshape(-1), (np.zeros(_EXPONENTS), 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in parts_of(expected.size):
+                sizes = own_sizes(expected[part], scale)
+                errors += np.bincount(_exponents(sizes), weights=sizes**2, minlength=_EXPONENTS)
+                power += float(np.sum(expected[part].astype(np.float64) ** 2))
+            enough = np.cumsum(errors) > self.limit("max", limits) * power
+        could = np.empty(expected.size, bool)
+        for part in parts_of(expected.size):
+            could[part] = enough[_exponents(own_sizes(expected[part], scale))]
+        return could.reshape(pair.expected.shape)
+
+
+_EXPONENTS = 1 << 12  # more than floats have
+
+
+def _exponents(sizes: NDArray[np.float64]) -> NDArray[np.int32]:
+    return np.frexp(sizes)[1] + _EXPONENTS // 2
+
 
 class _WithinBounds(OutputRule):
     lacks: ClassVar[str]  # the error where there is no bound
@@ -223,6 +280,10 @@ class _WithinBounds(OutputRule):
         if pair.bound is None:
             raise UsageError(self.lacks)
         return within(pair.error, pair.bound)
+
+    def could_fail(self, pair: Pair, limits: Limits, scale: float) -> Mask:
+        assert pair.bound is not None
+        return ~(own_sizes(pair.expected, scale) <= pair.bound)
 
 
 @output_rule
@@ -241,6 +302,11 @@ class Derived(_WithinBounds):
     accepts = "an error up to the bound that the simulator derives from WGSL's accuracy table, element by element"
     measure = "share of the derived bound used"
     lacks = "rule derived needs the error bounds of a simulated run"
+
+
+def parts_of(size: int, step: int = PART) -> list[slice]:
+    """Slices of `size` elements; an empty one of none."""
+    return [slice(start, start + step) for start in range(0, max(1, size), step)]
 
 
 EXACT = Rule("exact")

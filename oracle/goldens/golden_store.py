@@ -22,8 +22,9 @@ import numpy as np
 
 from ...sim.disk_cache import replacing, write
 from ...sim.fast_dataclass import frozen
+from ...sim.models import DEVICES
 from ...sim.wgsl.regular_files import require_regular
-from ..comparison.bits import Array, as_array
+from ..comparison.bits import Array, as_given
 from ..comparison.compare import Comparison, compare
 from ..diagnosis.mismatch import Diagnosis
 from ..errors import UsageError
@@ -136,7 +137,7 @@ def _arrays(outputs: Mapping[Key, Output | list[Array]]) -> dict[str, Array]:
         if isinstance(output, list):
             found |= {f"{name}.{level}": array for level, array in enumerate(output)}
         else:
-            found[name] = as_array(output)
+            found[name] = as_given(output)
     return found
 
 
@@ -169,7 +170,7 @@ class Verdict:
     """The result of comparing a run with its golden.
 
     `state`: a key of `STATES`. `changes`: of counters, the worst first. `advice`: what to do about them. `likely`: the
-    likely cause.
+    likely cause. `held`: the outputs whose bits the golden has, if they were compared or written.
     """
 
     path: Path
@@ -178,11 +179,21 @@ class Verdict:
     outputs: tuple[OutputChange, ...] = ()
     advice: str = ""
     likely: Diagnosis | None = None
+    held: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether the run passes. The golden of another device is not compared, and passes."""
-        return self.state in (UNCHANGED, WRITTEN, OTHER_DEVICE)
+        return self.state in (UNCHANGED, WRITTEN)
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether nothing was compared, as the golden is of another device."""
+        return self.state == OTHER_DEVICE
+
+    @property
+    def differs(self) -> bool:
+        """Whether the run fails."""
+        return not (self.ok or self.unchecked)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -216,24 +227,33 @@ def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
         if not update:
             return Verdict(path, MISSING, advice=f"make it with {how}, look at it, and commit it")
         new.write(path)
-        return Verdict(path, WRITTEN)
+        return Verdict(path, WRITTEN, held=tuple(new.outputs))
     old = read(path)
     if old.owner != new.owner or old.title != new.title:
         return _foreign(path, old, new)
     if old.device != new.device and not update:
-        words = f"it was made for device {old.device}, and this run is charged as {new.device}"
+        words = f"it was made for device {old.device}, and this run is charged as {new.device}; {_of_device(old)}"
         return Verdict(path, OTHER_DEVICE, advice=words)
-    different = _output_changes(old, new)
+    different, held = _output_changes(old, new), tuple(new.outputs)
     moved = changes(old.counters, old.lines, new.counters, new.lines)
     stale = old.device != new.device or bool(old.arrays) != bool(new.arrays)
     if update and (different or moved or stale):
         new.write(path)
-        return Verdict(path, WRITTEN, moved, different)
+        return Verdict(path, WRITTEN, moved, different, held=held)
     if different or moved:
         other = old.simulator != new.simulator
         made = f"it was made by bankshot {old.simulator}, this is {new.simulator}; " if other else ""
-        return Verdict(path, CHANGED, moved, different, f"{made}if this is what you want, {how} writes it anew")
-    return Verdict(path, UNCHANGED)
+        return Verdict(
+            path, CHANGED, moved, different, f"{made}if this is what you want, {how} writes it anew", held=held
+        )
+    return Verdict(path, UNCHANGED, held=held)
+
+
+def _of_device(old: Golden) -> str:
+    """How to compare with a golden of another device."""
+    if old.device.partition("+")[0] in DEVICES:
+        return f"use --device {old.device}, or make it anew"
+    return "there is no such device; make it anew"
 
 
 def _foreign(path: Path, old: Golden, new: Golden) -> Verdict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import wgpu_client as gpu
@@ -26,7 +25,7 @@ def find_adapters(options: Options, log: Log) -> Adapters:
     except NoAdapter as error:
         if options.insists:
             raise
-        log.note(f"not compared with wgpu: {error}")
+        log.leave_out(f"with wgpu: {error}")
         return {}
 
 
@@ -41,6 +40,7 @@ def adapter_checks(
     part = cut(case, run, adapter)
     if part is not case:
         log.note(words(case, part, adapter))
+        log.left_out.append(f"with {adapter.name} in full: a software adapter runs a part of a long grid")
     log.say(f"running on {adapter.name}")
     spent: dict[str, float] = {}
 
@@ -54,13 +54,23 @@ def adapter_checks(
     except GpuError as error:
         if isinstance(error, DriverDied) or (options.insists and not isinstance(error, Lacking | TooLarge)):
             raise
-        log.note(f"not compared with wgpu: {error}")
+        log.leave_out(f"with wgpu: {error}")
         return []
     log.seconds |= {f"wgpu on {adapter.name}": on_gpu.took, **on_gpu.clocked, **spent}
     unordered = _unordered(run)
-    checks = gpu_checks(part, ours, on_gpu, truth if part is case else None, adapter=name, unordered=unordered)
+    is_whole = part is case
+    checks = gpu_checks(
+        part,
+        ours,
+        on_gpu,
+        truth if is_whole else None,
+        adapter=name,
+        unordered=unordered,
+        whole=None if is_whole else run,
+    )
     for left_out in sorted({case.name_of(var) for var in unordered} - {check.output for check in checks}):
         log.note(f"{left_out} is not compared with wgpu on {adapter.name}: it depends on the order of invocations")
+        log.left_out.append("with wgpu in full: outputs depend on the order of invocations")
     return checks
 
 
@@ -69,9 +79,3 @@ def _unordered(run: Run) -> set[str]:
     findings = (*run.findings, *run.silenced)
     outputs = [key for finding in findings if finding.code == "atomic-order" for key in finding.outputs]
     return {key for key in outputs if isinstance(key, str)}
-
-
-def with_proof(checks: list[OutputCheck]) -> tuple[OutputCheck, ...]:
-    """Mark the GPU's checks of outputs that a check of the simulator's run could have failed."""
-    held = {check.output for check in checks if not (check.by_gpu or check.comparison.vacuous)}
-    return tuple(replace(check, checked_elsewhere=check.by_gpu and check.output in held) for check in checks)

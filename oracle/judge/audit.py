@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..manifests.manifest import Case
-from .adapter_checks import adapter_checks, find_adapters, with_proof
+from .adapter_checks import adapter_checks, find_adapters
 from .case_run import (
     EVERYTHING,
     MAY_HANG,
@@ -27,6 +27,7 @@ from .case_run import (
     simulate,
 )
 from .counter_checks import counter_checks, limit_checks
+from .coverage import coverage_of, covered
 from .device_comparison import Charged
 from .golden_check import golden_check
 from .options import Log, Options
@@ -37,7 +38,8 @@ from .verdict import Audit, finding_checks
 if TYPE_CHECKING:
     from ...sim import Run
 
-ENDLESS = f"not compared with wgpu: {MAY_HANG}"
+ENDLESS = f"with wgpu: {MAY_HANG}"
+STOPPED = "outputs of a run that was stopped are not judged"
 
 
 def audit(case: Case, options: Options, say: Say = silent) -> Audit:
@@ -50,7 +52,7 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
         truth = _compute_reference(case, run, log)
         options = _what_can_be_judged(options, run, log)
         adapters = find_adapters(options, log) if options.gpu else {}
-        outputs = [reference_check(case, truth, name, run, run, "") for name in truth]
+        outputs = [reference_check(case, truth, name, run, run) for name in truth]
         for name in adapters:
             outputs += adapter_checks(case, run, truth, options, name, log)
         devices = _charge_others(case, run, options, log)
@@ -58,7 +60,7 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
             case=case,
             device=options.device,
             run=run,
-            outputs=with_proof(outputs),
+            outputs=tuple(outputs),
             counters=counter_checks(case, run.counters) if run.coverage.exact else (),
             limits=limit_checks(case, run.pipeline, run.device),
             findings=finding_checks(case, run),
@@ -67,8 +69,20 @@ def audit(case: Case, options: Options, say: Say = silent) -> Audit:
             seconds=log.seconds,
             devices=devices,
             recordings=_record(case, run, options, log),
+            not_compared=tuple(log.left_out),
+            stopped=endless(run),
         )
-        return replace(verdict, golden=golden_check(verdict, options))
+        return _with_coverage(replace(verdict, golden=golden_check(verdict, options)))
+
+
+def _with_coverage(audit: Audit) -> Audit:
+    """Add what the checks of an audit cover, and say which of the manifest's reasons are not needed."""
+    held = audit.golden.held if audit.golden else ()
+    coverage = coverage_of(audit.case, audit.run.pipeline, audit.outputs, held, len(audit.counters))
+    checked = {each.output for each in coverage.outputs if not each.unchecked}
+    needless = [f"{name} is checked in full; [expect] unchecked need not name it"
+                for name in audit.case.kernel.unchecked if name in checked]  # fmt: skip
+    return replace(audit, outputs=covered(audit.outputs, coverage), coverage=coverage).noting(needless)
 
 
 @contextmanager
@@ -94,7 +108,7 @@ def _simulate(case: Case, options: Options, log: Log) -> Run:
 
 def _compute_reference(case: Case, run: Run, log: Log) -> Truth:
     """Compute the expected outputs; empty if there is no reference, or only a sample ran."""
-    if not run.coverage.exact:
+    if not run.coverage.exact or endless(run):
         return {}
     if case.kernel.reference is None:
         where = ": the manifest names none" if case.kernel.path.suffix == ".toml" else ""
@@ -109,9 +123,13 @@ def _what_can_be_judged(options: Options, run: Run, log: Log) -> Options:
     if not run.coverage.exact:
         log.note("outputs and expected counters of a sample are not judged")
         return replace(options, gpu=False, golden=False)
-    if options.gpu and endless(run):
-        log.note(ENDLESS)
-        return replace(options, gpu=False)
+    if endless(run):
+        log.note(STOPPED)
+        if options.gpu:
+            log.leave_out(ENDLESS)
+        return replace(options, gpu=False, golden=False)
+    if not options.gpu:
+        log.left_out.append("with wgpu: not asked for")
     return options
 
 

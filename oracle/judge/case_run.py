@@ -8,6 +8,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.diagnostics import WgslError
 from .. import references
@@ -98,6 +100,11 @@ def find_reference(case: Case) -> references.Reference:
 def expected_outputs(case: Case) -> Truth:
     """Compute what the kernel's reference expects."""
     expected = find_reference(case)(case.arrays, case.shape.dims)
+    for name, each in expected.items():
+        if each.bound is not None and not np.all(each.bound >= 0):
+            place = np.argwhere(~(each.bound >= 0))[0].tolist()
+            what = f"a bound of {each.bound[tuple(place)]:g} for {name}{place}, and bounds are 0 or more"
+            raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {what}")
     for name in case.kernel.rules.keys() - expected.keys():
         known = f"reference {case.kernel.reference} gives {', '.join(expected)}"
         raise UsageError(f"{case.kernel.path}: [expect] has a rule for {name}, and {known}")

@@ -1,7 +1,7 @@
 """Run one WGSL text in the simulator and through wgpu, and find every bit in which the outputs differ.
 
-Outputs whose bits the manifest calls free have no bits to compare: wgpu's are compared with the reference. A case that
-an adapter cannot run, or whose counters cannot be compared, has a reason, and is neither clean nor a difference.
+Outputs whose bits the manifest calls free have no bits to compare: both runs are compared with the reference. A case
+that an adapter cannot run, or whose counters cannot be compared, has a reason, and is unchecked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from ..manifests.manifest import Case
 from ..wgpu_client import FALLBACK, AdapterInfo, require_adapter
 from .case_run import MAY_HANG, Say, endless, expected_outputs, run_on_gpu, silent, simulate, timed
 from .counter_diff import CounterDiff, diff_counters
-from .output_checks import OutputCheck, gpu_checks
+from .coverage import CaseOutcome, Compared, Coverage, coverage_of, covered, is_bare
+from .output_checks import OutputCheck, gpu_checks, reference_check
+
+COUNTED = "counters"
 
 
 @frozen
@@ -40,6 +43,7 @@ class Diff:
     counters: CounterDiff | None = None
     not_run: str | None = None
     not_counted: str | None = None
+    coverage: Coverage = Coverage()
 
     @property
     def differs(self) -> bool:
@@ -47,15 +51,32 @@ class Diff:
         return not (outputs and (self.counters is None or self.counters.ok))
 
     @property
-    def refused(self) -> str | None:
-        """Why the case is not clean, although nothing differs."""
-        vacuous = ", ".join(check.output for check in self.outputs if check.comparison.vacuous)
-        unchecked = f"no element of {vacuous} has a bound" if vacuous else None
-        return None if self.differs else self.not_run or unchecked or self.not_counted
+    def unchecked(self) -> tuple[str, ...]:
+        """What was not compared, in words, if that counts against the case."""
+        if self.not_run:
+            return (self.not_run,)
+        bare = is_bare(self.case) and not any(check.comparison.vacuous for check in self.outputs)
+        outputs = () if bare else self.coverage.left_words
+        return (*outputs, *([self.not_counted] if self.not_counted else []))
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        if self.differs:
+            return CaseOutcome.FAILED
+        return CaseOutcome.UNCHECKED if self.unchecked else CaseOutcome.CLEAN
 
     @property
     def ok(self) -> bool:
-        return not self.differs and self.refused is None
+        return self.outcome.ok
+
+    @property
+    def compared(self) -> Compared:
+        """What the last line of the command says about the case."""
+        reasons = [f"with {self.adapter.name}: {self.not_run}"] if self.not_run else []
+        reasons += [f"{each.output} with {self.adapter.name}" for each in self.coverage.left if not self.not_run]
+        reasons += [f"counters: {self.not_counted}"] if self.not_counted else []
+        counted = [COUNTED] if self.counters is not None else []
+        return Compared((*self.coverage.truths, *counted), tuple(reasons), bare=is_bare(self.case))
 
 
 def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -> Diff:
@@ -73,11 +94,14 @@ def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -
         return Diff(case, profile, info, not_run=str(error))
     seconds.update(on_gpu.clocked)
     truth = timed(seconds, "reference", lambda: expected_outputs(case)) if case.kernel.free else {}
-    outputs = tuple(gpu_checks(case, run, on_gpu, truth, options.worst, adapter))
+    outputs = [reference_check(case, truth, name, run, run) for name in sorted(case.kernel.free & truth.keys())]
+    outputs += gpu_checks(case, run, on_gpu, truth, options.worst, adapter)
+    coverage = coverage_of(case, run.pipeline, outputs)
     counted, reason = None, None
     if options.counters:
         try:
             counted = timed(seconds, "counters", lambda: diff_counters(case, profile, adapter, say))
         except UsageError as error:
             reason = str(error)
-    return Diff(case, profile, info, outputs, seconds, counted, not_counted=reason)
+    checks = covered(outputs, coverage)
+    return Diff(case, profile, info, checks, seconds, counted, not_counted=reason, coverage=coverage)

@@ -43,14 +43,21 @@ class Options:
 
 @entity
 class Log:
-    """What an audit records as it runs: notes, and seconds by step. `say` reports the step that begins."""
+    """What an audit records as it runs: notes, what was not compared and why, and seconds by step. `say` reports the
+    step that begins."""
 
     say: Say = silent
     notes: list[str] = field(default_factory=list[str])
+    left_out: list[str] = field(default_factory=list[str])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
     def note(self, text: str) -> None:
         self.notes.append(text)
+
+    def leave_out(self, what: str) -> None:
+        """Note a comparison that was not made: `with wgpu: no f16`."""
+        self.left_out.append(what)
+        self.note(f"not compared {what}")
 
     def timed(self, step: str, function: Callable[[], T]) -> T:
         return timed(self.seconds, step, function)

@@ -16,7 +16,7 @@ from ...sim.bindings.binding import is_array
 from ...sim.fast_dataclass import frozen
 from .. import wgpu_client as gpu
 from ..comparison.bits import Array, as_array
-from ..comparison.compare import Comparison, compare, rejected
+from ..comparison.compare import Comparison, changed, compare, rejected
 from ..comparison.rules import BOUND, DERIVED, EXACT, Rule
 from ..diagnosis.adapter_reruns import reordering_within_bounds
 from ..diagnosis.causes import diagnose
@@ -26,6 +26,7 @@ from ..manifests.manifest import Case
 from ..manifests.reflection import floats_as_bits, recomposed
 from ..references import Expected
 from .case_run import Truth, find_reference, run_on_gpu
+from .coverage import REFERENCE, CaseOutcome
 
 if TYPE_CHECKING:
     from ...sim import Finding, Run
@@ -37,10 +38,11 @@ ON_GPU = "wgpu on "  # an adapter's name, in what an output is checked against
 class OutputCheck:
     """The comparison of one output with one source of truth.
 
-    `against`: that source, in words. `doubts`: findings of branches and conversions that rounding may decide, where
-    bounds were derived. `likely`: the likely cause of a difference. `checked_elsewhere`: another check of the output
-    could fail. `bits`: the output holds floats that the shader stores as the bits of integers, for which no bounds are
-    derived. `allowed`: why the bits may differ, proved by a rerun; empty where none has to.
+    `against`: that source, in words, and `truth` its name in the coverage of the case. `doubts`: findings of branches
+    and conversions that rounding may decide, where bounds were derived. `likely`: the likely cause of a difference.
+    `checked_elsewhere`: other checks cover what this one leaves unchecked, or the manifest gives a reason. `bits`: the
+    output holds floats that the shader stores as the bits of integers, for which no bounds are derived. `allowed`: why
+    the bits may differ, proved by a rerun; empty where none has to.
     """
 
     output: str
@@ -51,17 +53,37 @@ class OutputCheck:
     checked_elsewhere: bool = False
     bits: bool = False
     allowed: str = ""
+    truth: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether the check passed. One that cannot fail proves nothing, so it passes only beside another that can."""
-        return self.comparison.ok and not (self.comparison.vacuous and not self.checked_elsewhere)
+        return self.outcome.ok
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        """Unchecked if the rule could not have failed for some elements, and nothing else checks them."""
+        if not self.comparison.ok:
+            return CaseOutcome.FAILED
+        checked = self.comparison.unchecked is None or self.checked_elsewhere
+        return CaseOutcome.CLEAN if checked else CaseOutcome.UNCHECKED
+
+    @property
+    def hint(self) -> str:
+        """A hint for a reference that expects what the output's dtype lacks; else empty."""
+        lacking = next((each for each in self.comparison.worst if each.expected_bits == "none"), None)
+        if lacking is None:
+            return ""
+        signed = float(lacking.expected).is_integer() and lacking.expected < 0
+        how = "convert it with .astype(np.uint32)" if signed else "round it as the kernel does"
+        return f"{self.output} cannot hold {lacking.numbers[1]}; if the reference means the same bits, {how}"
 
     @property
     def advice(self) -> str:
         """Advice for a check that does not count because it could not fail; else empty."""
         if self.ok or not self.comparison.vacuous:
-            return ""
+            return self.hint
+        if not self.comparison.unbounded:
+            return f"the rule accepts each element off by its own size; give {self.output} a smaller tolerance"
         rule = f'{self.output} = {{ rule = "close", rtol = 1e-3, atol = 1e-3 }}'
         alone = self.against.startswith(ON_GPU)
         key = f"gpu = {{ {rule} }}" if alone else rule
@@ -79,22 +101,24 @@ class OutputCheck:
 # ---- against the reference -----------------------------------------------------------------------------
 
 
-def reference_check(case: Case, truth: Truth, name: str, done: Run | gpu.GpuRun, run: Run, by: str) -> OutputCheck:
+def reference_check(case: Case, truth: Truth, name: str, done: Run | gpu.GpuRun, run: Run, by: str = "") -> OutputCheck:
     """Check output `name` of `done`, the simulated `run` or one on a GPU, by the manifest's rule; by default, by the
-    bound of the reference, or of the simulated run. `by` names who computed it."""
+    bound of the reference, or of the simulated run. `by`: the adapter that computed it."""
     var = _checked_variable(case, truth, name, run)
     ours = as_array(done.outputs[var])
     expected = truth[name].shaped(ours.shape)
     if expected is None:
-        sizes = f"an array of {truth[name].value.shape} for {name}, which is {ours.shape}"
-        raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {sizes}")
+        sizes = f"an array of {list(truth[name].value.shape)} for {name}, which is {list(ours.shape)}"
+        raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {sizes}; reshape it there")
     rule = case.kernel.rules.get(name, DERIVED if expected.bound is None else BOUND)
     bound, doubts = _derived(run, var) if rule == DERIVED else (expected.bound, ())
     bound = None if bound is None else bound.reshape(ours.shape)
-    comparison = compare(ours, expected.value, rule, bound=bound, owner=_owner(done, var))
+    comparison = compare(
+        ours, expected.value, rule, bound=bound, initial=_initial(case, var), owner=_owner(done, var)
+    )
     likely = None if comparison.ok or done is not run else _why_not_expected(case, run, name, expected, rule, bound)
-    against = f"reference {case.kernel.reference}{by}"
-    return OutputCheck(name, against, comparison, doubts, likely, bits=_keeps_bits(run, var))
+    against = f"reference {case.kernel.reference}{f' by {by}' if by else ''}"
+    return OutputCheck(name, against, comparison, doubts, likely, bits=_keeps_bits(run, var), truth=by or REFERENCE)
 
 
 def _checked_variable(case: Case, truth: Truth, name: str, run: Run) -> str:
@@ -127,6 +151,7 @@ def gpu_checks(
     worst: int = 5,
     adapter: str | None = None,
     unordered: Container[str] = (),
+    whole: Run | None = None,
 ) -> list[OutputCheck]:
     """Check every output of a run through wgpu.
 
@@ -135,16 +160,17 @@ def gpu_checks(
     builtin by another expression, or reruns prove that the driver reorders floats. Outputs whose bits the manifest
     calls free are compared with the reference instead, as the simulator's are, unless `truth` is None: no reference
     covers what was run. For variables that are `unordered` only agreement is meaningful: where they differ and the
-    manifest has no rule for them, they get no check.
+    manifest has no rule for them, they get no check. `whole`: the run of the whole grid, where an adapter ran a part;
+    elements that only other workgroups change are unchecked.
     """
     checks: list[OutputCheck] = []
     kernel = case.kernel
     for var, theirs in on_gpu.outputs.items():
         name, where = case.name_of(var), f"{ON_GPU}{on_gpu.adapter.name}"
         if name in kernel.free and truth is not None:
-            checks.append(reference_check(case, truth, name, on_gpu, run, f" by {where}"))
+            checks.append(reference_check(case, truth, name, on_gpu, run, where))
             continue
-        ours = as_array(run.outputs[var])
+        ours, theirs, initial = as_array(run.outputs[var]), as_array(theirs), _initial(case, var)
         if var in unordered and name not in kernel.gpu_rules and rejected(ours, theirs, EXACT).any():
             continue
         rule = _rule_for_gpu(case, run, var, theirs)
@@ -154,10 +180,12 @@ def gpu_checks(
             allowed = reordering_within_bounds(Mismatch(case, run, name, theirs, on_gpu=again)) or ""
             rule = DERIVED if allowed else rule
         bound, doubts = _derived(run, var) if rule == DERIVED else (None, ())
-        same = compare(ours, theirs, rule, bound=bound, owner=_owner(run, var), worst=worst)
+        same = compare(ours, theirs, rule, bound=bound, initial=initial, owner=_owner(run, var), worst=worst)
+        if whole is not None and initial is not None:
+            same = same.without(changed(as_array(whole.outputs[var]), initial) & ~changed(ours, initial))
         likely = None if same.ok else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
         bits = _keeps_bits(run, var)
-        checks.append(OutputCheck(name, where, same, doubts, likely, bits=bits, allowed=allowed))
+        checks.append(OutputCheck(name, where, same, doubts, likely, bits=bits, allowed=allowed, truth=where))
     return checks
 
 
@@ -175,15 +203,23 @@ def _recomposed(run: Run, ours: Array, theirs: Array) -> bool:
 
 
 def _again_on_gpu(case: Case, var: str, adapter: str | None, text: str | None) -> Array:
-    return run_on_gpu(case, adapter, text=text).outputs[var]
+    return as_array(run_on_gpu(case, adapter, text=text).outputs[var])
 
 
 # ---- bounds and writers --------------------------------------------------------------------------------
 
 
+def _initial(case: Case, var: str) -> Array | None:
+    """What an output held before the run; None where it is no array."""
+    data = case.bindings[var]
+    return as_array(data) if is_array(data) or isinstance(data, bytes) else None
+
+
 def _keeps_bits(run: Run, var: str) -> bool:
-    """Whether an output is floats, and the shader's variable of that name integers."""
+    """Whether an output is floats, and the shader's variable of that name integers; or words of structs."""
     output = run.outputs[var]
+    if is_array(output) and output.dtype.names:
+        return True
     types = (v.type for v in run.pipeline.globals if v.name == var)
     return is_array(output) and any(floats_as_bits(type_, output.dtype) for type_ in types)
 

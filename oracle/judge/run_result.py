@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...sim.fast_dataclass import frozen
 from ..manifests.manifest import Case
+from .case_run import endless
+from .coverage import CaseOutcome, Compared, is_bare
 from .device_comparison import Charged
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 @frozen
 class RunResult:
-    """`changed` summarizes the bindings that the run wrote to. `devices`: several side by side."""
+    """One simulated run. `changed` summarizes the bindings that the run wrote to. `devices`: several side by side."""
 
     case: Case
     device: str
@@ -25,4 +27,15 @@ class RunResult:
 
     @property
     def ok(self) -> bool:
-        return all(f.severity == "info" or f.code in self.case.kernel.allow for f in self.run.findings)
+        """Whether the run ended, and has no finding that counts against the kernel."""
+        return self.outcome is CaseOutcome.UNCHECKED and not endless(self.run)
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        """Unchecked at best, as outputs are compared with nothing."""
+        accepted = (f.severity == "info" or f.code in self.case.kernel.allow for f in self.run.findings)
+        return CaseOutcome.UNCHECKED if all(accepted) else CaseOutcome.FAILED
+
+    @property
+    def compared(self) -> Compared:
+        return Compared(bare=is_bare(self.case))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from ..diagnosis.causes import OF_FINDINGS
 from ..goldens import golden_store as goldens
 from ..manifests.manifest import Case
 from .counter_checks import CounterCheck, LimitCheck, counter_checks, limit_checks
+from .coverage import COUNTERS, GOLDEN, CaseOutcome, Compared, Coverage, is_bare
 from .device_comparison import Charged
 from .output_checks import OutputCheck
 from .recordings import Recordings
@@ -39,7 +40,9 @@ def finding_checks(case: Case, run: Run) -> tuple[FindingCheck, ...]:
 @frozen
 class Audit:
     """The result of one audit of a case. `device`: the profile that was charged; `devices`: several, side by side.
-    `adapters`: those on which wgpu ran. `seconds`: by step."""
+    `adapters`: those on which wgpu ran. `seconds`: by step. `coverage`: what the checks could have rejected.
+    `not_compared`: comparisons that were not made, with the reason. `stopped`: the run was ended before its end, so
+    that it has no outputs."""
 
     case: Case
     device: str
@@ -54,12 +57,52 @@ class Audit:
     devices: tuple[Charged, ...] = ()
     golden: goldens.Verdict | None = None
     recordings: Recordings | None = None
+    coverage: Coverage = Coverage()
+    not_compared: tuple[str, ...] = ()
+    stopped: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether a check failed."""
+        golden = self.golden is not None and self.golden.differs
+        outputs = any(not check.comparison.ok for check in self.outputs)
+        return golden or outputs or not all(check.ok for check in (*self.counters, *self.limits, *self.findings))
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What nothing could have failed, in words, if that counts against the case."""
+        return tuple(self._unchecked())
+
+    def _unchecked(self) -> Iterator[str]:
+        if self.stopped:
+            yield "the run was stopped, so that it has no outputs to compare"
+            return
+        if is_bare(self.case):
+            if any(check.outcome is CaseOutcome.UNCHECKED and check.comparison.vacuous for check in self.outputs):
+                yield from self.coverage.left_words
+            return
+        yield from self.coverage.left_words
+        if missing := len(self.case.kernel.counters) - self.coverage.counters:
+            yield f"{COUNTERS}: {missing} not compared"
+        if self.golden is not None and self.golden.unchecked:
+            yield f"{GOLDEN}: {self.golden.advice}"
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        if self.differs:
+            return CaseOutcome.FAILED
+        return CaseOutcome.UNCHECKED if self.unchecked else CaseOutcome.CLEAN
 
     @property
     def ok(self) -> bool:
-        """Whether every check passed."""
-        checks = (*self.outputs, *self.counters, *self.limits, *self.findings, *([self.golden] if self.golden else []))
-        return all(check.ok for check in checks)
+        """Whether the outcome is clean."""
+        return self.outcome.ok
+
+    @property
+    def compared(self) -> Compared:
+        """What the last line of a command says about the case."""
+        excused = sum(each.unchecked > 0 and not each.left for each in self.coverage.outputs)
+        return Compared(self.coverage.truths, self.not_compared, excused, is_bare(self.case))
 
     @property
     def subgroup_size(self) -> int:

@@ -14,6 +14,7 @@
     [expect]            per output a rule, `Y = { rule = "ulp", max = 2 }`; per counter a number, `barriers = "2 * K"`;
                         `allow`, the codes of accepted findings; `free`, the outputs whose bits WGSL leaves open, for
                         example those of exp(): a GPU's are compared with the reference, not with ours;
+                        in `unchecked`, per output the reason why nothing needs to check it;
                         in `gpu`, per output the rule for ours and a GPU's, where that is not `exact` (filtered
                         samples never agree exactly). Rules are those of `comparison.rules`; `{ rule = "derived" }`
                         compares an output within the error bounds that the simulator derives, and is the default where
@@ -167,6 +168,7 @@ class Kernel:
     counters: dict[str, Expression] = field(default_factory=dict[str, Expression])
     allow: frozenset[str] = frozenset()
     free: frozenset[str] = frozenset()
+    unchecked: dict[str, str] = field(default_factory=dict[str, str])  # output -> why nothing needs to check it
 
     def shape(self, given: Mapping[str, int]) -> Shape:
         """Replace some of the default sizes. Raises `UsageError` on a dim that the manifest lacks."""

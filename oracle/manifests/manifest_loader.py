@@ -80,6 +80,7 @@ def _kernel(top: Table) -> Kernel:
     rules = {b.name: _rule(expect, b.name) for b in bindings if b.name in expect.data}
     allow = _findings(expect)
     free = _outputs(expect, "free", bindings)
+    unchecked = _reasons(expect, bindings)
     for name, value in expect.data.items():
         if isinstance(value, dict):
             known = ", ".join(b.name for b in bindings) or "none"
@@ -111,6 +112,7 @@ def _kernel(top: Table) -> Kernel:
         counters=counters,
         allow=allow,
         free=free,
+        unchecked=unchecked,
     )
     if free and kernel.reference is None:
         expect.fail("outputs that are `free` need a reference to be compared with", "free")
@@ -154,6 +156,17 @@ def _findings(expect: Table) -> frozenset[str]:
                 hint = f"did you mean `{close[0]}`?" if close else f"there are {', '.join(KINDS)}"
                 expect.fail(f"`allow` names {shown(code)}, which is no finding; {hint}", "allow")
     return frozenset(codes)
+
+
+def _reasons(expect: Table, bindings: tuple[Binding, ...]) -> dict[str, str]:
+    """Take `unchecked`, a table of reasons by output."""
+    table = expect.table("unchecked")
+    reasons = {b.name: table.take(b.name, str).strip() for b in bindings if b.name in table.data}
+    for name, reason in reasons.items():
+        if not reason:
+            table.fail(f"`unchecked` needs the reason why nothing checks {name}", name)
+    table.done([b.name for b in bindings])
+    return reasons
 
 
 def _folder(table: Table, folder: Path) -> Path:

@@ -141,6 +141,53 @@ def builtin_names(entry: typed.Function) -> set[str]:
     return {call.builtin.name for call in calls if isinstance(call, typed.BuiltinCall)}
 
 
+def may_write(pipeline: typed.Pipeline) -> list[str]:
+    """Return the names of the storage buffers and textures that a pipeline may write, in the order of declaration.
+
+    A buffer that is declared `read_write` and only read is not among them.
+    """
+    written: set[typed.Variable] = set()
+    for function in typed.reached(pipeline.entry):
+        assert function.body is not None
+        for statement in typed.statements(function.body):
+            if isinstance(statement, typed.Assign | typed.CompoundAssign):
+                written |= _roots(statement.target)
+            for operand in typed.operands(statement):
+                written |= _handed_out(operand)
+    return [v.name for v in pipeline.globals if v in written or _is_written_texture(v)]
+
+
+_READS = ("arrayLength", "atomicLoad")  # builtins that take a pointer and store nothing
+
+
+def _handed_out(expr: typed.Expr) -> set[typed.Variable]:
+    """The variables whose addresses an expression takes, other than to read them at once."""
+    if isinstance(expr, typed.AddressOf):
+        return _roots(expr.ref)
+    reads = isinstance(expr, typed.BuiltinCall) and expr.builtin.name in _READS
+    parts = [part for child in typed.children(expr) for part in (typed.children(child) if reads else (child,))]
+    return {variable for part in parts for variable in _handed_out(part)}
+
+
+def _roots(ref: typed.Expr) -> set[typed.Variable]:
+    return {part.var for part in _bases(ref) if isinstance(part, typed.VarRef)}
+
+
+def _bases(ref: typed.Expr) -> Iterator[typed.Expr]:
+    """A reference and what it is a part of, without indices."""
+    yield ref
+    if isinstance(ref, typed.Index | typed.Member | typed.Swizzle):
+        yield from _bases(ref.base)
+    elif isinstance(ref, typed.Deref):
+        yield from _bases(ref.pointer)
+    elif isinstance(ref, typed.AddressOf | typed.Load):
+        yield from _bases(ref.ref)
+
+
+def _is_written_texture(variable: typed.Variable) -> bool:
+    return isinstance(variable.type, t.Texture) and variable.type.access not in (None, "read")
+
+
 def floats_as_bits(type_: t.Type, dtype: np.dtype[Any]) -> bool:
     """Whether f32 numbers can only be stored as the bits of integers: u32 or i32, atomic or not, in no struct."""
     try:

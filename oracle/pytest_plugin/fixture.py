@@ -22,6 +22,7 @@ from ...sim.fast_dataclass import entity, sealed
 from ..errors import UsageError
 from ..goldens import golden_files
 from ..goldens import golden_store as goldens
+from ..judge.case_run import endless
 from ..judge.counter_checks import with_derived
 from ..reports.remarks import ERROR, Entry, Remark, figures_of, golden_remarks, of_finding
 
@@ -151,8 +152,10 @@ class Bankshot:
             source=run.source,
         )
         path = golden_files.place(self.test.parent, self.test.stem, self.name, which)
+        if endless(run.run):
+            pytest.fail(f"golden {path.name}: the run was stopped, so that it has no outputs", pytrace=False)
         verdict = goldens.check(path, new, self.update, self.how)
-        if not verdict.ok or verdict.state == goldens.OTHER_DEVICE:
+        if not verdict.ok:
             self.keep(Entry(self.name, ok=False, remarks=tuple(golden_remarks(verdict, self.test))))
             pytest.fail(str(verdict), pytrace=False)
 

@@ -12,7 +12,6 @@ named `file.py:function` in the manifest, the file relative to it.
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -29,8 +28,8 @@ class Expected:
     bound: Array | None = None
 
     def shaped(self, shape: Sequence[int]) -> Expected | None:
-        """Reshape value and bound; None where `shape` has another number of elements."""
-        if self.value.size != math.prod(shape):
+        """Add or drop axes of length 1, so that value and bound have this shape; None where they have another."""
+        if [size for size in self.value.shape if size != 1] != [size for size in shape if size != 1]:
             return None
         return Expected(self.value.reshape(shape), None if self.bound is None else self.bound.reshape(shape))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from ..judge.coverage import CaseOutcome
 from .json_document import Entry
 from .json_entries import (
     adapter_entry,
@@ -14,6 +15,7 @@ from .json_entries import (
     finding_entry,
     instructions_entry,
     likely_entry,
+    output_coverage_entry,
     output_entry,
     site_entry,
 )
@@ -31,6 +33,10 @@ def audit_entry(audit: Audit) -> Entry:
         **case_entry(audit.case),
         "device": audit.device,
         "ok": audit.ok,
+        "outcome": audit.outcome,
+        "compared": [output_coverage_entry(each) for each in audit.coverage.outputs],
+        "unchecked": list(audit.unchecked),
+        "not_compared": list(audit.not_compared),
         "outputs": [output_entry(check) for check in audit.outputs],
         "expected_counters": [_counter_entry(check) for check in audit.counters],
         "limits": [_limit_entry(check) for check in audit.limits],
@@ -64,6 +70,7 @@ def failure_entry(case: CaseFailure) -> Entry:
         "source": str(case.source),
         "dims": case.shape.dims,
         "ok": False,
+        "outcome": CaseOutcome.ERROR,
         "error": case.failure.reason,
         "places": places,
     }

@@ -20,6 +20,7 @@ from pygments.token import Comment, Keyword, Number
 from ...sim.fast_dataclass import frozen
 from ..goldens.golden_store import STATES
 from ..judge.counter_checks import with_derived
+from ..judge.coverage import CaseOutcome
 from .check_words import comparison_words
 from .json_entries import SITE
 from .source_listing import Line, against_ideal, compact, listings
@@ -86,6 +87,7 @@ class Summary:
     kernel: str
     shape: str
     ok: bool
+    outcome: CaseOutcome
     totals: dict[str, float]
     findings: int
     likely: str
@@ -99,10 +101,12 @@ class Section:
     body: Markup
 
 
-def page(sections: Sequence[Section]) -> str:
-    """The whole page."""
+def page(sections: Sequence[Section], lines: Sequence[str] = ()) -> str:
+    """The whole page. `lines`: the last words of the command."""
     cases, bodies = [each.summary for each in sections], [each.body for each in sections]
-    return _template("report.html.j2").render(cases=cases, bodies=bodies, good=sum(case.ok for case in cases))
+    return _template("report.html.j2").render(
+        cases=cases, bodies=bodies, good=sum(case.ok for case in cases), lines=lines
+    )
 
 
 def section_of(audit: Audit, number: int, full: bool) -> Section:
@@ -112,7 +116,7 @@ def section_of(audit: Audit, number: int, full: bool) -> Section:
     sources, found = _sources(audit, anchor, full)
     held = sum(not item.ok for item in audit.findings)
     totals, likely = {**with_derived(audit.run.counters), **useful(audit.run)}, ", ".join(audit.likely)
-    summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, totals, held, likely)
+    summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, audit.outcome, totals, held, likely)
     parts = {"audit": audit, "case": summary, "full": full, "sources": sources, "found": found}
     case = _template("case.html.j2").module.case
     return Section(summary, case(**parts, recorded=audit.recordings))
@@ -120,7 +124,9 @@ def section_of(audit: Audit, number: int, full: bool) -> Section:
 
 def section_of_failure(case: CaseFailure) -> Section:
     """The section of a case that could not be run."""
-    summary = Summary(f"case{case.number}", case.kernel, str(case.shape), False, {}, 0, "could not be run")
+    summary = Summary(
+        f"case{case.number}", case.kernel, str(case.shape), False, CaseOutcome.ERROR, {}, 0, "could not be run"
+    )
     return Section(summary, _template("case.html.j2").module.failure(summary, case.failure.reason))
 
 

@@ -6,8 +6,10 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.text import Text
 
-from .check_text import show_differences, show_output_check
+from ..judge.coverage import CaseOutcome
+from .check_text import show_coverage, show_differences, show_output_check
 from .check_words import counter_words
 from .listing_text import show_listing
 from .run_text import finding_summary, finding_text, show_devices, show_silenced, show_table, totals_table
@@ -33,6 +35,7 @@ def show_audit(out: Console, audit: Audit, listing: str) -> None:
     """Print one case. `listing`: full, counted (only lines that were charged) or none."""
     show_heading(out, audit.case, f"charged as {audit.device}")
     _checks(out, audit)
+    show_coverage(out, audit.outcome, audit.coverage, audit.unchecked)
     for note in audit.notes:
         say(out, f"  note: {note}")
     for adapter in audit.adapters:
@@ -80,7 +83,8 @@ def _checks(out: Console, audit: Audit) -> None:
 
 def _golden(out: Console, golden: Verdict) -> None:
     """Print one line; what changed, and what to do about it, below it."""
-    say(out, verdict(golden.ok).append(golden.headline))
+    unchecked = Text.assemble(("  UNCHECKED ", CaseOutcome.UNCHECKED.style))
+    say(out, (unchecked if golden.unchecked else verdict(golden.ok)).append(golden.headline))
     for words in (*golden.sentences, golden.advice):
         if words:
             say(out, f"           {words}")

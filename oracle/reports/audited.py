@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..exit_codes import Failure
+from ..judge.coverage import CaseOutcome
 from .formats import enabled
 from .protocol import AuditedCase, CaseFailure, CaseResult, Outcome, Report, ReportOptions
 from .remarks import entry_of, entry_of_error
@@ -25,7 +26,8 @@ def audited_case(audit: Audit, options: ReportOptions, number: int, first: bool)
     """Format the `number`-th case, from 1. `first`: whether it is the first of its kernel."""
     case = CaseResult(audit, number, first)
     parts = {each.name: each.part(case, options) for each in enabled(options)}
-    return AuditedCase(audit.case.kernel.name, audit.ok, entry_of(audit), parts)
+    remarks = entry_of(audit)
+    return AuditedCase(audit.case.kernel.name, audit.ok, remarks, parts, None, audit.outcome, audit.compared)
 
 
 def failed_case(
@@ -36,7 +38,7 @@ def failed_case(
     remarks = entry_of_error(f"{kernel} {shape}".strip(), error, str(path))
     case = CaseFailure(kernel, source, shape, number, failure, remarks)
     parts = {each.name: each.failed_part(case, options) for each in enabled(options)}
-    return AuditedCase(kernel, False, remarks, parts, failure)
+    return AuditedCase(kernel, False, remarks, parts, failure, CaseOutcome.ERROR)
 
 
 class AuditReport(Report[AuditedCase]):

@@ -11,18 +11,17 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from ..judge.coverage import CaseOutcome
 from .check_words import comparison_words
 from .run_text import finding_summary
 from .terminal import say, verdict
 
 if TYPE_CHECKING:
     from ..comparison.compare import Difference
+    from ..judge.coverage import Coverage
     from ..judge.output_checks import OutputCheck
 
 _ANY_WIDTH = 1000
-
-# The verdict of a check that no value can fail, by whether another check covers the output.
-UNCHECKED = {True: ("  -        ", "yellow"), False: ("  UNCHECKED ", "bold red")}
 
 
 def show_output_check(out: Console, check: OutputCheck) -> None:
@@ -30,8 +29,7 @@ def show_output_check(out: Console, check: OutputCheck) -> None:
     words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
     if check.allowed:
         words = f"{words}; within bounds: {check.allowed}"
-    mark = Text.assemble(UNCHECKED[check.ok]) if check.comparison.vacuous else verdict(check.ok)
-    say(out, mark.append(words))
+    say(out, _mark(check).append(words))
     if check.comparison.worst:
         show_differences(out, check.comparison.worst)
     if check.advice:
@@ -40,6 +38,26 @@ def show_output_check(out: Console, check: OutputCheck) -> None:
         say(out, f"           {check.likely}")
     for finding in check.doubts:
         say(out, f"  {finding_summary(finding)}")
+
+
+def _mark(check: OutputCheck) -> Text:
+    """The verdict; a dash for a check that could not fail where another could."""
+    if check.outcome is CaseOutcome.UNCHECKED:
+        return Text.assemble(("  UNCHECKED ", check.outcome.style))
+    if check.ok and check.comparison.vacuous:
+        return Text.assemble(("  -        ", "yellow"))
+    return verdict(check.ok)
+
+
+def show_coverage(out: Console, outcome: CaseOutcome, coverage: Coverage, unchecked: Sequence[str]) -> None:
+    """Print the outcome of a case, what it was compared with, and what was not compared."""
+    words = f"compared with {', '.join(coverage.truths)}" if coverage.truths else "nothing compared"
+    say(out, Text.assemble((f"  {outcome}", outcome.style)).append(f": {words}"))
+    for each in unchecked:
+        say(out, Text.assemble(("  UNCHECKED ", CaseOutcome.UNCHECKED.style)).append(each))
+    for each in coverage.outputs:
+        if each.unchecked and not each.left:
+            say(out, f"  note: {each}")
 
 
 def show_differences(out: Console, worst: Sequence[Difference]) -> None:

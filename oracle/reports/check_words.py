@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from ..judge.counter_checks import CounterCheck
 
 
+NO_REJECTION = "no element could have failed"
+
+
 def counter_words(check: CounterCheck) -> str:
     if check.ok:
         return f"{check.actual:,} as expected"
@@ -19,12 +22,15 @@ def comparison_words(c: Comparison) -> str:
     """A comparison in a few words: the rule, how many elements, and the rule's own measure."""
     elements = f"{c.elements:,} element{'' if c.elements == 1 else 's'}"
     if c.ok and c.rule.row.bitwise:
-        return f"bit for bit, {elements}"
-    if c.vacuous:
-        return f"{elements}, rule {c.rule}: no element has a bound, so any value passes"
+        return f"{'bit for bit' if c.bitwise else 'equal'}, {elements}"
+    if c.ok and c.vacuous:
+        why = "no element has a bound, so any value passes" if c.unbounded == c.elements else NO_REJECTION
+        return f"{elements}, rule {c.rule}: {why}"
     score = f", {c.measure} {c.score:.3g} (limit {c.limit:.3g})"
     if c.unbounded:
         score += f", {c.unbounded:,} without a bound, where any value passes"
+    if loose := c.unchecked_count - c.unbounded:
+        score += f", {loose:,} that could not have failed"
     if c.ok:
         return f"{elements}, rule {c.rule}{score}"
     unit = " ULP" if all(d.is_float for d in c.worst) else ""

@@ -42,7 +42,7 @@ class JsonReport(Report[R]):
         self._entries.append(self._entry(result))
 
     def finish(self, outcome: Outcome) -> None:
-        click.echo(document(outcome.verb, self._entries, outcome.ok, outcome.error))
+        click.echo(document(outcome.verb, self._entries, outcome.ok, outcome.error, " ".join(outcome.lines)))
 
     def abort(self, verb: str, error: Exception) -> None:
         click.echo(document(verb, self._entries, False, str(error)))

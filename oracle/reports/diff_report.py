@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from .check_text import show_output_check
+from .check_text import show_coverage, show_output_check
 from .json_document import Entry
-from .json_entries import adapter_entry, case_entry, output_entry
+from .json_entries import adapter_entry, case_entry, output_coverage_entry, output_entry
 from .terminal import say, show_heading, show_seconds, verdict
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def show_diff(out: Console, diff: Diff) -> None:
     say(out, f"  GPU: {diff.adapter}")
     for check in diff.outputs:
         show_output_check(out, check)
+    show_coverage(out, diff.outcome, diff.coverage, () if diff.not_run else diff.unchecked)
     if diff.counters is not None:
         _counters(out, diff.counters)
     for what, reason in (("run", diff.not_run), ("counted", diff.not_counted)):
@@ -61,6 +62,9 @@ def diff_entry(diff: Diff) -> Entry:
         **case_entry(diff.case),
         "device": diff.device,
         "ok": diff.ok,
+        "outcome": diff.outcome,
+        "compared": [output_coverage_entry(each) for each in diff.coverage.outputs],
+        "unchecked": list(diff.unchecked),
         "gpu": adapter_entry(diff.adapter),
         "outputs": [output_entry(check) for check in diff.outputs],
         "counters": None if diff.counters is None else _counters_entry(diff.counters),

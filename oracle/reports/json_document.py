@@ -12,9 +12,14 @@ Entry = dict[str, Any]  # one case, in values that `document` can write
 SCHEMA = 1
 
 
-def document(verb: str, entries: Sequence[Entry], ok: bool, error: str | None = None) -> str:
-    """The whole report of one command. `error`: what ended it before its last case, or why cases could not be run."""
+def document(
+    verb: str, entries: Sequence[Entry], ok: bool, error: str | None = None, summary: str | None = None
+) -> str:
+    """The whole report of one command. `error`: what ended it before its last case, or why cases could not be run.
+    `summary`: its last line, as people read it."""
     whole: Entry = {"tool": "bankshot", "schema": SCHEMA, "verb": verb, "ok": ok, "cases": list(entries)}
+    if summary is not None:
+        whole["summary"] = summary
     if error is not None:
         whole["error"] = error
     return json.dumps(_plain(whole), indent=2)

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from ...sim.wgsl.source import Span
     from ..comparison.compare import Comparison
     from ..diagnosis.mismatch import Diagnosis
+    from ..judge.coverage import OutputCoverage
     from ..judge.device_comparison import Charged
     from ..judge.output_checks import OutputCheck
     from ..manifests.manifest import Case
     from ..wgpu_client import AdapterInfo
 
 SITE = ("executions", "active_lanes", *ADDED)  # counters of a place
+
+
+_NOT_IN_JSON = ("mismatch_map", "unchecked")  # of a comparison: whole arrays
 
 
 def case_entry(case: Case) -> Entry:
@@ -38,9 +42,22 @@ def case_entry(case: Case) -> Entry:
 
 def output_entry(check: OutputCheck) -> Entry:
     doubts = [finding_entry(finding, allowed=True) for finding in check.doubts]
-    return {"output": check.output, "against": check.against, **comparison_entry(check.comparison), "ok": check.ok,
-            "held": not check.comparison.vacuous, "allowed": check.allowed, "likely": likely_entry(check.likely),
-            "doubts": doubts}  # fmt: skip
+    return {
+        "output": check.output,
+        "against": check.against,
+        **comparison_entry(check.comparison),
+        "ok": check.ok,
+        "outcome": check.outcome,
+        "held": not check.comparison.vacuous,
+        "allowed": check.allowed,
+        "likely": likely_entry(check.likely),
+        "doubts": doubts,
+    }
+
+
+def output_coverage_entry(each: OutputCoverage) -> Entry:
+    return {"output": each.output, "elements": each.elements, "truths": dict(each.truths), "unchecked": each.unchecked,
+            "reason": each.reason or None}  # fmt: skip
 
 
 def likely_entry(likely: Diagnosis | None) -> dict[str, str] | None:
@@ -48,8 +65,9 @@ def likely_entry(likely: Diagnosis | None) -> dict[str, str] | None:
 
 
 def comparison_entry(c: Comparison) -> Entry:
-    entry = {field.name: getattr(c, field.name) for field in dataclasses.fields(c) if field.name != "mismatch_map"}
+    entry = {each.name: getattr(c, each.name) for each in dataclasses.fields(c) if each.name not in _NOT_IN_JSON}
     rule = {"name": c.rule.name, **c.rule.limits}
+    entry["unchecked"] = c.unchecked_count
     return {**entry, "rule": rule, "share": c.share, "worst": [dataclasses.asdict(d) for d in c.worst]}
 
 

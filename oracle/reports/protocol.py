@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar
 
 from ...sim.fast_dataclass import frozen
+from ..judge.coverage import CaseOutcome, Compared
 
 if TYPE_CHECKING:
     from ..exit_codes import Failure
@@ -23,10 +24,16 @@ R = TypeVar("R", contravariant=True)
 
 
 class Result(Protocol):
-    """A result that a command reports."""
+    """A result that a command reports. `ok`: it does not make the command fail."""
 
     @property
     def ok(self) -> bool: ...
+
+    @property
+    def outcome(self) -> CaseOutcome: ...
+
+    @property
+    def compared(self) -> Compared: ...
 
 
 @frozen
@@ -111,6 +118,8 @@ class AuditedCase:
     remarks: Entry
     parts: Mapping[str, object]
     failure: Failure | None = None
+    outcome: CaseOutcome = CaseOutcome.CLEAN
+    compared: Compared = Compared()
 
 
 class AuditFormat(Report[AuditedCase], Protocol):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import derived
+from ..judge.coverage import CaseOutcome
 from .check_words import comparison_words, counter_words
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ CODES = {
     "counter": "a counter differs from the manifest",
     "limit": "the dispatch is beyond a limit of the device",
     "golden": "a run differs from its golden",
+    "unchecked": "nothing could have failed for elements of an output",
     "wrong-use": "a kernel cannot be run",
 }
 
@@ -61,13 +63,23 @@ class Remark:
 @frozen
 class Entry:
     """One case: its title, whether it is clean, its figures by the names in `FIGURES`, and the adapters that it was
-    compared with."""
+    compared with. `outcome`: a `CaseOutcome`. `compared`: for each output, what checked how much of it.
+    `truths` and `not_compared`: as in `Compared`."""
 
     title: str
     ok: bool
     figures: Mapping[str, float] = field(default_factory=dict[str, float])
     adapter: str | None = None
     remarks: Sequence[Remark] = ()
+    outcome: str = ""
+    compared: Sequence[str] = ()
+    truths: Sequence[str] = ()
+    not_compared: Sequence[str] = ()
+
+    @property
+    def word(self) -> str:
+        """The outcome."""
+        return self.outcome or ("clean" if self.ok else "failed")
 
     def plain(self) -> dict[str, Any]:
         """The entry as JSON-like values, for `entry_of_plain`."""
@@ -88,6 +100,10 @@ def entry_of(audit: Audit) -> Entry:
         figures=figures_of(audit.run.counters),
         adapter=", ".join(adapter.name for adapter in audit.adapters) or None,
         remarks=tuple(_remarks(audit)),
+        outcome=audit.outcome.value,
+        compared=tuple(map(str, audit.coverage.outputs)),
+        truths=audit.compared.truths,
+        not_compared=audit.compared.not_compared,
     )
 
 
@@ -106,7 +122,7 @@ def entry_of_error(title: str, error: Exception, file: str = "") -> Entry:
         at = re.match(r"(?P<file>[^\n:]+\.\w+)(:(?P<line>\d+))?: (?P<message>.*)", str(error), re.DOTALL)
         where = (at["message"], at["file"], int(at["line"] or 0)) if at else (str(error), file, 0)
         remarks = [Remark(ERROR, "wrong-use", *where)]
-    return Entry(title, ok=False, remarks=tuple(remarks))
+    return Entry(title, ok=False, remarks=tuple(remarks), outcome=CaseOutcome.ERROR.value)
 
 
 def merged(entries: Iterable[Entry]) -> list[Remark]:
@@ -144,8 +160,9 @@ def from_root(file: str) -> str:
 def _remarks(audit: Audit) -> Iterator[Remark]:
     kernel = audit.case.kernel
     entry = audit.run.pipeline.entry.span if hasattr(audit.run.pipeline, "entry") else None
+    vacuous = {check.output for check in audit.outputs if not check.ok and check.comparison.vacuous}
     for check in audit.outputs:
-        if not check.ok:
+        if not check.comparison.ok or check.output in vacuous:
             verdict = comparison_words(check.comparison) + _worst(check) + _likely(check) + _advice(check)
             words = f"{check.output} against {check.against}: {verdict}"
             yield _of_span(ERROR, "output", words, entry, str(kernel.source), check.comparison.mismatches)
@@ -163,7 +180,10 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
     for check in audit.findings:
         if not check.allowed:
             yield of_finding(NOTE if check.ok else ERROR, check.finding, str(kernel.source))
-    if audit.golden is not None and not audit.golden.ok:
+    unchecked = [words for words in audit.unchecked if words.partition(":")[0] not in vacuous]
+    if unchecked and not audit.differs:
+        yield _of_span(ERROR, "unchecked", "; ".join(unchecked), entry, str(kernel.source))
+    if audit.golden is not None and audit.golden.differs:
         yield from golden_remarks(audit.golden, kernel.path)
 
 

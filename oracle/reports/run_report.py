@@ -53,6 +53,8 @@ def run_entry(result: RunResult) -> Entry:
         **case_entry(result.case),
         "device": result.device,
         "ok": result.ok,
+        "outcome": result.outcome,
+        "compared": [],
         "outputs": result.changed,
         "coverage": coverage_entry(result.run.coverage),
         "counters": dict(result.run.counters),

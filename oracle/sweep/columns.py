@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from ...sim.fast_dataclass import frozen
 from ...sim.run.counters import NAMES
 from ..judge.counter_checks import with_derived
+from ..judge.coverage import CaseOutcome
 from ..judge.device_comparison import Charged
 from ..judge.verdict import Audit
 from ..reports.remarks import ERROR, entry_of, figures_of
@@ -20,7 +21,9 @@ from .work import SweepCase, version
 
 Row = dict[str, Any]  # values of type str, int, float or None by column name
 
-CLEAN, FOUND, FAILED = "clean", "found", "error"  # verdicts, which correspond to the exit codes 0, 1 and 2
+CLEAN, UNCHECKED, FOUND, FAILED = (  # verdicts
+    str(each) for each in (CaseOutcome.CLEAN, CaseOutcome.UNCHECKED, CaseOutcome.FAILED, CaseOutcome.ERROR)
+)
 DIMS = "dims."
 
 
@@ -89,7 +92,8 @@ FIGURES: dict[str, Column[Judged]] = {
     # Findings that make the case fail, and those that the manifest accepts; informational ones count as neither.
     "findings": Column(int, lambda judged: sum(not check.ok for check in judged.audit.findings)),
     "accepted": Column(int, lambda judged: sum(check.allowed for check in judged.audit.findings)),
-    "verdict": Column(str, lambda judged: CLEAN if judged.audit.ok else FOUND),
+    "verdict": Column(str, lambda judged: str(judged.audit.outcome)),
+    "compared": Column(str, lambda judged: ", ".join(judged.audit.coverage.truths)),
     "why": Column(str, lambda judged: judged.why),
 }
 

@@ -13,13 +13,13 @@ from ...sim.fast_dataclass import frozen
 from ..errors import UsageError
 from ..workers.progress import meter
 from . import table_files
-from .columns import CLEAN, DIMS, FAILED, FOUND, Row
+from .columns import CLEAN, DIMS, FAILED, FOUND, UNCHECKED, Row
 from .journal import Journal
 from .sweep_run import sweep
 from .work import SweepCase
 
 PATIENCE = 10  # seconds for a scheduler to answer
-OTHERS = {FOUND: "not clean", FAILED: "could not be run"}  # verdicts other than clean, in words
+OTHERS = {FOUND: "failed", UNCHECKED: "unchecked", FAILED: "could not be run"}  # verdicts other than clean, in words
 
 
 @frozen
@@ -86,7 +86,10 @@ def summary(swept: SweepResult, out: Path) -> str:
     said += [f"{counts[verdict]} {what}" for verdict, what in OTHERS.items() if counts[verdict]]
     said += [f"{swept.kept} from the journal"] if swept.kept else []
     more = "; interrupted, run the same command to resume" if swept.stopped else ""
-    return "\n".join([*lines, f"sweep: {', '.join(said)}; written to {out}{more}"])
+    truths = Counter(truth for row in swept.rows if row["compared"] for truth in row["compared"].split(", "))
+    compared = ", ".join(f"{truth} ({count})" for truth, count in truths.items())
+    ran = f"; compared with {compared}; never compared with wgpu" if compared else "; nothing compared"
+    return "\n".join([*lines, f"sweep: {', '.join(said)}; written to {out}{more}{ran}"])
 
 
 @contextmanager

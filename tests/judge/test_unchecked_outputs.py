@@ -90,13 +90,15 @@ def test_a_tolerance_makes_the_check_count(kernel, reference, code):
     assert output_of(done)[1]["held"]
 
 
-def test_elements_without_a_bound_are_counted(kernel, tmp_path):
+def test_elements_without_a_bound_are_unchecked(kernel, tmp_path):
     path = kernel(40, "right")
     done = audit(path, "--no-gpu", "--json", "--sarif", str(tmp_path / "a.sarif"))
-    assert output_of(done) == (0, {"ok": True, "held": True, "unbounded": 24, "mismatches": 0})
+    assert output_of(done) == (1, {"ok": False, "held": True, "unbounded": 24, "mismatches": 0})
     assert "24 without a bound, where any value passes" in audit(path, "--no-gpu").stdout
-    (result,) = json.loads((tmp_path / "a.sarif").read_text())["runs"][0]["results"]
-    assert (result["ruleId"], result["level"]) == ("unbounded", "note")
+    results = json.loads((tmp_path / "a.sarif").read_text())["runs"][0]["results"]
+    unchecked = next(each for each in results if each["ruleId"] == "unchecked")
+    assert unchecked["level"] == "error"
+    assert "y: 24 of 64 elements unchecked (reference checks 40)" in unchecked["message"]["text"]
 
 
 def test_a_gpu_alone_proves_nothing_either(adapter, kernel):
@@ -115,4 +117,5 @@ def test_an_unbounded_gpu_check_beside_a_reference_is_reported_but_passes(adapte
 def test_a_difference_without_bounds_is_not_compared(adapter, kernel):
     done = CliRunner().invoke(main, ["diff", str(kernel(0))])
     assert done.exit_code == 1
-    assert "diff: 1 not compared: no element of y has a bound" in done.stdout
+    assert "y: 64 of 64 elements unchecked" in done.stdout
+    assert "diff: 0 of 1 cases clean; 1 unchecked; nothing compared" in done.stdout

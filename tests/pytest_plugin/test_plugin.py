@@ -56,7 +56,8 @@ cost = "heavy"
 golden = true
 """
 
-PLAIN = MANIFEST.replace("golden = true\n", "bank_conflicts = 0\n")
+REASON = "as the manifest says: costs matter"
+PLAIN = MANIFEST.replace("golden = true\n", 'bank_conflicts = 0\nunchecked = { y = "costs matter" }\n')
 
 TEST = """\
 def test_run(bankshot):
@@ -134,7 +135,7 @@ def test_each_variant_is_a_kernel(project):
     (project.path / "k.toml").write_text(PLAIN + variants)
     result = project("-v")
     result.assert_outcomes(passed=2, failed=2, deselected=2)
-    result.stdout.fnmatch_lines(["k.toml::two[[]N=32] FAILED*", "k.toml:20: bank_conflicts  0, the manifest expects 1"])
+    result.stdout.fnmatch_lines(["k.toml::two[[]N=32] FAILED*", "k.toml:21: bank_conflicts  0, the manifest expects 1"])
 
 
 def test_a_failure_is_the_report(project):
@@ -253,7 +254,7 @@ def test_a_golden_of_another_device_fails(project):
     project("--bankshot-update")
     result = project("--bankshot-device", "lavapipe")
     result.assert_outcomes(failed=2, passed=1, deselected=1)
-    result.stdout.fnmatch_lines(["it was made for device nvidia, and this run is charged as lavapipe"])
+    result.stdout.fnmatch_lines(["*it was made for device nvidia, and this run is charged as lavapipe*"])
     (project.path / "pytest.ini").write_text("[pytest]\nbankshot_device = lavapipe\n")
     project("--bankshot-update").assert_outcomes(passed=3, deselected=1)
     project().assert_outcomes(passed=3, deselected=1)
@@ -397,11 +398,12 @@ def test_figures_are_junit_properties_and_sarif_is_written(project):
     project.edit("k.wgsl", *CONFLICTS)
     project("k.toml", "--junit-xml", "k.xml", "--bankshot-sarif", "k.sarif")
     cases = ET.parse(project.path / "k.xml").getroot().iter("testcase")
-    for case in cases:
+    for n, case in zip((32, 64), cases, strict=True):
         properties = {item.get("name"): item.get("value") for item in case.iter("property")}
         assert properties == {
             "bankshot.excess_wavefronts": "62", "bankshot.excess_sectors": "0",
-            "bankshot.thread_utilization": "1.0", "bankshot.barriers": "1",
+            "bankshot.thread_utilization": "1.0", "bankshot.barriers": "1", "bankshot.outcome": "failed",
+            "bankshot.compared": f"y: {n} of {n} elements unchecked (nothing compared), {REASON}",
         }  # fmt: skip
     (run,) = json.loads((project.path / "k.sarif").read_text())["runs"]
     assert [result["ruleId"] for result in run["results"]] == ["counter"]

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from bankshot.oracle.cli.main import main
 from tests.scaling import PARAMS, SHADER, manifest
 
-SWEEP = '\n[[sweep]]\nN = [32, 40, 64]\n\n[expect]\nflops = "N"\n'
+SWEEP = '\n[[sweep]]\nN = [32, 40, 64]\n\n[expect]\nflops = "N"\nunchecked = { y = "its costs matter" }\n'
 RACY = SHADER.replace("if id.x < params.n {", "y[0] = f32(id.x); if id.x < params.n {")
 
 
@@ -37,7 +37,8 @@ def test_each_case_is_a_row(tmp_path):
     same |= {"notes": "1"}  # that there is no reference
     ran = [("N=32", "1"), ("N=40", "2"), ("N=64", "1 for 2")]
     assert rows == [{**same, "shape": shape, "workgroups": workgroups} for shape, workgroups in ran]
-    assert lines[-1] == "audit: 3 of 3 cases clean"
+    line = "audit: 3 of 3 cases clean; compared with expected counters (3); 3 not compared with wgpu: not asked for; "
+    assert lines[-1] == line + "3 outputs unchecked, with a reason in the manifest"
 
 
 @pytest.mark.usefixtures("adapter")
@@ -51,4 +52,4 @@ def test_a_case_that_is_not_clean_is_shown_whole_below_its_row(tmp_path):
     assert code == 1
     assert {(row["verdict"], row["findings"], row["counters"]) for row in rows} == {("NOT OK", "FOUND race", "1 ok")}
     assert sum("charged as nvidia" in line for line in lines) == 3
-    assert lines[-1] == "audit: 0 of 3 cases clean"
+    assert lines[-1].startswith("audit: 0 of 3 cases clean; 3 failed; compared with expected counters (3); ")

@@ -23,6 +23,7 @@ MOST_ANNOTATIONS = 10
 MOST_ROWS = 2_000  # of a summary, which may have 1 MiB
 MOST_REMARKS = 50  # below the table
 _MARKUP = re.compile(r"[\\`|]|\](?=[(\[])")  # of code, links and cells
+WORDS = {"failed": "**fails**"}  # of outcomes, in the table
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}  # as annotations call them
 
 
@@ -88,8 +89,10 @@ def write_summary(entries: Sequence[Entry]) -> None:
 
 def summary(entries: Sequence[Entry]) -> str:
     """Markdown: the verdict, a row for each case (failures first), and the remarks, worst first."""
-    bad = sum(not entry.ok for entry in entries)
-    verdict = f"{bad} of {len(entries)} cases failed" if bad else f"all clean, cases run: {len(entries)}"
+    unchecked = sum(entry.word == "unchecked" for entry in entries)
+    failed, of = sum(not entry.ok for entry in entries) - unchecked, f"of {len(entries)} cases"
+    words = [f"{count} {of} {word}" for count, word in ((failed, "failed"), (unchecked, "unchecked")) if count]
+    verdict = ", ".join(words) or f"all clean, cases run: {len(entries)}"
     rows = [_row(entry) for entry in sorted(entries, key=lambda entry: entry.ok)]
     headings = ("", "kernel", *(COUNTERS[name].label for name in FIGURES), "GPU")
     lines = [f"### bankshot: {verdict}", "", _cells(headings), _cells(["---"] * len(headings)), *rows[:MOST_ROWS]]
@@ -102,7 +105,14 @@ def summary(entries: Sequence[Entry]) -> str:
 
 def _row(entry: Entry) -> str:
     figures = [_figure(name, entry.figures.get(name)) for name in FIGURES]
-    return _cells(["ok" if entry.ok else "**fails**", entry.title, *figures, entry.adapter or "not compared"])
+    return _cells(
+        [
+            "ok" if entry.ok else WORDS.get(entry.word, f"**{entry.word}**"),
+            entry.title,
+            *figures,
+            entry.adapter or "not compared",
+        ]
+    )
 
 
 def _figure(name: str, value: float | None) -> str:

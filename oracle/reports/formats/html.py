@@ -46,6 +46,6 @@ class Format(AuditFormat):
         from ..audit_page import page
 
         try:
-            write(self._file, page(self._sections).encode())
+            write(self._file, page(self._sections, outcome.lines).encode())
         except OSError as error:
             raise UsageError(f"--html {self._file}: {error.strerror}") from None

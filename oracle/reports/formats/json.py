@@ -38,7 +38,7 @@ class Format(AuditFormat):
         self._entries.append(cast(Entry, result.parts[self.name]))
 
     def finish(self, outcome: Outcome) -> None:
-        click.echo(document(outcome.verb, self._entries, outcome.ok, outcome.error))
+        click.echo(document(outcome.verb, self._entries, outcome.ok, outcome.error, " ".join(outcome.lines)))
 
     def abort(self, verb: str, error: Exception) -> None:
         click.echo(document(verb, self._entries, False, str(error)))

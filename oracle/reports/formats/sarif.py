@@ -37,7 +37,8 @@ class Format(AuditFormat):
 
 def sarif(entries: Iterable[Entry], version: str) -> dict[str, Any]:
     """A SARIF 2.1.0 log of one run, as code scanning services read it."""
-    remarks = merged(entries)
+    found = list(entries)
+    remarks = merged(found)
     codes = sorted({remark.code for remark in remarks})
     driver = {
         "name": "bankshot",
@@ -47,8 +48,14 @@ def sarif(entries: Iterable[Entry], version: str) -> dict[str, Any]:
         ],
     }
     results = [_result(remark, codes.index(remark.code)) for remark in remarks]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    if cases := [_case(entry) for entry in found if entry.outcome]:
+        run["properties"] = {"cases": cases}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _case(entry: Entry) -> dict[str, Any]:
+    return {"case": entry.title, "outcome": entry.outcome, "compared": list(entry.compared)}
 
 
 def write_sarif(path: Path, entries: Iterable[Entry]) -> None:

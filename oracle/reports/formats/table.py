@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from ....sim.fast_dataclass import frozen
+from ...judge.coverage import CaseOutcome
 from ..protocol import AuditedCase, AuditFormat, CaseFailure, CaseResult, Outcome, ReportOptions
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def _outputs(checks: Iterable[OutputCheck]) -> str:
     worst: dict[str, float] = {}
     for check in checks:
         if not check.ok:
-            return f"{'UNCHECKED' if check.comparison.vacuous else 'DIFFERS'} {check.output}"
+            return f"{'UNCHECKED' if check.outcome is CaseOutcome.UNCHECKED else 'DIFFERS'} {check.output}"
         if check.comparison.vacuous:
             continue
         rule = check.comparison.rule.name
@@ -69,8 +70,11 @@ COLUMNS: tuple[tuple[str, int, Callable[[Audit], str]], ...] = (
 
 def cells_of(audit: Audit) -> tuple[str, ...]:
     """The cells of a case: verdict, kernel, shape, and `COLUMNS`."""
-    verdict = "ok" if audit.ok else "NOT OK"
+    verdict = VERDICTS[audit.outcome]
     return verdict, audit.case.kernel.name, str(audit.case.shape), *(text(audit) for _, _, text in COLUMNS)
+
+
+VERDICTS = {CaseOutcome.CLEAN: "ok", CaseOutcome.FAILED: "NOT OK", CaseOutcome.UNCHECKED: "UNCHECKED"}
 
 
 class Rows:
@@ -95,7 +99,7 @@ class Rows:
 
     def _padded(self, verdict: str, *cells: str) -> str:
         padded = (cell.ljust(width) for cell, width in zip(cells, self._widths, strict=False))
-        return f"{verdict:8}{'  '.join(padded)}".rstrip()
+        return f"{verdict:10}{'  '.join(padded)}".rstrip()
 
 
 @frozen

@@ -1,0 +1,190 @@
+"""What a case was compared with: for each output, how many elements, by which truths, and what no rule checked.
+
+A *truth* is what results are compared with: the reference, an adapter, the golden. It checks an element if its rule
+could have rejected it (see `comparison.counterexamples`). A case is clean only if each element of each output is
+checked by a truth, or the manifest gives a reason for leaving the output unchecked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from ...sim.fast_dataclass import entity, frozen
+from ..comparison.bits import Mask, as_array
+from ..manifests.manifest import Case
+from ..manifests.reflection import may_write
+
+if TYPE_CHECKING:
+    from ...sim.wgsl.typed import Pipeline
+    from .output_checks import OutputCheck
+
+REFERENCE, WGPU, GOLDEN, COUNTERS = "reference", "wgpu", "golden", "expected counters"  # truths in summaries
+
+
+class CaseOutcome(StrEnum):
+    """The outcome of a case. `UNCHECKED`: nothing differs, and something declared was compared with nothing that could
+    have failed. `ERROR`: the case could not be run."""
+
+    CLEAN = "clean"
+    FAILED = "failed"
+    UNCHECKED = "unchecked"
+    ERROR = "error"
+
+    @property
+    def style(self) -> str:
+        """The colour on a terminal."""
+        return _STYLES[self]
+
+    @property
+    def ok(self) -> bool:
+        return self is CaseOutcome.CLEAN
+
+
+_STYLES = {
+    CaseOutcome.CLEAN: "green",
+    CaseOutcome.FAILED: "bold red",
+    CaseOutcome.UNCHECKED: "bold yellow",
+    CaseOutcome.ERROR: "bold magenta",
+}
+
+
+@frozen
+class OutputCoverage:
+    """How much of an output was checked. `truths`: by the name of each, how many elements it checked. `unchecked`: the
+    elements that none did. `reason`: why the manifest leaves the output unchecked; else empty."""
+
+    output: str
+    elements: int
+    truths: Mapping[str, int]
+    unchecked: int
+    reason: str = ""
+
+    @property
+    def left(self) -> bool:
+        """Whether elements are unchecked without a reason."""
+        return self.unchecked > 0 and not self.reason
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{truth} checks {count:,}" for truth, count in self.truths.items()) or "nothing compared"
+        if not self.unchecked:
+            return f"{self.output}: {said} of {self.elements:,} elements"
+        why = f", as the manifest says: {self.reason}" if self.reason else ""
+        return f"{self.output}: {self.unchecked:,} of {self.elements:,} elements unchecked ({said}){why}"
+
+
+_ADVICE = "compare them by a rule that can fail, or give the reason in [expect] unchecked"
+
+
+@frozen
+class Coverage:
+    """The coverage of a case's outputs. `counters`: how many expected counters were compared."""
+
+    outputs: tuple[OutputCoverage, ...] = ()
+    counters: int = 0
+
+    @property
+    def left(self) -> tuple[OutputCoverage, ...]:
+        """The outputs with unchecked elements for which the manifest gives no reason."""
+        return tuple(each for each in self.outputs if each.left)
+
+    @property
+    def left_words(self) -> tuple[str, ...]:
+        """`left` in words, with what to do."""
+        return tuple(f"{each}; {_ADVICE}" for each in self.left)
+
+    @property
+    def truths(self) -> tuple[str, ...]:
+        """The kinds of truth that checked something."""
+        used = [kind_of(truth) for each in self.outputs for truth, count in each.truths.items() if count]
+        return tuple(dict.fromkeys([*used, *([COUNTERS] if self.counters else [])]))
+
+
+@frozen
+class Compared:
+    """What a case was compared with, for the last line of a command. `truths`: their kinds. `not_compared`: what was
+    not, with the reason: `with wgpu: no f16`. `unchecked`: outputs that the manifest gives a reason for. `bare`: there
+    is no manifest, so that nothing is declared."""
+
+    truths: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
+    excused: int = 0
+    bare: bool = False
+
+
+def kind_of(truth: str) -> str:
+    """The kind of a truth: an adapter is `wgpu`."""
+    return truth.partition(" on ")[0]
+
+
+def is_bare(case: Case) -> bool:
+    """Whether the case has no manifest."""
+    return case.kernel.path.suffix != ".toml"
+
+
+def coverage_of(
+    case: Case,
+    pipeline: Pipeline,
+    checks: Iterable[OutputCheck],
+    golden: Iterable[str] = (),
+    counters: int = 0,
+) -> Coverage:
+    """Unite what `checks` could have rejected. `golden`: the variables whose bits a golden holds."""
+    ledgers = {case.name_of(var): _Ledger(size) for var, size in output_sizes(case, pipeline).items()}
+    for check in checks:
+        ledger = ledgers.setdefault(check.output, _Ledger(check.comparison.elements))
+        ledger.add(check.truth, check.comparison.unchecked)
+    for var in golden:
+        if (name := case.name_of(var.partition(".")[0])) in ledgers:  # levels of a texture are dotted
+            ledgers[name].add(GOLDEN, None)
+    reasons = case.kernel.unchecked
+    return Coverage(
+        tuple(
+            OutputCoverage(name, each.elements, each.truths, each.unchecked, reasons.get(name, ""))
+            for name, each in ledgers.items()
+        ),
+        counters,
+    )
+
+
+@entity
+class _Ledger:
+    """The elements of one output that no truth has checked so far; None: all of them."""
+
+    elements: int
+    truths: dict[str, int] = field(default_factory=dict[str, int])
+    left: Mask | None = None
+
+    def add(self, truth: str, unchecked: Mask | None) -> None:
+        mask = np.zeros(0, bool) if unchecked is None else unchecked.reshape(-1)
+        count = self.elements - int(np.count_nonzero(mask))
+        self.truths[truth] = max(count, self.truths.get(truth, 0))
+        self.left = mask if self.left is None or not mask.size else self.left & mask if self.left.size else self.left
+
+    @property
+    def unchecked(self) -> int:
+        return self.elements if self.left is None else int(np.count_nonzero(self.left))
+
+
+def output_sizes(case: Case, pipeline: Pipeline) -> dict[str, int]:
+    """Return the number of elements of each binding that the pipeline may write, by variable."""
+    data = case.bindings
+    return {name: _size(data[name]) for name in may_write(pipeline) if name in data}
+
+
+def _size(data: object) -> int:
+    if isinstance(data, list):
+        return sum(map(_size, cast("list[object]", data)))
+    if isinstance(data, bytes):
+        return len(data)
+    return as_array(np.asarray(data)).size
+
+
+def covered(checks: Iterable[OutputCheck], coverage: Coverage) -> tuple[OutputCheck, ...]:
+    """Mark the checks of outputs of which nothing is left unchecked without a reason."""
+    left = {each.output for each in coverage.left}
+    return tuple(replace(check, checked_elsewhere=check.output not in left) for check in checks)
