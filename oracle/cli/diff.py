@@ -56,5 +56,5 @@ def diff(
         results_of(work, lambda case, say: (compare(case, name, options, say) for name in names)),
         report_of(show_diff, diff_entry, as_json),
         times=len(names),
-        optional=lambda result: bool(result.not_run) and result.compared.bare,
+        optional=lambda result: bool(result.not_run) and not result.stopped and result.compared.bare,
     )

@@ -51,6 +51,11 @@ class Diff:
         return not (outputs and (self.counters is None or self.counters.ok))
 
     @property
+    def stopped(self) -> bool:
+        """Whether the simulated run was ended before its end."""
+        return self.not_run == MAY_HANG
+
+    @property
     def unchecked(self) -> tuple[str, ...]:
         """What was not compared, in words, if that counts against the case."""
         if self.not_run:

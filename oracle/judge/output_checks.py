@@ -116,7 +116,8 @@ def reference_check(case: Case, truth: Truth, name: str, done: Run | gpu.GpuRun,
     bound, doubts = _derived(run, var) if rule == DERIVED else (expected.bound, ())
     bound = None if bound is None else bound.reshape(ours.shape)
     comparison = compare(ours, expected.value, rule, bound=bound, initial=_initial(case, var), owner=_owner(done, var))
-    likely = None if comparison.ok or done is not run else _why_not_expected(case, run, name, expected, rule, bound)
+    explicable = not comparison.ok and done is run and _rejects(ours, expected.value, rule, bound)
+    likely = None if not explicable else _why_not_expected(case, run, name, expected, rule, bound)
     against = f"reference {case.kernel.reference}{f' by {by}' if by else ''}"
     return OutputCheck(name, against, comparison, doubts, likely, bits=_keeps_bits(run, var), truth=by or REFERENCE)
 
@@ -138,6 +139,11 @@ def _why_not_expected(
     case: Case, run: Run, name: str, expected: Expected, rule: Rule, bound: NDArray[np.float64] | None
 ) -> Diagnosis:
     return diagnose(Mismatch(case, run, name, expected.value, rule, bound, find_reference(case), truth=True))
+
+
+def _rejects(ours: Array, theirs: Array, rule: Rule, bound: Array | None) -> bool:
+    """Whether the rule itself rejects something, which has a cause; else a NaN has not stayed as it was."""
+    return bool(rejected(ours, theirs, rule, bound).any())
 
 
 # ---- against wgpu --------------------------------------------------------------------------------------
@@ -189,7 +195,8 @@ def gpu_checks(
         same = compare(ours, theirs, rule, bound=bound, initial=initial, owner=_owner(run, var), worst=worst)
         if whole is not None and initial is not None:
             same = same.without(changed(as_array(whole.outputs[var]), initial) & ~changed(ours, initial))
-        likely = None if same.ok else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
+        explicable = not same.ok and _rejects(ours, theirs, rule, bound)
+        likely = None if not explicable else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
         bits = _keeps_bits(run, var)
         checks.append(OutputCheck(name, where, same, doubts, likely, bits=bits, allowed=allowed, truth=where))
     return checks

@@ -32,6 +32,7 @@ init = "unwritten"
 struct = { rows = 1, columns = 4 }
 [expect]
 flops = 0
+unchecked = { y = "what is bound is tested" }
 """
 
 
