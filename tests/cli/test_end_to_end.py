@@ -156,8 +156,8 @@ def test_files_that_are_no_kernels(folder):
     (folder / "pixels.wgsl").write_text("@fragment fn f() -> @location(0) vec4<f32> { return vec4<f32>(); }")
     (folder / "bytes.wgsl").write_bytes(b"\xff\xfe")
     for name, message in {
-        "": "holds no manifest",
-        "broken.toml": "cannot be read",
+        "": "broken.toml: is not UTF-8 text",
+        "broken.toml": "is not UTF-8 text",
         "image.wgsl": "--bind t=…   texture_2d<f32>",
         "pixels.wgsl": "the shader has no compute entry point",
         "bytes.wgsl": "is not UTF-8 text",
