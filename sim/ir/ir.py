@@ -225,9 +225,10 @@ class Loop:
 
 @entity
 class Scope:
-    """A body that jumps can leave: an inlined function or a switch."""
+    """A body that jumps can leave: an inlined function, or the clauses of a switch, each an If."""
 
     body: Region
+    is_switch: bool = False
 
 
 @entity

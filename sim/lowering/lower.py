@@ -304,7 +304,7 @@ class _Lowering(Expressions):
         for case, condition in zip(statement.cases, conditions, strict=True):
             if not self._branch(condition, statement.selector.span, case.body.body, []):
                 break
-        scope = ir.Scope(builder.here)
+        scope = ir.Scope(builder.here, is_switch=True)
         builder.here = outer
         builder.append(scope)
         target.node = scope
