@@ -19,7 +19,7 @@ from ...sim.wgsl.texel_formats import is_depth
 from ..comparison.bits import bits_of
 from ..diagnosis.adapter_reruns import RERUNS, zeroing
 from ..diagnosis.kept_floats import kept
-from ..diagnosis.loop_limit import limited
+from ..diagnosis.loop_limit import NEVER, limited
 from ..diagnosis.mismatch import MOST
 from ..diagnosis.simulator_reruns import OPEN, ORDERS, harmful_words, place
 from ..diagnosis.texel_bounds import texel_bounds
@@ -195,14 +195,20 @@ def _reordered(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> st
 
 
 def _loops_left(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """The simulator agrees under the driver's limit of loops."""
+    """The simulator agrees under the driver's limit of loops, and not with the same text without a limit."""
     limit = ours.result.device.loop_turns
-    for text in () if limit is None else limited(entry.pipeline, limit):
+    if limit is None:
+        return None
+
+    def agrees(text: str) -> bool:
+        return not entry.differences(ours.recipe, outputs_of(entry.simulate(ours.given, text=text)), theirs)
+
+    for text, control in zip(limited(entry.pipeline, limit), limited(entry.pipeline, NEVER), strict=True):
         try:
-            run = entry.simulate(ours.given, text=text)
+            limited_ = agrees(text) and not agrees(control)
         except WgslError:
             continue
-        if not entry.differences(ours.recipe, outputs_of(run), theirs):
+        if limited_:
             return f"the driver leaves loops after {limit:,} turns; under that limit, all outputs agree"
     return None
 

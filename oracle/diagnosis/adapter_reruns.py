@@ -12,7 +12,7 @@ from ..comparison.compare import rejected
 from ..comparison.rules import EXACT
 from ..errors import GpuError, UsageError
 from .kept_floats import kept
-from .loop_limit import limited
+from .loop_limit import NEVER, limited
 from .mismatch import Mismatch
 
 RERUNS = 2  # to detect results that vary from run to run
@@ -39,18 +39,23 @@ def reordering_within_bounds(m: Mismatch) -> str | None:
 
 
 def loops_left(m: Mismatch) -> str | None:
-    """Detect that the driver leaves loops early: all elements agree with the simulator under the driver's limit."""
+    """Detect that the driver leaves loops early: all elements agree with the simulator under the driver's limit, and
+    not with the same text without a limit."""
     from ... import sim
 
     limit = m.run.device.loop_turns
     if m.on_gpu is None or limit is None:
         return None
-    for text in limited(m.run.pipeline, limit):
+
+    def agrees(text: str) -> bool:
+        return m.agrees(m.rerun_output(module=sim.check(text, uniformity="off")))
+
+    for text, control in zip(limited(m.run.pipeline, limit), limited(m.run.pipeline, NEVER), strict=True):
         try:
-            agrees = m.agrees(m.rerun_output(module=sim.check(text, uniformity="off")))
+            found = agrees(text) and not agrees(control)
         except WgslError:  # a loop at whose end nothing is returned, for example
             continue
-        if agrees:
+        if found:
             return f"the driver leaves loops after {limit:,} turns; under that limit, {m.all_elements_agree}"
     return None
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bankshot
+from bankshot.oracle.diagnosis.adapter_reruns import loops_left
 from bankshot.oracle.diagnosis.loop_limit import limited
+from bankshot.oracle.diagnosis.mismatch import Mismatch
+from bankshot.oracle.judge.case_run import simulate
 from bankshot.oracle.judge.diff import Options, diff
 from bankshot.oracle.manifests.manifest import Case
 from bankshot.oracle.manifests.manifest_loader import load
@@ -77,6 +82,15 @@ def test_a_limit_does_not_explain_another_difference(case) -> None:
     (check,) = diff(kernel.case(kernel.shapes[0]), "swiftshader", Options(device="lavapipe")).outputs
     assert check.likely is not None
     assert check.likely.name == "subgroup size"
+
+
+def test_a_text_that_agrees_without_the_limit_proves_nothing(case) -> None:
+    """A text may also change the order in which workgroups run, and thereby who wins a race."""
+    made = case("for (var i = 0u; i < 9u; i++) { c++; }")
+    run = simulate(made, "lavapipe", "none")
+    m = Mismatch(made, run, "y", np.zeros_like(run.outputs["y"]), on_gpu=lambda text: run.outputs["y"])
+    assert loops_left(replace(m, expected=run.outputs["y"])) is None
+    assert loops_left(m) is None
 
 
 def test_a_limit_counts_the_turn_in_which_a_loop_ends() -> None:
