@@ -53,11 +53,14 @@ class Draft:
         return self.disguise(text.encode()) if self.disguise else text.encode()
 
 
-def draft(kernel: Kernel, outputs: Mapping[str, Output], random_: random.Random) -> Draft | None:
-    """Draw a way to judge these outputs. Returns None where it may rightly accept them."""
+def draft(kernel: Kernel, outputs: Mapping[str, Output], random_: random.Random, way_: str = "") -> Draft | None:
+    """Draw a way to judge these outputs, or take the one that is named. Returns None where it may rightly accept
+    them."""
     made = Draft(kernel, outputs)
-    way = random_.choices(list(WAYS), list(WAYS.values()))[0]
-    made.about.append(way.__name__.strip("_"))
+    name = random_.choices(list(WAYS), [weight for _, weight in WAYS.values()])[0]
+    name = way_ or name
+    way, _ = WAYS[name]
+    made.about.append(name)
     if random_.random() < 0.9:
         codes = random_.sample(sorted(KINDS), random_.randrange(len(KINDS) + 1)) if random_.random() < 0.3 else KINDS
         made.expect.append(f"allow = [{', '.join(repr(code) for code in codes)}]")
@@ -222,13 +225,13 @@ _DISGUISES: tuple[tuple[str, Callable[[bytes], bytes] | None], ...] = (
     ("as it is", None),
 )
 
-WAYS: dict[Callable[[Draft, random.Random], bool], float] = {
-    _sane_rules: 4.0,
-    _absurd_rules: 2.0,
-    _no_reference: 0.7,
-    _other_reference: 2.0,
-    _golden: 1.0,
-    _free: 0.7,
-    _stopped: 0.4,
-    _disguised: 0.8,
+WAYS: dict[str, tuple[Callable[[Draft, random.Random], bool], float]] = {
+    "sane rules": (_sane_rules, 4.0),
+    "absurd rules": (_absurd_rules, 2.0),
+    "no reference": (_no_reference, 0.7),
+    "other reference": (_other_reference, 2.0),
+    "golden": (_golden, 1.0),
+    "free": (_free, 0.7),
+    "stopped": (_stopped, 0.4),
+    "disguised": (_disguised, 0.8),
 }

@@ -53,13 +53,13 @@ class Try:
         return f"=== try {self.number}: exit {self.code}: {self.about}\n{shown}\n--- it says\n{self.said[-1500:]}\n"
 
 
-def attempt(number: int, seed: int, *, gpu: bool = False, apart: float = _APART) -> Try:
-    """Make try `number` of a seed, always the same."""
+def attempt(number: int, seed: int, *, gpu: bool = False, apart: float = _APART, way: str = "") -> Try:
+    """Make try `number` of a seed, always the same. `way`: one of `WAYS`, else any."""
     random_ = random.Random(f"{seed} {number}")
     while True:
         kernel = random_.choice(KERNELS)
         wrong = _wrong(kernel, random_)
-        if wrong and (made := draft(kernel, wrong[1], random_)):
+        if wrong and (made := draft(kernel, wrong[1], random_, way)):
             return _judged(number, made, wrong[0], random_, gpu, apart)
 
 
