@@ -1,6 +1,6 @@
 """The group of commands, each imported when it runs, and the messages and exit codes of their errors.
 
-Exit codes: 0 clean, 1 findings or a mismatch, 2 wrong use (an invalid shader, data that does not fit, a missing file),
+Exit codes: 0 clean, 1 failed or unchecked, 2 wrong use (an invalid shader, data that does not fit, a missing file),
 70 an internal error, 130 an interrupt. An audit continues after a case fails and exits with the largest of its codes.
 Reports go to stdout, everything else to stderr.
 """

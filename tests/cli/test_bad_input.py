@@ -312,7 +312,7 @@ def test_what_was_found_before_an_error_is_reported(folder):
     report = json.loads(result.stdout)
     assert (result.exit_code, report["ok"], len(report["cases"])) == (2, False, 2)
     assert report["error"] == "scale.toml: at N=41: `33 / (41 - N)` divides by zero"
-    assert [case["ok"] for case in report["cases"]] == [True, False]
+    assert [case["outcome"] for case in report["cases"]] == ["unchecked", "error"]
     assert report["cases"][1]["error"] == report["error"]
     result = bankshot("audit", "scale.toml", "--no-gpu")
     assert (result.exit_code, "scale  N=8" in result.stdout) == (2, True)

@@ -120,7 +120,7 @@ def test_a_nan_that_nothing_writes_checks_nothing(command):
 
 
 def test_a_rule_that_accepts_the_untouched_buffer_shows_no_change(command):
-    """The change is 1e-5 of what is there already."""
+    """The change is 1e-5 of the contents."""
     text = SHADER.replace("y[id.x] = params.factor * x[id.x]", "y[id.x] += 1e-5 * params.factor * x[id.x]")
     returns = 'return {"y": arrays["y"].astype(np.float64) + 1e-5 * right(arrays)}'
     loose = 'y = { rule = "close", rtol = 1e-3, atol = 1e-3 }'
