@@ -16,7 +16,7 @@ import numpy as np
 
 from ...sim.fast_dataclass import entity, frozen
 from ..comparison.bits import Mask, as_array
-from ..manifests.manifest import Case
+from ..manifests.manifest import Case, Kernel
 from ..manifests.reflection import may_write
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .output_checks import OutputCheck
 
 REFERENCE, WGPU, GOLDEN, COUNTERS = "reference", "wgpu", "golden", "expected counters"  # truths in summaries
+
+
+NO_OUTPUT = "the kernel has no output, and no counter is compared"
 
 
 class CaseOutcome(StrEnum):
@@ -171,9 +174,17 @@ class _Ledger:
 
 
 def output_sizes(case: Case, pipeline: Pipeline) -> dict[str, int]:
-    """Return the number of elements of each binding that the pipeline may write, by variable."""
+    """Return the number of elements of each output, by variable: what the pipeline may write, and what the manifest
+    treats as an output, since a kernel may have lost the store to it."""
     data = case.bindings
-    return {name: _size(data[name]) for name in may_write(pipeline) if name in data}
+    names = dict.fromkeys((*may_write(pipeline), *_declared_outputs(case.kernel)))
+    return {name: _size(data[name]) for name in names if name in data}
+
+
+def _declared_outputs(kernel: Kernel) -> list[str]:
+    """The variables that a manifest calls outputs: by a rule, as `free`, or as unwritten at the start."""
+    named = {*kernel.rules, *kernel.gpu_rules, *kernel.free}
+    return [b.var for b in kernel.bindings if b.name in named or b.init == "unwritten"]
 
 
 def _size(data: object) -> int:

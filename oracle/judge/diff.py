@@ -14,7 +14,7 @@ from ..manifests.manifest import Case
 from ..wgpu_client import FALLBACK, AdapterInfo, require_adapter
 from .case_run import MAY_HANG, Say, endless, expected_outputs, run_on_gpu, silent, simulate, timed
 from .counter_diff import CounterDiff, diff_counters
-from .coverage import CaseOutcome, Compared, Coverage, coverage_of, covered, is_bare
+from .coverage import NO_OUTPUT, CaseOutcome, Compared, Coverage, coverage_of, covered, is_bare
 from .output_checks import OutputCheck, gpu_checks, reference_check
 
 COUNTED = "counters"
@@ -62,6 +62,8 @@ class Diff:
             return (self.not_run,)
         bare = is_bare(self.case) and not any(check.comparison.vacuous for check in self.outputs)
         outputs = () if bare else self.coverage.left_words
+        if not is_bare(self.case) and not self.coverage.outputs and self.counters is None:
+            outputs = (NO_OUTPUT,)
         return (*outputs, *([self.not_counted] if self.not_counted else []))
 
     @property

@@ -12,7 +12,7 @@ from ..diagnosis.causes import OF_FINDINGS
 from ..goldens import golden_store as goldens
 from ..manifests.manifest import Case
 from .counter_checks import CounterCheck, LimitCheck, counter_checks, limit_checks
-from .coverage import COUNTERS, GOLDEN, CaseOutcome, Compared, Coverage, is_bare
+from .coverage import COUNTERS, GOLDEN, NO_OUTPUT, CaseOutcome, Compared, Coverage, is_bare
 from .device_comparison import Charged
 from .output_checks import OutputCheck
 from .recordings import Recordings
@@ -82,6 +82,8 @@ class Audit:
                 yield from self.coverage.left_words
             return
         yield from self.coverage.left_words
+        if not self.coverage.outputs and not self.coverage.counters:
+            yield NO_OUTPUT
         if missing := len(self.case.kernel.counters) - self.coverage.counters:
             yield f"{COUNTERS}: {missing} not compared"
         if self.golden is not None and self.golden.unchecked:

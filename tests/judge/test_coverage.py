@@ -312,3 +312,17 @@ def test_pytest_fails_for_what_is_unchecked(command, tmp_path):
     assert "y: 64 of 64 elements unchecked (nothing compared)" in done.stdout
     assert "bankshot: 0 of 1 cases clean; 1 unchecked; nothing compared" in done.stdout
     assert '<property name="bankshot.outcome" value="unchecked"' in junit.read_text()
+
+
+LOST = SHADER.replace("y[id.x] = params.factor * x[id.x];", "")
+
+
+@pytest.mark.parametrize(("expect", "y"), [("", "zeros"), ("", "unwritten"), ('y = "exact"', "zeros")])
+@pytest.mark.parametrize("verb", ["audit", "diff"])
+def test_a_kernel_that_lost_its_only_store_is_not_clean(command, verb, expect, y):
+    """Nothing in its text is an output, but the manifest still describes one, or there is nothing to judge."""
+    assert LOST != SHADER
+    options = ["--no-gpu"] if verb == "audit" else []
+    done = command(verb, *options, text=LOST, returns="", expect=expect, y=y)
+    assert done.exit_code == 1
+    assert "unchecked" in last(done)
