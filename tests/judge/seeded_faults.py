@@ -61,12 +61,13 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_inde
     }
     if i % 3u == 0u { acc += weight(vec3(f), f); } else { acc -= q.x - 3.0; }
     if i < 16u && atomicAdd(&sums[i % 4u], 1u) < 60u { acc += floor(sqrt(f)); }
-    switch i % 3u { case 0u: { acc += 1.0; } case 1u: { atomicMax(&hist[i % 2u], id.x); } default: { acc = -acc; } }
+    switch i % 3u { case 0u: { acc += 1.0; }
+        case 1u: { atomicMax(&hist[i % 4u * 8u], id.x); } default: { acc = -acc; } }
     pairs[id.x].a = pairs[id.x].b.x + f;
     pairs[id.x].b = vec3(f, acc, 1.0);
     let p = pairs[id.x].c;
     quads[id.x * 2u] = vec4((p * vec2(f, 2.0)), (mat2x2(f, 1.0, 2.0, 3.0) * vec2(f, 1.0)));
-    y[id.x * 3u] = acc + f32(i32(acc)) / 1.0;
+    y[id.x * 3u] = acc + f32(i) / 1.0;
 }
 """
 

@@ -13,7 +13,7 @@ from bankshot.oracle.cli.main import main
 from tests.judge.seeded_faults import COUNTED, FAULTS, VALUES
 
 BINDINGS = {
-    COUNTED: ("y=zeros:f32:512", "hist=zeros:u32:16", "pairs=ones:f32:1024", "quads=zeros:f32:1024"),
+    COUNTED: ("y=zeros:f32:512", "hist=zeros:u32:32", "pairs=ones:f32:1024", "quads=zeros:f32:1024"),
     VALUES: ("y=zeros:f32:512", "z=zeros:u32:512", "hist=zeros:u32:8", "x=uniform:f32:64"),
 }
 
