@@ -22,7 +22,7 @@ from bankshot.sim.wgsl.diagnostics import Crash
 from tests.scaling import PARAMS, SHADER, manifest
 
 ROOT = Path(__file__).parents[2]
-SWEEP = '\n[[sweep]]\nN = [32, 40, 64]\n\n[expect]\nflops = "N"\n'
+SWEEP = '\n[[sweep]]\nN = [32, 40, 64]\n\n[expect]\nflops = "N"\nunchecked = { y = "its costs matter" }\n'
 RACY = SHADER.replace("if id.x < params.n {", "y[0] = f32(id.x); if id.x < params.n {")
 SECONDS = re.compile(r"(?m)(?<=  )\d+\.\d\d$|(?<=took: ).*$|[\d.]+ (s|ms|us)\b")
 
@@ -97,7 +97,10 @@ def test_a_broken_shader_fails_only_its_own_cases(folder, jobs):
     (folder / "d.toml").write_text(manifest(PARAMS, SWEEP, source="broken.wgsl"))
     (folder / "broken.wgsl").write_text(SHADER.replace("x[id.x]", "x[id.x"))
     code, rows, said = at_once(jobs, "--no-gpu", "--format", "table")
-    assert (code, rows.splitlines()[-1]) == (2, "audit: 3 of 12 cases clean; 3 could not be run")
+    assert (code, rows.splitlines()[-1].split("; comp")[0]) == (
+        2,
+        "audit: 3 of 12 cases clean; 3 could not be run; 6 failed",
+    )
     assert sum(line.startswith(("ok  ", "NOT OK")) for line in rows.splitlines()) == 9
     assert len(re.findall(r"(?m)^ERROR +d +N=\d\d +broken.wgsl:8:41: error: expected", rows)) == 3
     assert said.count("broken.wgsl:8:41: error: expected") == 1
@@ -119,7 +122,7 @@ def test_cases_that_cannot_run_are_in_every_report(folder, jobs, form):
     (folder / "typed.wgsl").write_text(SHADER.replace("params.factor", "params.n"))
     code, text, said = at_once(jobs, "--no-gpu", "--format", form, "--html", "a.html", "--sarif", "a.sarif")
     page, log = Path("a.html").read_text(encoding="utf-8"), json.loads(Path("a.sarif").read_text())
-    assert (code, text.count("ERROR "), page.count(">not run</span>")) == (2, 3, 3)
+    assert (code, text.count("ERROR "), page.count(">error</span>")) == (2, 3, 6)
     assert "audit: 3 of 12 cases clean; 3 could not be run" in text
     found = [result["locations"][0]["physicalLocation"] for result in log["runs"][0]["results"]]
     places = {(each["artifactLocation"]["uri"], each["region"]["startLine"]) for each in found}
@@ -244,7 +247,7 @@ def test_a_dead_process_fails_only_its_own_case(deadly):
 def test_a_case_is_retried_after_its_process_died_once(deadly):
     deadly(once=True)
     code, rows, said = at_once(2, "--no-gpu", "--format", "table")
-    assert (code, rows.splitlines()[-1]) == (1, "audit: 6 of 12 cases clean")
+    assert (code, rows.splitlines()[-1].split("; comp")[0]) == (1, "audit: 6 of 12 cases clean; 6 failed")
     assert "died of SIGKILL; perhaps there was not enough memory; once more, alone" in said
 
 
