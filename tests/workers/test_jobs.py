@@ -122,7 +122,7 @@ def test_cases_that_cannot_run_are_in_every_report(folder, jobs, form):
     (folder / "typed.wgsl").write_text(SHADER.replace("params.factor", "params.n"))
     code, text, said = at_once(jobs, "--no-gpu", "--format", form, "--html", "a.html", "--sarif", "a.sarif")
     page, log = Path("a.html").read_text(encoding="utf-8"), json.loads(Path("a.sarif").read_text())
-    assert (code, text.count("ERROR "), page.count(">error</span>")) == (2, 3, 6)
+    assert (code, text.count("ERROR "), page.count('<h2><span class="v bad">error</span>')) == (2, 3, 3)
     assert "audit: 3 of 12 cases clean; 3 could not be run" in text
     found = [result["locations"][0]["physicalLocation"] for result in log["runs"][0]["results"]]
     places = {(each["artifactLocation"]["uri"], each["region"]["startLine"]) for each in found}
