@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from tests.adversary.drafts import Draft
+from tests.adversary.drafts import WAYS, Draft
 from tests.adversary.kernels import KERNELS
 from tests.adversary.slips import slip
-from tests.adversary.tries import audit_command, outputs_of, run_here, write_files
+from tests.adversary.tries import attempt, audit_command, outputs_of, run_here, write_files
 from tests.adversary.wrongness import Output, beyond
 
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
@@ -61,3 +61,10 @@ def test_an_integer_is_wrong_by_its_value():
     assert beyond("ulp", {"max": 64}, Output(np.array([100, 0], np.uint32), np.array([0.0, 0.0])))
     assert not beyond("ulp", {"max": 64}, Output(np.array([50, 0], np.uint32), np.array([0.0, 0.0])))
     assert beyond("exact", {}, Output(np.array([50, 0], np.uint32), np.array([0.0, 0.0])))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("number", range(6))
+def test_a_wrong_kernel_does_not_pass(way, number):
+    made = attempt(number, seed=1, way=way, apart=0.0)
+    assert not made.is_fooled, str(made)

@@ -80,7 +80,7 @@ AREAS = (
         "wgsl",
         tuple(
             f"sim/wgsl/{name}.py"
-            for name in ("diagnostics", "source", "texel_formats", "typed", "typed_printer", "types")
+            for name in ("diagnostics", "regular_files", "source", "texel_formats", "typed", "typed_printer", "types")
         ),
         ("tests/wgsl", "tests/bindings"),
         _TEXT,
@@ -104,6 +104,7 @@ AREAS = (
     _oracle("manifests", "tests/cli/test_docs_manifests.py", "tests/cli/test_bad_input.py"),
     _oracle("references", "tests/shaders"),
     _oracle("gpu_counters", gpu=True),
+    _oracle("gpu_account", "tests/gpu_counters"),
     _oracle("wgpu_client", "tests/wgpu_worker", gpu=True),
     _oracle("wgpu_worker", "tests/wgpu_client", gpu=True),
     _oracle("diagnosis"),
