@@ -16,8 +16,8 @@ import numpy as np
 
 from ...sim.fast_dataclass import entity, frozen
 from ..comparison.bits import Mask, as_array
-from ..manifests.manifest import Case, Kernel
-from ..manifests.reflection import may_write
+from ..manifests.manifest import Case
+from ..manifests.reflection import declared_writable, may_write
 
 if TYPE_CHECKING:
     from ...sim.wgsl.typed import Pipeline
@@ -27,6 +27,10 @@ REFERENCE, WGPU, GOLDEN, COUNTERS = "reference", "wgpu", "golden", "expected cou
 
 
 NO_OUTPUT = "the kernel has no output, and no counter is compared"
+
+
+_ADVICE = "compare them by a rule that can fail, or give the reason in [expect] unchecked"
+_LOST = "the kernel never stores to it: declare it `read`, or give the reason in [expect] unchecked"
 
 
 class CaseOutcome(StrEnum):
@@ -59,13 +63,20 @@ _STYLES = {
 @frozen
 class OutputCoverage:
     """How much of an output was checked. `truths`: by the name of each, how many elements it checked. `unchecked`: the
-    elements that none did. `reason`: why the manifest leaves the output unchecked; else empty."""
+    elements that none did. `reason`: why the manifest leaves the output unchecked; else empty. `lost`: it is declared
+    writable, and the kernel never stores to it."""
 
     output: str
     elements: int
     truths: Mapping[str, int]
     unchecked: int
     reason: str = ""
+    lost: bool = False
+
+    @property
+    def advice(self) -> str:
+        """What to do about unchecked elements."""
+        return _LOST if self.lost else _ADVICE
 
     @property
     def left(self) -> bool:
@@ -78,9 +89,6 @@ class OutputCoverage:
             return f"{self.output}: {said} of {self.elements:,} elements"
         why = f", as the manifest says: {self.reason}" if self.reason else ""
         return f"{self.output}: {self.unchecked:,} of {self.elements:,} elements unchecked ({said}){why}"
-
-
-_ADVICE = "compare them by a rule that can fail, or give the reason in [expect] unchecked"
 
 
 @frozen
@@ -98,7 +106,7 @@ class Coverage:
     @property
     def left_words(self) -> tuple[str, ...]:
         """`left` in words, with what to do."""
-        return tuple(f"{each}; {_ADVICE}" for each in self.left)
+        return tuple(f"{each}; {each.advice}" for each in self.left)
 
     @property
     def truths(self) -> tuple[str, ...]:
@@ -136,18 +144,24 @@ def coverage_of(
     golden: Iterable[str] = (),
     counters: int = 0,
 ) -> Coverage:
-    """Unite what `checks` could have rejected. `golden`: the variables whose bits a golden holds."""
+    """Unite what `checks` could have rejected. `golden`: the variables whose bits a golden holds.
+
+    Comparisons of what the kernel never stores to do not count: they find the buffer as it was.
+    """
     ledgers = {case.name_of(var): _Ledger(size) for var, size in output_sizes(case, pipeline).items()}
+    lost = set() if is_bare(case) else ledgers.keys() - {case.name_of(var) for var in may_write(pipeline)}
     for check in checks:
         ledger = ledgers.setdefault(check.output, _Ledger(check.comparison.elements))
-        ledger.add(check.truth, check.comparison.unchecked)
+        if check.output not in lost:
+            ledger.add(check.truth, check.comparison.unchecked)
     for var in golden:
-        if (name := case.name_of(var.partition(".")[0])) in ledgers:  # levels of a texture are dotted
+        name = case.name_of(var.partition(".")[0])  # levels of a texture are dotted
+        if name in ledgers and name not in lost:
             ledgers[name].add(GOLDEN, None)
     reasons = case.kernel.unchecked
     return Coverage(
         tuple(
-            OutputCoverage(name, each.elements, each.truths, each.unchecked, reasons.get(name, ""))
+            OutputCoverage(name, each.elements, each.truths, each.unchecked, reasons.get(name, ""), name in lost)
             for name, each in ledgers.items()
         ),
         counters,
@@ -174,17 +188,10 @@ class _Ledger:
 
 
 def output_sizes(case: Case, pipeline: Pipeline) -> dict[str, int]:
-    """Return the number of elements of each output, by variable: what the pipeline may write, and what the manifest
-    treats as an output, since a kernel may have lost the store to it."""
-    data = case.bindings
-    names = dict.fromkeys((*may_write(pipeline), *_declared_outputs(case.kernel)))
-    return {name: _size(data[name]) for name in names if name in data}
-
-
-def _declared_outputs(kernel: Kernel) -> list[str]:
-    """The variables that a manifest calls outputs: by a rule, as `free`, or as unwritten at the start."""
-    named = {*kernel.rules, *kernel.gpu_rules, *kernel.free}
-    return [b.var for b in kernel.bindings if b.name in named or b.init == "unwritten"]
+    """Return the number of elements of each output, by variable: what the pipeline may write and, of a manifest's
+    bindings, what is declared writable, because a kernel may have lost its store."""
+    data, declared = case.bindings, [] if is_bare(case) else declared_writable(pipeline.module)
+    return {name: _size(data[name]) for name in dict.fromkeys((*may_write(pipeline), *declared)) if name in data}
 
 
 def _size(data: object) -> int:

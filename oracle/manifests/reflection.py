@@ -157,6 +157,13 @@ def may_write(pipeline: typed.Pipeline) -> list[str]:
     return [v.name for v in pipeline.globals if v in written or _is_written_texture(v)]
 
 
+def declared_writable(module: typed.Module) -> list[str]:
+    """Return the names of the storage buffers and textures that a module declares as writable."""
+    return [
+        v.name for v in module.globals if (v.space, v.access) == ("storage", "read_write") or _is_written_texture(v)
+    ]
+
+
 _READS = ("arrayLength", "atomicLoad")  # builtins that take a pointer and store nothing
 
 
