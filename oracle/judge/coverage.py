@@ -64,7 +64,7 @@ _STYLES = {
 class OutputCoverage:
     """How much of an output was checked. `truths`: by the name of each, how many elements it checked. `unchecked`: the
     elements that none did. `reason`: why the manifest leaves the output unchecked; else empty. `lost`: it is declared
-    writable, and the kernel never stores to it."""
+    writable and used as an output, and the kernel never stores to it."""
 
     output: str
     elements: int
@@ -149,7 +149,8 @@ def coverage_of(
     Comparisons of what the kernel never stores to do not count: they find the buffer as it was.
     """
     ledgers = {case.name_of(var): _Ledger(size) for var, size in output_sizes(case, pipeline).items()}
-    lost = set() if is_bare(case) else ledgers.keys() - {case.name_of(var) for var in may_write(pipeline)}
+    checks, stored = tuple(checks), {case.name_of(var) for var in may_write(pipeline)}
+    lost = {*ledgers, *(check.output for check in checks if check.truth == REFERENCE)} - stored
     for check in checks:
         ledger = ledgers.setdefault(check.output, _Ledger(check.comparison.elements))
         if check.output not in lost:
@@ -188,10 +189,23 @@ class _Ledger:
 
 
 def output_sizes(case: Case, pipeline: Pipeline) -> dict[str, int]:
-    """Return the number of elements of each output, by variable: what the pipeline may write and, of a manifest's
-    bindings, what is declared writable, because a kernel may have lost its store."""
-    data, declared = case.bindings, [] if is_bare(case) else declared_writable(pipeline.module)
-    return {name: _size(data[name]) for name in dict.fromkeys((*may_write(pipeline), *declared)) if name in data}
+    """Return the number of elements of each output, by variable: what the pipeline may write, and what a manifest uses
+    as an output, because a kernel may have lost its store."""
+    data = case.bindings
+    names = dict.fromkeys((*may_write(pipeline), *_used_as_outputs(case, pipeline)))
+    return {name: _size(data[name]) for name in names if name in data}
+
+
+_EMPTY = ("unwritten", "zeros")  # how outputs start
+
+
+def _used_as_outputs(case: Case, pipeline: Pipeline) -> list[str]:
+    """The writable variables that have a rule in the manifest, or hold nothing at the start."""
+    if is_bare(case):
+        return []
+    kernel, writable = case.kernel, set(declared_writable(pipeline.module))
+    named = {*kernel.rules, *kernel.gpu_rules, *kernel.free}
+    return [b.var for b in kernel.bindings if b.var in writable and (b.name in named or b.init in _EMPTY)]
 
 
 def _size(data: object) -> int:

@@ -136,7 +136,8 @@ class Workspace:
         spent = events[1:][events[1:, at.KIND] == at.BUDGET_SPENT]
         if not len(spent):
             return None
-        (group,) = np.flatnonzero(self._configs[:, at.LANE_OFFSET] == spent[0, at.EVENT_LANE])
+        first, *_ = spent
+        (group,) = np.flatnonzero(self._configs[:, at.LANE_OFFSET] == first[at.EVENT_LANE])
         return self._progress[group].copy()
 
     def sample_loop_lanes(self, place: int, iterations: int) -> float:

@@ -40,7 +40,7 @@ DIVERGED = _EVENTS.code("diverged", "some lanes of a workgroup did not reach a b
 BUDGET_SPENT = _EVENTS.code("budget_spent", "a loop was still running when the budget was spent")
 
 _CHECKS = Codes("check kinds", "what a numeric check looks for")
-NON_FINITE = _CHECKS.code("non-finite", "a result that is not finite, of finite operands")
+NON_FINITE = _CHECKS.code("non_finite", "a result that is not finite, of finite operands")
 DIVIDES_U32 = _CHECKS.code("divides_u32", "a u32 divisor of 0")
 DIVIDES_I32 = _CHECKS.code("divides_i32", "an i32 divisor of 0, or the smallest number divided by -1")
 SHIFTS = _CHECKS.code("shifts", "a shift by 32 bits or more")

@@ -58,7 +58,7 @@ def test_who_spins_waits_for_others(body, line, name):
 def test_who_turns_for_ever_without_them_does_not(body):
     (finding,) = endless(body)
     assert finding.message.endswith("exceeded 5,000 loop iterations; the run was stopped")
-    assert (finding.notes, finding.hint.startswith("if it needs more iterations")) == ((), True)
+    assert (finding.notes, finding.hint.startswith("if it ends later, raise the budget")) == ((), True)
 
 
 def test_who_only_tries_again_ends():

@@ -15,7 +15,7 @@ from bankshot.sim.machine import layout as at
 def outcome(first, ends=False):
     races = at.RACES.new(1)
     races[at.HEADER, at.BARRIER_NEEDED] = ends
-    return SimpleNamespace(first=first, races=races)
+    return SimpleNamespace(first=first, races=races, stopped=None)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -190,7 +190,9 @@ def test_diff_reports_what_an_adapter_cannot_run(tmp_path, lavapipe, swiftshader
     assert "NOT RUN  the shader enables f16" in one.stdout
     both = diff(*halves, "--adapter", "lavapipe,swiftshader")
     assert both.exit_code == 0, both.output
-    assert "diff: 1 of 2 cases clean\ndiff: 1 not compared: the shader enables f16, and " in both.stdout
+    summary = both.stdout.splitlines()[-1]
+    assert summary.startswith("diff: 1 of 2 cases clean")
+    assert "not compared with SwiftShader Device (Subzero): the shader enables f16, and " in summary
     entries = json.loads(diff(*words, "--adapter", "lavapipe,swiftshader", "--json").stdout)["cases"]
     assert [(entry["gpu"]["profile"], entry["device"], entry["ok"]) for entry in entries] == [
         ("lavapipe", "lavapipe", True),
@@ -255,10 +257,10 @@ def test_builtins_that_an_adapter_computes_differently_are_compared_by_bounds(
         shown = CliRunner().invoke(main, ["diff", *given, "--adapter", adapter.name, "--json"]).stdout
         (case,) = json.loads(shown)["cases"]
         (check,) = case["outputs"]
-        assert (check["rule"]["name"], check["ok"]) == (how, True), (name, check)
+        assert (check["rule"]["name"], check["mismatches"]) == (how, 0), (name, check)
 
 
-def test_a_shader_without_a_manifest_that_differs_is_diagnosed(tmp_path, lavapipe):
+def test_float_rewrites_are_proved_without_a_manifest(tmp_path, lavapipe):
     (tmp_path / "sum.wgsl").write_text(COMPOSED.replace("EXPR", "v * v + v.wzyx"))
     given = [
         str(tmp_path / "sum.wgsl"),
@@ -270,8 +272,8 @@ def test_a_shader_without_a_manifest_that_differs_is_diagnosed(tmp_path, lavapip
         "nvidia",
     ]
     shown = CliRunner().invoke(main, ["diff", *given])
-    assert shown.exit_code == 1, shown.output
-    assert "likely fma contraction: with fma separate instead of contracted, all 256 elements agree" in shown.stdout
+    assert shown.exit_code == 0, shown.output
+    assert "within bounds: the driver reorders floats; wgpu agrees bit for bit where each operation" in shown.stdout
 
 
 def test_both_software_adapters_fit_one_process(lavapipe, swiftshader):

@@ -216,7 +216,7 @@ def test_struct_constructors() -> None:
     assert resolve_constructor(pair, [AI, vec(2, AI)], None).params == (F32, vec(2, U32))
     with pytest.raises(WgslError, match="member 'b' of Pair is vec2<u32>, but the value is f32"):
         resolve_constructor(pair, [F32, F32], None)
-    with pytest.raises(WgslError, match="Pair has 2 members, but 1 values are given"):
+    with pytest.raises(WgslError, match="Pair has 2 members, but 1 value is given"):
         resolve_constructor(pair, [F32], None)
 
 

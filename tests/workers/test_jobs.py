@@ -262,7 +262,7 @@ def test_an_interrupt_leaves_the_rows_and_no_process(folder):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to the workers too
     rows, said = process.communicate(timeout=60)
     assert heading.split()[:2] == ["kernel", "shape"]
-    assert first.startswith("ok      long    N=1 ")
+    assert first.split()[:3] == ["ok", "long", "N=1"]
     assert process.returncode == 130
     assert len(rows.splitlines()) < 998
     assert "interrupted" in said
