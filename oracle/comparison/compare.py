@@ -53,7 +53,8 @@ class Comparison:
     """The verdict on an array. `score` is the rule's own `measure`, and passes up to `limit`. `worst`: some rejected
     elements, the worst first. `unbounded`: how many elements pass whatever they hold, as the rule has no finite bound
     for them. `mismatch_map`: where the rejected elements lie. `unchecked`: True for each element on which the rule
-    accepts every counterexample, see `counterexamples`; None where there is none. `bitwise`: bits were compared."""
+    accepts every counterexample, see `counterexamples`; None where there is none. `bitwise`: bits were compared.
+    `expects_change`: some element is expected to differ from what the output held before the run."""
 
     rule: Rule
     ok: bool
@@ -69,6 +70,7 @@ class Comparison:
     mismatch_map: MismatchMap | None = None
     unchecked: Mask | None = None
     bitwise: bool = False
+    expects_change: bool = True
 
     @property
     def unchecked_count(self) -> int:
@@ -125,7 +127,13 @@ def compare(
         mismatch_map=where,
         unchecked=unchecked_elements(pair, rule, before),
         bitwise=rule.row.bitwise and not pair.by_value,
+        expects_change=before is None or _differs(Pair(before, expected, None)),
     )
+
+
+def _differs(pair: Pair) -> bool:
+    """Whether the bits of any element differ. Ends with the first part that has one."""
+    return any(pair.part(elements).bits_differ.any() for elements in parts(pair, whole=False))
 
 
 def changed(actual: Array, initial: Array) -> Mask:

@@ -33,6 +33,9 @@ _ADVICE = "compare them by a rule that can fail, or give the reason in [expect] 
 _LOST = "the kernel never stores to it: declare it `read`, or give the reason in [expect] unchecked"
 
 
+_IDLE = "no output is expected to change, so that a kernel that stores nothing would pass"
+
+
 class CaseOutcome(StrEnum):
     """The outcome of a case. `UNCHECKED`: nothing differs, and something declared was compared with nothing that could
     have failed. `ERROR`: the case could not be run."""
@@ -93,10 +96,12 @@ class OutputCoverage:
 
 @frozen
 class Coverage:
-    """The coverage of a case's outputs. `counters`: how many expected counters were compared."""
+    """The coverage of a case's outputs. `counters`: how many expected counters were compared. `idle`: a kernel that
+    stores nothing would pass, since no truth expects an output to change."""
 
     outputs: tuple[OutputCoverage, ...] = ()
     counters: int = 0
+    idle: bool = False
 
     @property
     def left(self) -> tuple[OutputCoverage, ...]:
@@ -106,7 +111,7 @@ class Coverage:
     @property
     def left_words(self) -> tuple[str, ...]:
         """`left` in words, with what to do."""
-        return tuple(f"{each}; {each.advice}" for each in self.left)
+        return (*(f"{each}; {each.advice}" for each in self.left), *([_IDLE] if self.idle else []))
 
     @property
     def truths(self) -> tuple[str, ...]:
@@ -166,6 +171,7 @@ def coverage_of(
             for name, each in ledgers.items()
         ),
         counters,
+        any(checks) and not any(check.comparison.expects_change or not check.comparison.elements for check in checks),
     )
 
 

@@ -326,3 +326,11 @@ def test_a_kernel_that_lost_its_only_store_is_not_clean(command, verb, expect, y
     done = command(verb, *options, text=LOST, returns="", expect=expect, y=y)
     assert done.exit_code == 1
     assert "unchecked" in last(done)
+
+
+@pytest.mark.parametrize("y", ["zeros", "unwritten", "normal"])
+@pytest.mark.parametrize("text", [IDLE, LOST], ids=["idle", "lost"])
+def test_a_reference_that_returns_the_untouched_buffer_checks_nothing(command, text, y):
+    done = command("audit", "--no-gpu", text=text, returns='return {"y": arrays["y"]}', y=y)
+    assert done.exit_code == 1
+    assert "unchecked" in last(done)
