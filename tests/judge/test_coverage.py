@@ -330,7 +330,9 @@ def test_a_kernel_that_lost_its_only_store_is_not_clean(command, verb, expect, y
 
 
 @pytest.mark.parametrize("y", ["zeros", "unwritten", "normal"])
-@pytest.mark.parametrize("text", [IDLE, LOST.replace("(&x)", "(&y)")], ids=["idle", "lost"])
+@pytest.mark.parametrize(
+    "text", [IDLE, LOST.replace("id.x < params.n", "id.x < arrayLength(&y)")], ids=["idle", "lost"]
+)
 def test_a_reference_that_returns_the_untouched_buffer_checks_nothing(command, text, y):
     done = command("audit", "--no-gpu", text=text, returns='return {"y": arrays["y"]}', y=y)
     assert done.exit_code == 1
