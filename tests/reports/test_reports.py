@@ -107,7 +107,8 @@ def world(monkeypatch, tmp_path):
         output_checks, "diagnose", lambda mismatch: Diagnosis("fma contraction", "with fma fused, all agree")
     )
     (tmp_path / "twice.wgsl").write_text(WGSL)
-    (function,) = bankshot.check(tmp_path / "twice.wgsl").entry_points
+    checked = bankshot.check(tmp_path / "twice.wgsl")
+    (function,) = checked.entry_points
     (tmp_path / "twice.toml").write_text(MANIFEST)
 
     def simulate(module, *, entry, grid, bindings, overrides, device, probes, trace, workgroups, progress):
@@ -130,7 +131,9 @@ def world(monkeypatch, tmp_path):
         ]  # fmt: skip
         progress(groups, groups)
         size, memory = (32, 1, 1), knobs.workgroup_bytes
-        pipeline = SimpleNamespace(entry=function, globals=[], workgroup_size=size, workgroup_bytes=memory)
+        pipeline = SimpleNamespace(
+            entry=function, globals=function.globals, workgroup_size=size, workgroup_bytes=memory, module=checked
+        )
         return Run({"y": y}, counters, sites, knobs.findings, pipeline=pipeline)
 
     def begin_on_gpu(case, adapter, repeats=1, text=None):
