@@ -25,15 +25,11 @@ if TYPE_CHECKING:
 
 REFERENCE, WGPU, GOLDEN, COUNTERS = "reference", "wgpu", "golden", "expected counters"  # truths in summaries
 
-
 NO_OUTPUT = "the kernel has no output, and no counter is compared"
-
-
 _ADVICE = "compare them by a rule that can fail, or give the reason in [expect] unchecked"
 _LOST = "the kernel never stores to it: declare it `read`, or give the reason in [expect] unchecked"
-
-
 _IDLE = "no output is expected to change, so that a kernel that stores nothing would pass"
+_EMPTY = ("unwritten", "zeros")  # how outputs start
 
 
 class CaseOutcome(StrEnum):
@@ -200,9 +196,6 @@ def output_sizes(case: Case, pipeline: Pipeline) -> dict[str, int]:
     data = case.bindings
     names = dict.fromkeys((*may_write(pipeline), *_used_as_outputs(case, pipeline)))
     return {name: _size(data[name]) for name in names if name in data}
-
-
-_EMPTY = ("unwritten", "zeros")  # how outputs start
 
 
 def _used_as_outputs(case: Case, pipeline: Pipeline) -> list[str]:

@@ -105,9 +105,8 @@ class Dispatch:
                 return wide, outcome
             launch = Launch(program, self.bound, self.grid, self.device, how)
         outcome = launch.run(progress)
-        if (
-            launch.stores_overlap and outcome.stopped is None
-        ):  # threads wrote to the same words, so the result depends on their timing
+        # Where threads wrote to the same words, the result depends on their timing.
+        if launch.stores_overlap and outcome.stopped is None:
             launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
             outcome = launch.run()
         return launch, outcome
