@@ -57,8 +57,11 @@ def test_a_process_that_waits_too_long_compiles_too(held, monkeypatch):
 
 def test_a_folder_that_cannot_be_made_has_no_lock(tmp_path):
     (tmp_path / "file").write_text("")
+    entered = False
     with build.only_one(tmp_path / "file" / "machine"):
-        pass
+        entered = True
+    assert entered
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_compiler_exits_with_the_process_that_started_it(tmp_path):
