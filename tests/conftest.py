@@ -17,6 +17,8 @@ from tests.conformance import data
 pytest_plugins = ["pytester"]
 # Of the tests' own adapters. Commands that tests run compare with wgpu, or not, as the test says.
 os.environ.setdefault("BANKSHOT_TESTS_REQUIRE_GPU", os.environ.pop("BANKSHOT_REQUIRE_GPU", ""))
+for name in ("CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
+    os.environ.pop(name, None)  # what a command does in CI is tested by setting them, wherever the tests run
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell, where tests of interrupts hang
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("BANKSHOT_VERIFY", "1")  # every program that a test runs, after each pass

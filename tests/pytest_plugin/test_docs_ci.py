@@ -32,8 +32,7 @@ class Repository:
             assert f"`{name}`" in PAGE
             (path / name).parent.mkdir(exist_ok=True)
             (path / name).write_text(block(language))
-        unset = ("CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "BANKSHOT_REQUIRE_GPU")
-        self.environment = {name: value for name, value in os.environ.items() if name not in unset} | {
+        self.environment = os.environ | {
             "PYTHONPATH": str(ROOT),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # the plugin is given by name, installed or not
             "PYTEST_ADDOPTS": "-p bankshot.oracle.pytest_plugin.hooks -p no:cacheprovider",

@@ -87,10 +87,8 @@ def _loaded(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch):
-    """No plugin but those that a test names, and an environment without variables of CI."""
+    """No plugin but those that a test names."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    for name in ("CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "BANKSHOT_REQUIRE_GPU"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
