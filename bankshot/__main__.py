@@ -60,7 +60,7 @@ def _leave(code: object) -> None:
     atexit.unregister(_leave)
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
     if code is None or isinstance(code, int):
-        os._exit(streams.last_words(code or 0))
+        os._exit(streams.finish(code or 0))
 
 
 if __name__ == "__main__":

@@ -38,11 +38,11 @@ class DriverDied(GpuError):
 
 
 class Died(UsageError):
-    """The process that did a task has died. `last_words`: what it wrote to stderr, where that was kept."""
+    """The process that did a task has died. `stderr_tail`: what it wrote to stderr, where that was kept."""
 
-    def __init__(self, message: str, last_words: str = "") -> None:
+    def __init__(self, message: str, stderr_tail: str = "") -> None:
         super().__init__(message)
-        self.last_words = last_words
+        self.stderr_tail = stderr_tail
 
 
 class TookTooLong(UsageError):
@@ -59,7 +59,7 @@ def on_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def harmless(text: str, github: bool = False) -> str:
+def escape_controls(text: str, github: bool = False) -> str:
     """Escape the control characters of a text for a terminal, except for line breaks, tabs and colours.
 
     With `github`, also the start of lines that a workflow would obey.

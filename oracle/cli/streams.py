@@ -1,6 +1,6 @@
 """The standard streams of a command: a reader that leaves, a full disk or a poor encoding never ends its work.
 
-What cannot be written is dropped, and `last_words` says so when the command has ended. Imports nothing large.
+What cannot be written is dropped, and `finish` says so when the command has ended. Imports nothing large.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from errno import EPIPE
 from functools import cached_property
 from typing import Any, TextIO, cast
 
-from ..errors import harmless, on_github
+from ..errors import escape_controls, on_github
 from ..exit_codes import WRONG_USE
 
 _NAMES = ("stdin", "stdout", "stderr")
@@ -54,7 +54,7 @@ class Output(io.TextIOWrapper):
     """Text for a file descriptor, for people who read a terminal or a log.
 
     Control characters, and those that the encoding lacks, are written as escape sequences, and no line is a command for
-    GitHub, but for what is written to `as_is`.
+    GitHub, but for what is written to `unescaped`.
     """
 
     def __init__(self, stream: io.TextIOWrapper) -> None:
@@ -70,16 +70,16 @@ class Output(io.TextIOWrapper):
         )
 
     def write(self, text: str, /) -> int:
-        self.as_is.write(harmless(text, on_github()))
+        self.unescaped.write(escape_controls(text, on_github()))
         return len(text)
 
     @cached_property
-    def as_is(self) -> TextIO:
+    def unescaped(self) -> TextIO:
         """The stream for text that may hold control characters: progress bars, and commands for GitHub."""
-        return cast("TextIO", _AsIs(self, super().write))
+        return cast("TextIO", _Unescaped(self, super().write))
 
 
-class _AsIs(io.TextIOBase):
+class _Unescaped(io.TextIOBase):
     def __init__(self, output: Output, write: Callable[[str], int]) -> None:
         self._output, self._write = output, write
 
@@ -119,7 +119,7 @@ def install() -> None:
             setattr(sys, name, _outputs[name])
 
 
-def last_words(code: int) -> int:
+def finish(code: int) -> int:
     """Flush the streams, say on stderr what could not be printed, and return the exit code of a command that ends with
     `code`: a reader that left early does not change it, and a stream that failed otherwise makes it `WRONG_USE` at
     least."""

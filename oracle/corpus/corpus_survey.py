@@ -187,6 +187,6 @@ _PANIC = re.compile(r"panicked at (?:[^\n]*/)?([^/\n]*):\n([^\n]*)")
 
 def _reason(error: Died) -> str:
     """Return the message of a panic, or else the last line that the process wrote."""
-    if panic := _PANIC.search(error.last_words):
+    if panic := _PANIC.search(error.stderr_tail):
         return f"panic, {panic[2]} ({panic[1]})"
-    return (error.last_words.splitlines() or [str(error)])[-1]
+    return (error.stderr_tail.splitlines() or [str(error)])[-1]

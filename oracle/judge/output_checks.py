@@ -116,8 +116,8 @@ def reference_check(case: Case, truth: Truth, name: str, done: Run | gpu.GpuRun,
     bound, doubts = _derived(run, var) if rule == DERIVED else (expected.bound, ())
     bound = None if bound is None else bound.reshape(ours.shape)
     comparison = compare(ours, expected.value, rule, bound=bound, initial=_initial(case, var), owner=_owner(done, var))
-    explicable = not comparison.ok and done is run and _rejects(ours, expected.value, rule, bound)
-    likely = None if not explicable else _why_not_expected(case, run, name, expected, rule, bound)
+    diagnosable = not comparison.ok and done is run and _rejects(ours, expected.value, rule, bound)
+    likely = None if not diagnosable else _why_not_expected(case, run, name, expected, rule, bound)
     against = f"reference {case.kernel.reference}{f' by {by}' if by else ''}"
     return OutputCheck(name, against, comparison, doubts, likely, bits=_keeps_bits(run, var), truth=by or REFERENCE)
 
@@ -195,8 +195,8 @@ def gpu_checks(
         same = compare(ours, theirs, rule, bound=bound, initial=initial, owner=_owner(run, var), worst=worst)
         if whole is not None and initial is not None:
             same = same.without(changed(as_array(whole.outputs[var]), initial) & ~changed(ours, initial))
-        explicable = not same.ok and _rejects(ours, theirs, rule, bound)
-        likely = None if not explicable else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
+        diagnosable = not same.ok and _rejects(ours, theirs, rule, bound)
+        likely = None if not diagnosable else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
         bits = _keeps_bits(run, var)
         checks.append(OutputCheck(name, where, same, doubts, likely, bits=bits, allowed=allowed, truth=where))
     return checks

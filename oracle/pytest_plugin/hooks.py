@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pytest
 
-from ..errors import UsageError, harmless, on_github
+from ..errors import UsageError, escape_controls, on_github
 from ..goldens.golden_files import FOLDER, goldens_beside, may_write, remove, unused
 from ..manifests.manifest_files import is_manifest
 
@@ -169,7 +169,7 @@ class KernelTest(pytest.Item):
         from ...sim.wgsl.diagnostics import Crash, WgslError
 
         if isinstance(excinfo.value, CheckFailed | UsageError | WgslError | Crash):
-            return harmless(str(excinfo.value), on_github())
+            return escape_controls(str(excinfo.value), on_github())
         return super().repr_failure(excinfo, style)
 
 

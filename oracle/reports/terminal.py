@@ -26,7 +26,7 @@ def console(stream: TextIO | None = None) -> Console:
 def print_command(line: str, stream: TextIO | None = None) -> None:
     """Print a line that GitHub's runner obeys, whose text must be escaped. All other lines it must not obey."""
     target = sys.stdout if stream is None else stream
-    target = getattr(target, "as_is", target)
+    target = getattr(target, "unescaped", target)
     target.write(f"{printable(line)}\n")
     target.flush()
 

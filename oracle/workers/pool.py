@@ -177,17 +177,17 @@ class WorkerPool:
         """End a worker, start another, and yield an error for its task."""
         worker.end()
         if not worker.ready:
-            raise UsageError(f"a worker process could not be started: {getattr(error, 'last_words', '') or error}")
+            raise UsageError(f"a worker process could not be started: {getattr(error, 'stderr_tail', '') or error}")
         self._workers[self._workers.index(worker)] = self._start()
         yield worker.task, TaskError(error)
 
     def _death(self, worker: Worker) -> Died:
         code = worker.process.exitcode or 0
-        last_words = ""
+        stderr_tail = ""
         if worker.stderr is not None:
             lines = worker.stderr.read().decode("utf-8", errors="replace").strip()
-            last_words = lines or f"exit code {code}"
-        return Died(f"the process that ran it {ending(code)}", last_words)
+            stderr_tail = lines or f"exit code {code}"
+        return Died(f"the process that ran it {ending(code)}", stderr_tail)
 
     def _left(self, worker: Worker) -> float:
         """Return the seconds until a busy worker has taken too long."""

@@ -37,7 +37,7 @@ def meter(total: int) -> Generator[Meter]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    console = Console(file=getattr(sys.stderr, "as_is", sys.stderr))
+    console = Console(file=getattr(sys.stderr, "unescaped", sys.stderr))
     # Reports are printed while the bar is away; rich must not take stdout, which may be a file.
     with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
         yield _Bar(progress, progress.add_task("", total=total))

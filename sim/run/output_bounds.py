@@ -56,8 +56,8 @@ def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Output]) -> Bounds:
     notes = words(instrumented.notes, _first_notes(instrumented))
     launch = dispatch.launch(program, [*dispatch.bound, *hidden.values(), notes])
     launch.run()
-    told = launch.output(notes)
-    lost = {v for v, word in zip(instrumented.lost, told, strict=False) if word}
+    output = launch.output(notes)
+    lost = {v for v, word in zip(instrumented.lost, output, strict=False) if word}
     bounds: dict[Key, NDArray[np.float64]] = {}
     for bound in dispatch.bound:
         if isinstance(bound, BoundTexture):
@@ -68,7 +68,7 @@ def derive_bounds(dispatch: Dispatch, outputs: Mapping[Key, Output]) -> Bounds:
             units = _per_unit(bound, parts)
             units[_differ(bound, outputs[bound.key], launch.output(bound)) | (bound.variable in lost)] = np.inf
             bounds[bound.key] = units.reshape(_shape(bound))
-    return Bounds(bounds, tuple(_findings(instrumented, told[len(instrumented.lost) :].reshape(-1, 2), dispatch)))
+    return Bounds(bounds, tuple(_findings(instrumented, output[len(instrumented.lost) :].reshape(-1, 2), dispatch)))
 
 
 # ---- what goes in --------------------------------------------------------------------------------------------

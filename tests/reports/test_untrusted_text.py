@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bankshot.oracle.cli import streams
-from bankshot.oracle.errors import harmless, printable
+from bankshot.oracle.errors import escape_controls, printable
 from bankshot.oracle.reports.formats import github
 from bankshot.oracle.reports.remarks import Entry, Remark
 from bankshot.oracle.reports.terminal import print_command, say
@@ -62,13 +62,13 @@ def test_terminals_and_logs(output, monkeypatch, sink, on_github):
 def test_colours_and_tabs_stay(output):
     text = output(lambda: click.echo(click.style("red\t", fg="red"), color=True))
     assert text == "\x1b[31mred\t\x1b[0m\n"
-    assert harmless("\x1b[31m\x1b[1A") == "\x1b[31m\\x1b[1A"
+    assert escape_controls("\x1b[31m\x1b[1A") == "\x1b[31m\\x1b[1A"
 
 
 def test_progress_and_commands_pass_as_they_are(output, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert output(lambda: print_command("::notice title=x::fine\x1b")) == "::notice title=x::fine\\x1b\n"
-    assert output(lambda: sys.stdout.as_is.write("\x1b[1A")) == "\x1b[1A"
+    assert output(lambda: sys.stdout.unescaped.write("\x1b[1A")) == "\x1b[1A"
 
 
 def entry():

@@ -115,13 +115,13 @@ def compile_parts(folder: Path, step: int) -> dict[str, Any]:
     import_module("..core", __package__)  # which brings all parts
     from .units import PARTS, uncollected
 
-    told = time.monotonic()
+    reported = time.monotonic()
     with uncollected():
         for each in PARTS[::step]:
             if find(folder, each.symbol) is None:
                 keep(folder, each.symbol, each.compile())
-            if step == 1 and time.monotonic() - told > _BETWEEN:
-                told = time.monotonic()
+            if step == 1 and time.monotonic() - reported > _BETWEEN:
+                reported = time.monotonic()
                 done = len({file.name.rsplit(".", 2)[0] for file in folder.glob("*.o")})
                 print(f"bankshot: {done} of {len(PARTS)} parts", file=sys.stderr, flush=True)
     return {"symbols": [each.symbol for each in PARTS], "arrays": PARTS[-1].arrays}
@@ -160,14 +160,14 @@ def only_one(folder: Path) -> Generator[None]:
         yield
         return
     with file:
-        end, told = time.monotonic() + _LONGEST, False
+        end, reported = time.monotonic() + _LONGEST, False
         while time.monotonic() < end:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except OSError:
-                if not told:
+                if not reported:
                     print("bankshot: waiting for another process, which compiles the machine …", file=sys.stderr)
-                told = True
+                reported = True
                 time.sleep(0.1)
         yield

@@ -57,8 +57,8 @@ def _processor() -> str:
     """The processor and its features, in the words of Linux, or of LLVM, which takes as long to import as NumPy."""
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         first = takewhile(str.strip, file)  # a blank line, then the next processor
-        if told := "".join(line for line in first if line.partition(":")[0].strip() in _TELLING):
-            return told
+        if found := "".join(line for line in first if line.partition(":")[0].strip() in _TELLING):
+            return found
     from llvmlite import binding as llvm
 
     return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
