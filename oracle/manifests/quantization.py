@@ -75,8 +75,9 @@ class Format:
         return parts
 
     def unpack(self, parts: Mapping[str, Array], rows: int, columns: int) -> Unpacked:
-        """Unpack the matrix [rows, columns] from its parts."""
-        return self.decode(parts, rows * -(-columns // self.block)).rows(rows, columns)
+        """Unpack the matrix [rows, columns] from its parts. Blocks whose scale is not finite give NaNs, silently."""
+        with np.errstate(invalid="ignore"):
+            return self.decode(parts, rows * -(-columns // self.block)).rows(rows, columns)
 
 
 # ---- the formats -------------------------------------------------------------------------------------
