@@ -18,8 +18,18 @@ from ...sim.wgsl.diagnostics import WgslError
 from ..errors import UsageError, on_github
 from ..exit_codes import INTERRUPTED, Failure
 
-# Each is a module here that defines a `click.Command` of the same name.
-COMMANDS = ("adapters", "advise", "audit", "check", "corpus", "diff", "run", "sweep")
+# Each is a module here that defines a `click.Command` of the same name. The texts are those of `bankshot --help`, which
+# imports none of the modules.
+COMMANDS = {
+    "adapters": "List wgpu's adapters, and the device profile of each.",
+    "advise": "Try other row pitches and swizzles of workgroup arrays.",
+    "audit": "Run kernels in the shapes of their manifests, and judge them.",
+    "check": "Check shaders as a WebGPU implementation would.",
+    "corpus": "Try every shader in a folder on generated data.",
+    "diff": "Compare the simulator with wgpu, bit for bit.",
+    "run": "Simulate kernels; show outputs, totals and findings.",
+    "sweep": "Write a table of counters for many shapes and devices.",
+}
 
 
 class Guarded(click.Group):
@@ -69,6 +79,10 @@ class Commands(Guarded):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*COMMANDS, *super().list_commands(ctx)})
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

@@ -2,6 +2,8 @@
 
 import pkgutil
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +14,21 @@ from bankshot.oracle import cli
 from bankshot.oracle.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
+
+
+def test_help_lists_every_command_and_imports_none():
+    """Nor NumPy or rich, which take most of the time of a command that does nothing."""
+    code = """if True:
+        import sys
+        from bankshot.oracle.cli.main import main
+        main(["--help"], standalone_mode=False)
+        print(*sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    *shown, modules = done.stdout.splitlines()
+    names = [line.split()[0] for line in shown[shown.index("Commands:") + 1 :]]
+    assert names == sorted(COMMANDS)
+    assert not {"numpy", "rich", "numba", "wgpu"} & set(modules.split())
 
 
 def test_every_command_of_the_folder_is_listed():
