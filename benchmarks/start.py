@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "import numpy": ("-c", "import numpy"),
     "import numba": ("-c", "import numba"),
     "import bankshot": ("-c", "import bankshot"),
+    "bankshot --help": ("-m", "bankshot", "--help"),
     "first simulate": ("-c", FIRST),
     "audit, without wgpu": (*AUDIT, *SIZES, "--no-gpu"),
 }
