@@ -3,7 +3,7 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all claims test check lint types test-all test-numba conformance fuzz fuzz-reader adversary mutants bench notebooks clean
+.PHONY: audit audit-all claims test check lint types test-all test-numba test-newest conformance fuzz fuzz-reader adversary mutants bench notebooks clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
@@ -31,9 +31,13 @@ types: $(READY)
 test-all: $(READY)
 	tools/test_all.sh
 
-# On the oldest supported Numba and the newest, by both compile paths. ARGS goes to pytest: `make test-numba ARGS=tests/machine`.
+# On the oldest supported Numba and the newest, by both compile paths. ARGS goes to pytest: `make test-numba test-newest ARGS=tests/machine`.
 test-numba: $(READY)
 	tools/test_numba.sh $(ARGS)
+
+# With the newest release of every dependency, past the bounds of pyproject.toml and uv.lock.
+test-newest: $(READY)
+	tools/test_newest.sh $(ARGS)
 
 # All of the conformance data, which BANKSHOT_CONFORMANCE names: minutes.
 conformance: $(READY)

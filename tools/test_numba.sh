@@ -24,7 +24,7 @@ try() {
     done
 }
 
-oldest=$(sed -n 's/.*"numba>=\([0-9.]*\)".*/\1.0/p' pyproject.toml)
+oldest=$(sed -n 's/.*"numba>=\([0-9.]*\),.*/\1.0/p' pyproject.toml)
 release=$(newest)
 candidate=$(newest --prerelease allow)
 try "$oldest" fast plain -- "$@"

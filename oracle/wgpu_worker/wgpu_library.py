@@ -40,8 +40,13 @@ def offers() -> list[Offer]:
 
 
 def _offer(info: AdapterInfo, adapter: Any) -> Offer:
-    sizes = (adapter.info["stackgroup_min_size"], adapter.info["stackgroup_max_size"])  # as wgpu-py spells it
+    sizes = _subgroup_size(adapter.info, "min"), _subgroup_size(adapter.info, "max")
     return Offer(info, tuple(_features(adapter)), sizes, dict(adapter.limits))
+
+
+def _subgroup_size(info: Mapping[str, Any], end: str) -> int:
+    """Return the "min" or "max" size as WebGPU names it, or as wgpu-py 0.31 misspells it; 0 if unknown."""
+    return int(info.get(f"subgroup_{end}_size", info.get(f"stackgroup_{end}_size", 0)))
 
 
 @cache

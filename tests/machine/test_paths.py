@@ -49,10 +49,13 @@ def test_the_fast_path_is_for_versions_of_numba_that_were_tested(monkeypatch, nu
     assert paths.wanted() == path
 
 
-def test_the_oldest_version_is_the_one_that_an_install_requires():
-    required = re.search(r'"numba>=(\d+)\.(\d+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+def test_an_install_takes_the_tested_versions_and_the_next_one_which_gets_the_plain_path():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    required = re.search(r'"numba>=(\d+)\.(\d+),<(\d+)\.(\d+)"', text)
     assert required is not None
-    assert tuple(map(int, required.groups())) == paths.OLDEST_TESTED
+    oldest, end = tuple(map(int, required.groups()[:2])), tuple(map(int, required.groups()[2:]))
+    major, minor = paths.NEWEST_TESTED
+    assert (oldest, end) == (paths.OLDEST_TESTED, (major, minor + 2))
 
 
 def test_the_version_is_that_of_the_numba_that_is_imported(monkeypatch, tmp_path):
