@@ -41,7 +41,7 @@ _COPIED = (
     ".github",
     ".ci",
 )
-_MEASURED = 15.0  # seconds of a test file that are measured: later tests run on no mutant
+_MEASURED = 30.0  # seconds of CPU time of a test file that are measured: later tests run on no mutant
 _LONGEST = 300.0  # seconds of such a test file with its last test
 _LIKELIER = 5  # how much more often a test of the mutant's room fails than others that reach it
 _FIRST = 2.0  # seconds of the first tests of a mutant, as measured
@@ -185,7 +185,7 @@ class Trials:
         """The test that fails; nothing where all pass."""
         compiling = cache != self._cache
         limit = 30 + 4 * sum(self.reach.seconds[test] for test in tests) + compiling * (_COMPILING + 2 * self.limit)
-        ran = self._pytest(copy, files, tests, limit, "-x", cache=cache, last=_COMPILING + self.limit)
+        ran = self._pytest(copy, files, tests, limit, "-x", cache=cache, last=self.limit)
         if ran.code is None:
             return f"no end within {limit:.0f} s"
         failed = ran.record["failed"]
@@ -195,7 +195,7 @@ class Trials:
 
     def _pytest(self, copy: Path, files: list[str], tests: list[str], limit: float, *options: str, last: float,
                 cache: Path | None = None, settings: Path | None = None) -> _Tests:  # fmt: skip
-        """Run test files, and of these only the tests, if some are given; begin none after `last` seconds."""
+        """Run test files, or only some of their tests; begin none after `last` seconds of CPU time."""
         record = self._folder / f"record-{copy.name}-{time.monotonic_ns()}.json"
         chosen = record.with_suffix(".tests")
         chosen.write_text(json.dumps({"tests": tests, "skipped": self.failed}), encoding="utf-8")
