@@ -52,7 +52,7 @@ def test_files(root: Path) -> list[str]:
 
 
 def measured(copy: Path, file: str, measure: Measure) -> Measured:
-    """Measure a test file in a copy of the repository, or take what is known of the same file and the same sources.
+    """Measure a test file in a copy of the repository, or use what was measured of the same file and sources.
 
     `measure` runs the test file in the copy under the settings in a file. It returns the seconds of each test
     function, what failed, and how.
