@@ -55,7 +55,8 @@ fuzz-reader: $(READY)
 adversary: $(READY)
 	$(PY) -m tests.adversary $(or $(N),10000)
 
-# Small faults in sim and oracle: the tests must notice at least 95% of them. ARGS: `make mutants ARGS="--seed 2"`.
+# Small faults in sim and oracle: the tests must notice at least 95% of them; CONTRIBUTING.md says how long it takes.
+# ARGS: `make mutants ARGS="--seed 2"`.
 mutants: $(READY)
 	$(PY) -m tools.mutants $(ARGS)
 

@@ -84,7 +84,7 @@ def time_limit() -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= _LONGEST:
-        raise UsageError(f"{LIMIT} must be a number of seconds above 0, not {text!r}")
+        raise UsageError(f"{LIMIT} must be a number of seconds above 0 and at most {_LONGEST:,.0f}, not {text!r}")
     return seconds
 
 

@@ -44,6 +44,7 @@ FORMS = {
     "typed const": flat("PITCH", f"const PITCH: u32 = TILE;\n{NAMED}"),
     "override": flat("PITCH", f"override PITCH: u32 = 32u;\n{NAMED}"),
     "pad": flat("(TILE + PAD)", "const PAD = 0u;\nvar<workgroup> tile: array<f32, TILE * (TILE + PAD)>;"),
+    "pad-of-one": flat("(31u + PAD)", "const PAD = 1u;\nvar<workgroup> tile: array<f32, TILE * (31u + PAD)>;"),
     "written": flat("TILE", "var<workgroup> tile: array<f32, TILE * TILE>;"),
     "number": flat("32u", "var<workgroup> tile: array<f32, 1024>;"),
     "nested": TRANSPOSE.format(
@@ -207,6 +208,15 @@ def test_a_pointer_to_the_array_hides_its_indices():
     found = layouts(text)
     assert found.accesses == ()
     assert found.reasons == ["not every use of tile has 1 index"]
+
+
+def test_an_array_whose_type_is_an_alias_keeps_its_layout(tmp_path):
+    declared = "alias Tile = array<f32, 1024>;\nvar<workgroup> tile: Tile;"
+    text = TRANSPOSE.format(declared=declared, stored="[row * 32u + at.x]", loaded="[at.x * 32u + row]")
+    (tmp_path / "transpose.wgsl").write_text(text)
+    done = command("advise", tmp_path / "transpose.wgsl", "--grid", "2,2")
+    assert done.exit_code == 0, done.output
+    assert "no layout to try" in done.stdout
 
 
 def test_an_array_that_indexes_itself_keeps_its_layout():

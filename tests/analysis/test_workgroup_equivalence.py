@@ -39,6 +39,7 @@ def run(body, grid=(64,), workgroups="check", probes="all", size=8192, table=Non
 PROVEN = {
     "all alike": ("y[id.x] = a[id.x] * 2.0;", (64,), 1),
     "a guard in the last": ("if id.x < 4000u { y[id.x] = a[id.x]; }", (64,), 3),
+    "a signed guard in the last": ("if i32(id.x) < 4000 { y[id.x] = a[id.x]; }", (64,), 3),
     "one workgroup alone": ("if wg.x == 7u { y[id.x] = a[id.x]; }", (64,), 2),
     "every other one": ("y[lane + 64u * (wg.x ^ 1u)] = a[64u * (wg.x % 8u) + lane] * f32(wg.x & 1u);", (64,), 1),
     "lines that begin at four places": ("y[id.x] = a[lane + 8u * wg.x];", (64,), 4),

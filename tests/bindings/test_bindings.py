@@ -100,6 +100,18 @@ def test_wrong_bindings_are_named(name):
         assert part in str(caught.value)
 
 
+@pytest.mark.parametrize(("type_", "values"), [("u32", (0, 2**32 - 1)), ("i32", (-(2**31), 2**31 - 1))])
+def test_the_least_and_the_greatest_integer_of_a_type_fit(type_, values):
+    source = f"""
+    struct Params {{ least: {type_}, greatest: {type_} }}
+    @group(0) @binding(0) var<uniform> params: Params;
+    @group(0) @binding(1) var<storage, read_write> y: Params;
+    @compute @workgroup_size(1) fn main() {{ y = params; }}
+    """
+    y = np.zeros(2, np.dtype(np.uint32 if type_ == "u32" else np.int32))
+    assert run({"params": values, "y": y}, source).outputs["y"].tolist() == list(values)
+
+
 @pytest.mark.parametrize("grid", [0, (4, 0), -1, (1, -2, 1), (1, 1, 1, 1), (), 2.0, "12", None])
 def test_wrong_grids(grid):
     with pytest.raises(bankshot.WgslError) as caught:

@@ -102,3 +102,15 @@ def test_close_takes_two_limits_or_none(tmp_path):
     (tmp_path / "k.toml").write_text(MANIFEST.replace('"sign", RULE', '"close", rtol = 1e-3'))
     with pytest.raises(UsageError, match=r"k\.toml:10: `y`: rule close takes both rtol and atol, or neither"):
         manifest_loader.load(tmp_path / "k.toml")
+
+
+def test_each_parameter_has_its_own_default():
+    class Two(OutputRule):
+        name: ClassVar[str] = "two"
+        parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("least", 1), Parameter("most", 2))
+
+        def judge(self, pair: Pair, limits: Limits) -> Judgement:
+            raise NotImplementedError
+
+    assert [Two().limit(name, {}) for name in ("least", "most")] == [1, 2]
+    assert Two().limit("most", {"most": 3}) == 3

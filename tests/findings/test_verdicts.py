@@ -297,3 +297,19 @@ def test_the_first_invocation_out_of_bounds_is_named_with_its_workgroup():
     """
     (finding,) = bankshot.simulate(source, grid=4, bindings={"y": np.zeros(32, np.uint32)}).findings
     assert (finding.code, finding.lanes, finding.workgroup, finding.count) == ("out-of-bounds", (6,), (2, 0, 0), 2)
+
+
+@pytest.mark.parametrize(
+    ("type_", "operands", "says"),
+    [("f32", (1 / 3, 0), "computes 0.3333333 / 0.0 = inf"), ("f16", (1 / 3, 0), "computes f16: 0.333252 / 0.0 = inf")],
+)
+def test_the_operands_of_what_is_not_finite_have_seven_digits(type_, operands, says):
+    source = f"""
+    enable f16;
+    @group(0) @binding(0) var<storage, read> x: array<{type_}>;
+    @group(0) @binding(1) var<storage, read_write> y: array<{type_}>;
+    @compute @workgroup_size(1) fn main() {{ y[0] = x[0] / x[1]; }}
+    """
+    dtype = np.float32 if type_ == "f32" else np.float16
+    run = bankshot.simulate(source, grid=1, bindings={"x": np.array(operands, dtype), "y": np.zeros(2, dtype)})
+    assert [finding.message for finding in run.findings] == [f"invocation 0 {says}"]

@@ -53,6 +53,8 @@ X = "x"
         (("rem_u32", ("and_u32", X, 15), 10), 9),
         (("and_u32", X, 12), 12),
         (("shr_u32", ("and_u32", X, 0x0F0F0F0F), 28), 0),
+        (("shl_u32", ("and_u32", X, 3), 33), 6),  # only five bits of the number count
+        (("shr_u32", ("and_u32", X, 12), 34), 3),
         (("unpack4xU8_u32", ("and_u32", X, 0x0F0F0F0F), 2), 15),
         *((("unpack4xU8_u32", ("and_u32", X, 0x01020304), byte), 4 - byte) for byte in range(4)),
         (("unpack4xU8_u32", ("or_u32", X, 1), 2), 255),

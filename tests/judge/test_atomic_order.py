@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import bankshot
 from bankshot.oracle.audit import Audit, Options, audit
 from bankshot.oracle.judge import case_run
 from bankshot.oracle.manifests.manifest import Case
@@ -96,3 +97,19 @@ def test_a_mismatch_with_a_reference_is_named(case):
     assert check.likely is not None
     assert check.likely.name == "order of atomics"
     assert "run mirrored, all 256 elements agree" in check.likely.evidence
+
+
+def test_the_order_is_reported_at_the_operation_whose_result_is_used(tmp_path):
+    """Not at the earlier one, whose result is not."""
+    text = """\
+@group(0) @binding(0) var<storage, read_write> n: atomic<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {
+    atomicMax(&n, i);
+    y[i] = atomicAdd(&n, 1u);
+}
+"""
+    run = bankshot.simulate(text, grid=1, bindings={"n": np.zeros(1, np.uint32), "y": np.zeros(64, np.uint32)})
+    (finding,) = [each for each in run.findings if each.code == "atomic-order"]
+    assert finding.span.text == "atomicAdd(&n, 1u)"

@@ -337,3 +337,15 @@ def test_a_reference_that_returns_the_untouched_buffer_checks_nothing(command, t
     done = command("audit", "--no-gpu", text=text, returns='return {"y": arrays["y"]}', y=y)
     assert done.exit_code == 1
     assert "unchecked" in last(done)
+
+
+def test_a_free_output_that_lost_its_store_and_has_no_reference_is_unchecked(command):
+    """Another output is right, and `free` alone says that this one is an output."""
+    declared = "@group(0) @binding(3) var<storage, read_write> z: array<f32>;\n@compute"
+    text = LOST.replace("@compute", declared).replace("< params.n {", "< params.n { z[id.x] = params.factor * x[id.x];")
+    rest = PARAMS + '\n[bind.z]\ndtype = "f32"\nshape = ["N"]\ninit = "zeros"\n'
+    returns = 'return {"z": right(arrays)}'
+    assert command("audit", "--no-gpu", text=text, returns=returns, y="normal", rest=rest).exit_code == 0
+    done = command("audit", "--no-gpu", text=text, returns=returns, y="normal", rest=rest, expect='free = ["y"]')
+    assert done.exit_code == 1
+    assert "y: 64 of 64 elements unchecked" in done.stdout

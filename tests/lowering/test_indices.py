@@ -167,3 +167,9 @@ def test_a_column_and_an_element_of_a_matrix_are_where_they_were_stored(space, c
     done = bankshot.simulate(text, grid=1, bindings={**outputs, **({"m": padded} if bound else {})})
     assert done.outputs["y"].tolist() == given.reshape(-1).tolist()
     assert done.outputs["z"].tolist() == (2 * given).reshape(-1).tolist()
+
+
+@pytest.mark.parametrize("index", ["i << 2u", "(i + 1u - 1u) << 2u", "(i << 1u) * 2u", "u32(i32(i) << 2u)"])
+def test_an_index_may_be_shifted(index):
+    body = f"t[{index}] = i + 1u; y[i] = t[i * 4u];"
+    assert run(body, before="var<workgroup> t: array<u32, 16>;").outputs["y"][:4].tolist() == [1, 2, 3, 4]

@@ -1,17 +1,19 @@
 """The mutants of `tools.mutants`: each operator changes what it says, and nothing that no test can see."""
 
 import ast
+import os
 from pathlib import Path
 
 import pytest
 
 from tools.mutants import choice
-from tools.mutants.areas import AREAS, files_of
-from tools.mutants.code import Code
+from tools.mutants.areas import AREAS
+from tools.mutants.code import Code, Edit
 from tools.mutants.named import named
 from tools.mutants.operators import OPERATORS
+from tools.mutants.reach import Reach, measured
 from tools.mutants.report import EQUIVALENT, equivalents, share, states
-from tools.mutants.trial import ALIVE, BROKEN, KILLED, Result
+from tools.mutants.trial import ALIVE, BROKEN, KILLED, Result, Trials
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,8 +116,83 @@ def test_every_file_with_code_belongs_to_one_area():
 
 def test_the_tests_of_every_area_exist():
     for area in AREAS:
-        assert all((ROOT / path).exists() for path in (*area.tests, *area.wider)), area.name
-        assert files_of(ROOT, area.tests)
+        assert (ROOT / area.tests).is_dir() or area.name in ("sim", "oracle"), area.name
+        assert all((ROOT / path).exists() for path in area.compiled), area.name
+
+
+SOURCE = """\
+TABLE = {
+    "a": 1,
+    "b": 2,
+}
+
+
+def used(x):
+    return (
+        x < TABLE["a"]
+    )
+
+
+def unused(x):
+    return x + 1
+
+
+def in_child(x):
+    return x + 2
+"""
+TESTS = """\
+import os
+import subprocess
+import sys
+
+from sim import room
+
+
+def test_used():
+    assert room.used(0)
+
+
+def test_other():
+    assert room
+
+
+def test_child():
+    subprocess.run([sys.executable, "-c", "from sim import room; room.in_child(1)"], check=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A small repository, and what is measured of it."""
+    pytest.importorskip("coverage")
+    tmp_path = tmp_path_factory.mktemp("small")
+    for name, text in (("sim/room.py", SOURCE), ("sim/__init__.py", ""), ("tests/test_room.py", TESTS)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "oracle").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BANKSHOT_CACHE", str(tmp_path / "cache"))
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        return tmp_path, Reach([measured(tmp_path, "tests/test_room.py", Trials(tmp_path, 1, 10).measure)])
+
+
+def reached(small, before):
+    folder, reach = small
+    code = Code(folder / "sim/room.py", "sim/room.py")
+    start = SOURCE.index(before)
+    mutant = code.mutant("constant", Edit(start, start + 1, "9"))
+    found = reach.tests(mutant.file, mutant.lines, mutant.in_function)
+    return {test.partition("::")[2] for test in found}
+
+
+def test_a_line_has_the_tests_that_run_it(small):
+    assert reached(small, "x < TABLE") == {"test_used"}
+    assert reached(small, "1\n\n\ndef in_child") == set()
+    assert reached(small, "2,\n}") == {"test_used"}  # runs at import: the tests that run other lines
+
+
+def test_a_line_that_a_child_process_runs_has_all_tests_of_the_file(small):
+    assert reached(small, "x + 2") == {"test_used", "test_other", "test_child"}
 
 
 def test_named_mutants_still_have_their_texts():

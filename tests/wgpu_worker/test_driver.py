@@ -177,11 +177,17 @@ def test_a_driver_that_hangs_is_ended_after_a_limit(other, monkeypatch):
     assert fill().done().outputs["y"].tolist() == filled()
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan", "inf"])
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan", "inf", "1000001"])
 def test_the_limit_is_a_number_of_seconds(monkeypatch, seconds):
     monkeypatch.setenv("BANKSHOT_LIMIT", seconds)
-    with pytest.raises(UsageError, match="BANKSHOT_LIMIT must be a number of seconds above 0"):
+    with pytest.raises(UsageError, match="BANKSHOT_LIMIT must be a number of seconds above 0 and at most 1,000,000, "):
         time_limit()
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1e6])
+def test_a_limit_may_be_short_or_long(monkeypatch, seconds):
+    monkeypatch.setenv("BANKSHOT_LIMIT", str(seconds))
+    assert time_limit() == seconds
 
 
 @pytest.mark.parametrize(

@@ -180,3 +180,15 @@ def test_the_whole_analysis_can_be_toned_down(severity: str, warnings: list[str]
 def test_a_filter_changes_the_severity(severity: str, warnings: list[str]) -> None:
     made = main(f"@diagnostic({severity}, subgroup_uniformity) if lid.x < 3 {{ data[1] = subgroupAdd(1u); }}")
     assert [w.severity for w in made.warnings] == warnings
+
+
+def test_a_struct_of_inputs_is_uniform_if_each_member_is() -> None:
+    text = """
+    struct In { @builtin(workgroup_id) group: vec3u, MEMBER }
+    @compute @workgroup_size(64) fn main(in: In) { if in.group.x == 0 { workgroupBarrier(); } }
+    """
+    check(Source(text.replace("MEMBER", "@builtin(num_workgroups) grid: vec3u")))
+    with pytest.raises(WgslError) as error:
+        check(Source(text.replace("MEMBER", "@builtin(local_invocation_index) lane: u32")))
+    assert error.value.diagnostics[0].code == "non-uniform"
+    assert ("'in' may differ between invocations", "in") in told(error.value.diagnostics[0])

@@ -1,9 +1,13 @@
-"""`python -m tools.mutants` puts small faults into `sim` and `oracle`, and runs the tests of their area on each.
+"""`python -m tools.mutants` puts small faults into `sim` and `oracle`, and runs the tests that reach each.
 
 Mutants are chosen at random by `--seed`, some in each area, beside a list of named ones. Each is tried in a copy of the
-repository with a cache of its own where the machine must be compiled. A mutant is killed if a test fails or runs out of
-time; one that survives the tests of its area must survive wider ones as well. Tests that fail without a mutant are left
-out, and listed. The exit status is 1 if fewer than 95% are killed, not counting those in `equivalent.toml`.
+repository, with the tests that run the mutated line: those of its room first, and the fastest first, until one fails or
+they have taken `--limit` seconds. coverage.py measures once which tests run which lines, and the result is kept until a
+source or the test file changes. Files that Numba compiles cannot be measured: there each mutant needs a machine of its
+own, and a list in `areas.py` names the tests.
+
+A mutant is killed if a test fails or does not end. Tests that fail without a mutant are left out, and listed. The exit
+status is 1 if fewer than 95% are killed, not counting those in `equivalent.toml`.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import report
-from .areas import AREAS, Area, files_of
+from .areas import AREAS, Area
 from .choice import ROOT, choose
 from .code import Mutant
 from .named import named
@@ -39,6 +43,7 @@ def main() -> None:
     parser.add_argument("--again", type=Path, metavar="FILE", help="only mutants that were alive in this result")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results here, after each mutant")
     parser.add_argument("--seconds", type=float, default=1e6, help="begin no mutant after so long")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds of tests on each mutant, as measured")
     parser.add_argument("--report", type=Path, nargs="+", metavar="FILE", help="print what these results say together")
     parser.add_argument("--list", action="store_true", help="list the mutants and run nothing")
     args = parser.parse_args()
@@ -50,7 +55,7 @@ def main() -> None:
         print(*(mutant for mutant, _ in mutants), f"{len(mutants)} mutants", sep="\n")
         return
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
-        results = _tried(args, mutants, Trials(Path(folder), args.jobs))
+        results = _tried(args, mutants, Trials(Path(folder), args.jobs, args.limit))
     _end(results)
 
 
@@ -84,15 +89,15 @@ def _chosen(args: argparse.Namespace, areas: Sequence[Area]) -> list[tuple[Mutan
 
 def _tried(args: argparse.Namespace, mutants: Sequence[tuple[Mutant, Area]], trials: Trials) -> list[Result]:
     end = time.monotonic() + args.seconds
+    start = time.monotonic()
+    trials.prepare()
+    print(f"{len(trials.reach.files)} test files measured in {time.monotonic() - start:.0f} s; fail without a mutant: "
+          f"{', '.join(trials.failed) or 'none'}", flush=True)  # fmt: skip
+
     if not trials.has_adapter():
         left_out = sorted({area.name for _, area in mutants if area.gpu})
         print(f"no adapter: not tried {', '.join(left_out)}" if left_out else "no adapter")
         mutants = [(mutant, area) for mutant, area in mutants if not area.gpu]
-    trials.prepare(files_of(ROOT, tuple({path: None for _, area in mutants for path in (*area.tests, *area.wider)})))
-    failed = trials.baseline.failed
-    print(
-        f"{len(trials.baseline.seconds)} test files; fail without a mutant: {', '.join(failed) or 'none'}", flush=True
-    )
 
     def run(mutant: Mutant, area: Area) -> Result:
         return trials.run(mutant, area) if time.monotonic() < end else Result(mutant, area.name, BROKEN)
@@ -105,7 +110,7 @@ def _tried(args: argparse.Namespace, mutants: Sequence[tuple[Mutant, Area]], tri
             print(f"{len(results)}/{len(mutants)} {r.state} {m.file}:{m.line} {m.operator} {r.by[:80]} "
                   f"{r.seconds:.0f} s", flush=True)  # fmt: skip
             if args.json:
-                report.write(args.json, results, trials.baseline)
+                report.write(args.json, results)
     return results
 
 

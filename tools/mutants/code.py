@@ -27,6 +27,8 @@ class Mutant:
     edit: Edit
     before: str  # the line, without the blanks around it
     after: str
+    lines: tuple[int, ...] = ()  # of the statement, of an `if`, a loop or a function its header
+    in_function: bool = False
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -89,4 +91,22 @@ class Code:
         stop = len(self.source) if stop < 0 else stop
         after = changed[begin : stop + len(changed) - len(self.source)]
         before = " ".join(self.text(begin, stop).split())
-        return Mutant(self.name, operator, first + 1, edit, before, " ".join(after.decode().split()))
+        lines, in_function = self._statement(first + 1, edit)
+        return Mutant(
+            self.name, operator, first + 1, edit, before, " ".join(after.decode().split()), lines, in_function
+        )
+
+    def _statement(self, line: int, edit: Edit) -> tuple[tuple[int, ...], bool]:
+        """The lines of the smallest statement around an edit, and whether it is in a function."""
+        around = [
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.stmt) and self.start(node) <= edit.start and edit.end <= self.end(node)
+        ]
+        if not around:
+            return (line,), False
+        inner = min(around, key=lambda node: self.end(node) - self.start(node))
+        body = getattr(inner, "body", None)
+        last = max(inner.lineno, body[0].lineno - 1) if body else inner.end_lineno or inner.lineno
+        outer = [node for node in around if node is not inner]
+        return tuple(range(inner.lineno, last + 1)), any(isinstance(node, ast.FunctionDef) for node in outer)

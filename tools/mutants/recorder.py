@@ -1,7 +1,8 @@
 """A pytest plugin that writes which tests failed, and how long each took, to the file in `BANKSHOT_MUTANTS_RECORD`.
 
-It leaves out the tests that the file in `BANKSHOT_MUTANTS_SKIP` lists, and limits the memory of the process, because a
-mutant may allocate without end.
+It runs only the test functions that the file in `BANKSHOT_MUTANTS_TESTS` lists, in that order, and begins none after
+`BANKSHOT_MUTANTS_SECONDS` of CPU time. Each is the context of the lines that it runs, for coverage.py. The memory of
+the process is limited, because a mutant may allocate without end.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import resource
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,13 +24,31 @@ def pytest_configure() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
 
 
+def function(nodeid: str) -> str:
+    """The test function of a test: its parameters are left out."""
+    return nodeid.partition("[")[0]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    file = Path(os.environ["BANKSHOT_MUTANTS_SKIP"])
-    skipped = set(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else set[str]()
-    left_out = [item for item in items if item.nodeid in skipped]
-    if left_out:
-        items[:] = [item for item in items if item.nodeid not in skipped]
-        config.hook.pytest_deselected(items=left_out)
+    chosen = json.loads(Path(os.environ["BANKSHOT_MUTANTS_TESTS"]).read_text(encoding="utf-8"))
+    place = {test: number for number, test in enumerate(chosen["tests"])}
+    skipped = set(chosen["skipped"])
+    kept = [each for each in items if each.nodeid not in skipped and (not place or function(each.nodeid) in place)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+    items[:] = sorted(kept, key=lambda each: place.get(function(each.nodeid), 0))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    if time.process_time() > float(os.environ["BANKSHOT_MUTANTS_SECONDS"]):
+        item.session.shouldstop = "out of time"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logstart(nodeid: str) -> None:
+    if "coverage" in sys.modules and (measured := sys.modules["coverage"].Coverage.current()):
+        measured.switch_context(function(nodeid))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

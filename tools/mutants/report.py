@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .areas import AREAS
-from .trial import ALIVE, BROKEN, KILLED, Baseline, Result
+from .trial import ALIVE, BROKEN, KILLED, Result
 
 LEAST = 0.95  # of the mutants that are not equivalent, to be killed
 EQUIVALENT = "equivalent"
@@ -66,14 +66,7 @@ def read(files: Iterable[Path]) -> list[Result]:
     return list(found.values())
 
 
-def write(file: Path, results: Sequence[Result], baseline: Baseline) -> None:
+def write(file: Path, results: Sequence[Result]) -> None:
     """Write the results as JSON."""
-    entries = [each.entry() for each in results]
-    content = {
-        "results": entries,
-        "failed_without_mutant": baseline.failed,
-        "why": baseline.why,
-        "seconds": baseline.seconds,
-    }
-    text = json.dumps(content, indent=1, ensure_ascii=False)
+    text = json.dumps({"results": [each.entry() for each in results]}, indent=1, ensure_ascii=False)
     file.write_text(text + "\n", encoding="utf-8")

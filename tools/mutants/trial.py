@@ -9,18 +9,23 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryFile
 from typing import Any
 
+from bankshot.sim.machine.compile import loader, paths
+
 from .areas import Area, files_of
 from .choice import ROOT
 from .code import Code, Edit, Mutant
+from .reach import Reach, measured, test_files
+from .recorder import function
 
 KILLED, ALIVE, BROKEN = "killed", "alive", "not run"
 _COPIED = (
@@ -36,7 +41,10 @@ _COPIED = (
     ".github",
     ".ci",
 )
-_LONGEST = 300.0  # seconds of a test file without a mutant
+_MEASURED = 30.0  # seconds of CPU time of a test file that are measured: later tests run on no mutant
+_LONGEST = 300.0  # seconds of such a test file with its last test
+_LIKELIER = 5  # how much more often a test of the mutant's room fails than others that reach it
+_FIRST = 2.0  # seconds of the first tests of a mutant, as measured
 _COMPILING = 240.0  # seconds that a busy processor may take to compile the machine
 _PLUGIN = """\
 Metadata-Version: 2.1
@@ -78,38 +86,27 @@ class _Tests:
     output: str
 
 
-@dataclass
-class Baseline:
-    """The tests without a mutant. `seconds`: of each file. `failed`: what fails here, and is left out; `why`: how."""
-
-    seconds: dict[str, float] = field(default_factory=dict[str, float])
-    failed: list[str] = field(default_factory=list[str])
-    why: list[str] = field(default_factory=list[str])
-
-
 class Trials:
     """Copies of the repository in a folder, one for each of `jobs` trials at a time."""
 
-    def __init__(self, folder: Path, jobs: int) -> None:
-        self.jobs, self._folder, self._cache = jobs, folder, folder / "cache"
-        self.baseline = Baseline()
+    def __init__(self, folder: Path, jobs: int, limit: float) -> None:
+        self.jobs, self.limit, self._folder, self._cache = jobs, limit, folder, folder / "cache"
+        self.reach = Reach(())
+        self.failed: list[str] = []
         self._free: SimpleQueue[Path] = SimpleQueue()
         self._first = folder / "copy0"
-        _copy(self._first)
 
-    def prepare(self, files: list[str]) -> None:
-        """Compile the machine, run each test file once without a mutant, and make the other copies."""
+    def prepare(self) -> None:
+        """Copy the repository, compile the machine, and measure the test files."""
+        _copy(self._first)
+        if (machine := loader.cache_folder(paths.wanted())).exists():
+            shutil.copytree(machine, self._cache / "bankshot" / machine.name)
         if not self._python("import bankshot; bankshot.simulate('@compute @workgroup_size(1) fn main() {}', grid=1)"):
             raise SystemExit("the simulator does not run without a mutant")
         with ThreadPoolExecutor(self.jobs) as pool:
-            for file, tests in zip(files, pool.map(self._measure, files), strict=True):
-                failed = [str(each) for each in tests.record["failed"]]
-                broken = tests.code is None or file in failed or tests.code not in (0, 1, 5)
-                self.baseline.failed += [file] if broken else failed
-                self.baseline.why += [tests.output[-400:]] if broken else map(str, tests.record["why"])
-                if not broken and tests.record["seconds"]:
-                    self.baseline.seconds[file] = sum(float(each[1]) for each in tests.record["seconds"])  # type: ignore
-        (self._folder / "skip.json").write_text(json.dumps(self.baseline.failed), encoding="utf-8")
+            known = pool.map(lambda file: measured(self._first, file, self.measure), test_files(ROOT))
+            self.reach = Reach(list(known))
+        self.failed = [test for each in self.reach.files for test in each.failed]
         self._free.put(self._first)
         for number in range(1, self.jobs):
             copy = self._folder / f"copy{number}"
@@ -124,11 +121,19 @@ class Trials:
         environment = self._environment(self._first)
         return subprocess.run([sys.executable, "-c", code], cwd=self._first, env=environment).returncode == 0
 
-    def _measure(self, file: str) -> _Tests:
-        return self._pytest(self._first, [file], _LONGEST, write_bytecode=True)
+    def measure(self, copy: Path, file: str, settings: Path) -> tuple[dict[str, float], list[str], list[str]]:
+        """Run a test file under coverage.py. Returns the seconds of each test function, what failed, and how."""
+        tests = self._pytest(copy, [file], [], _LONGEST, last=_MEASURED, settings=settings)
+        failed = [str(each) for each in tests.record["failed"]]
+        if tests.code not in (0, 1, 2, 5) or file in failed:
+            return {}, [file], [tests.output[-400:]]
+        seconds = dict[str, float]()
+        for test, took in tests.record["seconds"]:  # type: ignore
+            seconds[function(test)] = seconds.get(function(test), 0.0) + took  # type: ignore
+        return seconds, failed, [*map(str, tests.record["why"])]
 
     def run(self, mutant: Mutant, area: Area) -> Result:
-        """Run the tests of an area on a mutant, and if they pass the wider ones."""
+        """Run the tests that reach a mutant until one fails, or until they have taken `limit` seconds."""
         copy = self._free.get()
         try:
             return self._tried(copy, mutant, area)
@@ -137,56 +142,86 @@ class Trials:
 
     def _tried(self, copy: Path, mutant: Mutant, area: Area) -> Result:
         start = time.monotonic()
-        file, original = copy / mutant.file, ROOT / mutant.file
+        file = copy / mutant.file
+        original, times = file.read_bytes(), file.stat()
         cache = copy.with_suffix(".cache") if area.compiled else self._cache
-        file.write_bytes(Code(original, mutant.file).changed(mutant.edit))
+        file.write_bytes(Code(file, mutant.file).changed(mutant.edit))
+        by = ""
         try:
-            ran: set[str] = set()
-            for paths in (area.tests, area.wider):
-                files = [each for each in files_of(ROOT, paths) if each in self.baseline.seconds and each not in ran]
-                ran |= {*files}
-                if files and (by := self._killer(copy, self._ordered(files, paths), cache, area.compiled)):
-                    return Result(mutant, area.name, KILLED, by, time.monotonic() - start)
-            return Result(mutant, area.name, ALIVE if ran else BROKEN, "", time.monotonic() - start)
+            for files, tests in self._batches(mutant, area):
+                if by := self._killer(copy, files, tests, cache):
+                    break
+            return Result(mutant, area.name, KILLED if by else ALIVE, by, time.monotonic() - start)
         finally:
-            shutil.copy2(original, file)  # with its time, so that its bytecode is up to date again
+            file.write_bytes(original)
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # its bytecode is up to date again
             if area.compiled:
                 shutil.rmtree(cache, ignore_errors=True)
 
-    def _ordered(self, files: list[str], paths: tuple[str, ...]) -> list[str]:
-        """The tests of the room itself first, and in it the fastest."""
-        first = {*files_of(ROOT, paths[:1])}
-        return sorted(files, key=lambda file: (file not in first, self.baseline.seconds[file]))
+    def _batches(self, mutant: Mutant, area: Area) -> Iterator[tuple[list[str], list[str]]]:
+        """The files and the tests of a mutant, the fastest first; those of its room fail more often.
 
-    def _killer(self, copy: Path, files: list[str], cache: Path, compiled: bool) -> str:
+        Each batch is a process, and takes longer than the one before it: most mutants fail an early test, but a start
+        takes time, too.
+        """
+        if area.compiled:
+            yield files_of(ROOT, area.compiled), []
+            return
+        seconds = self.reach.seconds
+        tests = self.reach.tests(mutant.file, mutant.lines, mutant.in_function)
+        batch, took, batch_took, longest = list[str](), 0.0, 0.0, _FIRST
+        for test in sorted(tests, key=lambda test: seconds[test] / (_LIKELIER if test.startswith(area.tests) else 1)):
+            if took + seconds[test] > self.limit:
+                break
+            batch.append(test)
+            took, batch_took = took + seconds[test], batch_took + seconds[test]
+            if batch_took > longest:
+                yield _by_file(batch)
+                batch, batch_took, longest = [], 0.0, 4 * longest
+        if batch:
+            yield _by_file(batch)
+
+    def _killer(self, copy: Path, files: list[str], tests: list[str], cache: Path) -> str:
         """The test that fails; nothing where all pass."""
-        limit = 60 + 4 * sum(self.baseline.seconds[file] for file in files) + compiled * _COMPILING
-        tests = self._pytest(copy, files, limit, "-x", cache=cache)
-        if tests.code is None:
+        compiling = cache != self._cache
+        limit = 30 + 4 * sum(self.reach.seconds[test] for test in tests) + compiling * (_COMPILING + 2 * self.limit)
+        ran = self._pytest(copy, files, tests, limit, "-x", cache=cache, last=self.limit)
+        if ran.code is None:
             return f"no end within {limit:.0f} s"
-        if tests.code == 0:
+        failed = ran.record["failed"]
+        if ran.code in (0, 2, 5) and not failed:
             return ""
-        failed = tests.record["failed"]
-        return str(failed[0]) if failed else f"pytest ends with {tests.code}: {tests.output.strip()[-200:]}"
+        return str(failed[0]) if failed else f"pytest ends with {ran.code}: {ran.output.strip()[-200:]}"
 
-    def _pytest(self, copy: Path, files: list[str], limit: float, *options: str, cache: Path | None = None,
-                write_bytecode: bool = False) -> _Tests:  # fmt: skip
+    def _pytest(self, copy: Path, files: list[str], tests: list[str], limit: float, *options: str, last: float,
+                cache: Path | None = None, settings: Path | None = None) -> _Tests:  # fmt: skip
+        """Run test files, or only some of their tests; begin none after `last` seconds of CPU time."""
         record = self._folder / f"record-{copy.name}-{time.monotonic_ns()}.json"
+        chosen = record.with_suffix(".tests")
+        chosen.write_text(json.dumps({"tests": tests, "skipped": self.failed}), encoding="utf-8")
         environment = self._environment(copy, cache) | {"BANKSHOT_MUTANTS_RECORD": str(record)}
-        if not write_bytecode:
+        environment |= {"BANKSHOT_MUTANTS_TESTS": str(chosen), "BANKSHOT_MUTANTS_SECONDS": str(last)}
+        if not settings:
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--tb=no", "--hypothesis-seed=0", *options]
+        command = [sys.executable, "-m", *(["coverage", "run", f"--rcfile={settings}", "-m"] if settings else [])]
+        command += ["pytest", "-q", "-n", "0", "--tb=no", "--hypothesis-seed=0", *options]
         command += ["-p", "no:cacheprovider", "-p", "tools.mutants.recorder", *files]
         code, output = _limited(command, copy, environment, limit)
         written = record.read_text(encoding="utf-8") if record.exists() else ""
         record.unlink(missing_ok=True)
+        chosen.unlink()
         return _Tests(code, json.loads(written or '{"failed": [], "seconds": [], "skipped": [], "why": []}'), output)
 
     def _environment(self, copy: Path, cache: Path | None = None) -> dict[str, str]:
         path = [str(copy), *(each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each)]
-        skip = {"BANKSHOT_MUTANTS_SKIP": str(self._folder / "skip.json")}
-        return {**os.environ, **skip, "PYTHONPATH": os.pathsep.join(path), "BANKSHOT_CACHE": str(cache or self._cache),
+        return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "BANKSHOT_CACHE": str(cache or self._cache),
                 "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # fmt: skip
+
+
+def _by_file(tests: list[str]) -> tuple[list[str], list[str]]:
+    """The files of tests, and the tests, those of a file together: fixtures of a module are made once."""
+    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+    return files, sorted(tests, key=lambda test: files.index(test.partition("::")[0]))
 
 
 def _limited(command: list[str], folder: Path, environment: dict[str, str], limit: float) -> tuple[int | None, str]:
