@@ -44,7 +44,7 @@ def corpus(
     from ..workers.progress import meter
 
     found = corpus_survey.collect(folders, embedded, dict(pairs("--fill", fills)))
-    options = corpus_survey.Options(jobs or os.cpu_count() or 1, limit, adapter, budget or corpus_survey.BUDGET)
+    options = corpus_survey.Options(jobs or os.cpu_count() or 1, limit, adapter, budget)
     with meter(sum(len(collection.shaders) for collection in found)) as progress:
 
         def done(shader: Shader) -> None:

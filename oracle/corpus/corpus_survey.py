@@ -18,7 +18,7 @@ from .. import wgpu_client
 from ..errors import Died, TookTooLong, UsageError
 from ..workers.pool import Report, TaskError, TaskProgress, TaskResult, Work, WorkerPool
 from .embedded import Shader, files, filled, shaders
-from .trial import BUDGET, VERDICTS, Trial, trials
+from .trial import VERDICTS, Trial, trials
 
 
 @frozen
@@ -28,7 +28,7 @@ class Options:
     jobs: int = 2
     limit: float = 60.0
     adapter: str | None = None
-    budget: int = BUDGET
+    budget: int | None = None
 
 
 @frozen
@@ -99,7 +99,7 @@ class Attempt:
     shader: Shader
     skip: int
     adapter: str | None
-    budget: int = BUDGET
+    budget: int | None = None
 
 
 @entity

@@ -32,8 +32,6 @@ from .invented_inputs import RECIPES, Recipe
 if TYPE_CHECKING:
     from ...sim.run.simulate import Run as SimulatorRun
 
-BUDGET = 1 << 18  # the most backward jumps of a batch of workgroups
-
 
 @frozen
 class Verdict:
@@ -87,7 +85,7 @@ def trials(
     adapter: str | None,
     skip: int = 0,
     say: Say = lambda entry, stage: None,
-    budget: int = BUDGET,
+    budget: int | None = None,
 ) -> Iterator[Trial]:
     """Try a module, without its first `skip` compute entry points. `adapter`: see `wgpu_client.require_adapter`;
     `budget`: that of `bankshot.simulate`."""
@@ -122,7 +120,7 @@ _FOREIGN = (
 class _Module:
     """One module, with the notes and times that go into its trials."""
 
-    def __init__(self, shader: Shader, adapter: str | None, say: Say, budget: int) -> None:
+    def __init__(self, shader: Shader, adapter: str | None, say: Say, budget: int | None) -> None:
         self.budget = budget
         self.shader = shader
         self.adapter = adapter

@@ -32,6 +32,7 @@ from .checked_sums import join_checks
 from .copies import drop_copies
 from .emit import Emitter
 from .fma_contraction import combine, contract
+from .loops import note_costs
 from .outer_products import tile
 from .program import Program
 from .virtual_registers import allocate
@@ -244,8 +245,10 @@ def _finish(
         code.instructions[position].a = label.position
     rows = allocate(code, len(operands.inputs) + len(operands.constants), "rows" in passes)
     offsets, size = _shared_offsets(pipeline, shadows)
+    encoded = np.array([ins.encode() for ins in code.instructions], np.int32)
+    note_costs(encoded)
     return Program(
-        np.array([ins.encode() for ins in code.instructions], np.int32),
+        encoded,
         rows,
         operands.inputs,
         operands.constants,

@@ -11,7 +11,7 @@ from ..launch.partition import Outcome
 from ..launch.schedules import MIRRORED, REVERSED
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import Runner, differences
+from .replay import Runner, differences, rerun_budget
 from .table import ATOMIC_ORDER, OUT_OF_BOUNDS, RACE
 
 _HARMLESS = ("same-value", "unseen")
@@ -29,7 +29,7 @@ def find_order_dependence(run: Runner, launch: Launch, outcome: Outcome, others:
     if not sites or decided:
         return []
     for order in (MIRRORED, REVERSED) if launch.invocations <= _MOST_SERIAL else (MIRRORED,):
-        again, after = run(frozenset(), budget=launch.options.budget, schedule=order)
+        again, after = run(frozenset(), budget=rerun_budget(launch, outcome), schedule=order)
         changes = dict(differences(launch.outputs(), again.outputs()))
         if changes and after.finished == outcome.finished:
             return [_finding(sites, launch, {name: f"run {order.name}, {changes[name]}" for name in changes})]

@@ -13,7 +13,7 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import NO_END, POISON, Runner, differences
+from .replay import NO_END, POISON, Runner, differences, rerun_budget
 from .table import UNINIT
 
 _NO_UPDATE = ("atomicStore", "atomicLoad", "workgroupUniformLoad")  # only store, or only load
@@ -33,7 +33,7 @@ def find_unwritten_atomics(run: Runner, launch: Launch, outcome: Outcome, others
     sites = atomic_updates(launch.program)
     if not sites or any(each.code == UNINIT.code and each.verdict == "harmful" for each in others):
         return []
-    again, after = run(frozenset(), budget=launch.options.budget, filling=POISON)
+    again, after = run(frozenset(), budget=rerun_budget(launch, outcome), filling=POISON)
     changes = [changed for _, changed in differences(launch.outputs(), again.outputs())]
     if after.finished < outcome.finished:
         changes = [NO_END]

@@ -9,20 +9,24 @@ from numpy.typing import NDArray
 
 from ..ir.access import Access
 from ..ir.sites import SourceSite
-from ..launch.launch import UNLIMITED, Launch
+from ..launch.launch import Launch
+from ..launch.long_loops import UNLIMITED, Stopped
 from ..launch.partition import Outcome
 from ..machine import layout as at
 from ..wgsl.diagnostics import Note
 from .finding import Finding
 from .numeric_checks import find_numeric
 from .races import find_races, find_unwritten
-from .running_loops import longest_running
+from .running_loops import endless_loop
 from .table import BARRIER_DIVERGENCE, ENDLESS_LOOP, OUT_OF_BOUNDS
 
 _NO_TEXEL = {
     "load": "WebGPU returns zeros, or an unspecified texel of the texture",
     "store": "WebGPU discards the store",
 }
+_REPEATS = "does not end: its state repeats{period}"
+_STILL_RUNS = "was still running when its workgroup exceeded {spent}"
+_RAISE = "if it ends later, raise the budget: `--budget`, or `budget` in a manifest's [kernel]"
 _WAITING = "whether it ends depends on other invocations, and WGSL does not guarantee their progress while it spins; "
 _NO_LOCK = (
     "invocations of a subgroup run in lockstep, and other workgroups may not have started: replace a lock by atomicAdd "
@@ -37,7 +41,8 @@ def explain(launch: Launch, outcome: Outcome) -> list[Finding]:
         *find_unwritten(launch, outcome),
         *find_numeric(launch, outcome),
         *_out_of_bounds(launch, outcome),
-        *_events(launch, outcome),
+        *_diverged(launch, outcome),
+        *_endless(launch, outcome),
     ]
 
 
@@ -92,56 +97,61 @@ def _texel(site: SourceSite) -> tuple[str, str]:
     return what, _NO_TEXEL[site.kind]
 
 
-def _events(launch: Launch, outcome: Outcome) -> list[Finding]:
+def _diverged(launch: Launch, outcome: Outcome) -> list[Finding]:
     program = launch.program
-    findings: dict[tuple[int, int], Finding] = {}
+    findings: dict[int, Finding] = {}
     for row in outcome.events[1 : 1 + int(outcome.events[at.HEADER, at.RECORDED])]:
-        kind, place = int(row[at.KIND]), int(row[at.SITE])
-        known = findings.get((kind, place))
+        place = int(row[at.SITE])
+        known = findings.get(place)
         if known is not None:
-            findings[kind, place] = replace(known, count=known.count + int(row[at.TIMES]))
+            findings[place] = replace(known, count=known.count + int(row[at.TIMES]))
             continue
-        workgroup = launch.workgroup(int(row[at.EVENT_WORKGROUP]))
-        if kind == at.DIVERGED:
-            site = program.sites[place]
-            absent = _absent(row)
-            findings[kind, place] = BARRIER_DIVERGENCE.make(
-                site.span,
-                count=int(row[at.TIMES]),
-                workgroup=workgroup,
-                lanes=absent,
-                epoch=int(row[at.EPOCH]),
-                absent=int(row[at.DETAIL]),
-                invocations=_lanes(launch),
-                lanes_absent=ranges(absent),
-            )
-        elif kind == at.BUDGET_SPENT:
-            loop = place if outcome.stopped is None else longest_running(launch, place, outcome.stopped)
-            findings[kind, place] = _endless(launch, loop, workgroup, row)
+        absent = _absent(row)
+        findings[place] = BARRIER_DIVERGENCE.make(
+            program.sites[place].span,
+            count=int(row[at.TIMES]),
+            workgroup=launch.workgroup(int(row[at.EVENT_WORKGROUP])),
+            lanes=absent,
+            epoch=int(row[at.EPOCH]),
+            absent=int(row[at.DETAIL]),
+            invocations=_lanes(launch),
+            lanes_absent=ranges(absent),
+        )
     return list(findings.values())
 
 
-def _endless(launch: Launch, place: int, workgroup: tuple[int, int, int], row: NDArray[np.int64]) -> Finding:
-    span, awaited = launch.program.loops[place]
+def _endless(launch: Launch, outcome: Outcome) -> list[Finding]:
+    stopped = outcome.stopped
+    if stopped is None:
+        return []
+    loop, period = endless_loop(launch, stopped)
+    span, awaited = launch.program.loops[loop]
     sites = [launch.program.sites[site] for site in awaited]
     named = dict.fromkeys((site.name, site.variable, site.span) for site in sites)
     notes = [Note(f"the result of this {name} of {of} decides whether it ends", where) for name, of, where in named]
-    return ENDLESS_LOOP.make(
+    repeats = stopped.turned is not None
+    finding = ENDLESS_LOOP.make(
         span,
-        count=int(row[at.TIMES]),
-        workgroup=workgroup,
-        epoch=int(row[at.EPOCH]),
+        workgroup=launch.workgroup(stopped.workgroup),
+        epoch=int(stopped.progress[at.BARRIERS_PASSED]),
         notes=notes,
-        spent=_spent(launch),
+        what=_REPEATS.format(period=_period(period)) if repeats else _STILL_RUNS.format(spent=_spent(launch, stopped)),
         waiting=_WAITING if sites else "",
-        advice=_NO_LOCK if sites else "",
+        advice=(_NO_LOCK if sites else "") + ("" if repeats else _RAISE),
     )
+    return [finding]
 
 
-def _spent(launch: Launch) -> str:
+def _period(iterations: int | None) -> str:
+    if iterations is None:
+        return ""
+    return " every iteration" if iterations == 1 else f" every {iterations:,} iterations"
+
+
+def _spent(launch: Launch, stopped: Stopped) -> str:
     if launch.options.budget < UNLIMITED:
         return f"{launch.options.budget:,} loop iterations"
-    return f"the default budget of {launch.work:,} instructions in loops, counted for each lane"
+    return f"the default budget, after {stopped.iterations:,} loop iterations"
 
 
 def _absent(row: NDArray[np.int64]) -> tuple[int, ...]:

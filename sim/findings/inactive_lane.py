@@ -13,7 +13,7 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import NO_END, Runner, differences
+from .replay import NO_END, Runner, differences, rerun_budget
 from .table import INACTIVE_LANE
 
 _SHUFFLES = re.compile(r"subgroup(Shuffle.*|Broadcast)|quad.*")  # subgroupBroadcastFirst reads active lanes only
@@ -30,7 +30,7 @@ def find_inactive_lane_reads(run: Runner, launch: Launch, outcome: Outcome) -> l
 
     def changes(*chosen: SourceSite) -> list[str]:
         starts = frozenset(site.span.start for site in chosen)
-        again, after = run(frozenset(), budget=launch.options.budget, poisoned=starts)
+        again, after = run(frozenset(), budget=rerun_budget(launch, outcome), poisoned=starts)
         if after.finished < outcome.finished:
             return [NO_END]
         return [changed for _, changed in differences(launch.outputs(), again.outputs())]

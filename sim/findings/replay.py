@@ -95,14 +95,18 @@ class Judge:
 
     def _change(self, rerun: _Rerun) -> Note | None:
         """Say what a rerun changes, if anything."""
-        budget = min(self._launch.options.budget, 4 * self._outcome.jumps + _SLACK)
-        changes: Changes = {"budget": budget, "threads": 1, **rerun.changes}
+        changes: Changes = {"budget": rerun_budget(self._launch, self._outcome), "threads": 1, **rerun.changes}
         launch, outcome = self._run(frozenset(), **changes)
         if outcome.finished < self._outcome.finished:
             return Note(f"{rerun.words}, {NO_END}")
         for _, changed in differences(self._before, launch.outputs()):
             return Note(f"{rerun.words}, {changed}")
         return None
+
+
+def rerun_budget(launch: Launch, outcome: Outcome) -> int:
+    """Return how many backward jumps a rerun of a finished run may make."""
+    return min(launch.options.budget, 4 * outcome.jumps + _SLACK)
 
 
 NO_END = "it does not terminate"

@@ -196,10 +196,10 @@ BARRIER_DIVERGENCE = Kind(
 ENDLESS_LOOP = Kind(
     code="endless-loop",
     severity="error",
-    title="A loop was still running when the budget of its run was spent",
-    message="this loop was still running when its workgroup exceeded {spent}; {waiting}the run was stopped",
-    hint="{advice}if it ends later, raise the budget: `--budget`, or `budget` in a manifest's [kernel]",
-    evidence="an event, when the budget of iterations, or the default one of instructions, is spent",
+    title="A loop does not end, or was still running when the budget of its run was spent",
+    message="this loop {what}; {waiting}the run was stopped",
+    hint="{advice}",
+    evidence="the state of its workgroups, which repeats; or the budget of iterations, or the default one of work",
     depends_on="workgroups",
 )
 ALLOW = Kind(

@@ -26,6 +26,7 @@ from ..wgsl import types as t
 from ..wgsl.typed import Variable
 from .device_memory import DeviceMemory, make_device_memory
 from .launch_cache import LAUNCH_SETUPS
+from .long_loops import UNLIMITED, WORK, LongLoops, Stopped
 from .machine_arrays import MachineArrays, units_of
 from .partition import Outcome, run_parts, split, total
 from .race_tables import LaunchShadow, Shadow
@@ -34,9 +35,6 @@ from .threads import processors
 from .tracing import Trace
 from .workspace import LaunchParams, Template, Workspace
 
-UNLIMITED = 1 << 62
-WORK = 1 << 33  # of a batch, in loops: instructions times lanes; takes seconds
-_PROBED = 4  # times as long as others take instructions of a program with probes
 _SAMPLED = 1 << 14  # loop iterations of a sampling run
 _GRID = ("grid_x", "grid_y", "grid_z")  # inputs
 
@@ -47,7 +45,7 @@ class RunOptions:
 
     - `policy`: what out-of-bounds accesses do.
     - `budget`: loop iterations after which a batch is stopped.
-    - `work`: instructions in loops, times lanes, after which a batch is stopped.
+    - `work`: work in loops after which a batch is stopped.
     - `schedule`: the order of execution.
     - `filling`: initial value of each word of workgroup memory.
     - `ignored`: a barrier that orders nothing; the run ends where it was needed.
@@ -72,7 +70,10 @@ class RunOptions:
 
 
 class Launch:
-    """A program with its device memory, which is allocated unless it is passed. `run` may be called once."""
+    """A program with its device memory, which is allocated unless it is passed. `run` may be called once.
+
+    `without_probes` runs workgroups of the dispatch, by number, without probes, and returns how that was stopped.
+    """
 
     def __init__(
         self,
@@ -82,6 +83,7 @@ class Launch:
         device: Device,
         options: RunOptions,
         device_memory: DeviceMemory | None = None,
+        without_probes: Callable[[NDArray[np.int64]], Stopped | None] | None = None,
     ) -> None:
         self._texel_bytes = {b.variable.name: b.format.bytes for b in bound if isinstance(b, BoundTexture)}
         self._setup = LAUNCH_SETUPS.of(program, device, options.schedule, options.policy, self._texel_bytes)
@@ -101,6 +103,7 @@ class Launch:
         self._order = options.schedule.order(self.count)
         if options.chosen is not None:
             self._order = options.chosen[self._order] if self._order.size else options.chosen
+        self._without_probes, self._all_end = without_probes, False
         self.race_shadow = LaunchShadow(program, self._setup.watched, self._places, words)
 
     def output(self, bound: Bound) -> Any:
@@ -214,10 +217,18 @@ class Launch:
             n > 0 and a.writes and a.space == "storage" for a, n in counts
         )
 
-    @property
-    def work(self) -> int:
-        """Instructions in loops, times lanes, after which a batch is stopped."""
-        return self.options.work // _PROBED if self.program.probe_names else self.options.work
+    def _ends(self, place: int) -> Stopped | None:
+        """Run the batch from this position on without probes. Returns how that was stopped, if it was.
+
+        Where workgroups may see each other, all of them run, once.
+        """
+        if self._all_end or self._without_probes is None:
+            return None
+        last = min(place + self.program.workgroups_per_batch, self.count)
+        places = range(place, last) if self._independent() else range(self.count)
+        stopped = self._without_probes(np.array([self.number(each) for each in places], np.int64))
+        self._all_end = stopped is None and not self._independent()
+        return stopped
 
     @property
     def device_memory(self) -> DeviceMemory:
@@ -276,11 +287,19 @@ class Launch:
         """Return what this launch puts into the arrays of the machine."""
         options, access = self.options, self._access_table()
         ignored = -1 if options.ignored is None else self.program.sites.index(options.ignored)
-        config = (*self.grid, options.budget, self.work, ignored, options.ignored is not None, options.filling)
+        config = (*self.grid, options.budget, ignored, options.ignored is not None, options.filling)
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
         tables = (access, self._setup.watched.table(access), self._traced())
-        return LaunchParams(config, rows, *tables, (self.storage, self._order, self._writers, self._touched))
+        alone = self.count <= self.program.workgroups_per_batch
+        ends = None if self._without_probes is None else self._ends
+        return LaunchParams(
+            config,
+            rows,
+            *tables,
+            (self.storage, self._order, self._writers, self._touched),
+            LongLoops(self.program, options.work, ends, alone),
+        )
 
     def _traced(self) -> NDArray[np.int64]:
         """Return the row of `layout.TRACED`: all lanes are traced if the variable is in workgroup memory."""
@@ -319,4 +338,6 @@ def _depends_on_order(outcome: Outcome) -> bool:
 
     It does if a loop does not terminate, lanes miss a barrier, or two workgroups store to one word.
     """
-    return bool(outcome.events[at.HEADER, at.RECORDED] or outcome.bounds[:, at.OUTSIDE].any())
+    return outcome.stopped is not None or bool(
+        outcome.events[at.HEADER, at.RECORDED] or outcome.bounds[:, at.OUTSIDE].any()
+    )

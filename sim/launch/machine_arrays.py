@@ -169,6 +169,7 @@ class MachineArrays:
             make_queue(
                 *(np.zeros(n(program.code, lockstep_groups.width), np.uint32) for n in (queue_words, kept_words))
             ),
+            np.zeros(1, np.uint32),
         )
 
     def _config(self, lockstep_group: int) -> NDArray[np.int64]:

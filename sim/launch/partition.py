@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..fast_dataclass import entity
 from ..machine import layout as at
+from .long_loops import Stopped
 from .race_tables import merged_races
 from .threads import pool
 
@@ -36,7 +37,7 @@ class Outcome:
     worked: int
     finished: int
     jumps: int  # most backward jumps of a batch
-    stopped: NDArray[np.int64] | None = None  # progress of the lockstep group that has spent its budget
+    stopped: Stopped | None = None
 
 
 _WORTH = 1 << 22  # instructions by lanes: below, a part takes as long to hand out as to run

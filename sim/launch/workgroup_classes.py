@@ -8,7 +8,7 @@ addresses would be out of bounds where that of the first is not (or the reverse)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..machine import layout as at
 from ..models import Device
 from .device_memory import DeviceMemory, make_device_memory
 from .launch import Launch, RunOptions
+from .long_loops import Stopped
 from .partition import Outcome, times, total
 
 _TABLE_WORDS = (1 << 23) + 1  # values computed at once; large enough that unused pages take no memory
@@ -53,20 +54,32 @@ class Classes:
 
 
 def run_classes(
-    draft: Draft, bound: list[Bound], grid: tuple[int, int, int], device: Device, options: RunOptions
+    draft: Draft,
+    bound: list[Bound],
+    grid: tuple[int, int, int],
+    device: Device,
+    options: RunOptions,
+    without_probes: Callable[[Numbers], Stopped | None],
 ) -> Classes:
-    """Run one workgroup of each class.
+    """Run one workgroup of each class. `without_probes`: see `Launch`.
 
     Raises `Unproven` if data decides what workgroups do, or if too many of them differ.
     """
-    return _Classifier(draft, bound, grid, device, options).run()
+    return _Classifier(draft, bound, grid, device, options, without_probes).run()
 
 
 class _Classifier:
     def __init__(
-        self, draft: Draft, bound: list[Bound], grid: tuple[int, int, int], device: Device, options: RunOptions
+        self,
+        draft: Draft,
+        bound: list[Bound],
+        grid: tuple[int, int, int],
+        device: Device,
+        options: RunOptions,
+        without_probes: Callable[[Numbers], Stopped | None],
     ) -> None:
         self._draft = draft
+        self._without_probes = without_probes
         self._grid = grid
         self._count = int(np.prod(grid))
         self._device = device
@@ -102,7 +115,7 @@ class _Classifier:
             launch = self._launch(self._program, np.array([members[0] for members in pending]))
             outcomes = launch.run_each()
             if outcomes[-1].stopped is not None:
-                raise Unproven("a workgroup has spent its budget")
+                raise Unproven("a workgroup was stopped in a loop")
             overlap |= launch.stores_overlap
             left: list[Numbers] = []
             for members, outcome in zip(pending, outcomes, strict=True):
@@ -127,7 +140,8 @@ class _Classifier:
 
     def _launch(self, program: Program, chosen: Numbers) -> Launch:
         options = replace(self._options, chosen=chosen)
-        return Launch(program, self._bound, self._grid, self._device, options, self._memory)
+        without_probes = self._without_probes if program.probe_names else None
+        return Launch(program, self._bound, self._grid, self._device, options, self._memory, without_probes)
 
     # ---- values of every workgroup ----
 

@@ -16,10 +16,12 @@ from ..fast_dataclass import entity, frozen
 from ..machine import layout as at
 from ..machine.compile.loader import flat, header, machine
 from ..machine.probe_arrays import Shadow
+from .long_loops import LongLoops, PausedBatch
 from .partition import Outcome
 
+_NO_SNAPSHOT = np.zeros(1, np.uint32)
 _LINE = 64  # bytes of the cache: a vector across two lines costs twice as much
-_LAUNCHED = (at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.WORK, at.IGNORED_BARRIER, at.STOP, at.FILL)
+_LAUNCHED = (at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP, at.FILL)
 
 
 @entity
@@ -28,7 +30,7 @@ class LaunchParams:
 
     `config` has the fields `_LAUNCHED`; `rows` the values of uniform register rows, by number; `access`, `watched` and
     `traced` are tables; `shared` are the arrays that are passed by address: storage, the order of workgroups, the last
-    writers, and the touched words.
+    writers, and the touched words; `long_loops` decides about batches that pause.
     """
 
     config: tuple[int, ...]
@@ -37,6 +39,7 @@ class LaunchParams:
     watched: NDArray[np.int64]
     traced: NDArray[np.int64]
     shared: tuple[NDArray[Any], ...]
+    long_loops: LongLoops
 
 
 @frozen
@@ -62,10 +65,26 @@ class Template:
 
     def __init__(self, arguments: tuple[Any, ...]) -> None:
         arrays, number = list(flat(arguments)), _numbered(arguments, count())
-        code, configs, registers, _, storage, access, events, _, progress, _, order, probes, watch, _ = number
+        (
+            code,
+            configs,
+            registers,
+            workgroup_memory,
+            storage,
+            access,
+            events,
+            _,
+            progress,
+            _,
+            order,
+            probes,
+            watch,
+            _,
+            snapshot,
+        ) = number
         counted = [probes.blocks, probes.tallies, probes.bounds, probes.reached, probes.margins]
         counted += [watch.unwritten, probes.checks]
-        shared = [storage, order, probes.writers, probes.touched, *watch.storage]
+        shared = [storage, order, probes.writers, probes.touched, *watch.storage, snapshot]
         others = [i for i in range(len(arrays)) if i not in {code, *shared, *counted}]
         fields = np.array(machine().record(*arguments), np.int64)
         self._code = arrays[code]  # its address is in the record
@@ -83,7 +102,8 @@ class Template:
         self.tables = [Part(part[i].start - first, part[i].shape, part[i].kind) for i in counted]
         self.lists = [part[i] for i in (events, watch.races, probes.notes)]
         self.state = [part[i] for i in (probes.worked, probes.working, progress)]
-        self.configs, self.registers = part[configs], part[registers]
+        self.configs, self.registers, self.workgroup_memory = part[configs], part[registers], part[workgroup_memory]
+        self.snapshot = slice(headers[snapshot], ends[snapshot])
         self.tabled = [part[i] for i in (access, watch.table, probes.traced)]
 
 
@@ -98,15 +118,25 @@ class Workspace:
         memory[: template.image.size] = template.image
         record = template.record.of(memory)
         record[template.moved] += address
-        record[template.replaced] = [number for array in (*params.shared, *shadow) for number in header(array)]
+        record[template.replaced] = [
+            number for array in (*params.shared, *shadow, _NO_SNAPSHOT) for number in header(array)
+        ]
+        self._record = record
         self._configs = template.configs.of(memory)
         self._configs[:, _LAUNCHED] = params.config
+        self._long_loops = params.long_loops
+        self._is_divided = len(self._configs) > 1  # such a batch cannot go on once it has paused
+        self._configs[:, at.WORK] = self._long_loops.work if self._is_divided else self._long_loops.first_pause
         for part, table in zip(template.tabled, (params.access, params.watched, params.traced), strict=True):
             part.of(memory)[...] = table
         registers = template.registers.of(memory)
         for row, value in params.rows.items():
             registers[:, row] = value
-        self._template, self._kept = template, (params, shadow)
+        storage, *_ = params.shared
+        workgroup_memory, registers = template.workgroup_memory.of(memory), registers[0]
+        self._state_of_batch = {"registers": registers, "workgroup": workgroup_memory, "storage": storage}
+        self._template, self._kept, self._snapshot = template, (params, shadow), _NO_SNAPSHOT
+        self._paused: PausedBatch | None = None
         *self._lists, self._worked, _, self._progress = self._state = [
             part.of(memory) for part in (*template.lists, *template.state)
         ]
@@ -128,17 +158,8 @@ class Workspace:
             worked=int(self._worked[at.WORKED_LANES]),
             finished=finished,
             jumps=int(self._progress[:, at.BUDGET_USED].max()),
-            stopped=self._stopped(events),
+            stopped=None if self._paused is None else self._paused.stopped(),
         )
-
-    def _stopped(self, events: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return the progress of the lockstep group that has spent its budget."""
-        spent = events[1:][events[1:, at.KIND] == at.BUDGET_SPENT]
-        if not len(spent):
-            return None
-        first, *_ = spent
-        (group,) = np.flatnonzero(self._configs[:, at.LANE_OFFSET] == first[at.EVENT_LANE])
-        return self._progress[group].copy()
 
     def sample_loop_lanes(self, place: int, iterations: int) -> float:
         """Run one workgroup to its end, or to `iterations` of its loops, and nothing afterwards.
@@ -159,7 +180,31 @@ class Workspace:
             for table in self._state:
                 table[:] = 0
         self._fresh = False
-        return self._run()
+        self._paused, self._configs[:, at.RESUMES] = None, 0
+        start = first
+        while True:
+            place = start + self._run()
+            batch = self._paused = self._paused_batch(place)
+            if (
+                batch is None
+                or self._is_divided
+                or not self._long_loops.goes_on(batch, self._state_of_batch, self._keep)
+            ):
+                return place - first
+            self._configs[:, at.FIRST_WORKGROUP] = start = batch.first
+            self._configs[:, at.RESUMES] = 1
+
+    def _paused_batch(self, place: int) -> PausedBatch | None:
+        """Return the batch from this workgroup on, if it has paused: the same one as before, or a new one."""
+        groups = np.flatnonzero(self._progress[:, at.PAUSED])
+        if not groups.size or (self._paused is not None and self._paused.first == place):
+            return self._paused if groups.size else None
+        given = int(self._configs[0, at.WORK])
+        return PausedBatch(place, self._progress[int(groups[0])], given, self._long_loops.limit)
+
+    def _keep(self, snapshot: NDArray[Any]) -> None:
+        """Let the machine compare the state with a snapshot."""
+        self._snapshot, self._record[self._template.snapshot] = snapshot, header(snapshot)
 
 
 def _taken(table: NDArray[np.int64]) -> NDArray[np.int64]:

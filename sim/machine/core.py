@@ -20,6 +20,7 @@ from .atomics import atomic
 from .checks import checked_sum
 from .compile.by_address import lend
 from .compile.units import compiled, inlined, part, recorded
+from .endless import still_differs
 from .kinds import CUBE, FILES, HALVES, INSTRUCTION, LONG, NUMBERS, PROGRAM, REGISTERS, TABLE, WORDS
 from .lanes import address_of_first, blend, both, copy, fill, pitch_of
 from .memory import (
@@ -261,12 +262,12 @@ def go_to_level(progress, level, width):
 @compiled
 def run_lockstep_group(
     code, config, regs, shared, shared16, storage, storage16, access, patterns,
-    workgroup, workgroups_per_batch, progress, events, probes, probes_at, watch, watch_at, queue,
+    workgroup, workgroups_per_batch, progress, events, probes, probes_at, watch, watch_at, queue, snapshot,
 ):  # fmt: skip
     """Continue the program for a batch of workgroups from `workgroup` on, at `progress`.
 
-    Runs to the end or, if a workgroup has several lockstep groups, to the next barrier. Returns False if the budget is
-    spent.
+    Runs to the end or, if a workgroup has several lockstep groups, to the next barrier. Returns False if it pauses in a
+    loop, because a limit is reached or its state repeats.
     """
     start, pitch, size = address_of_first(regs), pitch_of(regs), config[at.LANES]
     context = lend(  # to `tile` and `add_up`
@@ -302,11 +303,7 @@ def run_lockstep_group(
             elif what == op.JUMP:
                 if row[field.TARGET] < pc:
                     budget -= 1
-                    work -= (pc - row[field.TARGET]) * (width + _DISPATCH)
-                    if budget < 0 or work < 0:
-                        progress[at.BUDGET_LEFT] = budget
-                        record(events, at.BUDGET_SPENT, row[field.LOOP], workgroup, config[at.LANE_OFFSET], 0, epoch)
-                        return False
+                    work -= row[field.COST] * (width + _DISPATCH)
                     loop = min(row[field.LOOP], _LAST_LOOP)
                     progress[at.TURNS + loop] += 1
                     progress[at.TURNED + loop] = budget
@@ -314,6 +311,13 @@ def run_lockstep_group(
                         needed = progress[at.ACTIVE_LANES + progress[at.LEVEL]]
                         progress[at.NEEDED_LANES] += (pc - row[field.TARGET]) * needed
                         progress[at.ALL_LANES] += (pc - row[field.TARGET]) * lanes_in_use
+                    if budget < 0 or work < 0:
+                        add_what_waits(width, queue, context)
+                        if budget < 0 or not still_differs(regs, shared, storage, snapshot, row[field.LOOP], progress):
+                            progress[at.PC], progress[at.BARRIERS_PASSED] = row[field.TARGET], epoch
+                            progress[at.BUDGET_LEFT], progress[at.WORK_LEFT] = budget, work
+                            progress[at.PAUSED] = 1 + row[field.LOOP]
+                            return False
                 pc = row[field.TARGET]
             elif what == op.JUMP_ZERO:
                 if regs[row[field.CONDITION], at.FIRST_LANE] == 0:
@@ -371,6 +375,7 @@ def begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch
         progress[lockstep_group, at.PC] = progress[lockstep_group, at.BARRIERS_PASSED] = 0
         progress[lockstep_group, at.BUDGET_LEFT] = config[at.BUDGET]
         progress[lockstep_group, at.WORK_LEFT] = config[at.WORK]
+        progress[lockstep_group, at.PAUSED] = progress[lockstep_group, at.TO_COMPARE] = 0
         for loop in range(at.MOST_LOOPS):
             progress[lockstep_group, at.TURNS + loop] = 0
         progress[lockstep_group, at.LEVEL], progress[lockstep_group, at.WIDTHS] = 0, config[at.WIDTH]
@@ -404,7 +409,7 @@ def draw_turns(turns, seed):
 
 
 _ALL = types.Tuple(
-    (PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE)
+    (PROGRAM, TABLE, FILES, WORDS, WORDS, TABLE, TABLE, CUBE, TABLE, NUMBERS, NUMBERS, PROBES, WATCH, QUEUE, WORDS)
 )
 _recorded = recorded(_ALL)
 
@@ -414,23 +419,28 @@ def run(address):
     """Run workgroups FIRST_WORKGROUP to END_WORKGROUP, on the arrays at this address. Returns how many finished.
 
     A workgroup is one lockstep group or several, which take turns from barrier to barrier. They are the first axis of
-    `configs`, `regs`, `patterns` and `progress`.
+    `configs`, `regs`, `patterns` and `progress`. RESUMES continues a batch of one lockstep group that has paused.
     """
-    code, configs, regs, shared, storage, access, events, patterns, progress, turns, order, probes, watch, queue = (
-        _recorded(address)
-    )
+    (
+        code, configs, regs, shared, storage, access, events, patterns, progress, turns, order, probes, watch, queue,
+        snapshot,
+    ) = _recorded(address)  # fmt: skip
     shared16 = shared.view(np.uint16)
     storage16 = storage.view(np.uint16)
     probes_at, watch_at = lend(probes), lend(watch)
     config = configs[_FIRST_GROUP]
     seed = config[at.SEED]
-    workgroup = config[at.FIRST_WORKGROUP]
+    workgroup, resumes = config[at.FIRST_WORKGROUP], config[at.RESUMES] == 1
     while workgroup < config[at.END_WORKGROUP]:
         workgroups_per_batch = min(config[at.WORKGROUPS_PER_BATCH], config[at.END_WORKGROUP] - workgroup)
-        begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch)
-        restart(queue)
-        if config[at.WATCHES] == 1:
-            watch_batch(workgroups_per_batch, watch_at)
+        if resumes:
+            progress[_FIRST_GROUP, at.PAUSED] = 0
+        else:
+            begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch)
+            restart(queue)
+            if config[at.WATCHES] == 1:
+                watch_batch(workgroups_per_batch, watch_at)
+        resumes = False
         running = True
         while running:
             running = False
@@ -442,6 +452,7 @@ def run(address):
                 if not run_lockstep_group(
                     code, configs[s], regs[s], shared, shared16, storage, storage16, access, patterns[s],
                     workgroup, workgroups_per_batch, progress[s], events, probes, probes_at, watch, watch_at, queue,
+                    snapshot,
                 ):  # fmt: skip
                     return workgroup - config[at.FIRST_WORKGROUP]
                 running |= progress[s, at.PC] >= 0

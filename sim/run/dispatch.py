@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..analysis.dead_flops import DEAD_FLOPS
 from ..bindings.binding import Bound
@@ -25,6 +26,7 @@ from ..instrument.shadows import Shadow
 from ..ir.rounding import Rounding
 from ..launch.device_memory import DeviceMemory
 from ..launch.launch import Launch, RunOptions
+from ..launch.long_loops import Stopped
 from ..launch.partition import Outcome
 from ..launch.workgroup_classes import Classes, run_classes
 from ..machine.layout import VECTOR_LANES
@@ -52,7 +54,8 @@ def _built(pipeline: Pipeline, **how: Any) -> Program:
 
 @frozen
 class Dispatch:
-    """Everything that determines a run. `ready_memory`: memories that hold the bindings already, for the first runs."""
+    """Everything that determines a run. `ready_memory`: memories that hold the bindings already, for the first runs;
+    `stops`: how runs without probes were stopped in a loop."""
 
     pipeline: Pipeline
     bound: list[Bound]
@@ -60,6 +63,7 @@ class Dispatch:
     device: Device
     how: RunOptions
     ready_memory: list[DeviceMemory] = field(default_factory=lambda: list[DeviceMemory]())
+    stops: list[Stopped] = field(default_factory=lambda: list[Stopped]())
 
     @property
     def lanes(self) -> int:
@@ -97,7 +101,8 @@ class Dispatch:
         build = partial(_built, self.pipeline, **self._options(probes, how))
         program = build()
         device_memory = self.ready_memory.pop() if self.ready_memory else None
-        launch = Launch(program, self.bound, self.grid, self.device, how, device_memory)
+        without_probes = partial(self._stopped, how) if program.probe_names else None
+        launch = Launch(program, self.bound, self.grid, self.device, how, device_memory, without_probes)
         if interleaved := self._interleaved(launch):
             wide = Launch(build(interleaved=interleaved), self.bound, self.grid, self.device, how, launch.device_memory)
             outcome = wide.run(progress)
@@ -107,9 +112,18 @@ class Dispatch:
         outcome = launch.run(progress)
         # Where threads wrote to the same words, the result depends on their timing.
         if launch.stores_overlap and outcome.stopped is None:
-            launch = Launch(program, self.bound, self.grid, self.device, replace(how, threads=1))
+            how = replace(how, threads=1)
+            launch = Launch(program, self.bound, self.grid, self.device, how, None, without_probes)
             outcome = launch.run()
         return launch, outcome
+
+    def _stopped(self, how: RunOptions, chosen: NDArray[np.int64]) -> Stopped | None:
+        """Run these workgroups without probes. Returns where they were stopped in a loop, if they were."""
+        if not self.stops:
+            alike = replace(how, chosen=chosen, threads=1, trace=None, ignored=None)
+            _, outcome = replace(self, how=alike, ready_memory=[]).run(frozenset())
+            self.stops.extend([] if outcome.stopped is None else [outcome.stopped])
+        return self.stops[0] if self.stops else None
 
     def _options(self, probes: frozenset[str], how: RunOptions) -> dict[str, Any]:
         """Return the arguments of `codegen.build` for a run."""
@@ -137,7 +151,7 @@ class Dispatch:
         probes = self._charged(probes) | {"reach"}
         how = self.how
         looked_at = draft(self.pipeline, rounding=self.rounding, probes=probes, policy=how.policy, passes=how.passes)
-        return run_classes(looked_at, self.bound, self.grid, self.device, self.how)
+        return run_classes(looked_at, self.bound, self.grid, self.device, how, partial(self._stopped, how))
 
     def _charged(self, probes: frozenset[str]) -> frozenset[str]:
         """Return the probes, with merged accesses where the device merges them."""

@@ -23,7 +23,8 @@ from ..findings.suppressions import suppress
 from ..front_end import check
 from ..launch import schedules
 from ..launch.device_memory import snapshot
-from ..launch.launch import UNLIMITED, WORK, Launch, RunOptions
+from ..launch.launch import Launch, RunOptions
+from ..launch.long_loops import UNLIMITED, WORK
 from ..launch.machine_arrays import POLICIES
 from ..launch.partition import Outcome
 from ..launch.tracing import Trace, TraceRow

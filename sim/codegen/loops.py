@@ -1,0 +1,68 @@
+"""The loops of a finished program: where they are, what an iteration costs, and who may change the memory they read."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ir.access import UNITS_PER_ACCESS
+from ..machine import instruction as field
+from ..machine import opcodes as op
+from ..wgsl.typed import Variable
+from .program import Program
+
+# Costs, in the time that a scalar operation takes for a lane
+_MEMORY = 4  # a load or a store, whose addresses may be scattered, also of registers
+_LANE_BY_LANE = 8  # atomic and subgroup operations, and probes
+
+_READS = frozenset((op.LOAD, op.LOAD_KNOWN, *range(op.FIRST_ATOMIC, op.FIRST_COLLECTIVE)))
+_WRITES = frozenset((op.STORE, op.STORE_KNOWN, op.STORE_FOUR, *range(op.FIRST_ATOMIC, op.FIRST_COLLECTIVE))) - {
+    op.ATOMIC_LOAD
+}
+
+
+def loop_ranges(code: NDArray[np.int32]) -> dict[int, range]:
+    """Return the instructions of each loop, by its number. The last one jumps backward."""
+    jumps = np.flatnonzero((code[:, field.OP] == op.JUMP) & (code[:, field.TARGET] <= np.arange(len(code))))
+    return {int(code[end, field.LOOP]): range(int(code[end, field.TARGET]), int(end) + 1) for end in jumps}
+
+
+def note_costs(code: NDArray[np.int32]) -> None:
+    """Set the cost of an iteration of each loop: of its instructions, each once."""
+    costs = np.array([_cost(opcode) for opcode in range(op.SCALAR + 1)])
+    up_to = np.concatenate([[0], np.cumsum(costs[np.minimum(code[:, field.OP], op.SCALAR)])])
+    for loop in loop_ranges(code).values():
+        code[loop[-1], field.COST] = up_to[loop.stop] - up_to[loop.start]
+
+
+def _cost(opcode: int) -> int:
+    if op.FIRST_ATOMIC <= opcode < op.SCALAR:
+        return _LANE_BY_LANE
+    return _MEMORY if op.LOAD <= opcode <= op.STORE_FOUR or opcode in (op.PICK, op.PUT) else 1
+
+
+def memory_of_state(program: Program, loop: int, *, alone: bool) -> frozenset[str] | None:
+    """Return the spaces of memory that are part of a loop's state; None if others may change what the loop reads.
+
+    The loop and all loops around it count as one. Invocations that are past them may only run the code after them.
+    Other batches, if the batch is not `alone`, may run all code.
+    """
+    ranges = loop_ranges(program.code)
+    around = [each for each in ranges.values() if each.start <= ranges[loop].start and ranges[loop].stop <= each.stop]
+    whole = max(around, key=len)
+    if any(program.loops[n][1] for n, each in ranges.items() if each.start in whole):
+        return None  # it waits for others
+    reads = _accessed(program, whole, _READS)
+    shared = {variable for variable in reads if variable.space != "workgroup"}
+    others = _accessed(program, range(whole.stop, len(program.code)), _WRITES)
+    if reads & others or (not alone and shared & _accessed(program, range(len(program.code)), _WRITES)):
+        return None
+    return frozenset(variable.space or "" for variable in reads & _accessed(program, whole, _WRITES))
+
+
+def _accessed(program: Program, place: range, operations: frozenset[int]) -> set[Variable]:
+    """Return the variables that these instructions access by any of the operations."""
+    rows = program.code[place.start : place.stop]
+    rows = rows[np.isin(rows[:, field.OP], list(operations))]
+    numbers: list[int] = np.unique(rows[:, field.ACCESS]).tolist()
+    return {program.accesses[number // UNITS_PER_ACCESS].variable for number in numbers}

@@ -1,0 +1,145 @@
+"""What to do about loops that run long: prove that they never end, or give up on them.
+
+A batch pauses when its loops have done some work, and again whenever that work has doubled. Then a snapshot of its
+state is taken, and the machine compares the state with it at the next backward jumps, an eighth as many as there were
+so far. So any period is found in time, and a kernel that ends loses little. If the state is the same again, the loop
+never ends.
+
+Otherwise the batch may go on up to a limit of work. Probes make work slower by a factor that nobody knows beforehand: a
+batch with probes that reaches a small limit is run without them, from its start. If it then ends within the large
+limit, it goes on with probes, without a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.loops import memory_of_state
+from ..codegen.program import Program
+from ..fast_dataclass import entity, frozen
+from ..machine import layout as at
+
+UNLIMITED = 1 << 62
+WORK = 1 << 34  # of a batch, in loops: costs by lanes; takes seconds
+_WATCHED_WORK = 1 << 28  # of a batch with probes, before it is run without them
+_FIRST_PAUSE = 1 << 26  # work before a batch first pauses: some hundredths of a second
+_PER_WORD = 64  # work for each word of a snapshot before it is taken
+_MOST_STORAGE = 1 << 22  # words of storage that a snapshot may hold
+_LEAST_COMPARED = 8  # backward jumps at which the state is compared with a snapshot
+_TURNS = slice(at.TURNS, at.TURNS + at.MOST_LOOPS)
+_WIDTHS, _AT_WIDTHS = (slice(first, first + at.LEVELS) for first in (at.WIDTHS, at.AT_WIDTHS))
+
+
+@frozen
+class Stopped:
+    """Where a run was stopped in a loop. `progress`: of its lockstep group; `workgroup`: position of the first of its
+    batch; `turned`: if its state repeats, the backward jumps of each loop until it does."""
+
+    progress: NDArray[np.int64]
+    workgroup: int
+    turned: NDArray[np.int64] | None
+
+    @property
+    def loop(self) -> int:
+        """The loop that jumped backward last."""
+        return int(self.progress[at.PAUSED]) - 1
+
+    @property
+    def iterations(self) -> int:
+        """The iterations that its batch has made, of all loops."""
+        return int(self.progress[_TURNS].sum())
+
+
+@entity
+class PausedBatch:
+    """A batch that has paused. `first`: position of its first workgroup; `progress`: of its lockstep group; `given`:
+    the work it was allowed so far; `limit`: the most it may be; `turns`: of each loop, at the snapshot; `is_compared`:
+    it has paused because no comparison is left; `unwatched`: how it was stopped when run without probes."""
+
+    first: int
+    progress: NDArray[np.int64]
+    given: int
+    limit: int
+    turns: NDArray[np.int64] | None = None
+    is_compared: bool = False
+    unwatched: Stopped | None = None
+
+    def stopped(self) -> Stopped:
+        """Return why it does not go on."""
+        if self.unwatched is not None:
+            return Stopped(self.unwatched.progress, self.first, self.unwatched.turned)
+        turned = None if self.turns is None or not self.progress[at.REPEATED] else self.progress[_TURNS] - self.turns
+        return Stopped(self.progress.copy(), self.first, turned)
+
+
+@entity
+class LongLoops:
+    """What a launch does about batches that pause.
+
+    `work`: the limit of a batch. `ends`: runs the batch from this workgroup on without probes, and returns how it was
+    stopped, if it was; None: nothing is to be gained by that. `alone`: the batch is the whole launch.
+    """
+
+    program: Program
+    work: int
+    ends: Callable[[int], Stopped | None] | None
+    alone: bool
+    _memory: dict[int, frozenset[str] | None] = field(default_factory=dict[int, "frozenset[str] | None"])
+
+    @property
+    def limit(self) -> int:
+        """Work after which a batch is stopped, or run without probes."""
+        return self.work if self.ends is None else min(self.work, _WATCHED_WORK)
+
+    @property
+    def first_pause(self) -> int:
+        """Work after which a batch first pauses."""
+        return min(_FIRST_PAUSE, self.limit)
+
+    def goes_on(
+        self, batch: PausedBatch, memory: dict[str, NDArray[Any]], keep: Callable[[NDArray[Any]], None]
+    ) -> bool:
+        """Prepare a batch to go on, unless it is to be stopped. `memory`: its registers and what it can see, by space;
+        `keep` passes a snapshot to the machine."""
+        progress = batch.progress
+        if progress[at.REPEATED] or progress[at.BUDGET_LEFT] < 0:
+            return False
+        spent = batch.given - int(progress[at.WORK_LEFT])
+        if spent >= batch.limit and not self._may_exceed(batch):
+            return False
+        snapshot = None if batch.is_compared else self._snapshot(int(progress[at.PAUSED]) - 1, memory, spent)
+        batch.is_compared = snapshot is not None
+        if snapshot is None:
+            batch.given = min(2 * spent, batch.limit)
+            progress[at.WORK_LEFT] = batch.given - spent
+        else:  # no work is left, so that each backward jump compares
+            keep(snapshot)
+            batch.turns = progress[_TURNS].copy()
+            progress[_AT_WIDTHS], progress[at.AT_LOOP] = progress[_WIDTHS], progress[at.PAUSED] - 1
+            progress[at.TO_COMPARE] = max(_LEAST_COMPARED, int(batch.turns.sum()) // 8)
+        return True
+
+    def _may_exceed(self, batch: PausedBatch) -> bool:
+        """Whether a batch that has reached its limit ends without probes."""
+        if self.ends is not None:
+            batch.unwatched, batch.limit = self.ends(batch.first), UNLIMITED
+            return batch.unwatched is None
+        return False
+
+    def _snapshot(self, loop: int, memory: dict[str, NDArray[Any]], spent: int) -> NDArray[Any] | None:
+        """Return the state of a batch; None if it proves nothing, or if it is large for the work that was done."""
+        if loop not in self._memory:
+            self._memory[loop] = memory_of_state(self.program, loop, alone=self.alone)
+        spaces = self._memory[loop]
+        if spaces is None:
+            return None
+        parts = [memory["registers"], memory["workgroup"], *([memory["storage"]] if spaces - {"workgroup"} else [])]
+        size = sum(part.size for part in parts)
+        if size * _PER_WORD > spent or (memory["storage"].size > _MOST_STORAGE and len(parts) > 2):
+            return None
+        return np.concatenate([part.reshape(-1) for part in parts])
