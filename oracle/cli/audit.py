@@ -53,6 +53,13 @@ def _files(context: click.Context | None = None) -> dict[str, Path]:
     return (context or click.get_current_context()).meta.setdefault(_FILES, {})
 
 
+def _more(detail: str) -> str:
+    """Where the full report is, for the last line."""
+    if files := _files():
+        return f"full report: {', '.join(map(str, files.values()))}"
+    return "-v shows each case in full" if detail == "rows" else ""
+
+
 @click.command()
 @PATHS
 @request_options
@@ -90,6 +97,15 @@ def _files(context: click.Context | None = None) -> dict[str, Path]:
     help="Processes that share the cases; by default one for each processor, up to eight, once the audit takes "
     "seconds.",
 )
+@click.option("-v", "--verbose", "detail", flag_value="full", help="Print each case in full, as of a single case.")
+@click.option("-q", "--quiet", "detail", flag_value="none", help="Print only the last line.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info"]),
+    default="warning",
+    show_default=True,
+    help="The least severity of a finding that makes the exit code 1.",
+)
 @click.option("--watch", is_flag=True, help="Audit again whenever a manifest, its shaders or its references change.")
 @JSON
 def audit(
@@ -103,6 +119,8 @@ def audit(
     update_golden: bool,
     stdout: str,
     jobs: int | None,
+    detail: str | None,
+    fail_on: str,
     sample: int | None,
     check_classes: bool,
     watch: bool,
@@ -131,8 +149,14 @@ def audit(
     request = request_of(more, quick=not sweep, code=code)
     if watch:
         watching.rounds(paths, request, gpu)
+    broken: list[Broken] = []
+    work = plans(paths, request, broken)
+    cases = len(broken) + sum(len(plan.shapes) for plan in work)
+    detail = detail or ("full" if cases == 1 else "rows")
     out = console()
-    wanted = ReportOptions("json" if as_json else stdout, listing, _files(), out.width, out.is_terminal)
+    wanted = ReportOptions(
+        "json" if as_json else stdout, listing, _files(), out.width, out.is_terminal, detail, _more(detail)
+    )
     options = Options(
         first,
         gpu,
@@ -142,9 +166,8 @@ def audit(
         golden=request.as_in_manifest,
         update=update_golden,
         record=any(each.records for each in formats.enabled(wanted)),
+        fail_on=fail_on,
     )
-    broken: list[Broken] = []
-    work = plans(paths, request, broken)
     if code and any(":" in (plan.kernel.reference or "") for plan in work):
         reference_process.begin()  # starts while this process imports its own modules
     audits = Audits(work, options, wanted, broken)

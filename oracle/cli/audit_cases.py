@@ -139,7 +139,7 @@ def _on_processes(audits: Audits, scheduler: Scheduler, processes: int, progress
                 if isinstance(heard, TaskProgress):
                     progress.stage(audits.title(number), heard.words, number + 1)
                 elif isinstance(heard, TaskError) and isinstance(heard.error, Died) and scheduler.again(number):
-                    progress.stage(audits.title(number), f"{heard.error}; once more, alone", number + 1)
+                    progress.stage(audits.title(number), f"{heard.error}; once more, alone", number + 1, True)
                 else:
                     done[number] = heard
                     if isinstance(heard, TaskError) and not isinstance(heard.error, Died):

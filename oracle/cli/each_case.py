@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -57,6 +58,7 @@ def report_cases(
     called. A result that is not clean may be `optional`, beside one that is. `failed` returns the error that a result
     stands for; each error is printed once, and the largest of their exit codes is the command's.
     """
+    begin = time.perf_counter()
     total, tally, passed_over = times * sum(len(plan.shapes) for plan in work) + more, Tally(good), 0
     failures: Counter[Failure] = Counter()
     try:
@@ -81,6 +83,7 @@ def report_cases(
             ok=clean,
             lines=(tally.line(verb, total, sum(plan.left_out for plan in work)),),
             error="\n".join(failure.reason for failure in failures) or None,
+            seconds=time.perf_counter() - begin,
         )
     )
     sys.exit(max((failure.code for failure in failures), default=CLEAN if clean else FOUND))

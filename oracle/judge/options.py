@@ -12,6 +12,8 @@ from .case_run import Say, silent, timed
 
 T = TypeVar("T")
 
+SEVERITIES = ("error", "warning", "info")  # of findings, the worst first
+
 
 @frozen
 class Options:
@@ -21,7 +23,8 @@ class Options:
     which adapters, see `wgpu_client.parse_adapters`; `require_gpu`: fail where there is none.
     `workgroups`: which of them run, as for `bankshot.simulate`; outputs and counters of a sample are not judged.
     `golden`: compare the run with its golden, if the manifest has `golden`; `update`: write it; `how`: the command that
-    writes it, for reports. `record`: record accesses and a timeline, see `Recordings`.
+    writes it, for reports. `record`: record accesses and a timeline, see `Recordings`. `fail_on`: the least severity of
+    a finding that fails a kernel.
     """
 
     device: str = "nvidia"
@@ -34,6 +37,7 @@ class Options:
     update: bool = False
     how: str = "bankshot audit --update-golden"
     record: bool = False
+    fail_on: str = "warning"
 
     @property
     def insists(self) -> bool:

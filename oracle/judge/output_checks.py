@@ -32,6 +32,8 @@ from .coverage import REFERENCE, CaseOutcome
 
 if TYPE_CHECKING:
     from ...sim import Finding, Run
+    from ...sim.run.simulate import Writer
+    from ...sim.wgsl.source import Span
 
 ON_GPU = "wgpu on "  # an adapter's name, in what an output is checked against
 
@@ -44,7 +46,8 @@ class OutputCheck:
     and conversions that rounding may decide, where bounds were derived. `likely`: the likely cause of a difference.
     `checked_elsewhere`: other checks cover what this one leaves unchecked, or the manifest gives a reason. `bits`: the
     output holds floats that the shader stores as the bits of integers, for which no bounds are derived. `allowed`: why
-    the bits may differ, proved by a rerun; empty where none has to.
+    the bits may differ, proved by a rerun; empty where none has to. `written`: the place that stored the element that
+    differs most, if one did and it is known.
     """
 
     output: str
@@ -56,6 +59,7 @@ class OutputCheck:
     bits: bool = False
     allowed: str = ""
     truth: str = ""
+    written: Span | None = None
 
     @property
     def ok(self) -> bool:
@@ -119,7 +123,9 @@ def reference_check(case: Case, truth: Truth, name: str, done: Run | gpu.GpuRun,
     diagnosable = not comparison.ok and done is run and _rejects(ours, expected.value, rule, bound)
     likely = None if not diagnosable else _why_not_expected(case, run, name, expected, rule, bound)
     against = f"reference {case.kernel.reference}{f' by {by}' if by else ''}"
-    return OutputCheck(name, against, comparison, doubts, likely, bits=_keeps_bits(run, var), truth=by or REFERENCE)
+    written = _written(done, var, comparison)
+    bits = _keeps_bits(run, var)
+    return OutputCheck(name, against, comparison, doubts, likely, bits=bits, truth=by or REFERENCE, written=written)
 
 
 def _checked_variable(case: Case, truth: Truth, name: str, run: Run) -> str:
@@ -198,7 +204,8 @@ def gpu_checks(
         diagnosable = not same.ok and _rejects(ours, theirs, rule, bound)
         likely = None if not diagnosable else diagnose(Mismatch(case, run, name, theirs, rule, bound, on_gpu=again))
         bits = _keeps_bits(run, var)
-        checks.append(OutputCheck(name, where, same, doubts, likely, bits=bits, allowed=allowed, truth=where))
+        written = _written(run, var, same)
+        checks.append(OutputCheck(name, where, same, doubts, likely, False, bits, allowed, where, written))
     return checks
 
 
@@ -265,10 +272,21 @@ def _owner(run: Run | gpu.GpuRun, var: str) -> Callable[[tuple[int, ...]], str |
     """Return a function that names the invocation that last wrote an element; None for a run on a GPU."""
     if isinstance(run, gpu.GpuRun):
         return None
-    shape = as_array(run.outputs[var]).shape
 
     def owner(index: tuple[int, ...]) -> str:
-        place = run.writer(var, int(np.ravel_multi_index(index, shape)))
-        return "never written" if place is None else str(place)
+        writer = _writer(run, var, index)
+        return "never written" if writer is None else str(writer)
 
     return owner
+
+
+def _written(run: Run | gpu.GpuRun, var: str, comparison: Comparison) -> Span | None:
+    """The place that stored the element that differs most."""
+    if isinstance(run, gpu.GpuRun) or not comparison.worst:
+        return None
+    writer = _writer(run, var, comparison.worst[0].index)
+    return None if writer is None else writer.span
+
+
+def _writer(run: Run, var: str, index: tuple[int, ...]) -> Writer | None:
+    return run.writer(var, int(np.ravel_multi_index(index, as_array(run.outputs[var]).shape)))

@@ -14,6 +14,7 @@ from ..manifests.manifest import Case
 from .counter_checks import CounterCheck, LimitCheck, counter_checks, limit_checks
 from .coverage import COUNTERS, GOLDEN, NO_OUTPUT, CaseOutcome, Compared, Coverage, is_bare
 from .device_comparison import Charged
+from .options import SEVERITIES
 from .output_checks import OutputCheck
 from .recordings import Recordings
 
@@ -23,18 +24,19 @@ if TYPE_CHECKING:
 
 @frozen
 class FindingCheck:
-    """A finding of the run. `allowed`: the manifest accepts it. One of severity info never fails a kernel."""
+    """A finding of the run. `allowed`: the manifest accepts it. `fail_on`: the least severity that fails a kernel."""
 
     finding: Finding
     allowed: bool
+    fail_on: str = "warning"
 
     @property
     def ok(self) -> bool:
-        return self.allowed or self.finding.severity == "info"
+        return self.allowed or SEVERITIES.index(self.finding.severity) > SEVERITIES.index(self.fail_on)
 
 
-def finding_checks(case: Case, run: Run) -> tuple[FindingCheck, ...]:
-    return tuple(FindingCheck(finding, finding.code in case.kernel.allow) for finding in run.findings)
+def finding_checks(case: Case, run: Run, fail_on: str = "warning") -> tuple[FindingCheck, ...]:
+    return tuple(FindingCheck(finding, finding.code in case.kernel.allow, fail_on) for finding in run.findings)
 
 
 @frozen

@@ -24,7 +24,7 @@ from ..goldens import golden_files
 from ..goldens import golden_store as goldens
 from ..judge.case_run import endless
 from ..judge.counter_checks import with_derived
-from ..reports.remarks import ERROR, Entry, Remark, figures_of, golden_remarks, of_finding
+from ..reports.remarks import Entry, Remark, figures_of, golden_remarks, of_finding
 
 if TYPE_CHECKING:
     from ...sim import Finding, Run, Site
@@ -163,4 +163,4 @@ class Bankshot:
 def _finding_remarks(run: MeasuredRun) -> tuple[Remark, ...]:
     """The findings as remarks, which are reported if the test fails."""
     file = str(run.source or "shader.wgsl")
-    return tuple(of_finding(ERROR, finding, file) for finding in run.findings)
+    return tuple(of_finding(finding, file) for finding in run.findings)

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from ..judge.coverage import CaseOutcome
+from .cost_places import cost_places
 from .json_document import Entry
 from .json_entries import (
     adapter_entry,
@@ -42,6 +43,7 @@ def audit_entry(audit: Audit) -> Entry:
         "limits": [_limit_entry(check) for check in audit.limits],
         "coverage": coverage_entry(audit.run.coverage),
         "counters": dict(audit.run.counters),
+        "cost": [place.entry() for place in cost_places(audit.run)],
         "sites": [site_entry(site) for site in audit.run.sites],
         "instructions": instructions_entry(audit.run),
         "padding_flops": audit.run.padding_flops,

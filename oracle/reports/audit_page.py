@@ -22,6 +22,7 @@ from ..goldens.golden_store import STATES
 from ..judge.counter_checks import with_derived
 from ..judge.coverage import CaseOutcome
 from .check_words import comparison_words
+from .cost_places import CostPlace, cost_places
 from .json_entries import SITE
 from .source_listing import Line, against_ideal, compact, listings
 from .tables import CHARGES, TOTALS, idle_words, tables, useful
@@ -80,6 +81,14 @@ class Found:
 
 
 @frozen
+class CostLink:
+    """A place where the cost is. `anchor` is that of its line, if the page shows it."""
+
+    place: CostPlace
+    anchor: str | None
+
+
+@frozen
 class Summary:
     """A case's row in the table at the top."""
 
@@ -114,10 +123,12 @@ def section_of(audit: Audit, number: int, full: bool) -> Section:
     if the audit recorded them."""
     kernel, anchor = audit.case.kernel, f"case{number}"
     sources, found = _sources(audit, anchor, full)
+    shown = {(file, row.line.number): row.anchor for file, rows in sources.items() for row in rows}
+    cost = [CostLink(each, shown.get((each.file, each.line))) for each in cost_places(audit.run)]
     held = sum(not item.ok for item in audit.findings)
     totals, likely = {**with_derived(audit.run.counters), **useful(audit.run)}, ", ".join(audit.likely)
     summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, audit.outcome, totals, held, likely)
-    parts = {"audit": audit, "case": summary, "full": full, "sources": sources, "found": found}
+    parts = {"audit": audit, "case": summary, "full": full, "cost": cost, "sources": sources, "found": found}
     case = _template("case.html.j2").module.case
     return Section(summary, case(**parts, recorded=audit.recordings))
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 _ANY_WIDTH = 1000
 
 
-def show_output_check(out: Console, check: OutputCheck) -> None:
-    """Print one line, and the worst elements below it if some differ."""
+def show_output_check(out: Console, check: OutputCheck, most: int | None = None) -> None:
+    """Print one line, and the worst elements below it if some differ; `most` of them."""
     words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
     if check.allowed:
         words = f"{words}; within bounds: {check.allowed}"
     say(out, _mark(check).append(words))
     if check.comparison.worst:
-        show_differences(out, check.comparison.worst)
+        show_differences(out, check.comparison.worst[:most])
     if check.advice:
         say(out, f"           {check.advice}")
     if check.likely is not None:
@@ -49,12 +48,20 @@ def _mark(check: OutputCheck) -> Text:
     return verdict(check.ok)
 
 
-def show_coverage(out: Console, outcome: CaseOutcome, coverage: Coverage, unchecked: Sequence[str]) -> None:
-    """Print the outcome of a case, what it was compared with, and what was not compared."""
+def show_outcome(out: Console, outcome: CaseOutcome, coverage: Coverage) -> None:
+    """Print the outcome of a case, and what it was compared with."""
     words = f"compared with {', '.join(coverage.truths)}" if coverage.truths else "nothing compared"
     say(out, Text.assemble((f"  {outcome}", outcome.style)).append(f": {words}"))
+
+
+def show_unchecked(out: Console, unchecked: Iterable[str]) -> None:
+    """Print what nothing could have failed."""
     for each in unchecked:
         say(out, Text.assemble(("  UNCHECKED ", CaseOutcome.UNCHECKED.style)).append(each))
+
+
+def show_excused(out: Console, coverage: Coverage) -> None:
+    """Print the outputs that the manifest leaves unchecked."""
     for each in coverage.outputs:
         if each.unchecked and not each.left:
             say(out, f"  note: {each}")
@@ -69,7 +76,8 @@ def show_differences(out: Console, worst: Sequence[Difference]) -> None:
 
 
 def _differences(worst: Sequence[Difference]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 1))
+    table = Table(box=None, pad_edge=False, padding=(0, 0, 0, 2), header_style="dim")
+    table.add_column(" " * 7)  # below the words of the line above
     headings = ["index", "ours", "theirs", "our bits", "their bits", "ULP" if worst[0].is_float else "apart"]
     owners, bounds = any(d.owner for d in worst), any(d.bound is not None for d in worst)
     for heading in (*headings, *(["bound", "used"] if bounds else []), *(["written by"] if owners else [])):
@@ -80,5 +88,5 @@ def _differences(worst: Sequence[Difference]) -> Table:
         cells = (f"[{index}]", *d.numbers, d.actual_bits, d.expected_bits, ulp)
         if bounds and d.bound is not None and d.used is not None:
             cells += (f"{d.bound:.3g}", f"{d.used:.3g}")
-        table.add_row(*(Text(cell) for cell in cells), *([Text(d.owner or "")] if owners else []))
+        table.add_row("", *(Text(cell) for cell in cells), *([Text(d.owner or "")] if owners else []))
     return table

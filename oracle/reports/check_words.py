@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 NO_REJECTION = "no element could have failed"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 case`, `2 cases`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def counter_words(check: CounterCheck) -> str:
     if check.ok:
         return f"{check.actual:,} as expected"
@@ -20,7 +25,7 @@ def counter_words(check: CounterCheck) -> str:
 
 def comparison_words(c: Comparison) -> str:
     """A comparison in a few words: the rule, how many elements, and the rule's own measure."""
-    elements = f"{c.elements:,} element{'' if c.elements == 1 else 's'}"
+    elements = counted(c.elements, "element")
     if c.ok and c.rule.row.bitwise:
         return f"{'bit for bit' if c.bitwise else 'equal'}, {elements}"
     if c.ok and c.vacuous:

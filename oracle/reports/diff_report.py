@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from .check_text import show_coverage, show_output_check
+from .check_text import show_excused, show_outcome, show_output_check, show_unchecked
 from .json_document import Entry
 from .json_entries import adapter_entry, case_entry, output_coverage_entry, output_entry
 from .terminal import say, show_heading, show_seconds, verdict
@@ -25,7 +25,9 @@ def show_diff(out: Console, diff: Diff) -> None:
     say(out, f"  GPU: {diff.adapter}")
     for check in diff.outputs:
         show_output_check(out, check)
-    show_coverage(out, diff.outcome, diff.coverage, () if diff.not_run else diff.unchecked)
+    show_outcome(out, diff.outcome, diff.coverage)
+    show_unchecked(out, () if diff.not_run else diff.unchecked)
+    show_excused(out, diff.coverage)
     if diff.counters is not None:
         _counters(out, diff.counters)
     for what, reason in (("run", diff.not_run), ("counted", diff.not_counted)):

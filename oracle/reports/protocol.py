@@ -38,12 +38,14 @@ class Result(Protocol):
 
 @frozen
 class Outcome:
-    """How a command ended. `lines`: its last words, for people. `error`: why cases could not be run."""
+    """How a command ended. `lines`: its last words, for people. `error`: why cases could not be run. `seconds`: how
+    long it took."""
 
     verb: str
     ok: bool
     lines: tuple[str, ...] = ()
     error: str | None = None
+    seconds: float | None = None
 
 
 class Report(Protocol[R]):
@@ -71,7 +73,9 @@ class ReportOptions:
     """The reports that a command asks for.
 
     `stdout`: the format of what is printed. `files`: the file of each format that writes one. `listing`: auto, full,
-    counted or none, for the source beside counters. `width` and `terminal` describe stdout.
+    counted or none, for the source beside counters. `width` and `terminal` describe stdout. `detail`: how much the
+    format text prints: each case in full, rows (one for each kernel), or none. `more`: where there is more, for the
+    last line.
     """
 
     stdout: str
@@ -79,6 +83,8 @@ class ReportOptions:
     files: Mapping[str, Path]
     width: int
     terminal: bool
+    detail: str = "full"
+    more: str = ""
 
     def listing_of(self, first: bool) -> str:
         """The listing of a case; `first` of its kernel."""

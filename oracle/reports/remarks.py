@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from ..judge.output_checks import OutputCheck
     from ..judge.verdict import Audit
 
-ERROR, NOTE = "error", "note"
+ERROR, WARNING, NOTE = "error", "warning", "note"
+LEVELS = (ERROR, WARNING, NOTE)  # the worst first
+_OF_SEVERITY = {"error": ERROR, "warning": WARNING, "info": NOTE}
 
 # The codes of remarks; those of findings are the simulator's.
 CODES = {
@@ -37,6 +39,9 @@ CODES = {
     "wrong-use": "a kernel cannot be run",
 }
 
+# Among remarks of a level, the codes that come first and last; those of findings are between them.
+_FIRST, _LAST = ("wrong-use", "output"), ("limit", "counter", "golden", "unchecked", "unbounded")
+
 # The counters that an entry shows.
 FIGURES = ("excess_wavefronts", "excess_sectors", "thread_utilization", "barriers")
 
@@ -45,8 +50,9 @@ FIGURES = ("excess_wavefronts", "excess_sectors", "thread_utilization", "barrier
 class Remark:
     """One thing to report at a place.
 
-    `line` and `column` count from 1; 0 if unknown. `weight` sorts remarks of a level. `also`: other places that explain
-    it, as (message, file, line). `cases`: in how many cases it occurred.
+    `line` and `column` count from 1; 0 if unknown. `end_column` is past the last character; 0 if the place ends on
+    another line. `weight` sorts remarks of a code. `also`: other places that explain it, as (message, file, line).
+    `cases`: in how many cases it occurred. `hint`: what helps, if known.
     """
 
     level: str
@@ -58,6 +64,15 @@ class Remark:
     weight: int = 0
     also: Sequence[tuple[str, str, int]] = ()
     cases: int = 1
+    hint: str = ""
+    end_column: int = 0
+
+    @property
+    def rank(self) -> tuple[int, int, int, str, int]:
+        """The key that sorts remarks, the worst first: wrong outputs before findings before costs."""
+        of_code = _FIRST.index(self.code) if self.code in _FIRST else len(_FIRST)
+        of_code += 1 + _LAST.index(self.code) if self.code in _LAST else 0
+        return LEVELS.index(self.level), of_code, -self.weight, self.file, self.line
 
 
 @frozen
@@ -117,7 +132,7 @@ def entry_of_error(title: str, error: Exception, file: str = "") -> Entry:
     """The remarks of a kernel that could not be run, because of its shader (`WgslError`) or its data (`UsageError`)."""
     diagnostics = getattr(error, "diagnostics", None)
     if diagnostics:
-        remarks = [_of_span(ERROR, d.code, d.message, d.span, file, notes=d.notes) for d in diagnostics]
+        remarks = [_of_span(ERROR, d.code, d.message, d.span, file, notes=d.notes, hint=d.hint) for d in diagnostics]
     else:
         at = re.match(r"(?P<file>[^\n:]+\.\w+)(:(?P<line>\d+))?: (?P<message>.*)", str(error), re.DOTALL)
         where = (at["message"], at["file"], int(at["line"] or 0)) if at else (str(error), file, 0)
@@ -136,7 +151,7 @@ def merged(entries: Iterable[Entry]) -> list[Remark]:
         else:
             worse = max(before, remark, key=lambda r: r.weight)
             found[key] = replace(worse, cases=before.cases + remark.cases)
-    return sorted(found.values(), key=lambda r: (r.level != ERROR, -r.weight, r.file, r.line))
+    return sorted(found.values(), key=lambda remark: remark.rank)
 
 
 def remark_words(remark: Remark) -> str:
@@ -144,7 +159,8 @@ def remark_words(remark: Remark) -> str:
     at = f"{Path(remark.file).name}:{remark.line}: " if remark.line else ""
     more = f" (in {remark.cases} cases)" if remark.cases > 1 else ""
     also = "".join(f"\n{Path(file).name}:{line}: {message}" for message, file, line in remark.also)
-    return f"{at}{remark.message}{more}{also}"
+    hint = f"\nhint: {remark.hint}" if remark.hint else ""
+    return f"{at}{remark.message}{more}{also}{hint}"
 
 
 def from_root(file: str) -> str:
@@ -165,7 +181,9 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
         if not check.comparison.ok or check.output in vacuous:
             verdict = comparison_words(check.comparison) + _worst(check) + _likely(check) + _advice(check)
             words = f"{check.output} against {check.against}: {verdict}"
-            yield _of_span(ERROR, "output", words, entry, str(kernel.source), check.comparison.mismatches)
+            yield _of_span(
+                ERROR, "output", words, check.written or entry, str(kernel.source), check.comparison.mismatches
+            )
         elif check.comparison.unbounded and not check.checked_elsewhere:
             words = f"{check.output} against {check.against}: {comparison_words(check.comparison)}"
             yield _of_span(NOTE, "unbounded", words, entry, str(kernel.source), check.comparison.unbounded)
@@ -179,7 +197,7 @@ def _remarks(audit: Audit) -> Iterator[Remark]:
             yield Remark(ERROR, "counter", f"{check.counter}  {counter_words(check)}", str(kernel.path), line)
     for check in audit.findings:
         if not check.allowed:
-            yield of_finding(NOTE if check.ok else ERROR, check.finding, str(kernel.source))
+            yield of_finding(check.finding, str(kernel.source))
     unchecked = [words for words in audit.unchecked if words.partition(":")[0] not in vacuous]
     if unchecked and not audit.differs:
         yield _of_span(ERROR, "unchecked", "; ".join(unchecked), entry, str(kernel.source))
@@ -205,9 +223,9 @@ def _advice(check: OutputCheck) -> str:
     return f"; {check.advice}" if check.advice else ""
 
 
-def of_finding(level: str, f: Finding, file: str) -> Remark:
-    """The remark of a finding. `file` is for a finding without a place."""
-    return _of_span(level, f.code, f.message, f.span, file, f.count, f.notes)
+def of_finding(f: Finding, file: str) -> Remark:
+    """The remark of a finding, at the level of its severity. `file` is for a finding without a place."""
+    return _of_span(_OF_SEVERITY[f.severity], f.code, f.message, f.span, file, f.count, f.notes, f.hint)
 
 
 def golden_remarks(verdict: Verdict, owner: Path, line: int = 0) -> Iterator[Remark]:
@@ -230,12 +248,16 @@ def _tidy(path: Path) -> str:
 
 
 def _of_span(level: str, code: str, message: str, span: Span | None, file: str, weight: int = 0,
-             notes: Sequence[Note] = ()) -> Remark:  # fmt: skip
+             notes: Sequence[Note] = (), hint: str | None = None) -> Remark:  # fmt: skip
     also = [(note.message, note.span.place.file, note.span.line) for note in notes if note.span]
     if span is None:
-        return Remark(level, code, message, file, weight=weight, also=also)
-    place = span.place
-    return Remark(level, code, message, place.file, place.line, place.column, weight, also)
+        return Remark(level, code, message, file, weight=weight, also=also, hint=hint or "")
+    place, length = span.place, span.end - span.start
+    inside = "\n" not in span.source.text[span.start : span.end]
+    end = place.column + max(length, 1) if inside else 0
+    return Remark(
+        level, code, message, place.file, place.line, place.column, weight, also, hint=hint or "", end_column=end
+    )
 
 
 def _line_of(path: Path, key: str, value: object) -> int:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from .cost_places import cost_places
+from .cost_text import show_cost
 from .json_document import Entry
 from .json_entries import case_entry, coverage_entry, device_entry, finding_entry, instructions_entry, site_entry
 from .run_text import finding_text, show_devices, show_silenced, totals_table
@@ -28,6 +30,7 @@ def show_run(out: Console, result: RunResult) -> None:
     out.print()
     if result.trace is not None:
         _trace(out, result, result.trace)
+    show_cost(out, cost_places(result.run))
     out.print(totals_table(result.run.counters))
     say(out, f"  {result.run.coverage}", "dim")
     show_devices(out, result.devices)
@@ -58,6 +61,7 @@ def run_entry(result: RunResult) -> Entry:
         "outputs": result.changed,
         "coverage": coverage_entry(result.run.coverage),
         "counters": dict(result.run.counters),
+        "cost": [place.entry() for place in cost_places(result.run)],
         "sites": [site_entry(site) for site in result.run.sites],
         "instructions": instructions_entry(result.run),
         "findings": [finding_entry(f, allowed=f.code in allow) for f in result.run.findings],

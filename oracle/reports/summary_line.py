@@ -8,7 +8,9 @@ from dataclasses import field
 
 from ...sim.fast_dataclass import entity
 from ..judge.coverage import CaseOutcome, Compared
+from .protocol import Outcome
 from .remarks import Entry
+from .terminal import duration
 
 MOST_REASONS = 4  # for comparisons that were not made
 
@@ -53,6 +55,13 @@ class Tally:
         if self.excused:
             parts.append(f"{self.excused} outputs unchecked, with a reason in the manifest")
         return parts
+
+
+def last_lines(outcome: Outcome, more: str = "") -> list[str]:
+    """The last words of a command for people: also how long it took, and where there is more."""
+    *before, last = outcome.lines or ("",)
+    took = [f"took {duration(outcome.seconds)}"] if outcome.seconds is not None else []
+    return [*before, "; ".join([last, *took, *filter(None, [more])])]
 
 
 def tally_of(entries: Iterable[Entry]) -> Tally:

@@ -107,16 +107,13 @@ def traffic_table(run: Run) -> Table:
 
 
 def roofline_words(run: Run) -> list[str]:
-    """FLOP per byte of storage, and what bounds such a kernel if the device has peaks; empty for a kernel without
-    FLOPs."""
+    """FLOP per byte of storage, and where that puts the kernel under the roofline of a device that has peaks; empty for
+    a kernel without FLOPs. The roof is that of the bytes that must move: caches may serve all others."""
     flops, device = run.counters["flops"], run.device
-    found: list[str] = []
-    for name, intensity in intensities(flops, run.traffic).items() if flops else ():
-        words = f"{intensity:.3g} FLOP per byte {BYTES[name]}"
-        if device.peak_flops and device.peak_bandwidth:
-            at = place(flops, flops / intensity, device.peak_flops, device.peak_bandwidth)
-            words += (
-                f": under the roofline of {device.name} bound by {at.bound}, at most {compact(at.attainable)} FLOP/s"
-            )
-        found.append(words)
-    return found
+    found = intensities(flops, run.traffic) if flops else {}
+    words = [f"{intensity:.3g} FLOP per byte {BYTES[name]}" for name, intensity in found.items()]
+    if "distinct" in found and device.peak_flops and device.peak_bandwidth:
+        at = place(flops, flops / found["distinct"], device.peak_flops, device.peak_bandwidth)
+        roof = f"bound by {at.bound}, at most {compact(at.attainable)} FLOP/s"
+        words[-1] += f": under the roofline of {device.name} {roof}"
+    return words

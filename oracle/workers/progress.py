@@ -1,10 +1,13 @@
-"""Progress on stderr: a bar if it is a terminal, otherwise one plain line per stage."""
+"""Progress on stderr: a bar if it is a terminal, otherwise a plain line now and then."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import field
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Protocol
 
 from ...sim.fast_dataclass import entity
@@ -13,15 +16,18 @@ from ..errors import printable
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+PERIOD = 10.0  # seconds before the first line on a stderr that is no terminal
+
 
 class Meter(Protocol):
     """A display of progress through cases.
 
-    `stage` reports a stage of the next case, or of the one with that number, from 1. `finish` ends a case; the body of
+    `stage` reports a stage of the next case, or of the one with that number, from 1; one that is `urgent` is always
+    seen. `finish` ends a case; the body of
     its context may print to stdout.
     """
 
-    def stage(self, case: str, what: str, number: int | None = None) -> None: ...
+    def stage(self, case: str, what: str, number: int | None = None, urgent: bool = False) -> None: ...
 
     @contextmanager
     def finish(self) -> Generator[None]: ...
@@ -31,7 +37,8 @@ class Meter(Protocol):
 def meter(total: int) -> Generator[Meter]:
     """Create a meter for `total` cases, which is removed from a terminal afterwards."""
     if not sys.stderr.isatty():
-        yield _Lines(total)
+        with _Lines(total).printing() as lines:
+            yield lines
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -45,11 +52,39 @@ def meter(total: int) -> Generator[Meter]:
 
 @entity
 class _Lines:
+    """Prints the stage that goes on after `PERIOD` seconds, and then ever more rarely, so that logs stay short."""
+
     total: int
     finished: int = 0
+    now: str = ""
+    printed: float = field(default_factory=time.monotonic)
+    wait: float = field(default_factory=lambda: PERIOD)
 
-    def stage(self, case: str, what: str, number: int | None = None) -> None:
-        print(f"[{number or self.finished + 1}/{self.total}] {case}: {what}", file=sys.stderr, flush=True)
+    @contextmanager
+    def printing(self) -> Generator[_Lines]:
+        """Print stages that take long, too, within this context."""
+        ended = Event()
+        thread = Thread(target=self._watch, args=(ended,), daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            ended.set()
+            thread.join()
+
+    def _watch(self, ended: Event) -> None:
+        while not ended.wait(self.wait or 1):
+            self._print()
+
+    def _print(self, urgent: bool = False) -> None:
+        if self.now and (urgent or time.monotonic() - self.printed >= self.wait):
+            self.printed = time.monotonic()
+            self.wait *= 2
+            print(self.now, file=sys.stderr, flush=True)
+
+    def stage(self, case: str, what: str, number: int | None = None, urgent: bool = False) -> None:
+        self.now = f"[{number or self.finished + 1}/{self.total}] {case}: {what}"
+        self._print(urgent)
 
     @contextmanager
     def finish(self) -> Generator[None]:
@@ -62,7 +97,7 @@ class _Bar:
     progress: Progress
     task: TaskID
 
-    def stage(self, case: str, what: str, number: int | None = None) -> None:
+    def stage(self, case: str, what: str, number: int | None = None, urgent: bool = False) -> None:
         self.progress.update(self.task, description=printable(f"{case}: {what}"))
 
     @contextmanager

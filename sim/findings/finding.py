@@ -38,5 +38,6 @@ class Finding:
         return (*own, *((note.message, note.span) for note in self.notes if note.span))
 
     def render(self) -> str:
-        """Format it as `file:line:col: severity: message`, the line with a caret, notes and hint."""
-        return Diagnostic(self.severity, self.code, self.message, self.span, self.notes, self.hint).render()
+        """Format it as `file:line:col: severity[code]: message`, the line with a caret, notes and hint."""
+        head = f"{self.severity}[{self.code}]"
+        return Diagnostic(head, self.code, self.message, self.span, self.notes, self.hint).render()

@@ -38,7 +38,7 @@ def audit(tmp_path):
 def test_a_race_is_shown_with_both_places_and_ends_in_1(audit):
     done = audit()
     assert done.exit_code == 1
-    assert "racy.wgsl:7:12: error: invocation 0 loads t[63], and invocation 63 stores to it" in done.output
+    assert "racy.wgsl:7:12: error[race]: invocation 0 loads t[63], and invocation 63 stores to it" in done.output
     assert "racy.wgsl:5:5: note: the store of 63 is here" in done.output
     assert "64 times in all" in done.output
     assert "hint: put workgroupBarrier() between line 5 and line 7" in done.output
@@ -52,7 +52,7 @@ def test_a_kernel_in_order_ends_in_0(audit):
 def test_a_redundant_barrier_is_information(audit):
     done = audit(barrier="workgroupBarrier();", second="storageBarrier();")
     assert done.exit_code == 0
-    assert "racy.wgsl:8:5: info: this storageBarrier orders nothing in this run" in done.output
+    assert "racy.wgsl:8:5: info[redundant-barrier]: this storageBarrier orders nothing in this run" in done.output
 
 
 def test_an_allowed_race_is_shown_and_ends_in_0(audit):

@@ -19,6 +19,7 @@ from bankshot.oracle.errors import UsageError
 from bankshot.oracle.sweep import COLUMNS, Journal, cases, parse_dims, processes, sweep, table_files
 from bankshot.oracle.sweep.columns import columns
 from bankshot.oracle.sweep.work import group_by_run
+from bankshot.oracle.workers import progress
 from bankshot.sim.launch.threads import processors
 from tests.scaling import manifest
 
@@ -115,7 +116,8 @@ def test_every_combination_of_kernels_sizes_and_devices():
     assert len({case.key for case in asked}) == 4
 
 
-def test_without_sizes_the_shapes_of_the_manifest_run():
+def test_without_sizes_the_shapes_of_the_manifest_run(monkeypatch):
+    monkeypatch.setattr(progress, "PERIOD", 0.0)
     assert [case.shape.dims["N"] for case in cases(["scale.toml"])] == [32, 64, 96]
     quick = bankshot("scale.toml", "--out", "t.csv", "--jobs", "1")
     assert quick.exit_code == 0, quick.output

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from bankshot.oracle.cli import audit_cases
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
+from bankshot.oracle.workers import progress
 from bankshot.oracle.workers.pool import TaskError, TaskProgress, TaskResult, WorkerPool
 from bankshot.oracle.workers.scheduler import BYTES_EACH, Scheduler, Size
 from bankshot.sim.launch.threads import processors
@@ -86,7 +87,8 @@ def test_each_process_has_a_gpu(folder):
     assert at_once(2, "--format", "table")[:2] == (code, one)
 
 
-def test_progress_is_numbered(folder):
+def test_progress_is_numbered(folder, monkeypatch):
+    monkeypatch.setattr(progress, "PERIOD", 0.0)
     _, _, said = at_once(2, "--no-gpu", "--format", "table")
     numbers = {int(found) for found in re.findall(r"^\[(\d+)/9\] \w+ N=\d\d: simulating", said, re.MULTILINE)}
     assert numbers == set(range(1, 10))

@@ -10,6 +10,7 @@ import click
 from ....sim.fast_dataclass import frozen
 from ...judge.coverage import CaseOutcome
 from ..protocol import AuditedCase, AuditFormat, CaseFailure, CaseResult, Outcome, ReportOptions
+from ..summary_line import last_lines
 
 if TYPE_CHECKING:
     from ...judge.output_checks import OutputCheck
@@ -134,6 +135,8 @@ class Format(AuditFormat):
 
     def add(self, result: AuditedCase) -> None:
         part = cast(Part, result.parts[self.name])
+        if self._options.detail == "none":
+            return
         click.echo(self._rows.next(part.cells))
         if part.texts:
             listing = self._options.listing_of(first=result.kernel not in self._listed)
@@ -141,5 +144,5 @@ class Format(AuditFormat):
             self._listed.add(result.kernel)
 
     def finish(self, outcome: Outcome) -> None:
-        for line in outcome.lines:
+        for line in last_lines(outcome, self._options.more):
             click.echo(line)

@@ -1,45 +1,78 @@
-"""Text: each case in full, as it comes."""
+"""Text: one case, or with -v each, in full as it comes; of several a row for each kernel, and what is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from ..protocol import AuditedCase, AuditFormat, CaseFailure, CaseResult, Outcome, ReportOptions
+from ..summary_line import last_lines
 
 if TYPE_CHECKING:
     from ...manifests.cases import Broken, Plan
+    from ..kernel_rows import CaseRow
 
 
 class Format(AuditFormat):
     name = "text"
-    help = "each case in full"
+    help = "one case in full; of several a row for each kernel, and what is wrong"
     output = "stdout"
 
     def __init__(self, options: ReportOptions, work: Sequence[Plan], broken: Sequence[Broken]) -> None:
-        self._terminal = options.terminal
+        self._options = options
+        self._rows: list[CaseRow] = []
 
     @classmethod
     def enabled(cls, options: ReportOptions) -> bool:
         return options.stdout in ("text", "github")
 
     @classmethod
-    def part(cls, case: CaseResult, options: ReportOptions) -> str:
-        from ..audit_text import audit_text
+    def part(cls, case: CaseResult, options: ReportOptions) -> str | CaseRow:
+        if options.detail == "none":
+            return ""
+        from ..audit_text import audit_text, failure_text
 
-        return audit_text(case.audit, options, options.listing_of(case.first))
+        if options.detail == "full":
+            return audit_text(case.audit, options, options.listing_of(case.first))
+        from ..kernel_rows import CaseOutcome, case_row, word_of
+
+        clean = word_of(case.audit) == CaseOutcome.CLEAN
+        return case_row(case.audit, "" if clean else failure_text(case.audit, options))
 
     @classmethod
-    def failed_part(cls, case: CaseFailure, options: ReportOptions) -> str:
+    def failed_part(cls, case: CaseFailure, options: ReportOptions) -> str | CaseRow:
         title = click.style(f"{case.kernel}  {case.shape}".rstrip(), bold=True)
         error = click.style("  ERROR    ", fg="red", bold=True)
-        return f"{title}\n{error}{case.failure.reason.splitlines()[0]}\n\n"
+        text = f"{title}\n{error}{case.failure.reason.splitlines()[0]}\n\n"
+        if options.detail == "none":
+            return ""
+        if options.detail == "full":
+            return text
+        from ..kernel_rows import CaseOutcome, CaseRow
+
+        return CaseRow(case.kernel, str(case.shape), CaseOutcome.ERROR, text=text)
 
     def add(self, result: AuditedCase) -> None:
-        click.echo(str(result.parts[self.name]), nl=False, color=self._terminal)
+        part = result.parts[self.name]
+        if isinstance(part, str):
+            click.echo(part, nl=False, color=self._options.terminal)
+        else:
+            self._rows.append(cast("CaseRow", part))
 
     def finish(self, outcome: Outcome) -> None:
-        for line in outcome.lines:
+        if self._rows:
+            self._show_rows()
+        for line in last_lines(outcome, self._options.more):
             click.echo(line)
+
+    def _show_rows(self) -> None:
+        from ..kernel_rows import failures, kernel_rows, show_kernels
+        from ..terminal import console
+
+        rows = kernel_rows(self._rows)
+        show_kernels(console(), rows)
+        click.echo()
+        for text in failures(rows):
+            click.echo(text, nl=False, color=self._options.terminal)

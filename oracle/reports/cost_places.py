@@ -1,0 +1,256 @@
+"""Where the cost of a run is: the few places in the source with the most excess, why, and what helps.
+
+*Excess* is what a place was charged beyond its ideal: wavefronts that bank conflicts add, sectors that a scattered
+access adds, issue slots whose lanes idle, turns that atomic operations wait for. Places are ranked by their part of all
+passes of the run: an issued subgroup, a wavefront and a sector count as one pass each.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...sim.fast_dataclass import frozen
+from ...sim.run.counters import IDLE_CAUSES
+from .check_words import counted
+
+if TYPE_CHECKING:
+    from ...sim import Run, Site
+
+MOST = 5  # places of a report
+LEAST = 0.01  # of all passes, for a place to be listed
+
+
+@frozen
+class CostPlace:
+    """A place with excess. `code`: the text of its line. `what`: the access, or what its lanes do. `resource`: the unit
+    of `excess`. `share`: of the excess of this resource in the run; `weight`: of all passes. `why` says how the excess
+    arises, `help` what removes it. `lines`: how many lines of the file it stands for, of which this is the worst."""
+
+    file: str
+    line: int
+    code: str
+    what: str
+    resource: str
+    excess: int
+    share: float
+    weight: float
+    why: str
+    help: str
+    lines: int = 1
+
+    @property
+    def at(self) -> str:
+        """The file without its folders, and the line."""
+        return f"{Path(self.file).name}:{self.line}"
+
+    @property
+    def reason(self) -> str:
+        """`why`, and on how many other lines."""
+        return self.why + (f" (and on {counted(self.lines - 1, 'more line')})" if self.lines > 1 else "")
+
+    @property
+    def part(self) -> str:
+        """How much of the excess it is, in words."""
+        return f"{self.share:.0%} of the {self.resource}"
+
+    def entry(self) -> dict[str, Any]:
+        """The place as JSON-like values."""
+        return asdict(self)
+
+
+def cost_places(run: Run, most: int = MOST) -> tuple[CostPlace, ...]:
+    """The places with the most excess, the worst first; empty where no place has much."""
+    passes = passes_of(run.counters)
+    found = [*_merged(_accesses(run.sites, passes)), *_idle(run, passes)]
+    worth = [place for place in found if place.weight >= LEAST]
+    return tuple(sorted(worth, key=lambda place: (-place.weight, place.file, place.line))[:most])
+
+
+def _merged(places: Iterable[CostPlace]) -> Iterator[CostPlace]:
+    """One place for all lines of a file that access the same memory in the same way: they have one cause."""
+    alike: dict[tuple[str, ...], list[CostPlace]] = defaultdict(list)
+    for place in places:
+        alike[place.file, place.what, place.resource, place.why].append(place)
+    for group in alike.values():
+        worst = max(group, key=lambda place: (place.excess, -place.line))
+        excess, share, weight = (sum(getattr(place, name) for place in group) for name in ("excess", "share", "weight"))
+        yield replace(worst, excess=excess, share=share, weight=weight, lines=len(group))
+
+
+def passes_of(counters: Mapping[str, float]) -> float:
+    """All passes of a run; at least 1."""
+    return max(1, sum(counters[name] for name in ("executions", "shared_wavefronts", "global_sectors")))
+
+
+# ---- accesses ----------------------------------------------------------------------------------------
+
+
+@frozen
+class _Resource:
+    """A resource that accesses are charged for: its counter, and functions of the sums over one place."""
+
+    unit: str
+    charged: str
+    ideal: str
+    why: Callable[[Mapping[str, int]], str]
+    help: Callable[[Mapping[str, int], str], str]
+
+
+def _conflict(sums: Mapping[str, int]) -> str:
+    rate, least = _each(sums, "shared_wavefronts"), _each(sums, "shared_ideal_wavefronts")
+    return f"{rate:.3g} wavefronts per request, where {least:.3g} would do"
+
+
+def _scatter(sums: Mapping[str, int]) -> str:
+    rate, least = _each(sums, "global_sectors", "global"), _each(sums, "global_ideal_sectors", "global")
+    return f"{rate:.3g} sectors per request, where {least:.3g} would do"
+
+
+def _waiting(sums: Mapping[str, int]) -> str:
+    turns = sums["atomic_turns"] / max(sums["executions"], 1)
+    return f"{turns:.3g} turns per request, as lanes wait for each other on one word"
+
+
+def _gather(sums: Mapping[str, int], name: str) -> str:
+    if sums["global_sectors"] - sums["global_ideal_sectors"] <= sums["global_requests"]:
+        return f"start the rows of {name} at multiples of 32 bytes"
+    return f"let adjacent lanes access adjacent elements of {name}"
+
+
+def _each(sums: Mapping[str, int], counter: str, space: str = "shared") -> float:
+    return sums[counter] / max(sums[f"{space}_requests"], 1)
+
+
+_RESOURCES = (
+    _Resource(
+        "excess wavefronts", "shared_wavefronts", "shared_ideal_wavefronts", _conflict,
+        lambda _, name: f"pad or reorder {name} against bank conflicts; `bankshot advise` tries layouts",
+    ),
+    _Resource("excess sectors", "global_sectors", "global_ideal_sectors", _scatter, _gather),
+    _Resource(
+        "serialized atomic turns", "atomic_turns", "executions", _waiting,
+        lambda _, name: "combine the lanes of a subgroup first, or give each workgroup a copy in workgroup memory",
+    ),
+)  # fmt: skip
+
+_SUMMED = ("executions", "shared_requests", "shared_wavefronts", "shared_ideal_wavefronts", "global_requests",
+           "global_sectors", "global_ideal_sectors", "atomic_turns")  # fmt: skip
+
+
+def _accesses(sites: Iterable[Site], passes: float) -> Iterator[CostPlace]:
+    """A place for each line, access and resource with excess."""
+    grouped: dict[tuple[str, int, str, str | None], list[Site]] = defaultdict(list)
+    for site in sites:
+        if site.space is not None:
+            grouped[site.span.place.file, site.line, site.kind, site.name].append(site)
+    sums = {
+        key: {name: sum(getattr(site, name) for site in group) for name in _SUMMED} for key, group in grouped.items()
+    }
+    for resource in _RESOURCES:
+        excess = {key: _excess(resource, each) for key, each in sums.items()}
+        whole = sum(excess.values())
+        for key, beyond in excess.items():
+            if beyond > 0:
+                file, line, kind, name = key
+                yield CostPlace(
+                    file, line, _code(grouped[key][0]), f"{kind} of {name}", resource.unit, beyond,
+                    beyond / whole, beyond / passes, resource.why(sums[key]), resource.help(sums[key], name or "it"),
+                )  # fmt: skip
+
+
+def _excess(resource: _Resource, sums: Mapping[str, int]) -> int:
+    return max(sums[resource.charged] - sums[resource.ideal], 0) if sums[resource.charged] else 0
+
+
+def _code(site: Site) -> str:
+    """The text of a site's line."""
+    source = site.span.source
+    return source.line_text(source.line_index(site.span.start)).strip()
+
+
+# ---- idle lanes --------------------------------------------------------------------------------------
+
+_IDLE_HELP = {
+    "idle_guard": "fit the grid to the data, so that fewer invocations end at the guard",
+    "idle_overhang": "make the workgroup size a multiple of {size}, the size of a subgroup",
+    "idle_divergence": "give the lanes of a subgroup the same branch and the same number of iterations",
+}
+
+
+def _idle(run: Run, passes: float) -> Iterator[CostPlace]:
+    """A place for each cause of idle lanes: the line where most lanes idle for it."""
+    size = run.device.subgroup_size
+    whole = sum(run.counters[row.key] for row in IDLE_CAUSES)
+    for row in IDLE_CAUSES:
+        lines: dict[tuple[str, int], list[Site]] = defaultdict(list)
+        for site in run.sites:
+            if getattr(site, row.key):
+                lines[site.span.place.file, site.line].append(site)
+        if not lines:
+            continue
+        sums = {at: sum(getattr(site, row.key) for site in sites) for at, sites in lines.items()}
+        (file, line), idle = max(sums.items(), key=lambda item: (item[1], item[0]))
+        issued = size * sum(site.executions for site in lines[file, line])
+        total = sum(sums.values())
+        yield CostPlace(
+            file, line, _code(lines[file, line][0]), f"lanes {row.cause[0]}", "idle lanes", total, total / whole,
+            total / size / passes, f"{idle / max(issued, 1):.0%} of the lanes are idle, {row.cause[0]}",
+            _IDLE_HELP[row.key].format(size=size), len(lines),
+        )  # fmt: skip
+
+
+# ---- a kernel in all its cases -----------------------------------------------------------------------
+
+
+@frozen
+class CostTotals:
+    """What ranks kernels by cost: sums over cases, and the place with the most excess in any. `passes`: see
+    `passes_of`; `excess`: those that the costliest places add."""
+
+    active_lanes: int = 0
+    issued_lanes: int = 0
+    excess_wavefronts: int = 0
+    sectors: int = 0
+    ideal_sectors: int = 0
+    passes: float = 0
+    excess: float = 0
+    worst: CostPlace | None = None
+    worst_excess: float = 0
+
+    @property
+    def weight(self) -> float:
+        """The part of all passes that is excess."""
+        return self.excess / max(self.passes, 1)
+
+    @classmethod
+    def of(cls, run: Run) -> CostTotals:
+        """The totals of one run."""
+        counters, passes, places = run.counters, passes_of(run.counters), cost_places(run)
+        worst = places[0] if places else None
+        active = int(counters["active_lanes"])
+        idle = sum(int(counters[row.key]) for row in IDLE_CAUSES)
+        return cls(
+            active,
+            active + idle,
+            int(counters["shared_wavefronts"] - counters["shared_ideal_wavefronts"]),
+            int(counters["global_sectors"]),
+            int(counters["global_ideal_sectors"]),
+            passes,
+            passes * sum(place.weight for place in places),
+            worst,
+            passes * worst.weight if worst else 0,
+        )
+
+    @classmethod
+    def together(cls, parts: Sequence[CostTotals]) -> CostTotals:
+        """The totals of several runs."""
+        worst = max(parts, key=lambda part: part.worst_excess)
+        sums = {name: sum(getattr(part, name) for part in parts) for name in _ADDED}
+        return cls(**sums, worst=worst.worst, worst_excess=worst.worst_excess)
+
+
+_ADDED = ("active_lanes", "issued_lanes", "excess_wavefronts", "sectors", "ideal_sectors", "passes", "excess")

@@ -1,0 +1,141 @@
+"""Many cases on the terminal: a row for each kernel, the costliest first, and what is wrong with each below."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from ...sim.fast_dataclass import frozen
+from ..judge.coverage import CaseOutcome
+from .check_words import counted
+from .cost_places import CostTotals
+from .source_listing import compact
+from .terminal import say
+
+if TYPE_CHECKING:
+    from ..judge.verdict import Audit
+
+MOST_ROWS = 40  # of clean kernels
+MOST_TEXTS = 10  # of kernels that are not clean
+MOST_SHAPES = 6  # that a line names
+WARNS = "warns"  # a clean case with findings that do not fail it
+ORDER = (CaseOutcome.ERROR, CaseOutcome.FAILED, CaseOutcome.UNCHECKED, WARNS, CaseOutcome.CLEAN)
+STYLES = {WARNS: "yellow"} | {outcome: outcome.style for outcome in CaseOutcome}
+NOTHING = "-"
+
+
+@frozen
+class CaseRow:
+    """What a case adds to the row of its kernel. `word`: one of `ORDER`. `text`: what is wrong, if something is."""
+
+    kernel: str
+    shape: str
+    word: str
+    cost: CostTotals = CostTotals()
+    text: str = ""
+
+
+def case_row(audit: Audit, text: str) -> CaseRow:
+    """The row of an audited case."""
+    return CaseRow(audit.case.kernel.name, str(audit.case.shape), word_of(audit), CostTotals.of(audit.run), text=text)
+
+
+def word_of(audit: Audit) -> str:
+    """The outcome, or `WARNS`."""
+    noted = any(not item.allowed and item.finding.severity != "info" for item in audit.findings)
+    return WARNS if audit.outcome is CaseOutcome.CLEAN and noted else audit.outcome.value
+
+
+@frozen
+class KernelRow:
+    """All cases of a kernel: the worst outcome, the cases with it first, and their costs together."""
+
+    kernel: str
+    cases: tuple[CaseRow, ...]
+    cost: CostTotals
+
+    @property
+    def word(self) -> str:
+        return self.cases[0].word
+
+    @property
+    def bad(self) -> tuple[CaseRow, ...]:
+        """The cases with the worst outcome, if that is not clean."""
+        return tuple(case for case in self.cases if case.word == self.word != CaseOutcome.CLEAN)
+
+    @property
+    def rank(self) -> tuple[int, float, str]:
+        return ORDER.index(self.word), -self.cost.weight, self.kernel
+
+
+def kernel_rows(cases: Iterable[CaseRow]) -> list[KernelRow]:
+    """A row for each kernel: errors, failures, unchecked kernels, warnings, then by cost."""
+    grouped: dict[str, list[CaseRow]] = defaultdict(list)
+    for case in cases:
+        grouped[case.kernel].append(case)
+    rows = [
+        KernelRow(kernel, tuple(sorted(group, key=lambda case: ORDER.index(case.word))),
+                  CostTotals.together([case.cost for case in group]))
+        for kernel, group in grouped.items()
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: row.rank)
+
+
+# ---- the table ---------------------------------------------------------------------------------------
+
+HEADINGS = ("kernel", "cases", "lanes", "excess wavefronts", "sectors/ideal", "worst line")
+
+
+def show_kernels(out: Console, rows: Sequence[KernelRow]) -> None:
+    """Print the table. Clean kernels beyond `MOST_ROWS` are counted."""
+    clean = [row for row in rows if row.word == CaseOutcome.CLEAN]
+    shown = [*(row for row in rows if row.word != CaseOutcome.CLEAN), *clean[:MOST_ROWS]]
+    cells = [HEADINGS, *(_cells(row) for row in shown)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(HEADINGS) - 1)]
+    for row, texts in zip((None, *shown), cells, strict=True):
+        word = row.word if row else ""
+        line = Text.assemble((f"{word:11}", STYLES.get(word, "dim")), _padded(texts, widths))
+        line.stylize("" if row else "dim")
+        if row and row.word == CaseOutcome.ERROR:
+            line = Text.assemble((f"{word:11}", STYLES[word]), f"{texts[0]:{widths[0]}}  could not be run")
+        line.truncate(out.width, overflow="ellipsis")
+        say(out, line)
+    if len(clean) > MOST_ROWS:
+        say(out, f"{'':11}{counted(len(clean) - MOST_ROWS, 'more kernel')}, clean, with less excess", "dim")
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int]) -> str:
+    (name, *numbers), worst = cells[:-1], cells[-1]
+    padded = [f"{name:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:], strict=True))]
+    return "  ".join([*padded, worst]).rstrip()
+
+
+def _cells(row: KernelRow) -> tuple[str, ...]:
+    cost, bad = row.cost, len(row.bad)
+    lanes = f"{cost.active_lanes / cost.issued_lanes:.0%}" if cost.issued_lanes else NOTHING
+    wavefronts = compact(cost.excess_wavefronts) if cost.excess_wavefronts else NOTHING
+    sectors = f"x{cost.sectors / cost.ideal_sectors:.2f}" if cost.sectors and cost.ideal_sectors else NOTHING
+    cases = f"{bad} of {len(row.cases)}" if 0 < bad < len(row.cases) else str(len(row.cases))
+    worst = "" if cost.worst is None else f"{cost.worst.at}  {cost.worst.why}"
+    return row.kernel, cases, lanes, wavefronts, sectors, worst
+
+
+# ---- what is wrong -----------------------------------------------------------------------------------
+
+
+def failures(rows: Sequence[KernelRow]) -> Iterator[str]:
+    """For each outcome that is not clean and each kernel with it, the text of its first case, and the other shapes."""
+    found = ((word, row, [case for case in row.cases if case.word == word]) for word in ORDER[:-1] for row in rows)
+    bad = [(word, row, cases) for word, row, cases in found if cases]
+    for word, row, (first, *others) in bad[:MOST_TEXTS]:
+        yield first.text
+        if others:
+            shapes = ", ".join(case.shape or case.kernel for case in others[:MOST_SHAPES])
+            more = f" and {len(others) - MOST_SHAPES} more" if len(others) > MOST_SHAPES else ""
+            yield f"  {word} in {counted(len(others), 'more case')} of {row.kernel}: {shapes}{more}\n\n"
+    if len(bad) > MOST_TEXTS:
+        yield f"{counted(len(bad) - MOST_TEXTS, 'more kernel')} not shown here\n\n"
