@@ -155,6 +155,8 @@ class Bankshot:
         if endless(run.run):
             pytest.fail(f"golden {path.name}: the run was stopped, so that it has no outputs", pytrace=False)
         verdict = goldens.check(path, new, self.update, self.how)
+        if self.update:
+            self.keep(Entry(self.name, ok=verdict.ok, golden=verdict.state))
         if not verdict.ok:
             self.keep(Entry(self.name, ok=False, remarks=tuple(golden_remarks(verdict, self.test))))
             pytest.fail(str(verdict), pytrace=False)

@@ -34,6 +34,8 @@ UPDATE = "--bankshot-update"
 ENTRIES = pytest.StashKey[list[dict[str, Any]]]()  # the entries of an item, as plain values
 ATTRIBUTE = "bankshot"  # of a test report: its entries
 
+MOST_LINES = 38  # of a failure, so that it fits a screen
+
 OPTIONS = (
     (UPDATE, "write goldens, and remove unused ones; refused if CI is set"),
     ("--bankshot-sweep", "include the shapes that manifests mark as heavy"),
@@ -151,7 +153,12 @@ def _function(name: str) -> str:
 
 
 class CheckFailed(Exception):
-    """A kernel test that failed; the message is the whole report."""
+    """A kernel test that failed. `report`: what is wrong. `headline`: the same in one line, and `file` and `line`, the
+    place that it is about."""
+
+    def __init__(self, report: str, headline: str = "", file: str = "", line: int = 0) -> None:
+        super().__init__(report)
+        self.headline, self.file, self.line = headline or report.partition("\n")[0], file, line
 
 
 class KernelTest(pytest.Item):
@@ -169,8 +176,19 @@ class KernelTest(pytest.Item):
         from ...sim.wgsl.diagnostics import Crash, WgslError
 
         if isinstance(excinfo.value, CheckFailed | UsageError | WgslError | Crash):
-            return escape_controls(str(excinfo.value), on_github())
+            return self._shown(excinfo.value)
         return super().repr_failure(excinfo, style)
+
+    def _shown(self, error: Exception) -> Any:
+        """The message alone, and the headline for --tb=line and the summary."""
+        failed = CheckFailed(escape_controls(str(error), on_github()))
+        shown = pytest.ExceptionInfo.from_exception(failed.with_traceback(error.__traceback__))
+        text: Any = shown.getrepr(style="value", chain=False)
+        if text.reprcrash is not None:
+            headline, file, line = _crash(error)
+            text.reprcrash.path, text.reprcrash.lineno = file or str(self.path), line
+            text.reprcrash.message = escape_controls(headline, on_github())
+        return text
 
 
 class KernelItem(KernelTest):
@@ -196,7 +214,7 @@ class KernelItem(KernelTest):
         entry = entry_of(result)
         keep(self, [entry])
         if not result.ok:
-            raise CheckFailed(_report(result, entry))
+            raise CheckFailed(_report(result, str(self.config.option.tbstyle)), *_headline(entry))
 
 
 class BrokenItem(KernelTest):
@@ -234,17 +252,34 @@ class UnusedItem(KernelTest):
             raise CheckFailed(f"unused goldens:\n{names}\npytest {UPDATE} removes them")
 
 
-def _report(result: Audit, entry: Entry) -> str:
-    """What is wrong, a sentence each, and then what `bankshot audit` prints."""
+def _crash(error: Exception) -> tuple[str, str, int]:
+    """The headline of an error, and its place."""
+    if isinstance(error, CheckFailed):
+        return error.headline, error.file, error.line
+    return str(error).partition("\n")[0], "", 0
+
+
+def _headline(entry: Entry) -> tuple[str, str, int]:
+    """The worst remark in one line, and its place."""
+    from ..reports.remarks import merged
+
+    worst = merged([entry])[0]
+    return f"{worst.code}: {worst.message.partition(chr(10))[0]}", worst.file, worst.line
+
+
+def _report(result: Audit, style: str) -> str:
+    """What is wrong, in at most a screen; `style`: that of tracebacks."""
     import io
 
-    from ..reports.audit_text import show_audit
-    from ..reports.remarks import merged, remark_words
+    from ..reports.audit_text import show_failure
     from ..reports.terminal import console
 
     out = io.StringIO()
-    show_audit(console(out), result, "counted")
-    return "\n".join([*(remark_words(remark) for remark in merged([entry])), "", out.getvalue().rstrip()])
+    show_failure(console(out), result, cost=style not in ("short", "line"))
+    lines = [line.rstrip() for line in out.getvalue().strip().splitlines()]
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES - 1 :] = [f"  {len(lines) - MOST_LINES + 1} more lines"]
+    return "\n".join([*lines, f"  in full: bankshot audit {result.case.kernel.path} -v"])
 
 
 # ---- kernels inside tests ----------------------------------------------------------------------------
@@ -298,6 +333,7 @@ class CiReport:
 
     def __init__(self, config: pytest.Config) -> None:
         self.sarif: str | None = config.getoption("--bankshot-sarif")
+        self.update = bool(config.getoption(UPDATE))
         self.entries: list[dict[str, Any]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -308,11 +344,13 @@ class CiReport:
             return
         from ..reports.formats import github, sarif
         from ..reports.remarks import entry_of_plain
-        from ..reports.summary_line import tally_of
+        from ..reports.summary_line import golden_words, tally_of
 
         entries = [entry_of_plain(entry) for entry in self.entries]
         if judged := [entry for entry in entries if entry.outcome]:
             terminalreporter.write_line(tally_of(judged).line("bankshot", len(judged)))
+        if self.update and (words := golden_words(entries)):
+            terminalreporter.write_line(f"bankshot: {words}")
         github.write_summary(entries)
         for line in github.workflow_commands(entries) if on_github() else ():
             terminalreporter.write_line(line)

@@ -87,9 +87,10 @@ def _problems(out: Console, audit: Audit, most: int | None = None) -> None:
     for check in audit.outputs:
         if not check.ok:
             show_output_check(out, check, most)
-    for item in _by_severity(audit.findings):
-        if not item.allowed:
-            say(out, finding_text(item.finding))
+    found = [item.finding for item in _by_severity(audit.findings) if not item.allowed]
+    for number, finding in enumerate(found):
+        whole = most is None or number == 0
+        say(out, finding_text(finding) if whole else f"  {finding.severity:8} {finding_summary(finding)}")
     for check in audit.limits:
         if not check.ok:
             say(out, f"  EXCEEDS  what {audit.device} allows, {check.exceeded}", "bold red")

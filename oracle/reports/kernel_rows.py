@@ -26,6 +26,9 @@ WARNS = "warns"  # a clean case with findings that do not fail it
 ORDER = (CaseOutcome.ERROR, CaseOutcome.FAILED, CaseOutcome.UNCHECKED, WARNS, CaseOutcome.CLEAN)
 STYLES = {WARNS: "yellow"} | {outcome: outcome.style for outcome in CaseOutcome}
 NOTHING = "-"
+IN = {CaseOutcome.ERROR: "could not be run in", WARNS: "warns in"} | {
+    outcome: f"{outcome} in" for outcome in (CaseOutcome.FAILED, CaseOutcome.UNCHECKED)
+}
 
 
 @frozen
@@ -136,6 +139,6 @@ def failures(rows: Sequence[KernelRow]) -> Iterator[str]:
         if others:
             shapes = ", ".join(case.shape or case.kernel for case in others[:MOST_SHAPES])
             more = f" and {len(others) - MOST_SHAPES} more" if len(others) > MOST_SHAPES else ""
-            yield f"  {word} in {counted(len(others), 'more case')} of {row.kernel}: {shapes}{more}\n\n"
+            yield f"  {IN[word]} {counted(len(others), 'more case')} of {row.kernel}: {shapes}{more}\n\n"
     if len(bad) > MOST_TEXTS:
         yield f"{counted(len(bad) - MOST_TEXTS, 'more kernel')} not shown here\n\n"

@@ -19,6 +19,7 @@ from .check_words import comparison_words, counter_words
 
 if TYPE_CHECKING:
     from ...sim import Finding, Note
+    from ...sim.wgsl.diagnostics import Diagnostic
     from ...sim.wgsl.source import Span
     from ..goldens.golden_store import Verdict
     from ..judge.output_checks import OutputCheck
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 LEVELS = (ERROR, WARNING, NOTE)  # the worst first
-_OF_SEVERITY = {"error": ERROR, "warning": WARNING, "info": NOTE}
+LEVEL_OF = {"error": ERROR, "warning": WARNING, "info": NOTE}  # by the severity of a finding
 
 # The codes of remarks; those of findings are the simulator's.
 CODES = {
@@ -79,7 +80,7 @@ class Remark:
 class Entry:
     """One case: its title, whether it is clean, its figures by the names in `FIGURES`, and the adapters that it was
     compared with. `outcome`: a `CaseOutcome`. `compared`: for each output, what checked how much of it.
-    `truths` and `not_compared`: as in `Compared`."""
+    `truths` and `not_compared`: as in `Compared`. `golden`: the state of its golden, as in `golden_store.STATES`."""
 
     title: str
     ok: bool
@@ -90,6 +91,7 @@ class Entry:
     compared: Sequence[str] = ()
     truths: Sequence[str] = ()
     not_compared: Sequence[str] = ()
+    golden: str = ""
 
     @property
     def word(self) -> str:
@@ -119,6 +121,7 @@ def entry_of(audit: Audit) -> Entry:
         compared=tuple(map(str, audit.coverage.outputs)),
         truths=audit.compared.truths,
         not_compared=audit.compared.not_compared,
+        golden="" if audit.golden is None else audit.golden.state,
     )
 
 
@@ -138,6 +141,14 @@ def entry_of_error(title: str, error: Exception, file: str = "") -> Entry:
         where = (at["message"], at["file"], int(at["line"] or 0)) if at else (str(error), file, 0)
         remarks = [Remark(ERROR, "wrong-use", *where)]
     return Entry(title, ok=False, remarks=tuple(remarks), outcome=CaseOutcome.ERROR.value)
+
+
+def entry_of_diagnostics(file: str, diagnostics: Iterable[Diagnostic]) -> Entry:
+    """The remarks of a file that was checked."""
+    remarks = [
+        _of_span(LEVEL_OF[d.severity], d.code, d.message, d.span, file, notes=d.notes, hint=d.hint) for d in diagnostics
+    ]
+    return Entry(file, ok=not remarks, remarks=tuple(remarks))
 
 
 def merged(entries: Iterable[Entry]) -> list[Remark]:
@@ -225,7 +236,7 @@ def _advice(check: OutputCheck) -> str:
 
 def of_finding(f: Finding, file: str) -> Remark:
     """The remark of a finding, at the level of its severity. `file` is for a finding without a place."""
-    return _of_span(_OF_SEVERITY[f.severity], f.code, f.message, f.span, file, f.count, f.notes, f.hint)
+    return _of_span(LEVEL_OF[f.severity], f.code, f.message, f.span, file, f.count, f.notes, f.hint)
 
 
 def golden_remarks(verdict: Verdict, owner: Path, line: int = 0) -> Iterator[Remark]:

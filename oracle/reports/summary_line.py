@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import field
 
 from ...sim.fast_dataclass import entity
+from ..goldens.golden_store import CHANGED, MISSING, OTHER_OWNER, UNCHANGED, WRITTEN
 from ..judge.coverage import CaseOutcome, Compared
+from .check_words import counted
 from .protocol import Outcome
 from .remarks import Entry
 from .terminal import duration
@@ -62,6 +64,20 @@ def last_lines(outcome: Outcome, more: str = "") -> list[str]:
     *before, last = outcome.lines or ("",)
     took = [f"took {duration(outcome.seconds)}"] if outcome.seconds is not None else []
     return [*before, "; ".join([last, *took, *filter(None, [more])])]
+
+
+def golden_words(entries: Iterable[Entry]) -> str:
+    """How many goldens an update wrote, and which it did not, with the reason; empty where none is compared."""
+    goldens = [(entry.title, entry.golden) for entry in entries if entry.golden]
+    if not goldens:
+        return ""
+    states = Counter(state for _, state in goldens)
+    parts = [f"{counted(states[WRITTEN], 'golden')} written", f"{states[UNCHANGED]} unchanged"]
+    for why, of in (("another check fails", (MISSING, CHANGED)), ("it belongs to another test", (OTHER_OWNER,))):
+        if titles := [title for title, state in goldens if state in of]:
+            more = f" and {len(titles) - MOST_REASONS} more" if len(titles) > MOST_REASONS else ""
+            parts.append(f"not written, because {why}: {', '.join(titles[:MOST_REASONS])}{more}")
+    return "; ".join(parts)
 
 
 def tally_of(entries: Iterable[Entry]) -> Tally:

@@ -24,7 +24,10 @@ barriers = 0
 """,
 )
 # Of a command that was refused nothing, of an audit which cases it could not run.
-NOT_RUN = r"((.+\n  ERROR    .+\n\n)+audit: 0 of (\d) cases clean; \3 could not be run\n)?"
+NOT_RUN = (
+    r"((.+\n  ERROR    .+\n\n(  could not be run in .+\n\n)?)+"
+    r"audit: 0 of (\d) cases clean; \4 could not be run; took .+\n)?"
+)
 GIVEN = {"x": "ones:f32:40", "y": "zeros:f32:40", "params": "u32:40,0"}
 
 
@@ -89,7 +92,7 @@ def test_an_empty_shader_is_valid_and_cannot_be_run(folder, content):
 
 def test_folders(folder):
     (folder / "sub.wgsl").mkdir()
-    refused(bankshot("check", "sub.wgsl"), "error: cannot read sub.wgsl: Is a directory\n")
+    refused(bankshot("check", "sub.wgsl"), "error: sub.wgsl: holds no .wgsl file\n")
     refused(bankshot("run", "sub.wgsl"), "error: sub.wgsl: holds no manifest")
     (folder / "broken.toml").mkdir()
     refused(bankshot("run", "broken.toml"), "error: broken.toml: holds no manifest")

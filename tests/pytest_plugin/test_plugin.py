@@ -133,7 +133,7 @@ def test_each_variant_is_a_kernel(project):
     (project.path / "k.toml").write_text(PLAIN + variants)
     result = project("-v")
     result.assert_outcomes(passed=2, failed=2, deselected=2)
-    result.stdout.fnmatch_lines(["k.toml::two[[]N=32] FAILED*", "k.toml:21: bank_conflicts  0, the manifest expects 1"])
+    result.stdout.fnmatch_lines(["k.toml::two[[]N=32] FAILED*", "*DIFFERS  bank_conflicts  0, the manifest expects 1"])
 
 
 def test_a_failure_is_the_report(project):
@@ -142,9 +142,8 @@ def test_a_failure_is_the_report(project):
     result = project("k.toml::k[N=32]")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([
-        "*k.toml:15: bank_conflicts  62, the manifest expects 0",
         "*DIFFERS  bank_conflicts  62, the manifest expects 0",
-        "*5 * 32/1 * t[[]i * 32u] = f32(i);",
+        "*k.wgsl:5  store of t, 50% of the excess wavefronts: 32 wavefronts per request, where 1 would do",
     ])  # fmt: skip
     assert "Traceback" not in result.stdout.str()
     assert "def runtest" not in result.stdout.str()
@@ -189,7 +188,7 @@ def test_what_is_broken_fails_alone(project):
 def test_a_golden_is_missing_made_held_and_broken(project):
     result = project()
     result.assert_outcomes(failed=2, deselected=1)
-    result.stdout.fnmatch_lines(["golden k-N32.json: there is none; make it with pytest --bankshot-update, *"])
+    result.stdout.fnmatch_lines(["*golden k-N32.json: there is none", "*make it with pytest --bankshot-update, *"])
     assert not project.goldens.exists()
     project("--bankshot-update").assert_outcomes(passed=2, deselected=1)
     assert sorted(file.name for file in project.goldens.iterdir()) == ["k-N32.json", "k-N64.json"]
@@ -200,9 +199,10 @@ def test_a_golden_is_missing_made_held_and_broken(project):
     result = project()
     result.assert_outcomes(failed=2, passed=1, deselected=1)
     result.stdout.fnmatch_lines([
-        "k.wgsl:7: 1 -> 32 wavefronts per request, +0 barriers",
-        "k.wgsl:9: 1 -> 32 wavefronts per request, +0 barriers",
-        "*in all: 4,224 -> 4,096 bytes of workgroup memory; if this is what you want, pytest --bankshot-update *",
+        "*k.wgsl:7: 1 -> 32 wavefronts per request, +0 barriers",
+        "*k.wgsl:9: 1 -> 32 wavefronts per request, +0 barriers",
+        "*in all: 4,224 -> 4,096 bytes of workgroup memory",
+        "*if this is what you want, pytest --bankshot-update *",
     ])  # fmt: skip
     project("--bankshot-update").assert_outcomes(passed=3, deselected=1)
     project().assert_outcomes(passed=3, deselected=1)
@@ -375,7 +375,7 @@ def test_findings_inside_tests_are_told_where_these_fail(project, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     (project.path / "k.wgsl").write_text(SHADER.replace("y[i] =", "y[i + 32u] ="))
     (project.path / "test_k.py").write_text(TEST)
-    lines = [line for line in project("test_k.py").outlines if line.startswith("::error file=k.wgsl,line=7,")]
+    lines = [line for line in project("test_k.py").outlines if line.startswith("::warning file=k.wgsl,line=7,")]
     assert len(lines) == 1
     assert "title=bankshot%3A out-of-bounds::k.wgsl:7: " in lines[0]
     (project.path / "test_k.py").write_text(TEST.partition("    assert")[0])

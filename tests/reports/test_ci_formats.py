@@ -124,6 +124,27 @@ def test_sarif_is_what_the_standard_says():
     assert counter["locations"] == [{"physicalLocation": {"artifactLocation": {"uri": "k.toml"}}}]  # lines count from 1
 
 
+def test_severities_hints_and_regions_are_kept():
+    beyond = Remark("warning", "out-of-bounds", "load of x[9]", "k.wgsl", 3, 5, hint="keep it inside", end_column=9)
+    (run,) = sarif.sarif([entry(beyond)], "1.2")["runs"]
+    (result,) = run["results"]
+    assert result["level"] == "warning"
+    assert result["message"]["text"] == "load of x[9]\nhint: keep it inside"
+    region = result["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 3, "startColumn": 5, "endColumn": 9}
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["defaultConfiguration"] == {"level": "warning"}
+    assert "allow(out-of-bounds)" in rule["help"]["text"]
+    assert github.workflow_commands([entry(beyond)])[0].startswith("::warning file=k.wgsl,line=3,col=5,endColumn=9,")
+
+
+def test_a_wrong_output_comes_before_findings_and_those_before_costs():
+    golden = Remark(ERROR, "golden", "1 -> 2 wavefronts", "k.wgsl", 3, weight=1_000_000)
+    output = Remark(ERROR, "output", "y differs", "k.wgsl", 9, weight=1)
+    warned = Remark("warning", "out-of-bounds", "x", "k.wgsl", 1, weight=5_000_000)
+    assert merged([entry(warned, golden, RACE, output)]) == [output, RACE, golden, warned]
+
+
 def test_what_cannot_be_run_is_told_too(tmp_path):
     source = Source("one\ntwo three\n", "k.wgsl")
     error = fail("unresolved-name", "no three", Span(source, 8, 13), Note("see here", Span(source, 0, 3)))

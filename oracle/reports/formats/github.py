@@ -60,7 +60,7 @@ def workflow_commands(entries: Iterable[Entry], most: int = MOST_ANNOTATIONS) ->
 
 
 def _annotation(remark: Remark) -> str:
-    at = {"file": from_root(remark.file), "line": remark.line, "col": remark.column}
+    at = {"file": from_root(remark.file), "line": remark.line, "col": remark.column, "endColumn": remark.end_column}
     facts = {**{key: value for key, value in at.items() if value}, "title": f"bankshot: {remark.code}"}
     properties = ",".join(f"{key}={_escaped(str(value), ',:')}" for key, value in facts.items())
     return f"::{LEVELS[remark.level]} {properties}::{_escaped(remark_words(remark))}"

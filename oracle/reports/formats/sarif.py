@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....sim import __version__
 from ....sim.disk_cache import write
+from ....sim.findings.table import KINDS
 from ...errors import UsageError
 from ..protocol import AuditedCase, AuditFormat, Outcome, ReportOptions
-from ..remarks import CODES, ERROR, Entry, Remark, from_root, merged
+from ..remarks import CODES, LEVEL_OF, Entry, Remark, from_root, merged
 
 if TYPE_CHECKING:
     from ...manifests.cases import Broken, Plan
@@ -40,18 +43,40 @@ def sarif(entries: Iterable[Entry], version: str) -> dict[str, Any]:
     found = list(entries)
     remarks = merged(found)
     codes = sorted({remark.code for remark in remarks})
-    driver = {
-        "name": "bankshot",
-        "version": version,
-        "rules": [
-            {"id": code, "shortDescription": {"text": CODES.get(code, code.replace("-", " "))}} for code in codes
-        ],
-    }
+    driver: dict[str, Any] = {"name": "bankshot", "version": version, "rules": [_rule(code) for code in codes]}
+    if page := documentation():
+        driver["informationUri"] = page
     results = [_result(remark, codes.index(remark.code)) for remark in remarks]
     run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     if cases := [_case(entry) for entry in found if entry.outcome]:
         run["properties"] = {"cases": cases}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(code: str) -> dict[str, Any]:
+    """What a code means, and how to allow it if it is that of a finding."""
+    kind = KINDS.get(code)
+    short = kind.title if kind else CODES.get(code, code.replace("-", " "))
+    rule: dict[str, Any] = {"id": code, "shortDescription": {"text": short}}
+    if kind is None:
+        return rule
+    allowed = f"To accept it, put `// bankshot: allow({code}) because …` on its line or the line before."
+    words = f"{kind.title}. Evidence: {kind.evidence}." + (f" {allowed}" if kind.suppressible else "")
+    rule |= {"fullDescription": {"text": f"{kind.title}."}, "help": {"text": words, "markdown": words}}
+    rule["defaultConfiguration"] = {"level": LEVEL_OF[kind.severity]}
+    if page := documentation():
+        rule["helpUri"] = f"{page.rstrip('/')}/findings.html#{code}"
+    return rule
+
+
+def documentation() -> str:
+    """The address of the documentation, if the package names one."""
+    with suppress(PackageNotFoundError):
+        for url in metadata("bankshot").get_all("Project-URL") or ():
+            label, _, address = url.partition(", ")
+            if label == "Documentation":
+                return address
+    return ""
 
 
 def _case(entry: Entry) -> dict[str, Any]:
@@ -71,9 +96,9 @@ def _result(remark: Remark, rule: int) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": remark.code,
         "ruleIndex": rule,
-        "level": "error" if remark.level == ERROR else remark.level,
-        "message": {"text": remark.message + more},
-        "locations": [_location(remark.file, remark.line, remark.column)],
+        "level": remark.level,
+        "message": {"text": remark.message + more + (f"\nhint: {remark.hint}" if remark.hint else "")},
+        "locations": [_location(remark.file, remark.line, remark.column, remark.end_column)],
     }
     if remark.also:
         result["relatedLocations"] = [
@@ -82,7 +107,9 @@ def _result(remark: Remark, rule: int) -> dict[str, Any]:
     return result
 
 
-def _location(file: str, line: int, column: int) -> dict[str, Any]:
-    region: Mapping[str, int] = {"startLine": line, **({"startColumn": column} if column else {})}
+def _location(file: str, line: int, column: int, end: int = 0) -> dict[str, Any]:
+    region: Mapping[str, int] = {
+        "startLine": line, **({"startColumn": column} if column else {}), **({"endColumn": end} if end else {})
+    }  # fmt: skip
     physical: dict[str, Any] = {"artifactLocation": {"uri": from_root(file)}}
     return {"physicalLocation": {**physical, **({"region": region} if line else {})}}

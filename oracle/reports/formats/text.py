@@ -68,11 +68,12 @@ class Format(AuditFormat):
             click.echo(line)
 
     def _show_rows(self) -> None:
-        from ..kernel_rows import failures, kernel_rows, show_kernels
+        from ..kernel_rows import CaseOutcome, failures, kernel_rows, show_kernels
         from ..terminal import console
 
         rows = kernel_rows(self._rows)
-        show_kernels(console(), rows)
-        click.echo()
+        if any(row.word != CaseOutcome.ERROR for row in rows):
+            show_kernels(console(), rows)
+            click.echo()
         for text in failures(rows):
             click.echo(text, nl=False, color=self._options.terminal)
