@@ -11,6 +11,8 @@ from pathlib import Path
 from bankshot.sim.findings.table import KINDS, Kind
 from bankshot.sim.run.counters import REPORT_COUNTERS, RUN_COUNTERS, SITE_COUNTERS, Counter
 
+from .finding_examples import Example, examples
+
 DOCS = Path(__file__).parents[1] / "docs"
 
 _COUNTERS = """\
@@ -40,6 +42,9 @@ comment that suppresses nothing is a finding itself:
 // bankshot: allow(race) because every invocation stores the same value
 flag = 1u;
 ```
+
+Each section below shows a kernel, what Bankshot reports for it, and the kernel cured. The kernels run as one workgroup
+on buffers that hold 0, 1, 2, …
 """
 
 _REPLAYS = {
@@ -79,15 +84,40 @@ def _costs() -> list[Counter]:
 
 
 def findings() -> str:
-    """Return the page of findings."""
+    """Return the page of findings: a table, and a section with an example for each."""
     headings = ("finding", "severity", "what it is", "probe", "evidence", "run again with")
-    return f"{_FINDINGS}\n{table(headings, map(_finding, KINDS.values()))}"
+    shown = examples()
+    sections = (_section(kind, *shown[code]) for code, kind in KINDS.items())
+    return "\n".join((_FINDINGS, table(headings, map(_finding, KINDS.values())), *sections))
 
 
 def _finding(kind: Kind) -> tuple[str, ...]:
     severities = [kind.severity, *(f"{severity} if {verdict}" for verdict, severity in kind.downgraded.items())]
     replay = _REPLAYS[kind.replay] if kind.replay else ""
-    return f"`{kind.code}`", ", ".join(severities), kind.title, kind.probe or "", kind.evidence, replay
+    link = f"[`{kind.code}`](#{kind.code})"
+    return link, ", ".join(severities), kind.title, kind.probe or "", kind.evidence, replay
+
+
+def _section(kind: Kind, example: Example, cured: Example) -> str:
+    """Return the section of a finding, with what Bankshot prints for its example."""
+    report = "\n".join(each.render() for each in example.findings if each.code == kind.code)
+    return f"""\
+## {kind.code}
+
+{kind.title}.
+
+```wgsl
+{example.text}```
+
+```text
+{report}
+```
+
+The cure:
+
+```wgsl
+{cured.text}```
+"""
 
 
 PAGES: dict[str, Callable[[], str]] = {"counters.md": counters, "findings.md": findings}

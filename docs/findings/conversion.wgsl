@@ -1,0 +1,8 @@
+@group(0) @binding(0) var<storage, read> x: array<f32, 64>;
+@group(0) @binding(1) var<storage, read_write> cell: array<u32, 64>;
+
+// Elements under 8 give a negative number, which u32 lacks.
+@compute @workgroup_size(64)
+fn locate(@builtin(local_invocation_index) i: u32) {
+    cell[i] = u32(floor(x[i]) - 8.0);
+}

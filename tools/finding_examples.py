@@ -1,0 +1,46 @@
+"""The examples of `docs/findings/`: for each finding a kernel that has it, and the same kernel cured.
+
+`CODE.wgsl` and `CODE.cured.wgsl` run as one workgroup, on buffers that hold 0, 1, 2, …
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import bankshot
+from bankshot import Finding
+from bankshot.sim.findings.table import KINDS
+from bankshot.sim.wgsl.types import F32, U32, Array, Atomic, Scalar, Type
+
+FOLDER = Path(__file__).parents[1] / "docs" / "findings"
+_DTYPES = {F32: np.float32, U32: np.uint32}
+
+
+@dataclass(frozen=True)
+class Example:
+    """The text of a file, and what Bankshot finds in it."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+
+def examples() -> dict[str, tuple[Example, Example]]:
+    """Return for each finding, by its code, the example and the cured kernel."""
+    return {code: (_run(f"{code}.wgsl"), _run(f"{code}.cured.wgsl")) for code in KINDS}
+
+
+def _run(name: str) -> Example:
+    module = bankshot.check(FOLDER / name, name=name, uniformity="warning")
+    data = {each.name: _numbers(each.type) for each in module.globals if each.binding}
+    run = bankshot.simulate(module, grid=1, bindings=data, probes=bankshot.PROBES, budget=100_000)
+    return Example(module.source.text, (*run.findings, *run.bounds.findings))
+
+
+def _numbers(type: Type) -> np.ndarray:
+    """Return 0, 1, 2, … for an array of scalars or an atomic."""
+    element = type.elem if isinstance(type, Array | Atomic) else type
+    assert isinstance(element, Scalar), f"no numbers for {type}"
+    return np.arange(type.count if isinstance(type, Array) else 1).astype(_DTYPES[element])
