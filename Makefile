@@ -3,7 +3,7 @@
 READY := .venv/.ready
 PY := .venv/bin/python
 
-.PHONY: audit audit-all claims test check lint types test-all test-numba test-newest conformance fuzz fuzz-reader adversary mutants bench notebooks clean
+.PHONY: audit audit-all claims docs test check lint types test-all test-numba test-newest conformance fuzz fuzz-reader adversary mutants bench notebooks clean
 
 audit: $(READY) ## run every kernel in every quick shape, and judge it
 	.venv/bin/bankshot audit shaders
@@ -59,6 +59,9 @@ adversary: $(READY)
 # ARGS: `make mutants ARGS="--seed 2"`.
 mutants: $(READY)
 	$(PY) -m tools.mutants $(ARGS)
+
+docs: $(READY) ## the site, in docs/_build
+	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build
 
 bench: $(READY) ## against lavapipe, BLAS and the other programs that are here; writes docs/benchmarks.md
 	$(PY) -m benchmarks --peers --page docs/benchmarks.md

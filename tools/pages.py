@@ -22,6 +22,10 @@ Every place in the source has the counters of the first table (`run.sites`); a r
 second table (`run.counters`). Manifests, sweeps and reports derive the third. The keys are the same in Python, JSON and
 CSV. This page is made from `sim/run/counters.py` by `python -m tools.pages`.
 
+Each counter of the first table is counted a second time from what a GPU records, by code that shares nothing with the
+simulator: `bankshot diff --counters` compares the two. Those that name a metric were compared with NVIDIA's profiler,
+pattern by pattern (`tests/hardware`).
+
 The lanes of a subgroup that issues are active, or idle for one of three causes: `active_lanes`, `idle_guard`,
 `idle_overhang` and `idle_divergence` add up to `executions` times the subgroup size. Counters describe the shader as
 written, on the device that is simulated; they are not time. [Counting rules](counting-rules.md) defines what counts as

@@ -2,6 +2,8 @@
 
 import pytest
 
+from bankshot.oracle.gpu_account import account
+from bankshot.sim.run.counters import SITE_COUNTERS
 from tools.pages import DOCS, PAGES, table
 
 
@@ -12,3 +14,7 @@ def test_a_page_is_up_to_date(name):
 
 def test_a_cell_may_contain_a_bar():
     assert table(("a", "b"), [("x|y", "z")]) == "| a | b |\n| --- | --- |\n| x\\|y | z |\n"
+
+
+def test_every_counter_of_a_place_is_counted_a_second_time():
+    assert {row.key for row in SITE_COUNTERS} == set(account.COUNTERS)
