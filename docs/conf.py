@@ -32,6 +32,8 @@ default_role = "literal"  # docstrings set code in single backticks, as Markdown
 
 html_theme = "furo"
 html_title = f"Bankshot {release}"
+html_static_path = ["site"]
+html_css_files = ["tables.css"]
 html_copy_source = False
 html_show_copyright = False
 

@@ -23,8 +23,8 @@ second table (`run.counters`). Manifests, sweeps and reports derive the third. T
 CSV. This page is made from `sim/run/counters.py` by `python -m tools.pages`.
 
 Each counter of the first table is counted a second time from what a GPU records, by code that shares nothing with the
-simulator: `bankshot diff --counters` compares the two. Those that name a metric were compared with NVIDIA's profiler,
-pattern by pattern (`tests/hardware`).
+simulator: `bankshot diff --counters` compares the two. Those of the last table were compared with NVIDIA's profiler on
+a GPU, pattern by pattern (`tests/hardware`).
 
 The lanes of a subgroup that issues are active, or idle for one of three causes: `active_lanes`, `idle_guard`,
 `idle_overhang` and `idle_divergence` add up to `executions` times the subgroup size. Counters describe the shader as
@@ -66,7 +66,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def counters() -> str:
     """Return the page of counters."""
-    headings = ("counter", "unit", "what it counts", "probe", "metric of NVIDIA's profiler")
+    headings = ("counter", "unit", "what it counts", "probe")
     parts = [_COUNTERS]
     for title, rows in (
         ("Of each place, and summed over the run", SITE_COUNTERS),
@@ -74,13 +74,18 @@ def counters() -> str:
         ("Derived in reports", REPORT_COUNTERS),
     ):
         parts.append(f"## {title}\n\n{table(headings, map(_counter, rows))}")
+    measured = [(f"`{row.key}`", _metrics(row)) for row in SITE_COUNTERS if row.metrics]
+    parts.append(f"## Metrics of NVIDIA's profiler\n\n{table(('counter', 'metric, or sum of metrics'), measured)}")
     parts.append("Smaller is better for " + ", ".join(f"`{row.key}`" for row in _costs()) + ".\n")
     return "\n".join(parts)
 
 
 def _counter(row: Counter) -> tuple[str, ...]:
-    metrics = " + ".join(f"`{metric}`" for metric in row.metrics)
-    return f"`{row.key}`", row.unit, row.definition, row.probe, metrics
+    return f"`{row.key}`", row.unit, row.definition, row.probe
+
+
+def _metrics(row: Counter) -> str:
+    return " + ".join(f"`{metric}`" for metric in row.metrics)
 
 
 def _costs() -> list[Counter]:
@@ -89,7 +94,7 @@ def _costs() -> list[Counter]:
 
 def findings() -> str:
     """Return the page of findings: a table, and a section with an example for each."""
-    headings = ("finding", "severity", "what it is", "probe", "evidence", "run again with")
+    headings = ("finding", "severity", "what it is")
     shown = examples()
     sections = (_section(kind, *shown[code]) for code, kind in KINDS.items())
     return "\n".join((_FINDINGS, table(headings, map(_finding, KINDS.values())), *sections))
@@ -97,18 +102,18 @@ def findings() -> str:
 
 def _finding(kind: Kind) -> tuple[str, ...]:
     severities = [kind.severity, *(f"{severity} if {verdict}" for verdict, severity in kind.downgraded.items())]
-    replay = _REPLAYS[kind.replay] if kind.replay else ""
-    link = f"[`{kind.code}`](#{kind.code})"
-    return link, ", ".join(severities), kind.title, kind.probe or "", kind.evidence, replay
+    return f"[`{kind.code}`](#{kind.code})", ", ".join(severities), kind.title
 
 
 def _section(kind: Kind, example: Example, cured: Example) -> str:
     """Return the section of a finding, with what Bankshot prints for its example."""
     report = "\n".join(each.render() for each in example.findings if each.code == kind.code)
+    probe = f"Probe: `{kind.probe}`. " if kind.probe else ""
+    replay = f" Run again with: {_REPLAYS[kind.replay]}." if kind.replay else ""
     return f"""\
 ## {kind.code}
 
-{kind.title}.
+{kind.title}. {probe}Evidence: {kind.evidence}.{replay}
 
 ```wgsl
 {example.text}```
