@@ -55,7 +55,7 @@ def project(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "program, line", [("cargo", "cargo test --test kernels"), ("node", "node --test tests/kernels.test.mjs")]
+    ("program", "line"), [("cargo", "cargo test --test kernels"), ("node", "node --test tests/kernels.test.mjs")]
 )
 def test_the_tests_of_a_project_pass_and_notice_a_fault(project, program, line):
     if not shutil.which(program):
