@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from bankshot.sim.disk_cache import cache_home
 
 ROOT = Path(__file__).parents[2]
-ACTION = (ROOT / "action.yml").read_text()
+TEXT = (ROOT / "action.yml").read_text()
+ACTION = yaml.safe_load(TEXT)
 MANIFEST = """\
 [kernel]
 source = "k.wgsl"
@@ -29,18 +31,13 @@ SHADER = """\
 
 def inputs():
     """The inputs of the action, with their defaults."""
-    found = re.findall(r"^  (\w+):\n    description: .*\n    default: (.*)$", ACTION, re.MULTILINE)
-    return {name: value.strip('"') for name, value in found}
+    return {name: each["default"] for name, each in ACTION["inputs"].items()}
 
 
 def step(name):
-    """The script of a step, and its environment by input."""
-    ((variables, script),) = re.findall(
-        rf"- name: {name}\n      shell: bash\n      env:\n((?:        .*\n)+)      run: \|\n((?:        .*\n)+)", ACTION
-    )
-    return re.sub("^        ", "", script, flags=re.MULTILINE), dict(
-        re.findall(r"(\w+): \$\{\{ inputs\.(\w+) \}\}", variables)
-    )
+    """A step, by its name."""
+    (found,) = (each for each in ACTION["runs"]["steps"] if each.get("name") == name)
+    return found
 
 
 @pytest.fixture
@@ -55,9 +52,11 @@ def audit(tmp_path):
     program.chmod(0o755)
 
     def run(**given):
-        script, variables = step("Audit")
-        values = inputs() | given
-        environment = os.environ | {variable: values[name] for variable, name in variables.items()}
+        audits, values = step("Audit"), inputs() | given
+        variables = {
+            name: value.removeprefix("${{ inputs.").removesuffix(" }}") for name, value in audits["env"].items()
+        }
+        environment = os.environ | {name: values[value] for name, value in variables.items()}
         environment |= {
             "RUNNER_TEMP": str(tmp_path / "temp"),
             "GITHUB_ACTIONS": "true",
@@ -65,7 +64,7 @@ def audit(tmp_path):
             "PYTHONPATH": str(ROOT),
             "BANKSHOT_CACHE": str(cache_home().parent),
         }
-        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", audits["run"]]
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
 
     run.folder = tmp_path
@@ -87,6 +86,5 @@ def test_an_output_that_nothing_checks_fails_without_wgpu(audit):
 
 def test_inputs_are_never_part_of_a_script():
     """A branch or file name must not become a command."""
-    scripts = "".join(step(name)[0] for name in ("Install", "Audit"))
-    assert "${{" not in scripts
-    assert set(re.findall(r"inputs\.(\w+)", ACTION)) == set(inputs())
+    assert "${{" not in step("Install")["run"] + step("Audit")["run"]
+    assert set(re.findall(r"inputs\.(\w+)", TEXT)) == set(inputs())
