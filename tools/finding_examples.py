@@ -35,7 +35,7 @@ def examples() -> dict[str, tuple[Example, Example]]:
 def _run(name: str) -> Example:
     module = bankshot.check(FOLDER / name, name=name, uniformity="warning")
     data = {each.name: _numbers(each.type) for each in module.globals if each.binding}
-    run = bankshot.simulate(module, grid=1, bindings=data, probes=bankshot.PROBES, budget=100_000)
+    run = bankshot.simulate(module, grid=1, bindings=data, probes=bankshot.PROBES)
     return Example(module.source.text, (*run.findings, *run.bounds.findings))
 
 
