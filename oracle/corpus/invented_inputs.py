@@ -106,10 +106,10 @@ def _id_of(expr: typed.Expr) -> str | None:
     return name if name in _IDS else None
 
 
-def override_values(module: Module) -> dict[str, Any]:
-    """Choose a value for every override without a default."""
+def override_values(module: Module, whole: int = 4) -> dict[str, Any]:
+    """Choose a value for every override without a default; `whole` for integers."""
     missing = [o for o in module.overrides if o.init is None]
-    return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, 4) for o in missing}
+    return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, whole) for o in missing}
 
 
 def bindings(pipeline: Pipeline, recipe: Recipe) -> dict[str, Any]:
