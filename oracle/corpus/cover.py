@@ -34,7 +34,7 @@ Masks = Mapping[str, Mask]  # by output: a word of a buffer, or a channel of a t
 
 @frozen
 class Way:
-    """Something that WGSL leaves open. `words`: the reason, about "these" elements; `rerun`: what shows it.
+    """Something that WGSL leaves open. `words`: the reason, with {} for the elements; `rerun`: what shows it.
 
     `masks` yields what each rerun covers; `more` adds to the reason.
     """

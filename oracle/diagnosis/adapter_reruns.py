@@ -91,13 +91,17 @@ def not_zeroed(m: Mismatch) -> str | None:
 def zeroing(text: str, pipeline: typed.Pipeline, zero: bool = True) -> str | None:
     """Return the text with statements at the start of the entry point that zero its workgroup memory, as WGSL requires
     of implementations; None where there is no such memory. Without `zero`, there is only the barrier after them."""
-    shared = [v for v in pipeline.store_types if v.space == "workgroup"]
-    body = pipeline.entry.body
-    if not shared or body is None:
+    statements, body = zeroing_statements(pipeline), pipeline.entry.body
+    if not statements or body is None:
         return None
-    statements = " ".join(_zero(v.name, v.type, pipeline.store_types[v]) for v in shared if zero)
     at = body.span.start + 1
-    return f"{text[:at]} {statements} workgroupBarrier(); {text[at:]}"
+    return f"{text[:at]} {statements if zero else ''} workgroupBarrier(); {text[at:]}"
+
+
+def zeroing_statements(pipeline: typed.Pipeline) -> str:
+    """Return statements that zero the workgroup memory of an entry point; none where it has none."""
+    shared = [v for v in pipeline.store_types if v.space == "workgroup"]
+    return " ".join(_zero(v.name, v.type, pipeline.store_types[v]) for v in shared)
 
 
 def filling(entry: str) -> str:
