@@ -90,12 +90,13 @@ def check_attributes(
     return found
 
 
-def word(expr: tree.Expr, known: tuple[str, ...], what: str) -> str:
-    """Return a context-dependent name in an attribute: `position`, `flat`, `off`. Raises `WgslError` if unknown."""
+def word(expr: tree.Expr, known: tuple[str, ...], what: str, listed: str | None = None) -> str:
+    """Return a context-dependent name in an attribute: `position`, `flat`, `off`. Raises `WgslError` if unknown, with
+    the hint `listed` where no known name is similar."""
     if isinstance(expr, tree.Ident) and expr.args is None:
         if expr.name in known:
             return expr.name
-        hint = did_you_mean(expr.name, known)
+        hint = did_you_mean(expr.name, known) or listed
         raise fail("unknown-name", f"'{expr.name}' is not {what}", expr.span, hint=hint)
     raise fail("unknown-name", f"this is not {what}", expr.span)
 

@@ -17,7 +17,7 @@ from ..source import Span
 from ..syntax import tree
 from . import fold, overloads
 from .check_types import check_held
-from .scopes import Generator, TypeName, describe
+from .scopes import Generator, TypeName, declared, describe
 
 if TYPE_CHECKING:
     from .check_expressions import Expressions
@@ -51,7 +51,8 @@ def call(e: Expressions, expr: tree.Call) -> Called:
                 raise fail("unexpected-template", f"function '{callee.name}' takes no template arguments", callee.span)
             return _function(e, entity, expr)
         case _:
-            raise fail("not-callable", f"'{callee.name}' is {describe(entity)} and cannot be called", callee.name_span)
+            message = f"'{callee.name}' is {describe(entity)} and cannot be called"
+            raise fail("not-callable", message, callee.name_span, *declared(entity))
 
 
 def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op_span: Span) -> typed.Expr:
@@ -118,6 +119,9 @@ def _builtin_argument(e: Expressions, row: Builtin, i: int, arg: tree.Expr) -> t
     if isinstance(made.type, t.Reference) and _takes_pointer(row, i):
         message = f"argument {i + 1} of '{row.name}' must be a pointer, not a variable"
         raise fail("type-mismatch", message, arg.span, hint=f"write &{first_words(arg.span.text)}")
+    if row.name == "length" and isinstance(made.type, t.Reference) and isinstance(made.type.store, t.Array):
+        hint = f"write arrayLength(&{first_words(arg.span.text)})" if made.type.store.count is None else None
+        raise fail("type-mismatch", f"'length' takes a vector, not {made.type.store}", arg.span, hint=hint)
     return e.load(made)
 
 

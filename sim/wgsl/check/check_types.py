@@ -14,7 +14,7 @@ from .. import types as t
 from ..diagnostics import WgslError, counted, did_you_mean, fail
 from ..source import Span
 from ..syntax import tree
-from .scopes import Entity, Enumerant, Generator, TypeName, describe
+from .scopes import Entity, Enumerant, Generator, TypeName, declared, describe
 
 MAX_NESTING_DEPTH = 15  # spec, "Limits"
 # Limits of Bankshot, against programs that would take minutes or all memory.
@@ -25,13 +25,18 @@ MAX_COMPONENTS = 1 << 16  # scalars of a value that is constructed or zero
 class Names(Protocol):
     """What a type expression asks of its context."""
 
-    def resolve(self, name: str, span: Span) -> Entity: ...
+    def resolve(self, name: str, span: Span, *, types: bool = False) -> Entity: ...
 
     def need_extension(self, name: str, what: str, span: Span) -> None: ...
 
     def supports(self, feature: str) -> bool: ...
 
 
+_KIND_EXAMPLES = {
+    "address space": "for example storage, read_write",
+    "access mode": "one of read, write, read_write",
+    "texel format": "for example rgba8unorm",
+}
 _LISTED = 10  # enumerants in a hint
 _SCALARS = {s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16)}
 _SUFFIXES = {"i": t.I32, "u": t.U32, "f": t.F32, "h": t.F16}
@@ -72,14 +77,16 @@ class TypeExpressions:
         """Return the type that an expression denotes. Raises `WgslError` where it denotes something else."""
         if not isinstance(expr, tree.Ident):
             raise fail("not-a-type", "a type is expected here", expr.span)
-        entity = self._names.resolve(expr.name, expr.name_span)
+        entity = self._names.resolve(expr.name, expr.name_span, types=True)
         match entity:
             case TypeName():
                 return self.named(entity, expr)
             case Generator():
                 return self.generated(entity, expr)
             case _:
-                raise fail("not-a-type", f"'{expr.name}' is {describe(entity)}, not a type", expr.name_span)
+                raise fail(
+                    "not-a-type", f"'{expr.name}' is {describe(entity)}, not a type", expr.name_span, *declared(entity)
+                )
 
     def named(self, entity: TypeName, ident: tree.Ident) -> t.Type:
         """Return the type of a name that takes no template arguments."""
@@ -95,7 +102,7 @@ class TypeExpressions:
         count = len(ident.args or ())
         if not least <= count <= most:
             message = f"'{ident.name}' takes {counted(least, most, 'template argument')}, not {count}"
-            raise fail("template-arguments", message, ident.span, hint=None if count else _EXAMPLES.get(ident.name))
+            raise fail("template-arguments", message, ident.span, hint=_EXAMPLES[ident.name])
         return make(self, ident.name, ident.args or [], ident.span)
 
     def enumerant(self, expr: tree.Expr, kind: str) -> str:
@@ -115,7 +122,7 @@ class TypeExpressions:
             ) from None
         if not isinstance(entity, Enumerant) or entity.kind != kind:
             message = f"'{expr.name}' is {describe(entity)}, not {article} {kind}"
-            raise fail("not-an-enumerant", message, expr.name_span)
+            raise fail("not-an-enumerant", message, expr.name_span, hint=_KIND_EXAMPLES.get(kind))
         if expr.args is not None:
             raise fail("unexpected-template", f"'{expr.name}' takes no template arguments", expr.span)
         return expr.name
@@ -184,6 +191,8 @@ _EXAMPLES = {
     "array": "for example array<f32, 4>",
     "atomic": "for example atomic<u32>",
     "ptr": "for example ptr<function, f32>",
+    **{f"texture_{k}": f"for example texture_{k}<f32>" for k in _SAMPLED},
+    **{f"texture_storage_{k}": f"for example texture_storage_{k}<rgba8unorm, write>" for k in _STORAGE},
 }
 GENERATORS = frozenset(_GENERATORS)
 
@@ -221,13 +230,23 @@ def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None
 
 def _store_hint(space: str, store: t.Type) -> str | None:
     """Return what to write instead of a store type, or of its address space."""
-    if isinstance(store, t.Array) and store.count is None:
+    if isinstance(store, t.Texture | t.Sampler):
+        return "name it with 'let'" if space == "function" else f"write it without an address space: var name: {store};"
+    if isinstance(store, t.Array) and store.count is None and space != "storage":
         return "an array without a size must be in var<storage>"
+    if isinstance(store, t.Array) and isinstance(store.count, t.OverrideCount):
+        return "an array whose size is an override must be in var<workgroup>"
     if isinstance(store, t.Atomic):
         return "atomics are in var<workgroup> and var<storage, read_write>"
-    if store == t.BOOL and space in ("storage", "uniform", "immediate"):
+    if _innermost(store) == t.BOOL and space in ("storage", "uniform", "immediate"):
         return "store it as u32, and compare: x != 0"
     return None
+
+
+def _innermost(type_: t.Type) -> t.Type:
+    while isinstance(type_, t.Array | t.Vec):
+        type_ = type_.elem
+    return type_
 
 
 def is_shared(store: t.Type) -> bool:
