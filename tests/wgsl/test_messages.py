@@ -347,8 +347,8 @@ MODULES: list[Row] = [
     ("@group(0) @binding(0) var<storage> a: ¦atomic<u32>;", "must be read_write", None),
     (
         "@group(0) @binding(0) var<¦buffer> a: array<f32>;",
-        "'buffer' is not an address space",
-        "one of function, private, workgroup, uniform, storage, immediate",
+        "'buffer' is a type generator, not an address space",
+        "for example storage, read_write",
     ),
     ("var<workgroup> a: array<f32, 4> = ¦array<f32, 4>();", "cannot have an initializer", "it starts as zero"),
     (

@@ -35,7 +35,7 @@ ATTRIBUTES = {
     "align": _rule(1, 1, "struct member"),
     "binding": _rule(1, 1, _RESOURCE),
     "blend_src": _rule(1, 1, "struct member", "dual_source_blending"),
-    "builtin": _rule(1, 1, _IO),
+    "builtin": _rule(1, 2, _IO),  # the second is a depth mode
     "compute": _rule(0, 0, "function"),
     "diagnostic": _rule(2, 2, _FILTERED),
     "fragment": _rule(0, 0, "function"),

@@ -93,6 +93,10 @@ class Expressions:
         """Raise `WgslError` where an extension is not enabled."""
         self.module.need_extension(name, what, span)
 
+    def has_extension(self, name: str) -> bool:
+        """Whether an extension is enabled."""
+        return self.module.has_extension(name)
+
     def supports(self, feature: str) -> bool:
         """Whether a language feature is allowed."""
         return self.module.supports(feature)
@@ -133,7 +137,9 @@ class Expressions:
             raise fail("access-mode", "this memory can only be written", made.span)
         if not t.is_constructible(store):
             hint = "read it with atomicLoad" if isinstance(store, t.Atomic) else None
-            if isinstance(store, t.Array):
+            if isinstance(store, t.Buffer):
+                hint = f"read it as another type: bufferView<Type>(&{first_words(made.span.text)}, offset)"
+            elif isinstance(store, t.Array):
                 hint = f"read one element: {first_words(made.span.text)}[i]"
             raise fail("not-loadable", f"a value of type {store} cannot be read as a whole", made.span, hint=hint)
         return typed.Load(store, made.span, made)
@@ -308,6 +314,9 @@ class Expressions:
 
     def _index(self, expr: tree.Index) -> typed.Expr:
         base, whole = self._base(expr.base)
+        if isinstance(whole, t.Buffer):
+            hint = f"read it as another type: bufferView<Type>(&{first_words(expr.base.span.text)}, offset)"
+            raise fail("not-indexable", f"a {whole} cannot be indexed", expr.base.span, hint=hint)
         if not isinstance(whole, t.Vec | t.Mat | t.Array):
             hint = "read a texel with textureLoad" if isinstance(whole, t.Texture) else None
             raise fail("not-indexable", f"a value of type {whole} cannot be indexed", expr.base.span, hint=hint)

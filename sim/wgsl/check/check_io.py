@@ -71,6 +71,7 @@ INTERPOLATION = {
     "linear": ("center", "centroid", "sample"),
     "flat": ("first", "either"),
 }
+_DEPTH_MODES = ("less", "greater")  # spec: "Depth Mode Names"
 _SAMPLINGS = ("center", "centroid", "sample", "first", "either")
 
 
@@ -115,6 +116,12 @@ def _builtin_value(e: Expressions, attribute: tree.Attribute, type_: t.Type) -> 
     name = word(attribute.args[0], tuple(BUILTIN_VALUES), "a built-in value", hint)
     row = BUILTIN_VALUES[name]
     what = f"built-in value '{name}'"
+    if len(attribute.args) > 1:
+        mode = attribute.args[1]
+        if name != "frag_depth":
+            raise fail("attribute-arguments", f"{what} has no depth mode", mode.span, hint="only 'frag_depth' has one")
+        e.module.need_feature("fragment_depth", "a depth mode", mode.span)
+        word(mode, _DEPTH_MODES, "a depth mode", f"one of {', '.join(_DEPTH_MODES)}")
     if row.extension:
         e.module.need_extension(row.extension, what, attribute.span)
     if row.feature:

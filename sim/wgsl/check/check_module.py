@@ -55,6 +55,8 @@ LANGUAGE_FEATURES = frozenset(
         "texture_formats_tier1",
         "linear_indexing",
         "immediate_address_space",
+        "fragment_depth",
+        "buffer_view",
         "swizzle_assignment",
     )
 )
@@ -149,6 +151,10 @@ class ModuleScope:
     def supports(self, feature: str) -> bool:
         """Whether a language feature is allowed."""
         return feature in self._features
+
+    def has_extension(self, name: str) -> bool:
+        """Whether an extension is enabled."""
+        return name in self.made.enables
 
     def need_extension(self, name: str, what: str, span: Span) -> None:
         """Raise `WgslError` where an extension is not enabled."""

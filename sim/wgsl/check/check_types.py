@@ -31,6 +31,8 @@ class Names(Protocol):
 
     def supports(self, feature: str) -> bool: ...
 
+    def has_extension(self, name: str) -> bool: ...
+
 
 _KIND_EXAMPLES = {
     "address space": "for example storage, read_write",
@@ -142,6 +144,18 @@ class TypeExpressions:
     def matrix(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Mat(int(name[3]), int(name[5]), self._scalar(args[0], (t.F32, t.F16), "the type of a matrix"))
 
+    def buffer(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+        if not self._names.supports("buffer_view"):
+            raise fail("unsupported-feature", "type 'buffer' needs the language feature 'buffer_view'", span)
+        if not args:
+            return t.buffer(None)
+        size = self._length(args[0])
+        if not isinstance(size, int):
+            raise fail("unsupported", "a buffer whose size is an override is not supported yet", args[0].span)
+        if size % 4 and (size % 2 or not self._names.has_extension("f16")):
+            raise fail("buffer-size", f"the size of a buffer must be a multiple of 4, not {size}", args[0].span)
+        return t.buffer(size)
+
     def atomic(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Atomic(self._scalar(args[0], (t.I32, t.U32), "the type of an atomic"))
 
@@ -182,6 +196,7 @@ _GENERATORS = {
     **{f"mat{c}x{r}": (1, 1, TypeExpressions.matrix) for c in _SIZES for r in _SIZES},
     "array": (1, 2, TypeExpressions.array),
     "atomic": (1, 1, TypeExpressions.atomic),
+    "buffer": (0, 1, TypeExpressions.buffer),
     "ptr": (2, 3, TypeExpressions.pointer),
     **{f"texture_{k}": (1, 1, TypeExpressions.sampled_texture) for k in _SAMPLED},
     **{f"texture_storage_{k}": (2, 2, TypeExpressions.storage_texture) for k in _STORAGE},
@@ -190,6 +205,7 @@ _EXAMPLES = {
     **{name: f"for example {name}<f32>" for name in _GENERATORS if name.startswith(("vec", "mat"))},
     "array": "for example array<f32, 4>",
     "atomic": "for example atomic<u32>",
+    "buffer": "for example buffer<1024>",
     "ptr": "for example ptr<function, f32>",
     **{f"texture_{k}": f"for example texture_{k}<f32>" for k in _SAMPLED},
     **{f"texture_storage_{k}": f"for example texture_storage_{k}<rgba8unorm, write>" for k in _STORAGE},
@@ -232,6 +248,8 @@ def _store_hint(space: str, store: t.Type) -> str | None:
     """Return what to write instead of a store type, or of its address space."""
     if isinstance(store, t.Texture | t.Sampler):
         return "name it with 'let'" if space == "function" else f"write it without an address space: var name: {store};"
+    if isinstance(store, t.Buffer):
+        return "give it a size in bytes: buffer<1024>" if space in ("workgroup", "uniform") else None
     if isinstance(store, t.Array) and store.count is None and space != "storage":
         return "an array without a size must be in var<storage>"
     if isinstance(store, t.Array) and isinstance(store.count, t.OverrideCount):
@@ -250,7 +268,9 @@ def _innermost(type_: t.Type) -> t.Type:
 
 
 def is_shared(store: t.Type) -> bool:
-    """Whether a store type fits a uniform buffer: host-shareable and constructible."""
+    """Whether a store type fits a uniform buffer: host-shareable and constructible, or a buffer of fixed size."""
+    if isinstance(store, t.Buffer):
+        return store.size is not None
     return t.is_host_shareable(store) and t.is_constructible(store)
 
 
@@ -263,7 +283,10 @@ def _has_array(type_: t.Type) -> bool:
 _STORE_RULES: dict[str, tuple[Callable[[t.Type], bool], str]] = {
     "function": (t.is_constructible, "constructible"),
     "private": (t.is_constructible, "constructible"),
-    "workgroup": (lambda s: t.is_plain(s) and t.has_fixed_footprint(s), "a plain type of fixed size"),
+    "workgroup": (
+        lambda s: (t.is_plain(s) or isinstance(s, t.Buffer)) and t.has_fixed_footprint(s),
+        "a plain type of fixed size",
+    ),
     "uniform": (is_shared, "host-shareable and constructible"),
     "storage": (t.is_host_shareable, "host-shareable"),
     "immediate": (lambda s: is_shared(s) and not _has_array(s), "host-shareable, constructible and without arrays"),

@@ -277,7 +277,7 @@ class StatementParser(AttributeParser):
 
     def require_place(self, node: tree.Expr) -> None:
         """lhs_expression : core_lhs_expression component_or_swizzle_specifier ? | ( '*' | '&' ) lhs_expression
-        core_lhs_expression : ident | '(' lhs_expression ')'
+        core_lhs_expression : ident | '(' lhs_expression ')' | call_expression
         """
         whole = node
         while True:
@@ -287,6 +287,8 @@ class StatementParser(AttributeParser):
                 case tree.Unary(op="*" | "&", operand=below):
                     node = below
                 case tree.Ident(args=None):
+                    return
+                case tree.Call() if node is not whole:  # a view of a buffer
                     return
                 case _:
                     raise fail("not-assignable", "this expression is no place to assign to", whole.span)
