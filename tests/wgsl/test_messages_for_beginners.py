@@ -118,6 +118,7 @@ MODULES: list[Row] = [
     ("fn f(x: i32¦*) { }", "expected the end of the type", "ptr<function, f32>"),
     ("fn f(x: ¦array<f32>) { }", "cannot have type array<f32>", "x: ptr<storage, array<f32>, read_write>"),
     ("fn f(x: ¦atomic<u32>) { }", "cannot have type atomic<u32>", "ptr<storage, atomic<u32>, read_write>"),
+    ("fn f() -> vec2u { return vec2u(); } fn g() { ¦f().x = 1u; }", "only a variable, or a part of one", None),
     ("fn f() { return ¦1; }", "function 'f' returns nothing", "-> i32"),
     ("fn f() -> ¦ptr<function, i32> { }", "cannot return", "through a pointer"),
     ("¦@must_use fn f() { }", "returns nothing that must be used", "leave out"),
