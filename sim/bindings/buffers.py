@@ -146,6 +146,8 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
     if dtype.hasobject or dtype != dtype.newbyteorder("<"):
         what = "Python objects" if dtype.hasobject else "big-endian"
         raise fail("binding-dtype", f"{variable.name} is {what}, and a GPU's memory is little-endian", variable.span)
+    if isinstance(type_, t.Buffer):
+        return
     kinds = {t.KIND[s] for s in scalars(type_)}
     if dtype.names or dtype == np.uint8 or (len(kinds) > 1 and dtype == np.uint32):
         return
