@@ -104,7 +104,8 @@ FINITE = {
     "nested": """for (var k = 0u; k < 40u; k++) {
         for (var j = 0u; j < k % 7u; j++) { n += x[(j + i) % 64u]; } }
         y[at] = n;""",
-    "barriers": """for (var k = 0u; k < 40u; k++) { t[i] = n + k; workgroupBarrier(); n += t[63u - i]; workgroupBarrier(); }
+    "barriers": """for (var k = 0u; k < 40u; k++) {
+        t[i] = n + k; workgroupBarrier(); n += t[63u - i]; workgroupBarrier(); }
         y[at] = n;""",
     "divergent": "while n < i * 5u { n += 1u + n % 2u; } y[at] = n;",
     "one lane": "if i == 9u { while n < 300u { n += 1u; } } y[at] = n;",
