@@ -12,7 +12,6 @@ from ..reports import formats
 from .options import (
     ADAPTERS,
     JSON,
-    LIMIT,
     PATHS,
     Command,
     RequestOptions,
@@ -72,7 +71,6 @@ def _more(detail: str) -> str:
     show_default=True,
     help="Run references and preprocessors that manifests name. A kernel that needs what is not run is an error.",
 )
-@LIMIT
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, including heavy ones.")
 @workgroup_options
 @click.option(
