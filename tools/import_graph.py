@@ -45,7 +45,7 @@ _JUDGED = (
     "oracle.goldens",
     "oracle.judge",
 )
-_REPORTED = (*_JUDGED, "oracle.exit_codes", "oracle.advise", "oracle.corpus", "oracle.reports")
+_REPORTED = (*_JUDGED, "oracle.guesses", "oracle.exit_codes", "oracle.advise", "oracle.corpus", "oracle.reports")
 _ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
 
 # Room -> the rooms that it may import.
@@ -89,8 +89,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.judge": (*_SIM, *_JUDGED[:-1]),
     "oracle.audit": ("oracle.judge",),
     "oracle.advise": (*_SIM, *_JUDGED),
+    "oracle.guesses": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests"),
     "oracle.workers": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.wgpu_worker"),
-    "oracle.corpus": (*_SIM, *_JUDGED, "oracle.workers"),
+    "oracle.corpus": (*_SIM, *_JUDGED, "oracle.guesses", "oracle.workers"),
     "oracle.notebook_runs": (*_SIM, *_JUDGED, "oracle.advise"),
     "oracle.reports": (*_SIM, *_REPORTED[:-1]),
     "oracle.sweep": (*_SIM, *_REPORTED, "oracle.workers"),

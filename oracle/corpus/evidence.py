@@ -24,10 +24,10 @@ from ..diagnosis.mismatch import MOST
 from ..diagnosis.simulator_reruns import OPEN, ORDERS, harmful_words, place
 from ..diagnosis.texel_bounds import texel_bounds
 from ..errors import GpuError, UsageError
+from ..guesses import invented_inputs
+from ..guesses.invented_inputs import HALF, SINGLE, STEP, Recipe
 from ..manifests.reflection import has_float_arithmetic, inexact_builtins
-from . import invented_inputs
 from .difference import Array, Difference, bounds_of
-from .invented_inputs import HALF, SINGLE, STEP, Recipe
 
 if TYPE_CHECKING:
     from ...sim.findings.finding import Finding

@@ -23,11 +23,11 @@ from .. import wgpu_client
 from ..diagnosis import kept_floats
 from ..diagnosis.simulator_reruns import place
 from ..errors import DriverDied, GpuError, UsageError
-from . import invented_inputs
+from ..guesses import invented_inputs
+from ..guesses.invented_inputs import RECIPES, Recipe
 from .difference import Array, Difference, differences, texels
 from .embedded import Shader
 from .evidence import EVIDENCE, Outputs, Run
-from .invented_inputs import RECIPES, Recipe
 
 if TYPE_CHECKING:
     from ...sim.run.simulate import Run as SimulatorRun

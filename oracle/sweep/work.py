@@ -29,7 +29,7 @@ from ..manifests.manifest import Kernel, Shape
 from ..manifests.reflection import check_module
 
 # Fields of a kernel that do not determine a row: its location, its other shapes, and the rules for GPUs.
-_IGNORED = frozenset(("path", "source", "shapes", "gpu_rules", "include_dirs", "preprocess"))
+_IGNORED = frozenset(("path", "source", "shapes", "gpu_rules", "include_dirs", "preprocess", "questions"))
 ROOT = Path(__file__).parents[2]
 
 

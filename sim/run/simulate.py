@@ -156,6 +156,14 @@ class Run:
         return traffic(self._dispatch, self.sites, self._touched or self._dispatch.touched)
 
     @cached_property
+    def reach(self) -> dict[str, int]:
+        """How far each storage buffer is accessed, in bytes from its start, by name. The first use reruns the dispatch.
+
+        An access out of bounds counts where its device places it.
+        """
+        return self._dispatch.run(frozenset(("touched",)))[0].reach()
+
+    @cached_property
     def padding_flops(self) -> int:
         """FLOPs whose results are certainly unused, such as outputs past the edge of a matrix.
 
