@@ -6,10 +6,11 @@ a question in the manifest, which every audit repeats.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from fractions import Fraction
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 from ...sim.bindings.binding import scalars
@@ -24,6 +25,9 @@ from .index_forms import atoms
 from .size_uses import AXES, SizeUses, member_name, numbers_of, size_uses
 
 MOST_DIMS = 8
+MOST_GROUPS = 65_535  # along an axis, in WebGPU
+MOST_INVOCATIONS = 1 << 20  # of a trial run
+PATIENCE = 8.0  # seconds for trial runs
 _LOOSE = 16  # the step of a size that is compared with no id
 _SMALL = 4  # that step where there are many sizes
 _GROUPS = 3  # workgroups along an axis whose ids are compared with nothing
@@ -87,6 +91,12 @@ def draft(module: Module, entry: str) -> Draft:
     return made
 
 
+def _sized(pipeline: Pipeline, uses: SizeUses) -> set[Variable]:
+    """The variables whose sizes a run must tell."""
+    types = {v: each for v, each in pipeline.store_types.items() if not isinstance(each, t.Texture | t.Sampler)}
+    return {v for v, type_ in types.items() if not t.has_fixed_footprint(type_)} - uses.lengths
+
+
 def _dispatch(pipeline: Pipeline, uses: SizeUses) -> tuple[list[str | int], dict[str, int]]:
     """The workgroups of each axis, and how many elements of a dim a workgroup covers."""
     dispatch: list[str | int] = []
@@ -118,8 +128,11 @@ def _search(
 ) -> tuple[list[Measured], Contents, str]:
     """Measure with sizes and contents until a run has no fault; return the best, with one run more for each dim."""
     found: tuple[Measured, Sizes, Contents] | None = None
+    start = time.monotonic()
     for contents in CONTENTS:
         for sizes in SIZES:
+            if found and time.monotonic() - start > PATIENCE:
+                break
             run = _measured(pipeline, uses, dispatch, _chosen(names, steps, sizes, None), contents, overrides)
             if found is None or run.faults < found[0].faults:
                 found = run, sizes, contents
@@ -149,6 +162,8 @@ def _measured(
     from ..manifests.dimension_arithmetic import evaluate
 
     grid = tuple(max(1, evaluate(each, dims)) for each in dispatch)
+    if max(grid) > MOST_GROUPS or prod(grid) * prod(pipeline.workgroup_size) > MOST_INVOCATIONS:
+        return Measured(dims, {}, inside=False, ends=False, divides=False, changes=False)
     return measure(pipeline, uses, grid, dims, contents, {"overrides": overrides})
 
 

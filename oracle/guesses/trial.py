@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..manifests.dimension_arithmetic import evaluate
 from .array_sizes import measure
-from .new_manifest import Draft
+from .new_manifest import MOST_GROUPS, Draft
 
 
 def with_edges_that_run(made: Draft) -> Draft:
@@ -26,7 +26,7 @@ def with_edges_that_run(made: Draft) -> Draft:
 def _runs(made: Draft, dims: Mapping[str, int]) -> bool:
     """Whether every access stays within the arrays that the manifest gives these sizes."""
     grid = tuple(evaluate(each, dims) for each in made.dispatch)
-    if min(grid) < 1:
+    if min(grid) < 1 or max(grid) > MOST_GROUPS:
         return False
     run = measure(made.pipeline, made.uses, grid, dims, made.contents, {"overrides": made.overrides})
     sizes = {variable: 1 for variable in run.elements}
