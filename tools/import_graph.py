@@ -77,6 +77,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.comparison": (*_SIM, "oracle.errors"),
     "oracle.wgpu_worker": ("sim.fast_dataclass", "sim.disk_cache", "oracle.errors", "oracle.child_process"),
     "oracle.manifests": (*_SIM, "oracle.errors", "oracle.comparison"),
+    "oracle.from_python": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests"),
     "oracle.references": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.comparison", "oracle.manifests"),
     "oracle.wgpu_client": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.manifests", "oracle.wgpu_worker"),
     "oracle.gpu_account": ("sim.fast_dataclass", "sim.wgsl"),
@@ -97,7 +98,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.sweep": (*_SIM, *_REPORTED, "oracle.workers"),
     "oracle.cli": (*_SIM, *_ALL),
     "oracle.pytest_plugin": (*_SIM, *_ALL),
-    "bankshot": (*_SIM, *_ALL, "oracle.cli", "oracle.pytest_plugin"),
+    "bankshot": (*_SIM, *_ALL, "oracle.cli", "oracle.from_python", "oracle.pytest_plugin"),
 }
 
 # Room -> the modules and rooms that it may import only for types: reports read results, and run nothing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import os
 from pathlib import Path
 from typing import Unpack
@@ -50,7 +51,7 @@ def init(file: Path, entry: str | None, out: Path | None, **more: Unpack[Preproc
         "preprocess": more["preprocess"],
     }
     made = with_edges_that_run(draft(module, function.name))
-    name = function.name if function.name.isidentifier() else "expected"
+    name = "expected" if keyword.iskeyword(function.name) else function.name
     _write(target, manifest_text(made, _relative(file, target), preprocessing, f"{stub.name}:{name}"))
     _write(stub, reference_text(made, target.name, name))
     asked = len(made.questions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -230,7 +231,8 @@ def reference_text(made: Draft, manifest: str, function: str) -> str:
 
 
 def _local(name: str) -> str:
-    return name if name not in ("np", "arrays", "dims") and name.isidentifier() else f"{name}_"
+    taken = name in ("np", "arrays", "dims") or keyword.iskeyword(name)
+    return f"{name}_" if taken else name
 
 
 def _is_float(made: Draft, name: str) -> bool:

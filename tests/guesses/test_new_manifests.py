@@ -215,6 +215,13 @@ def test_defines_are_kept_in_the_manifest(folder):
     assert bankshot("audit", "small.toml", "--no-gpu").exit_code == 1
 
 
+def test_names_that_are_keywords_of_python_make_a_stub_that_runs(folder):
+    text = SCALE.replace("fn scale", "fn lambda").replace("x[", "in[").replace("> x:", "> in:")
+    (folder / "scale.wgsl").write_text(text)
+    assert bankshot("init", "scale.wgsl").exit_code == 0
+    assert "unchecked" in bankshot("audit", "scale.toml", "--no-gpu").output
+
+
 def test_edges_stay_where_ids_are_compared_with_the_size(folder):
     wrong = SCALE.replace("x[id.x];", "x[id.x + 1];")
     (folder / "scale.wgsl").write_text(wrong)
