@@ -173,12 +173,12 @@ def _places(type_: t.Type, offset: int) -> Iterator[tuple[t.Scalar, int]]:
 
 @frozen
 class Extent:
-    """The elements of an array: the product of `factors`, each arithmetic on the dims. `most`: how many the kernel
-    accesses beyond it, or None where they vary. `exact`: it accesses just these."""
+    """The elements of an array: the product of `factors`, each arithmetic on the dims. `beyond`: how many more the
+    kernel accesses; None where that varies. `exact`: it accesses just these."""
 
     factors: tuple[str, ...]
     exact: bool
-    beyond: int = 0
+    beyond: int | None = 0
 
 
 def extent(
@@ -200,13 +200,18 @@ def extent(
     for (names, totals), quotient in itertools.product(products, _QUOTIENTS):
         if [ceil(Fraction(total, quotient)) for total in totals] == counts:
             return Extent((f"ceil({' * '.join(names)} / {quotient})",), True)
-    return _nearest(counts, products, strides)
+    return _nearest(runs, variable, products, strides)
 
 
 def _nearest(
-    counts: Sequence[int], products: Sequence[tuple[tuple[str, ...], list[int]]], strides: Mapping[str, int]
+    runs: Sequence[Measured],
+    variable: Variable,
+    products: Sequence[tuple[tuple[str, ...], list[int]]],
+    strides: Mapping[str, int],
 ) -> Extent:
-    """The product that accesses exceed by the same few elements in each run, or else the smallest that holds all."""
+    """The product that accesses exceed by the same few elements in each run, else the smallest that holds all, else
+    that of the sizes on which accesses depend."""
+    counts = [run.elements[variable] for run in runs]
     for names, totals in products:
         beyond = {count - total for count, total in zip(counts, totals, strict=True)}
         if len(beyond) == 1 and 0 < (more := beyond.pop()) <= min(16, min(totals) // 2):
@@ -214,9 +219,13 @@ def _nearest(
     holding = [
         (sum(totals), names) for names, totals in products if all(a >= b for a, b in zip(totals, counts, strict=True))
     ]
-    if not holding:
-        return Extent((str(max(counts)),), False)
-    return Extent((*sorted(min(holding)[1], key=lambda text: _stride(text, strides)),), False)
+    if holding:
+        return Extent((*sorted(min(holding)[1], key=lambda text: _stride(text, strides)),), False)
+    first = runs[0]
+    start = first.elements[variable]
+    others = [run.dims for run in runs if run.elements[variable] != start]
+    changed = [name for name, size in first.dims.items() if any(dims[name] != size for dims in others)]
+    return Extent((*sorted(changed, key=lambda text: _stride(text, strides)),) or (str(max(counts)),), False, None)
 
 
 def _stride(factor: str, strides: Mapping[str, int]) -> int:

@@ -73,7 +73,8 @@ class Draft:
     @property
     def outputs(self) -> list[str]:
         """The bindings that the kernel may write."""
-        return may_write(self.pipeline)
+        bound = {v.name for v in self.pipeline.globals if v.binding is not None}
+        return [name for name in may_write(self.pipeline) if name in bound]
 
 
 def draft(module: Module, entry: str) -> Draft:
@@ -205,7 +206,12 @@ def _questions(made: Draft, run: Measured, words: str) -> Iterator[str]:
             )
     for variable, found in made.extents.items():
         shape = " * ".join(found.factors)
-        if found.beyond:
+        if found.beyond is None:
+            yield (
+                f"the kernel accesses more elements of {variable.name} than {shape}, a number that varies with the "
+                "sizes: which shape does it have, or is an index wrong?"
+            )
+        elif found.beyond:
             yield (
                 f"the kernel accesses {found.beyond} more than {shape} elements of {variable.name}: "
                 "is it larger, or is an index out of bounds?"

@@ -76,6 +76,20 @@ fn copy(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
 }
 """
 
+WRONG_ROW = """
+struct Size { width: u32, height: u32 }
+@group(0) @binding(0) var<uniform> size: Size;
+@group(0) @binding(1) var<storage, read> source: array<f32>;
+@group(0) @binding(2) var<storage, read_write> copied: array<f32>;
+var<workgroup> tile: array<f32, 64>;
+@compute @workgroup_size(8, 8)
+fn copy(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+    if id.x >= size.width || id.y >= size.height { return; }
+    tile[i] = source[id.y * size.height + id.x];
+    copied[id.y * size.width + id.x] = tile[i];
+}
+"""
+
 
 def drafted(text):
     module = check(text)
@@ -131,6 +145,18 @@ def test_what_no_run_can_tell_is_a_question(text, words):
     for each in words:
         assert sum(each in question for question in made.questions) == 1, made.questions
     assert len(made.questions) == len(words) or "loop {" in text
+
+
+def test_a_wrong_stride_keeps_the_shape_of_the_sizes_and_raises_a_question():
+    made, found = drafted(WRONG_ROW)
+    assert {*found["source"]} == {"width", "height"}
+    assert found["copied"] == ("height", "width")
+    (question,) = made.questions
+    assert "accesses more elements of source than " in question
+
+
+def test_outputs_are_bindings():
+    assert drafted(WRONG_ROW)[0].outputs == ["copied"]
 
 
 def test_numbers_that_the_shader_never_reads_raise_no_question():
