@@ -71,7 +71,8 @@ def compute_with_buffers(
         if isinstance(wanted, type):
             made[binding] = wanted.from_buffer(data)
         else:
-            made[binding] = memoryview(data)[: prod(sizes) * _SIZES[format_]].cast(format_, sizes)
+            view: Any = memoryview(data)[: prod(sizes) * _SIZES[format_]]
+            made[binding] = view.cast(format_, sizes)
     return made
 
 

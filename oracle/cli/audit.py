@@ -175,6 +175,10 @@ def audit(
         record=any(each.records for each in formats.enabled(wanted)),
         fail_on=fail_on,
     )
+    if detail == "rows":  # in full, each case repeats them
+        for plan in work:
+            for each in plan.kernel.questions:
+                click.echo(f"{plan.kernel.path}: question: {each}", err=True)
     if code and any(":" in (plan.kernel.reference or "") for plan in work):
         reference_process.begin()  # starts while this process imports its own modules
     with ExitStack() as stack:

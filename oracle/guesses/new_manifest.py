@@ -18,6 +18,7 @@ from ...sim.fast_dataclass import entity, frozen
 from ...sim.wgsl import types as t
 from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.typed import Module, Pipeline, Variable
+from ..errors import UsageError
 from ..manifests.reflection import may_write
 from . import invented_inputs
 from .array_sizes import CONTENTS, FRACTION, Contents, Extent, Measured, extent, measure
@@ -85,6 +86,8 @@ def draft(module: Module, entry: str) -> Draft:
     dispatch, steps = _dispatch(pipeline, uses)
     names = [*uses.names.values(), *(name for name in dispatch if str(name).startswith("groups_"))]
     best, contents, words = _search(pipeline, uses, dispatch, steps, [str(name) for name in names], overrides)
+    if not best[0].elements.keys() >= _sized(pipeline, uses):
+        raise UsageError(f"{module.source.name}: {entry} does not end with any sizes tried; write its manifest by hand")
     extents = {variable: extent(best, variable, steps, uses.strides.get(variable, {})) for variable in best[0].elements}
     made = Draft(pipeline, uses, contents, overrides, dict(best[0].dims), dispatch, extents, steps)
     made.edges = {name: _edges(name, best[0].dims[name], steps) for name in uses.names.values()}

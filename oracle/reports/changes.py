@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, cast
 
 from ...sim.fast_dataclass import frozen
 from ..errors import UsageError
@@ -66,9 +66,10 @@ def read_document(path: Path) -> list[Entry]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
         raise UsageError(f"{path}: is no JSON document") from None
-    if not isinstance(document, dict) or document.get("verb") != "audit" or document.get("schema") != SCHEMA:
+    whole = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
+    if (whole.get("verb"), whole.get("schema")) != ("audit", SCHEMA):
         raise UsageError(f"{path}: is no document of `bankshot audit --json`, schema {SCHEMA}")
-    return document["cases"]
+    return whole["cases"]
 
 
 def changes(before: Sequence[Entry], after: Sequence[Entry]) -> list[CaseChange]:
@@ -163,7 +164,7 @@ def _lines(before: Entry, after: Entry) -> Iterator[Change]:
     pairs = _matched(texts, now_texts)
     rows: list[tuple[float, Change]] = []
     for line, costs in new.items():
-        was = old.get(pairs.get(line, ("", 0)), {})
+        was = old.get(pairs.get(line, ("", 0)), Counter[str]())
         rows += [row for row in _line(line, now_texts[line], was, costs) if line in pairs or any(costs.values())]
     kept = {*pairs.values()}
     for line, costs in old.items():

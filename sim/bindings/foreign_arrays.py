@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,8 +15,9 @@ def as_numpy(variable: Variable, value: Any) -> Any:
 
     Raises `WgslError` where the array cannot be read from here, as on another device.
     """
-    if isinstance(value, np.ndarray | np.generic | bytes | bytearray | memoryview | bool | int | float | list | tuple):
-        return value
+    known = np.ndarray, np.generic, bytes, bytearray, memoryview, bool, int, float, list, tuple
+    if isinstance(value, known):
+        return cast("Any", value)
     if not any(hasattr(value, name) for name in ("__array__", "__dlpack__")) and not _is_buffer(value):
         return value
     try:
