@@ -10,7 +10,7 @@ from typing import Unpack
 import click
 
 from ..errors import UsageError
-from .options import INPUT, PreprocessingOptions, defines_of, preprocessing_options
+from .options import INPUT, JSON, PreprocessingOptions, defines_of, preprocessing_options
 
 
 @click.command()
@@ -21,7 +21,8 @@ from .options import INPUT, PreprocessingOptions, defines_of, preprocessing_opti
     help="The manifest to write; by default beside the shader, with its name.",
 )  # fmt: skip
 @preprocessing_options
-def init(file: Path, entry: str | None, out: Path | None, **more: Unpack[PreprocessingOptions]) -> None:
+@JSON
+def init(file: Path, entry: str | None, out: Path | None, as_json: bool, **more: Unpack[PreprocessingOptions]) -> None:
     """Write a manifest for a shader, and a stub of its reference.
 
     Sizes, dispatch and contents come from trial runs in the simulator. What these cannot tell is a question in the
@@ -33,6 +34,7 @@ def init(file: Path, entry: str | None, out: Path | None, **more: Unpack[Preproc
     from ..guesses.new_manifest import draft
     from ..guesses.trial import with_edges_that_run
     from ..manifests.reflection import entry_point
+    from ..reports.json_document import document
 
     defines = defines_of(more["defines"])
     if not file.is_file():
@@ -54,6 +56,10 @@ def init(file: Path, entry: str | None, out: Path | None, **more: Unpack[Preproc
     name = "expected" if keyword.iskeyword(function.name) else function.name
     _write(target, manifest_text(made, _relative(file, target), preprocessing, f"{stub.name}:{name}"))
     _write(stub, reference_text(made, target.name, name))
+    if as_json:
+        entry_written = {"manifest": str(target), "reference": str(stub), "questions": made.questions}
+        click.echo(document("init", [entry_written], ok=True))
+        return
     asked = len(made.questions)
     click.echo(f"{target}: written, with {asked} question{'' if asked == 1 else 's'} to answer")
     click.echo(f"{stub}: compute {', '.join(made.outputs) or 'the outputs'} there")

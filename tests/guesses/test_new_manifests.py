@@ -1,5 +1,6 @@
 """`bankshot init`: manifests for shaders that have none, which run at once."""
 
+import json
 import tomllib
 
 import numpy as np
@@ -183,7 +184,9 @@ def test_a_new_manifest_runs_and_its_audit_repeats_the_questions(folder):
     (folder / "scale.wgsl").write_text(SCALE)
     done = bankshot("init", "scale.wgsl")
     assert done.exit_code == 0, done.output
-    audit = bankshot("audit", "scale.wgsl", "--no-gpu")
+    question = "scale.toml: question: which values does the host pass for params.factor? 0.5 is invented"
+    assert question in bankshot("audit", "scale.wgsl", "--no-gpu").stderr.splitlines()
+    audit = bankshot("audit", "scale.wgsl", "--no-gpu", "-v")
     assert audit.exit_code == 1, audit.output
     assert "which values does the host pass for params.factor? 0.5 is invented" in " ".join(audit.output.split())
     assert "scale_reference.py:scale returns NotImplemented" in " ".join(audit.output.split())
@@ -231,6 +234,13 @@ def test_of_several_entry_points_one_must_be_named(folder):
     assert "choose one of scale, other" in done.output
     assert bankshot("init", "two.wgsl", "--entry", "other").exit_code == 0
     assert tomllib.loads((folder / "two_other.toml").read_text())["kernel"]["entry"] == "other"
+
+
+def test_json_names_the_files_and_the_questions(folder):
+    (folder / "scale.wgsl").write_text(SCALE)
+    (written,) = json.loads(bankshot("init", "scale.wgsl", "--json").stdout)["cases"]
+    assert (written["manifest"], written["reference"]) == ("scale.toml", "scale_reference.py")
+    assert written["questions"] == ["which values does the host pass for params.factor? 0.5 is invented"]
 
 
 def test_defines_are_kept_in_the_manifest(folder):
