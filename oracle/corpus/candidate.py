@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import typed
+from ..guesses.invented_inputs import Recipe
 from .difference import Array, Difference, Mask
-from .invented_inputs import Recipe
 
 if TYPE_CHECKING:
     from ...sim.findings.finding import Finding

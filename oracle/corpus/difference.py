@@ -12,7 +12,7 @@ from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import types as t
 from ...sim.wgsl.texel_formats import format_of
 from ..comparison.bits import bits_of, ulp_distance
-from .invented_inputs import COUNTER, HALF, SINGLE, STEP, WHOLE
+from ..guesses.invented_inputs import COUNTER, HALF, SINGLE, STEP, WHOLE
 
 
 @frozen

@@ -27,7 +27,8 @@ from ..diagnosis import kept_floats
 from ..diagnosis.exact_arithmetic import with_exact_arithmetic
 from ..diagnosis.simulator_reruns import place
 from ..errors import DriverDied, GpuError, UsageError
-from . import invented_inputs
+from ..guesses import invented_inputs
+from ..guesses.invented_inputs import RECIPES, Recipe
 from .candidate import Candidate, Outputs, Run
 from .difference import (
     Array,
@@ -43,7 +44,6 @@ from .difference import (
 )
 from .embedded import Shader
 from .evidence import EVIDENCE, compare_exactly
-from .invented_inputs import RECIPES, Recipe
 
 if TYPE_CHECKING:
     from ...sim.run.simulate import Run as SimulatorRun

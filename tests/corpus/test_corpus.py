@@ -12,10 +12,11 @@ from click.testing import CliRunner
 import bankshot
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.corpus import corpus_survey as corpus
-from bankshot.oracle.corpus import embedded, invented_inputs
+from bankshot.oracle.corpus import embedded
 from bankshot.oracle.corpus.difference import differences
 from bankshot.oracle.corpus.embedded import Shader
 from bankshot.oracle.corpus.trial import VERDICTS, Trial, trials
+from bankshot.oracle.guesses import invented_inputs
 from bankshot.oracle.manifests.reflection import has_float_arithmetic, inexact_builtins
 
 ENTRY = "@compute @workgroup_size(1) fn main() {}"
