@@ -86,7 +86,7 @@ class LongLoops:
     """What a launch does about batches that pause.
 
     `work`: the limit of a batch. `ends`: runs the batch from this workgroup on without probes, and returns how it was
-    stopped, if it was; None: nothing is to be gained by that. `alone`: the batch is the whole launch.
+    stopped, if it was; None: the program has no probes. `alone`: the batch is the whole launch.
     """
 
     program: Program
@@ -103,7 +103,7 @@ class LongLoops:
     def goes_on(
         self, batch: PausedBatch, memory: dict[str, NDArray[Any]], keep: Callable[[NDArray[Any]], None]
     ) -> bool:
-        """Prepare a batch to go on, unless it is to be stopped. `memory`: its registers and what it can see, by space;
+        """Prepare a batch to go on, unless it must stop. `memory`: its registers and what it can see, by space;
         `keep` passes a snapshot to the machine."""
         progress = batch.progress
         if progress[at.REPEATED] or progress[at.BUDGET_LEFT] < 0:
