@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # absolute, so that type checkers find the same files as for `import bankshot.sim`
     from bankshot.oracle.errors import UsageError
+    from bankshot.oracle.from_python import compute_with_buffers, run_manifest
     from bankshot.sim import (
         PROBES,
         Crash,
@@ -70,8 +71,10 @@ __all__ = [
     "WgslError",
     "__version__",
     "check",
+    "compute_with_buffers",
     "devices",
     "portability",
+    "run_manifest",
     "simulate",
 ]
 
@@ -83,6 +86,10 @@ if not TYPE_CHECKING:  # a type checker would accept any name
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name == "UsageError":
             from .oracle.errors import UsageError as found
+        elif name in ("compute_with_buffers", "run_manifest"):
+            from .oracle import from_python
+
+            found = getattr(from_python, name)
         else:
             from . import sim
 

@@ -1,4 +1,4 @@
-"""Child processes: how they end is said in words."""
+"""How the end of a child process is reported."""
 
 import pytest
 

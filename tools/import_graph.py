@@ -45,7 +45,7 @@ _JUDGED = (
     "oracle.goldens",
     "oracle.judge",
 )
-_REPORTED = (*_JUDGED, "oracle.exit_codes", "oracle.advise", "oracle.corpus", "oracle.reports")
+_REPORTED = (*_JUDGED, "oracle.guesses", "oracle.exit_codes", "oracle.advise", "oracle.corpus", "oracle.reports")
 _ALL = (*_REPORTED, "oracle.workers", "oracle.sweep", "oracle.audit")
 
 # Room -> the rooms that it may import.
@@ -77,6 +77,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.comparison": (*_SIM, "oracle.errors"),
     "oracle.wgpu_worker": ("sim.fast_dataclass", "sim.disk_cache", "oracle.errors", "oracle.child_process"),
     "oracle.manifests": (*_SIM, "oracle.errors", "oracle.comparison"),
+    "oracle.from_python": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests"),
     "oracle.references": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.comparison", "oracle.manifests"),
     "oracle.wgpu_client": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.manifests", "oracle.wgpu_worker"),
     "oracle.gpu_account": ("sim.fast_dataclass", "sim.wgsl"),
@@ -89,14 +90,15 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "oracle.judge": (*_SIM, *_JUDGED[:-1]),
     "oracle.audit": ("oracle.judge",),
     "oracle.advise": (*_SIM, *_JUDGED),
+    "oracle.guesses": (*_SIM, "oracle.errors", "oracle.comparison", "oracle.manifests"),
     "oracle.workers": (*_SIM, "oracle.errors", "oracle.child_process", "oracle.wgpu_worker"),
-    "oracle.corpus": (*_SIM, *_JUDGED, "oracle.workers"),
+    "oracle.corpus": (*_SIM, *_JUDGED, "oracle.guesses", "oracle.workers"),
     "oracle.notebook_runs": (*_SIM, *_JUDGED, "oracle.advise"),
     "oracle.reports": (*_SIM, *_REPORTED[:-1]),
     "oracle.sweep": (*_SIM, *_REPORTED, "oracle.workers"),
     "oracle.cli": (*_SIM, *_ALL),
     "oracle.pytest_plugin": (*_SIM, *_ALL),
-    "bankshot": (*_SIM, *_ALL, "oracle.cli", "oracle.pytest_plugin"),
+    "bankshot": (*_SIM, *_ALL, "oracle.cli", "oracle.from_python", "oracle.pytest_plugin"),
 }
 
 # Room -> the modules and rooms that it may import only for types: reports read results, and run nothing.

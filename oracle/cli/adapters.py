@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from .options import JSON
+from .options import JSON, LIMIT
 
 
 @click.command()
+@LIMIT
 @JSON
 def adapters(as_json: bool) -> None:
     """List wgpu's adapters: driver and version, features, limits, and the device profile of each.

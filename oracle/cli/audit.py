@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -12,7 +14,6 @@ from ..reports import formats
 from .options import (
     ADAPTERS,
     JSON,
-    LIMIT,
     PATHS,
     Command,
     RequestOptions,
@@ -72,7 +73,6 @@ def _more(detail: str) -> str:
     show_default=True,
     help="Run references and preprocessors that manifests name. A kernel that needs what is not run is an error.",
 )
-@LIMIT
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, including heavy ones.")
 @workgroup_options
 @click.option(
@@ -106,6 +106,11 @@ def _more(detail: str) -> str:
     show_default=True,
     help="The least severity of a finding that makes the exit code 1.",
 )
+@click.option(
+    "--against",
+    metavar="REV",
+    help="Show what changed since an earlier audit: of a git revision, of another folder, or a file that --json wrote.",
+)
 @click.option("--watch", is_flag=True, help="Audit again whenever a manifest, its shaders or its references change.")
 @JSON
 def audit(
@@ -123,6 +128,7 @@ def audit(
     fail_on: str,
     sample: int | None,
     check_classes: bool,
+    against: str | None,
     watch: bool,
     as_json: bool,
     **more: Unpack[RequestOptions],
@@ -134,7 +140,7 @@ def audit(
     from ..manifests.cases import plans
     from ..references import reference_process
     from ..reports.audited import AuditReport
-    from ..reports.protocol import ReportOptions
+    from ..reports.protocol import Before, ReportOptions
     from ..reports.terminal import console
     from ..wgpu_client.adapter_choice import REQUIRE, gpu_required
     from . import watch as watching
@@ -147,16 +153,15 @@ def audit(
     if update_golden:
         golden_files.may_write("--update-golden")
     request = request_of(more, quick=not sweep, code=code)
-    if watch:
-        watching.rounds(paths, request, gpu)
+    stdout = _format(stdout, as_json, against, watch)
+    results = watching.rounds(paths, request, gpu) if watch else None
     broken: list[Broken] = []
     work = plans(paths, request, broken)
     cases = len(broken) + sum(len(plan.shapes) for plan in work)
     detail = detail or ("full" if cases == 1 else "rows")
     out = console()
-    wanted = ReportOptions(
-        "json" if as_json else stdout, listing, _files(), out.width, out.is_terminal, detail, _more(detail)
-    )
+    kept = None if results is None else Before("the last save", results, keep=True)
+    wanted = ReportOptions(stdout, listing, _files(), out.width, out.is_terminal, detail, _more(detail), kept)
     options = Options(
         first,
         gpu,
@@ -168,14 +173,36 @@ def audit(
         record=any(each.records for each in formats.enabled(wanted)),
         fail_on=fail_on,
     )
+    if detail == "rows":  # in full, each case repeats them
+        for plan in work:
+            for each in plan.kernel.questions:
+                click.echo(f"{plan.kernel.path}: question: {each}", err=True)
     if code and any(":" in (plan.kernel.reference or "") for plan in work):
         reference_process.begin()  # starts while this process imports its own modules
-    audits = Audits(work, options, wanted, broken)
-    report_cases(
-        "audit",
-        work,
-        lambda progress: in_turn(audits, jobs, progress),
-        AuditReport(wanted, work, broken),
-        more=len(broken),
-        failed=lambda case: case.failure,
-    )
+    with ExitStack() as stack:
+        if against is not None:
+            from .against import audited_before
+
+            earlier = replace(options, update=False, golden=False, record=False)
+            wanted = replace(wanted, before=stack.enter_context(audited_before(against, paths, request, earlier, jobs)))
+        audits = Audits(work, options, wanted, broken)
+        report_cases(
+            "audit",
+            work,
+            lambda progress: in_turn(audits, jobs, progress),
+            AuditReport(wanted, work, broken),
+            more=len(broken),
+            failed=lambda case: case.failure,
+        )
+
+
+def _format(stdout: str, as_json: bool, against: str | None, watch: bool) -> str:
+    """The format of what is printed. Raises `UsageError` for options that do not go together."""
+    changes = ("changes", "markdown")
+    if against is None and stdout in changes:
+        raise UsageError(f"--format {stdout} shows what changed since an earlier audit: name it with --against REV")
+    if against is not None and watch:
+        raise UsageError("--watch shows what changed since the last save: leave out --against, or --watch")
+    if against is not None and (as_json or stdout not in ("text", *changes)):
+        raise UsageError("--against prints what changed: as --format changes, which is the default, or markdown")
+    return "json" if as_json else "changes" if against is not None and stdout == "text" else stdout

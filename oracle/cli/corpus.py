@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..errors import LIMIT, time_limit
 from ..exit_codes import CLEAN, FOUND
 from .options import ADAPTER, BUDGET, INPUT, JSON, pairs
 
@@ -43,6 +44,7 @@ def corpus(
     from ..reports.terminal import console
     from ..workers.progress import meter
 
+    os.environ[LIMIT] = str(max(limit, time_limit()))  # for the process that runs wgpu, which has a limit of its own
     found = corpus_survey.collect(folders, embedded, dict(pairs("--fill", fills)))
     options = corpus_survey.Options(jobs or os.cpu_count() or 1, limit, adapter, budget)
     with meter(sum(len(collection.shaders) for collection in found)) as progress:

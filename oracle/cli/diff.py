@@ -7,7 +7,7 @@ from typing import Unpack
 
 import click
 
-from .options import ADAPTERS, JSON, LIMIT, PATHS, RequestOptions, request_of, request_options
+from .options import ADAPTERS, JSON, PATHS, RequestOptions, request_of, request_options
 
 
 @click.command()
@@ -23,7 +23,6 @@ from .options import ADAPTERS, JSON, LIMIT, PATHS, RequestOptions, request_of, r
     help="Also compare counters: run the shader again with probes in its text. A grid that would record over 16 "
     "million rows is cut: its longest axis is halved until it does not.",
 )
-@LIMIT
 @JSON
 def diff(
     paths: tuple[Path, ...],

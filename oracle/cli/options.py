@@ -152,7 +152,7 @@ def defines_of(texts: Iterable[str]) -> dict[str, str]:
 
 def request_options(command: Command) -> Command:
     """Add what makes a `Request`: --kernel, --set, --bind, --grid, --entry, --override, --budget, and
-    preprocessing."""
+    preprocessing; and --limit, because a request may run references."""
     options = (
         click.option("--kernel", metavar="NAME", help="One kernel of a manifest that has several."),
         click.option("--set", "sets", multiple=True, metavar="DIM=N", help="A size in the manifest's dims."),
@@ -162,6 +162,7 @@ def request_options(command: Command) -> Command:
         click.option("--entry", metavar="NAME", help="Entry point, if the shader has several."),
         click.option("--override", "overrides", multiple=True, metavar="NAME=VALUE", help="A pipeline override."),
         BUDGET,
+        LIMIT,
     )  # fmt: skip
     return _all(options, preprocessing_options(command))
 

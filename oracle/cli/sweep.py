@@ -51,7 +51,11 @@ def sweep(
     from ..sweep import cases, parse_dims, sweep_command
 
     dims = once("--dims", [pair for text in sizes for pair in parse_dims(text).items()])
-    wanted = cases(paths, dims=dims, devices=parse_devices(device), request=request_of(request, quick=not heavy))
+    skipped: list[str] = []
+    asked = request_of(request, quick=not heavy)
+    wanted = cases(paths, dims=dims, devices=parse_devices(device), request=asked, skipped=skipped)
+    for words in skipped:
+        click.echo(words, err=True)
     swept = sweep_command.run(wanted, out, jobs, dask)
     click.echo(document("sweep", swept.rows, swept.ok) if as_json else sweep_command.summary(swept, out))
     sys.exit(INTERRUPTED if swept.stopped else CLEAN if swept.ok else FOUND if swept.ran else WRONG_USE)

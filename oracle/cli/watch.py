@@ -7,12 +7,14 @@ starts a new one.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from tempfile import mkdtemp
 
 import click
 
@@ -44,20 +46,27 @@ var<workgroup> tile: array<f32, 32>;
 State = dict[Path, tuple[int, int] | None]
 
 
-def rounds(paths: Sequence[Path], request: Request, gpu: bool) -> None:
+def rounds(paths: Sequence[Path], request: Request, gpu: bool) -> Path:
     """Return in one process after another, each of which does one audit: at once, and after every change of a manifest
     of `paths`, its shaders, the files they include, and Python files beside it.
 
-    An interrupt ends it, as any command. Raises `UsageError` for missing paths.
+    Returns a file in which each round keeps its results for the next one. An interrupt ends it, as any command. Raises
+    `UsageError` for missing paths.
     """
     before = _state(paths, request)
     _warm_up()
-    while in_fork(gpu, [argument for argument in sys.argv[1:] if argument != OPTION]) is not None:
-        click.echo(f"watching {len(before)} files; press Ctrl-C to stop", err=True)
-        changed = _changes(before)
-        click.echo(f"\n{_names(changed)} changed, {time.strftime('%H:%M:%S')}", err=True)
-        with suppress(UsageError):  # the audit reports it
-            before = _state(paths, request)
+    folder = mkdtemp()
+    try:
+        while in_fork(gpu, [argument for argument in sys.argv[1:] if argument != OPTION]) is not None:
+            click.echo(f"watching {len(before)} files; press Ctrl-C to stop", err=True)
+            changed = _changes(before)
+            click.echo(f"\n{_names(changed)} changed, {time.strftime('%H:%M:%S')}", err=True)
+            with suppress(UsageError):  # the audit reports it
+                before = _state(paths, request)
+    except BaseException:  # raised in this process alone, while it watches
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Path(folder) / "results.json"
 
 
 # ---- files ----

@@ -158,7 +158,7 @@ def _try_all(shaders: Sequence[Shader], options: Options, work: Work) -> Iterato
                         state.at = heard.words
                         continue
                     case TaskError():
-                        state.trials.append(_lost(state, heard.error))
+                        state.trials.append(_lost(state, heard.error, options.limit))
                         if state.at[0] is not None:  # later entry points remain
                             waiting.append(state)
                     case TaskResult():
@@ -168,14 +168,18 @@ def _try_all(shaders: Sequence[Shader], options: Options, work: Work) -> Iterato
                     yield state
 
 
-def _lost(state: _State, error: Exception) -> Trial:
+def _lost(state: _State, error: Exception, limit: float) -> Trial:
     """Return the verdict on the entry point that a worker was running when it died, took too long or failed."""
     entry, stage = state.at
     match error:
         case TookTooLong():
-            how, verdict = str(error), "too-slow"
+            how, verdict = f"took longer than {limit:g} s; --limit SECONDS gives it longer", "too-slow"
+            if stage == "wgpu":
+                how += ", as some drivers compile for minutes"
         case Died():
             how, verdict = f"the process died: {_reason(error)}", "crash"
+            if stage == "wgpu":
+                how = f"the driver crashed: {_reason(error)}; --adapter NAME chooses another"
         case _:
             how, verdict = f"the process died: {type(error).__name__}: {error}", "crash"
     verdict = "wgpu-died" if stage == "wgpu" else verdict

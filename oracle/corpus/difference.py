@@ -12,7 +12,7 @@ from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import types as t
 from ...sim.wgsl.texel_formats import format_of
 from ..comparison.bits import bits_of, ulp_distance
-from .invented_inputs import COUNTER, HALF, SINGLE, STEP, WHOLE
+from ..guesses.invented_inputs import COUNTER, HALF, SINGLE, STEP, WHOLE
 
 
 @frozen
@@ -61,20 +61,20 @@ def differences(binding: str, codes: Codes, ours: Array, theirs: Array) -> list[
     return found
 
 
-def bounds_of(codes: Codes, ours: Array, theirs: Array, bound: Array) -> Array | None:
-    """Return the error bounds of the elements that differ, None if one of them exceeds its bound.
+def differing(codes: Codes, ours: Array, theirs: Array) -> Mask:
+    """Tell for each 32-bit word of a buffer whether it differs, as `differences` does."""
+    halves = np.zeros(codes.size, bool)
+    for _, chosen, a, _, differ in _kinds(codes, ours, theirs):
+        halves[chosen] = np.repeat(differ, a.itemsize // 2)
+    return halves[::2] | halves[1::2]
 
-    `bound` has one entry for each 32-bit word of the binding.
-    """
-    found: list[Array] = []
+
+def errors(codes: Codes, ours: Array, theirs: Array) -> NDArray[np.float64]:
+    """Return how far each 32-bit word of a buffer is off: 0 where it is equal, infinite where one side is NaN."""
+    halves = np.zeros(codes.size)
     for _, chosen, a, b, differ in _kinds(codes, ours, theirs):
-        most = np.repeat(bound, 2)[chosen][:: a.itemsize // 2]
-        with np.errstate(invalid="ignore"):
-            error = np.abs(a.astype(np.float64) - b.astype(np.float64))
-        if (differ & ~(error <= most) & ~np.isinf(most)).any():
-            return None
-        found.append(most[differ])
-    return np.concatenate(found)
+        halves[chosen] = np.repeat(_errors(a, b, differ), a.itemsize // 2)
+    return halves.reshape(-1, 2).max(axis=1)
 
 
 def _kinds(codes: Codes, ours: Array, theirs: Array) -> Iterator[tuple[int, Mask, Array, Array, Mask]]:
@@ -95,9 +95,26 @@ def texels(binding: str, type_: t.Texture, ours: Array, theirs: Array) -> list[D
     stepped = format_.number in ("unorm", "snorm") and not format_.packed
     code = STEP if stepped else {"f4": SINGLE, "f2": HALF}.get(ours.dtype.str[1:], WHOLE)
     a, b = ours.reshape(-1), theirs.reshape(-1)
-    differ = (bits_of(a) != bits_of(b)) & ~(np.isnan(a) & np.isnan(b))
+    differ = differing_texels(a, b)
     places = np.arange(a.size) * a.itemsize
     return [_difference(binding, code, places, a, b, differ)] if differ.any() else []
+
+
+def differing_texels(ours: Array, theirs: Array) -> Mask:
+    """Tell for each channel of a storage texture, in one axis, whether it differs."""
+    a, b = ours.reshape(-1), theirs.reshape(-1)
+    return (bits_of(a) != bits_of(b)) & ~(np.isnan(a) & np.isnan(b))
+
+
+def texel_errors(ours: Array, theirs: Array) -> NDArray[np.float64]:
+    """Return how far each channel of a storage texture is off, as `errors` does."""
+    return _errors(ours.reshape(-1), theirs.reshape(-1), differing_texels(ours, theirs))
+
+
+def _errors(ours: Array, theirs: Array, differ: Mask) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):
+        error = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+    return np.where(differ, np.where(np.isnan(error), np.inf, error), 0.0)
 
 
 def _difference(binding: str, code: int, places: NDArray[np.intp], a: Array, b: Array, differ: Mask) -> Difference:

@@ -6,170 +6,53 @@ if its reason does not apply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
 from ...sim.fast_dataclass import frozen
-from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.diagnostics import WgslError
-from ...sim.wgsl.texel_formats import is_depth
-from ..comparison.bits import bits_of
-from ..diagnosis.adapter_reruns import RERUNS, zeroing
-from ..diagnosis.kept_floats import kept
+from ..diagnosis.adapter_reruns import filling, zeroing
+from ..diagnosis.kept_floats import DATA, ZERO, kept
 from ..diagnosis.loop_limit import NEVER, limited
-from ..diagnosis.mismatch import MOST
-from ..diagnosis.simulator_reruns import OPEN, ORDERS, harmful_words, place
-from ..diagnosis.texel_bounds import texel_bounds
+from ..diagnosis.simulator_reruns import OPEN, place
 from ..errors import GpuError, UsageError
-from ..manifests.reflection import has_float_arithmetic, inexact_builtins
-from . import invented_inputs
-from .difference import Array, Difference, bounds_of
-from .invented_inputs import HALF, SINGLE, STEP, Recipe
+from .candidate import Array, Candidate, Outputs, Run, outputs_of
+from .cover import WAYS, count, explained_by, within_bounds, without, without_bounds
 
-if TYPE_CHECKING:
-    from ...sim.findings.finding import Finding
-    from ...sim.run import simulate
+FILLED = 2048  # workgroups of the kernel that fills workgroup memory: enough that each thread of a driver runs some
+TRIES = 4  # as a busy machine may leave a thread out
 
-# The largest error attributed to rounding, divided by the largest magnitude in the binding (for normalized formats, in
-# steps). WGSL lets implementations reassociate and fuse any arithmetic; for builtins, the error allowed is that of
-# `sin` and `cos`.
-ARITHMETIC = {SINGLE: 2.0**-18, HALF: 2.0**-8, STEP: 1.0}
-BUILTINS = {SINGLE: 2.0**-11, HALF: 2.0**-7, STEP: 1.0}
-
-NUDGE = 2.0**-18  # the relative change of floating-point inputs that measures how much errors are amplified
-LIKE = 16.0  # an amplified nudge explains differences up to this many times as large
+Look = Callable[[Candidate, Run, Outputs], str | None]
 
 
-Outputs = Mapping[str, Array]
+def _agree(entry: Candidate, ours: Run, theirs: Outputs) -> bool:
+    """Whether wgpu's outputs equal the simulator's, or are within the derived bounds."""
+    return _left(entry, ours, theirs) == 0
 
 
-def outputs_of(run: simulate.Run) -> Outputs:
-    """Return the outputs of a run on generated inputs, which are given by name and as arrays."""
-    return cast(Outputs, run.outputs)
+def _left(entry: Candidate, ours: Run, theirs: Outputs) -> int:
+    """Count the elements that differ by more than their derived bounds."""
+    return count(without(entry.differing(ours.recipe, ours.outputs, theirs), within_bounds(entry, ours, theirs)))
 
 
-@frozen
-class Run:
-    """A run of the simulator: the recipe for its inputs, the inputs, and the result."""
-
-    recipe: Recipe
-    given: Mapping[str, Any]
-    result: simulate.Run
-
-    def findings(self, code: str) -> list[Finding]:
-        """Return the findings with a code."""
-        return [f for f in self.result.findings if f.code == code]
-
-    @property
-    def clean(self) -> bool:
-        """Whether every access was in bounds and every loop ended."""
-        return not (self.findings("out-of-bounds") or self.findings("endless-loop"))
-
-    @property
-    def busy(self) -> bool:
-        """Whether an output changed."""
-        return any(after.tobytes() != self.given[name].tobytes() for name, after in self.outputs.items())
-
-    @property
-    def outputs(self) -> Outputs:
-        """The outputs by name; those of generated inputs are all arrays."""
-        return outputs_of(self.result)
+def _bounded(entry: Candidate, ours: Run, theirs: Outputs) -> str | None:
+    return "the error bounds of what it computes allow it" if _agree(entry, ours, theirs) else None
 
 
-class Candidate(Protocol):
-    """An entry point that can run again."""
-
-    function: typed.Function
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def pipeline(self) -> typed.Pipeline: ...
-
-    def simulate(self, given: Mapping[str, Any], text: str | None = None, **options: Any) -> simulate.Run:
-        """Run in the simulator, optionally another text; `options` are those of `bankshot.simulate`."""
-        ...
-
-    def on_wgpu(self, given: Mapping[str, Any], text: str | None = None) -> dict[str, Array]:
-        """Run on wgpu, optionally with another text. Raises `GpuError`."""
-        ...
-
-    def differences(self, recipe: Recipe, ours: Outputs, theirs: Outputs) -> list[Difference]:
-        """Compare the outputs of two runs on inputs made by `recipe`."""
-        ...
-
-
-Found = Sequence[Difference]
-
-
-def _rounding(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """All differences are in textures, whose error bounds are not derived, and are small."""
-    types = {v.name: type_ for v, type_ in entry.pipeline.store_types.items()}
-    if not all(isinstance(types[d.binding], t.Texture) for d in found):
+def _unbounded(entry: Candidate, ours: Run, theirs: Outputs) -> str | None:
+    """Every element that differs is within its bound, or has none."""
+    open_ = without_bounds(entry, ours, theirs)
+    differ = without(entry.differing(ours.recipe, ours.outputs, theirs), within_bounds(entry, ours, theirs))
+    if count(without(differ, open_)):
         return None
-    open_ = inexact_builtins(entry.function)
-    if open_ and _within(found, BUILTINS):
-        return f"small differences in texels; the shader uses {', '.join(open_)}"
-    if has_float_arithmetic(entry.function) and _within(found, ARITHMETIC):
-        return "small differences in texels; arithmetic may be reassociated and fused"
-    if (normalized := _normalized_textures(entry)) and _within(found, ARITHMETIC):
-        return f"the channels of {', '.join(normalized)} are normalized integers"
-    return None
+    return f"WGSL bounds no error of {count(open_):,} of the elements that differ, so that they show nothing"
 
 
-def _normalized_textures(entry: Candidate) -> list[str]:
-    """Return the textures whose texels are normalized; `invented_inputs` makes all sampled ones so."""
-    return [
-        v.name
-        for v, type_ in entry.pipeline.store_types.items()
-        if isinstance(type_, t.Texture)
-        and (type_.sampled == t.F32 or is_depth(type_) or (type_.format or "").endswith("norm"))
-    ]
-
-
-def _within(found: Found, tolerance: dict[int, float]) -> bool:
-    return all(d.error <= tolerance.get(d.code, 0.0) for d in found)
-
-
-def _unsteady(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    for _ in range(RERUNS):
-        if entry.differences(ours.recipe, entry.on_wgpu(ours.given), theirs):
-            return "wgpu's outputs differ from run to run (a race)"
-    return None
-
-
-def _order(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """Another order of invocations changes most of what differs."""
-    for schedule in ORDERS:
-        other = outputs_of(entry.simulate(ours.given, schedule=schedule))
-        if _covers(ours.outputs, other, theirs):
-            races = [f for f in entry.simulate(ours.given, probes=("races",)).findings if f.code == "race"]
-            where = f"; {place(races[0])}" if races else ""
-            return f"the order of invocations matters: {schedule} changes the simulator's outputs, too{where}"
-    return None
-
-
-def _covers(ours: Outputs, changed: Outputs, theirs: Outputs) -> bool:
-    """Whether a rerun changed most of the words in which the outputs differ."""
-    differ = changes = 0
-    for name, mine in ours.items():
-        a, b, c = (_words(each) for each in (mine, changed[name], theirs[name]))
-        differ += int(np.count_nonzero(a != c))
-        changes += int(np.count_nonzero((a != c) & (a != b)))
-    return changes >= MOST * differ
-
-
-def _words(output: Array) -> Array:
-    """Return the bits of an output, in words of its elements; bytes in words of 4."""
-    flat = np.ascontiguousarray(output).reshape(-1)
-    return flat.view(np.uint32) if flat.dtype == np.uint8 and flat.size % 4 == 0 else bits_of(flat)
-
-
-def _out_of_bounds(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+def _out_of_bounds(entry: Candidate, ours: Run, theirs: Outputs) -> str | None:
     """wgpu agrees with the simulator where accesses out of bounds do something else than on the device."""
     reasons = ours.findings("out-of-bounds")
     for words, options in OPEN["out-of-bounds"].items() if reasons else ():
@@ -178,7 +61,7 @@ def _out_of_bounds(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -
     return None
 
 
-def _reordered(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+def _reordered(entry: Candidate, ours: Run, theirs: Outputs) -> str | None:
     """wgpu agrees bit for bit where each float operation keeps its own result."""
     text = kept(entry.pipeline)
     if text is None:
@@ -186,17 +69,14 @@ def _reordered(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> st
     given, device = ours.given, ours.result.device
     same = device.fma != "contracted"
     plain = ours.outputs if same else outputs_of(entry.simulate(given, device=device.with_(fma="fused")))
-    try:
-        if entry.differences(ours.recipe, plain, entry.on_wgpu(given, text)):
-            return None
-        if entry.differences(ours.recipe, entry.on_wgpu(given), theirs):
-            return None  # outputs vary from run to run
-    except (GpuError, WgslError, UsageError):
+    if entry.differences(ours.recipe, plain, entry.on_wgpu(given, text)):
         return None
+    if entry.differences(ours.recipe, entry.on_wgpu(given), theirs):
+        return None  # outputs vary from run to run
     return "the driver reorders floats; wgpu agrees bit for bit where each operation keeps its own result"
 
 
-def _loops_left(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+def _loops_left(entry: Candidate, ours: Run, theirs: Outputs) -> str | None:
     """The simulator agrees under the driver's limit of loops, and not with the same text without a limit."""
     limit = ours.result.device.loop_turns
     if limit is None:
@@ -215,41 +95,57 @@ def _loops_left(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> s
     return None
 
 
-def _absent_lanes(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """Shuffles read lanes that are inactive or absent, and other values there change the outputs that differ."""
-    findings = entry.simulate(ours.given, replay=True, probes=("bounds",)).findings
-    harmful = next((f for f in findings if f.code == "inactive-lane"), None)
-    words = harmful_words(harmful)
-    if words is None or not all(f" of {d.binding} differ" in words for d in found):
-        return None
-    return words
+def _not_zeroed(entry: Candidate, ours: Run, theirs: Outputs) -> str | None:
+    """wgpu agrees once the shader zeroes its workgroup memory itself, which WGSL requires of implementations.
 
-
-def _not_zeroed(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """wgpu agrees once the shader zeroes its workgroup memory itself, which WGSL requires of implementations, and not
-    with another barrier alone."""
+    That may also be due to the barrier after it, which cures races. So outputs must also differ with the barrier alone,
+    or repeat what another kernel left in that memory. Memory that is not zeroed may hold zeros by chance, so that a
+    kernel fills it first. What still differs from the simulator must be covered by the order of invocations.
+    """
     text = zeroing(entry.text, entry.pipeline)
     if text is None:
         return None
-    try:
-        mended = entry.on_wgpu(ours.given, text)
-        if not _agree(entry, ours, mended):
+    mended = entry.on_wgpu(ours.given, text)
+    rest = ""
+    if _left(entry, ours, mended):
+        order = explained_by(WAYS[0])(entry, ours, mended)
+        if order is None:
             return None
-        alone = entry.on_wgpu(ours.given, zeroing(entry.text, entry.pipeline, zero=False))
-    except GpuError:
+        rest = f", but for what other orders of invocations change: {order}"
+    if not (_shows_fillings(entry, ours) or _differs_with_barrier(entry, ours, mended)):
         return None
-    if _agree(entry, ours, alone):
-        return None
-    return "wgpu did not zero workgroup memory; it agrees if the shader does"
+    return f"wgpu did not zero workgroup memory; it agrees if the shader does{rest}"
 
 
-def _agree(entry: Candidate, ours: Run, theirs: Outputs) -> bool:
-    """Whether wgpu's outputs equal the simulator's, or are within the derived bounds."""
-    found = entry.differences(ours.recipe, ours.outputs, theirs)
-    return not found or _bounded(finite=True)(entry, ours, theirs, found) is not None
+def _differs_with_barrier(entry: Candidate, ours: Run, mended: Outputs) -> bool:
+    """Whether outputs differ from `mended` where the shader has the barrier, but does not zero."""
+    _fill(entry, ours, 0)
+    alone = entry.on_wgpu(ours.given, zeroing(entry.text, entry.pipeline, zero=False))
+    return count(entry.differing(ours.recipe, mended, alone)) > 0
 
 
-def _reciprocal(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
+def _shows_fillings(entry: Candidate, ours: Run) -> bool:
+    """Whether outputs depend on what another kernel left in workgroup memory, and on nothing else."""
+
+    def after(value: int) -> Outputs:
+        _fill(entry, ours, value)
+        return entry.on_wgpu(ours.given)
+
+    for _ in range(TRIES):
+        one, other, again = after(0), after(0x1234567), after(0)
+        differ, vary = (count(entry.differing(ours.recipe, one, each)) for each in (other, again))
+        if differ and not vary:
+            return True
+    return False
+
+
+def _fill(entry: Candidate, ours: Run, value: int) -> None:
+    """Leave numbers that depend on `value` in workgroup memory, that of each thread of the driver."""
+    data = {**ours.given, ZERO: np.full(4, value, np.uint32)}
+    entry.on_wgpu(data, filling(entry.function.name), (FILLED, 1, 1))
+
+
+def _reciprocal(entry: Candidate, ours: Run, theirs: Outputs) -> str | None:
     """wgpu agrees if 8-bit texels are multiplied by the rounded 1 / 255, which is up to 1 ULP off."""
     scaled = {
         v.name: [level.astype(np.float32) * np.float32(1 / 255) for level in _levels(ours.given[v.name])]
@@ -258,8 +154,8 @@ def _reciprocal(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> s
     }
     if not scaled:
         return None
-    again = outputs_of(entry.simulate({**ours.given, **scaled}))
-    if not _within(entry.differences(ours.recipe, again, theirs), ARITHMETIC):
+    given = {**ours.given, **scaled}
+    if not _agree(entry, Run(ours.recipe, given, entry.simulate(given)), theirs):
         return None
     return f"wgpu computes texels of {', '.join(scaled)} as n * (1 / 255), not n / 255"
 
@@ -268,100 +164,75 @@ def _levels(texture: Array | list[Array]) -> list[Array]:
     return texture if isinstance(texture, list) else [texture]
 
 
-def _amplified(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-    """The shader amplifies rounding errors: tiny changes of the inputs change the outputs as much."""
-    if not (inexact_builtins(entry.function) or has_float_arithmetic(entry.function)):
-        return None
-    nudged = outputs_of(entry.simulate(_nudged(entry, ours)))
-    moved = {(d.binding, d.code): d for d in entry.differences(ours.recipe, ours.outputs, nudged)}
-    for difference in found:
-        own = moved.get((difference.binding, difference.code))
-        if own is None or own.error * LIKE < difference.error or own.count * LIKE < difference.count:
-            return None
-    return f"rounding errors grow: a relative change of {NUDGE:.1g} in the inputs changes the outputs here as much"
-
-
-def _nudged(entry: Candidate, run: Run) -> dict[str, Any]:
-    """Return the inputs of a run with every f32 of a buffer changed by `NUDGE`, up or down at random."""
-    types = {v.name: type_ for v, type_ in entry.pipeline.store_types.items()}
-    rng = np.random.default_rng(0)
-    made: dict[str, Any] = {}
-    for name, bytes_ in run.given.items():
-        if isinstance(types[name], t.Texture | t.Sampler):
-            made[name] = bytes_
-            continue
-        halves = bytes_.view(np.uint16).copy()
-        chosen = invented_inputs.layout(types[name], run.recipe) == SINGLE
-        numbers = halves[chosen].view(np.float32)
-        factors = 1 + NUDGE * rng.choice(np.array([-1, 1], np.float32), numbers.size)
-        halves[chosen] = (numbers * factors.astype(np.float32)).view(np.uint16)
-        made[name] = halves.view(np.uint8)
-    return made
-
-
-def _texels_within(entry: Candidate, ours: Run, theirs: Outputs, name: str) -> bool:
-    """Whether all texels of a storage texture are within their derived bounds."""
-    (variable,) = (v for v in entry.pipeline.globals if v.name == name)
-    bound = texel_bounds(
-        entry.pipeline,
-        variable,
-        ours.outputs[name],
-        lambda text, extra: entry.simulate({**ours.given, **extra}, text=text),
-    )
-    if bound is None:
-        return False
-    a, b = (each[name].astype(np.float64) for each in (ours.outputs, theirs))
-    with np.errstate(invalid="ignore"):
-        return bool(((np.abs(a - b) <= bound) & np.isfinite(bound) | (a == b) | (np.isnan(a) & np.isnan(b))).all())
-
-
-def _bounded(finite: bool) -> Callable[[Candidate, Run, Outputs, Found], str | None]:
-    """Make a check that all differences are within the error bounds derived from WGSL's accuracy table.
-
-    With `finite`, the bounds of all elements that differ must be finite; otherwise, some are infinite.
-    """
-
-    def look(entry: Candidate, ours: Run, theirs: Outputs, found: Found) -> str | None:
-        types = {v.name: type_ for v, type_ in entry.pipeline.store_types.items()}
-        textures = {d.binding for d in found if isinstance(types[d.binding], t.Texture)}
-        if not all(_texels_within(entry, ours, theirs, name) for name in textures):
-            return None
-        bounds = [
-            bounds_of(invented_inputs.layout(types[name], ours.recipe), ours.outputs[name], theirs[name], bound)
-            for name, bound in cast(Outputs, ours.result.bounds).items()
-            if not isinstance(types[name], t.Texture)
-        ]
-        if any(each is None for each in bounds):
-            return None
-        endless = sum(int(np.isinf(each).sum()) for each in bounds if each is not None)
-        if finite:
-            return None if endless else "the error bounds of what it computes allow it"
-        return f"WGSL does not bound the error of {endless:,} of the elements that differ"
-
-    return look
-
-
 @frozen
 class Evidence:
-    """A reason why outputs may differ. `rerun`: what shows it, in words. `look` returns the reason, or None."""
+    """A reason why outputs may differ. `rerun`: what shows it, in words. `look` returns the reason, or None. `bounds`:
+    the reason is that values are near enough, rather than that they agree."""
 
     verdict: str
     rerun: str
-    look: Callable[[Candidate, Run, Outputs, Found], str | None]
+    look: Look
+    bounds: bool = False
 
 
-# Races come first: another text changes who wins them, so that reruns of one would agree by chance.
-EVIDENCE = (
-    Evidence("within", "the simulator, with error bounds", _bounded(finite=True)),
-    Evidence("explained", "the simulator, in other orders of invocations", _order),
+_ORDER, _LANES, _VARYING, _ROUNDING = (Evidence("explained", way.rerun, explained_by(way)) for way in WAYS)
+
+# What makes outputs agree. The order of invocations comes first: another text changes who wins a race, so that reruns
+# of one would agree by chance.
+_CAUSES = (
+    _ORDER,
     Evidence("explained", "wgpu, with a text that keeps the result of each float operation", _reordered),
     Evidence("explained", "the simulator, with other accesses out of bounds", _out_of_bounds),
     Evidence("explained", "the simulator, with loops that end after the driver's limit", _loops_left),
-    Evidence("explained", "the simulator, with other values in lanes that are not active", _absent_lanes),
     Evidence("explained", "wgpu, with a text that zeroes workgroup memory", _not_zeroed),
-    Evidence("explained", "wgpu, twice more", _unsteady),
-    Evidence("within", "the simulator, with texels multiplied by 1 / 255", _reciprocal),
-    Evidence("within", "none: the bounds of texels are not derived", _rounding),
-    Evidence("explained", "the simulator, with inputs changed a little", _amplified),
-    Evidence("explained", "the simulator, with error bounds", _bounded(finite=False)),
 )
+EVIDENCE = (
+    Evidence("within", "the simulator, with error bounds", _bounded, bounds=True),
+    *_CAUSES,
+    Evidence("within", "the simulator, with texels multiplied by 1 / 255", _reciprocal),
+    _LANES,
+    _VARYING,
+    replace(_ROUNDING, bounds=True),
+    Evidence("explained", "; ".join(way.rerun for way in WAYS), explained_by(*WAYS)),
+    Evidence("unchecked", "the simulator, with error bounds", _unbounded, bounds=True),
+)
+_EXACT = (*_CAUSES, _LANES, _VARYING, Evidence("explained", "", explained_by(*WAYS[:3])))
+
+
+@frozen
+class ExactComparison:
+    """A comparison with exact arithmetic in place of the functions `names`. `agree`: bit for bit. `differ`: how outputs
+    differ, where no cause that a rerun proves explains it."""
+
+    names: list[str]
+    agree: bool = False
+    differ: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it adds to a verdict that rests on bounds."""
+        how = f"with exact arithmetic in place of {', '.join(self.names)}" if self.names else "without reordering"
+        if self.differ:
+            return f"{how}, outputs differ, too: {self.differ}"
+        return f"{how}, all outputs agree bit for bit" if self.agree else ""
+
+
+def compare_exactly(entry: Candidate, ours: Run) -> ExactComparison | None:
+    """Run both sides with exact arithmetic. None where there is no such text, or it does not end."""
+    made = entry.with_exact_arithmetic()
+    if made is None:
+        return None
+    other, names = made
+    given = {**ours.given, **DATA}
+    again = Run(ours.recipe, given, other.simulate(given))
+    if again.findings("endless-loop"):
+        return None
+    theirs = other.on_wgpu(given)
+    found = other.differences(ours.recipe, again.outputs, theirs)
+    if not found:
+        return ExactComparison(names, agree=True)
+    for row in _EXACT:
+        with suppress(GpuError, UsageError, WgslError):  # a rerun that cannot be made shows nothing
+            if row.look(other, again, theirs):
+                return ExactComparison(names)
+    return ExactComparison(names, differ="; ".join(map(str, found[:2])))

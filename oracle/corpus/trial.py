@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...sim.fast_dataclass import frozen
 from ...sim.wgsl import typed
@@ -21,16 +24,31 @@ from ...sim.wgsl.diagnostics import Crash, Diagnostic, WgslError
 from ...sim.wgsl.typed import Module
 from .. import wgpu_client
 from ..diagnosis import kept_floats
+from ..diagnosis.exact_arithmetic import with_exact_arithmetic
 from ..diagnosis.simulator_reruns import place
 from ..errors import DriverDied, GpuError, UsageError
-from . import invented_inputs
-from .difference import Array, Difference, differences, texels
+from ..guesses import invented_inputs
+from ..guesses.invented_inputs import RECIPES, Recipe
+from .candidate import Candidate, Outputs, Run
+from .difference import (
+    Array,
+    Codes,
+    Difference,
+    Mask,
+    differences,
+    differing,
+    differing_texels,
+    errors,
+    texel_errors,
+    texels,
+)
 from .embedded import Shader
-from .evidence import EVIDENCE, Outputs, Run
-from .invented_inputs import RECIPES, Recipe
+from .evidence import EVIDENCE, compare_exactly
 
 if TYPE_CHECKING:
     from ...sim.run.simulate import Run as SimulatorRun
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 @frozen
@@ -49,13 +67,14 @@ VERDICTS = {
     "equal": Verdict("entry", True, "equal to wgpu, bit for bit"),
     "within": Verdict("entry", True, "equal to wgpu within the errors that WGSL allows"),
     "explained": Verdict("entry", True, "different on wgpu for a known reason"),
+    "unchecked": Verdict("entry", True, "different on wgpu in what has no error bound, and so not compared"),
     "only-here": Verdict("entry", True, "runs here, refused by wgpu"),
     "not-started": Verdict("entry", True, "refused here and by wgpu"),
     "endless": Verdict("entry", True, "exceeds its budget here, whatever the inputs"),
     "no-data": Verdict("entry", False, "needs inputs that cannot be generated"),
     "differs": Verdict("entry", False, "different on wgpu for an unknown reason"),
     "unsupported": Verdict("entry", False, "refused here, runs on wgpu"),
-    "wgpu-died": Verdict("entry", True, "wgpu crashed or hung"),
+    "wgpu-died": Verdict("entry", True, "the driver crashed, or exceeded the time limit"),
     "too-slow": Verdict("entry", False, "exceeded the time limit here"),
     "crash": Verdict("entry", False, "internal error of Bankshot"),
 }
@@ -172,12 +191,12 @@ class _Module:
     def _checked(self) -> Module:
         """Check the text; deviations that wgpu tolerates are repaired or accepted, with a note."""
         try:
-            return self._check("error")
+            return self.check("error")
         except WgslError as error:
             first = error.diagnostics[0]
         if first.code == "non-uniform":
             self.notes.append(f"not standard: {first.message}")
-            return self._check("warning")
+            return self.check("warning")
         if needed := re.search(r"needs the extension '(\w+)'", first.message):
             self.notes.append(f"not standard: `enable {needed[1]};` is missing")
             self.text = f"enable {needed[1]}; {self.text}"
@@ -198,7 +217,7 @@ class _Module:
         self.notes.append(f"a vertex or fragment stage is wrong, and left out: {refusal.message}")
         return module
 
-    def _check(self, uniformity: str) -> Module:
+    def check(self, uniformity: str) -> Module:
         from ... import sim
 
         name, folder = self.shader.name, self.shader.file.parent
@@ -238,13 +257,14 @@ def _brief(error: BaseException) -> str:
 
 
 class _Entry:
-    """One entry point. Implements `evidence.Candidate`."""
+    """One entry point. Implements `candidate.Candidate`."""
 
     def __init__(self, owner: _Module, module: Module, function: typed.Function) -> None:
         self.owner = owner
         self.module = module
         self.function = function
         self.name = function.name
+        self.exact = False
         self.overrides: dict[Any, Any] = invented_inputs.override_values(module)
         self.grid = invented_inputs.grid(function)
 
@@ -287,16 +307,21 @@ class _Entry:
     def _simulated(self) -> Run:
         """Return the first run that stays in bounds, terminates and changes an output.
 
-        Failing that, return the first that stays in bounds and terminates, or else the last one.
+        Failing that, return the first that stays in bounds and terminates, or else the last one. Overrides may have to
+        fit together, as the product of two sizes: where no run stays in bounds, all are 1.
         """
         runs: list[Run] = []
-        for recipe in RECIPES:
-            with self.owner.stage(self.name, "build"):
-                given = invented_inputs.bindings(self.pipeline, recipe)
-            run = Run(recipe, given, self.simulate(given))
-            if run.clean and run.busy:
-                return run
-            runs.append(run)
+        for values in (self.overrides, invented_inputs.override_values(self.module, whole=1)):
+            if runs and (values == self.overrides or any(run.clean for run in runs)):
+                break
+            self.overrides = values
+            for recipe in RECIPES:
+                with self.owner.stage(self.name, "build"):
+                    given = invented_inputs.bindings(self.pipeline, recipe)
+                run = Run(recipe, given, self.simulate(given))
+                if run.clean and run.busy:
+                    return run
+                runs.append(run)
         return next((run for run in runs if run.clean), runs[-1])
 
     def simulate(self, given: Mapping[str, Any], text: str | None = None, **options: Any) -> SimulatorRun:
@@ -321,15 +346,17 @@ class _Entry:
                 **{**how, **options},
             )
 
-    def on_wgpu(self, given: Mapping[str, Any], text: str | None = None) -> dict[str, Array]:
+    def on_wgpu(
+        self, given: Mapping[str, Any], text: str | None = None, grid: tuple[int, int, int] | None = None
+    ) -> dict[str, Array]:
         """Run on wgpu, the shader's own text or another one, which may use `kept_floats.DATA`. Raises `GpuError`."""
         slots = wgpu_client.slots_of(self.function) if text is None else wgpu_client.read_slots(text, self.name)
         with self.owner.stage(self.name, "wgpu"):
             run = wgpu_client.run(
                 text or self.text,
                 self.name,
-                self.grid,
-                {**given, **kept_floats.DATA},
+                grid or self.grid,
+                {**kept_floats.DATA, **given},
                 slots=slots,
                 overrides=self.overrides,
                 adapter=self.owner.adapter,
@@ -359,10 +386,64 @@ class _Entry:
                     found += differences(name, invented_inputs.layout(type_, recipe), *pair)
         return found
 
+    def with_exact_arithmetic(self) -> tuple[Candidate, list[str]] | None:
+        """Return the entry point with exact arithmetic, and in place of which functions (see
+        `diagnosis.exact_arithmetic`); None where there is no such text, or where it uses textures, whose texels are
+        rounded."""
+        made = with_exact_arithmetic(self.pipeline)
+        if made is None or any(isinstance(type_, t.Texture) for type_ in self.pipeline.store_types.values()):
+            return None
+        text, names = made
+        owner = _Module(replace(self.owner.shader, text=text), self.owner.adapter, self.owner.say, self.owner.budget)
+        module = owner.check("off")
+        other = _Entry(owner, module, next(f for f in module.entry_points if f.name == self.name))
+        other.overrides, other.grid, other.exact = self.overrides, self.grid, True
+        return other, names
+
+    def differing(self, recipe: Recipe, ours: Outputs, theirs: Outputs) -> dict[str, Mask]:
+        """Tell for each output which of its words differ, or channels of a texture."""
+        return self._by_output(recipe, ours, theirs, differing, differing_texels)
+
+    def errors(self, recipe: Recipe, ours: Outputs, theirs: Outputs) -> dict[str, NDArray[np.float64]]:
+        """Return for each output how far its words are off, or channels of a texture."""
+        return self._by_output(recipe, ours, theirs, errors, texel_errors)
+
+    def floats(self, recipe: Recipe) -> dict[str, Mask]:
+        """Tell for each output which of its words hold floats, or channels of a texture."""
+        return {
+            v.name: np.asarray(not str(type_.format).rstrip("0123456789").endswith("int"))
+            if isinstance(type_, t.Texture)
+            else np.isin(invented_inputs.layout(type_, recipe)[::2], (invented_inputs.SINGLE, invented_inputs.HALF))
+            for v, type_ in self.pipeline.store_types.items()
+            if not isinstance(type_, t.Sampler)
+        }
+
+    def _by_output(
+        self,
+        recipe: Recipe,
+        ours: Outputs,
+        theirs: Outputs,
+        words: Callable[[Codes, Array, Array], NDArray[_Number]],
+        channels: Callable[[Array, Array], NDArray[_Number]],
+    ) -> dict[str, NDArray[_Number]]:
+        return {
+            v.name: channels(ours[v.name], theirs[v.name])
+            if isinstance(type_, t.Texture)
+            else words(invented_inputs.layout(type_, recipe), ours[v.name], theirs[v.name])
+            for v, type_ in self.pipeline.store_types.items()
+            if v.name in ours
+        }
+
     def _judged(self, ours: Run, theirs: Outputs, found: list[Difference]) -> tuple[str, str, str]:
         """Return the verdict on outputs that differ, its evidence, and the rerun that gave it."""
-        words = "; ".join(map(str, found[:2]))
+        words, exact = "; ".join(map(str, found[:2])), None
+        with suppress(GpuError, UsageError, WgslError):  # a rerun that cannot be made shows nothing
+            exact = compare_exactly(self, ours)
+        if exact is not None and exact.differ:
+            return "differs", f"{words}; {exact.words}", ""
         for row in EVIDENCE:
-            if reason := row.look(self, ours, theirs, found):
-                return row.verdict, f"{reason}; {words}", row.rerun
+            with suppress(GpuError, UsageError, WgslError):
+                if reason := row.look(self, ours, theirs):
+                    more = f", and {exact.words}" if exact is not None and exact.agree and row.bounds else ""
+                    return row.verdict, f"{reason}{more}; {words}", row.rerun
         return "differs", words, ""

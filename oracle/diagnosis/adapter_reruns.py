@@ -11,7 +11,7 @@ from ..comparison.bits import bits_of
 from ..comparison.compare import rejected
 from ..comparison.rules import EXACT
 from ..errors import GpuError, UsageError
-from .kept_floats import kept
+from .kept_floats import ZERO, kept
 from .loop_limit import NEVER, limited
 from .mismatch import Mismatch
 
@@ -91,24 +91,47 @@ def not_zeroed(m: Mismatch) -> str | None:
 def zeroing(text: str, pipeline: typed.Pipeline, zero: bool = True) -> str | None:
     """Return the text with statements at the start of the entry point that zero its workgroup memory, as WGSL requires
     of implementations; None where there is no such memory. Without `zero`, there is only the barrier after them."""
-    shared = {v: type_ for v, type_ in pipeline.store_types.items() if v.space == "workgroup"}
-    body = pipeline.entry.body
-    if not shared or body is None:
+    statements, body = zeroing_statements(pipeline), pipeline.entry.body
+    if not statements or body is None:
         return None
-    statements = " ".join(_zero(v.name, type_) for v, type_ in shared.items() if zero)
     at = body.span.start + 1
-    return f"{text[:at]} {statements} workgroupBarrier(); {text[at:]}"
+    return f"{text[:at]} {statements if zero else ''} workgroupBarrier(); {text[at:]}"
 
 
-def _zero(path: str, type_: t.Type, depth: int = 0) -> str:
-    """Return a statement that zeroes a variable; `depth` numbers nested loops."""
-    match type_:
-        case t.Atomic():
+def zeroing_statements(pipeline: typed.Pipeline) -> str:
+    """Return statements that zero the workgroup memory of an entry point; none where it has none."""
+    shared = [v for v in pipeline.store_types if v.space == "workgroup"]
+    return " ".join(_zero(v.name, v.type, pipeline.store_types[v]) for v in shared)
+
+
+def filling(entry: str) -> str:
+    """Return a text whose run leaves other values than zeros in workgroup memory, for a driver that reuses it.
+
+    It has the binding `kept_floats.ZERO`, without which drivers would leave out the stores.
+    """
+    return f"""
+@group(0) @binding(0) var<storage, read_write> {ZERO}: array<u32>;
+var<workgroup> filled: array<u32, 4096>;
+@compute @workgroup_size(64) fn {entry}(@builtin(local_invocation_index) i: u32) {{
+    for (var k = i; k < 4096u; k += 64u) {{ filled[k] = 0x7fc07fc0u + {ZERO}[0]; }}
+    workgroupBarrier();
+    {ZERO}[0] = filled[({ZERO}[0] + 4095u) % 4096u];
+}}
+"""
+
+
+def _zero(path: str, type_: t.Type, sized: t.Type, depth: int = 0) -> str:
+    """Return a statement that zeroes a variable. `sized`: its type with the values of overrides; `depth` numbers nested
+    loops."""
+    match type_, sized:
+        case t.Atomic(), _:
             return f"atomicStore(&{path}, 0);"
-        case t.Struct() if t.contains_atomic(type_):
-            return " ".join(_zero(f"{path}.{m.name}", m.type, depth) for m in type_.members)
-        case t.Array(elem=elem, count=count) if t.contains_atomic(type_):
+        case t.Struct(), t.Struct() if t.contains_atomic(type_):
+            parts = zip(type_.members, sized.members, strict=True)
+            return " ".join(_zero(f"{path}.{of.name}", of.type, to.type, depth) for of, to in parts)
+        case t.Array(), t.Array() if t.contains_atomic(type_) or isinstance(type_.count, t.OverrideCount):
             i = f"zeroed_{depth}"
-            return f"for (var {i} = 0u; {i} < {count}u; {i}++) {{ {_zero(f'{path}[{i}]', elem, depth + 1)} }}"
+            each = _zero(f"{path}[{i}]", type_.elem, sized.elem, depth + 1)
+            return f"for (var {i} = 0u; {i} < {sized.count}u; {i}++) {{ {each} }}"
         case _:
             return f"{path} = {type_}();"

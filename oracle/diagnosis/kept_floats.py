@@ -7,6 +7,7 @@ combined with a zero that the driver cannot know because it comes from a buffer.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,21 +24,35 @@ _F32 = "bitcast<{type}>(bitcast<{bits}>(x) ^ {bits}(bankshot_zero[0]))"
 _F16 = "f16(unpack2x16float(pack2x16float(vec2<f32>(f32(x), 0.0)) ^ bankshot_zero[0]).x)"  # naga has no bitcast of f16
 
 
-def kept(pipeline: typed.Pipeline) -> str | None:
+def kept(pipeline: typed.Pipeline, only: Callable[[typed.BuiltinCall], bool] | None = None) -> str | None:
     """Return the text of a checked module in which each float operation of an entry point keeps its own result.
 
-    The text has one more binding, `ZERO`, whose contents are in `DATA`. None where there is no float operation.
+    The text has one more binding, `ZERO`, whose contents are in `DATA`. `only`: the operations that keep it, instead of
+    all. None where there is no such operation.
     """
-    module = pipeline.module
-    text, edits, used = module.source.text, Edits(), dict[str, t.Type]()
+    text, edits, used = pipeline.module.source.text, Edits(), dict[str, t.Type]()
+    keep_floats(pipeline, edits, used, only)
+    return f"{edits.apply(text)}\n{declarations(pipeline, used)}" if used else None
+
+
+def keep_floats(
+    pipeline: typed.Pipeline,
+    edits: Edits,
+    used: dict[str, t.Type],
+    only: Callable[[typed.BuiltinCall], bool] | None = None,
+) -> None:
+    """Add what `kept` changes to `edits`, and the functions that it needs to `used`."""
+    text = pipeline.module.source.text
     for function in typed.reached(pipeline.entry):
         assert function.body is not None
         for part in typed.every_expression(function):
-            if isinstance(part, typed.BuiltinCall) and (name := _keeper(part.type)):
+            if not isinstance(part, typed.BuiltinCall) or (only is not None and not only(part)):
+                continue
+            if name := keeper(part.type):
                 used[name] = part.type
                 edits.around(part.span, f"{name}({_spell_out_dot(part, text, edits, used)}", ")")
-        _keep_compound(function.body, text, edits, used)
-    return f"{edits.apply(text)}\n{_declarations(pipeline, used)}" if used else None
+        if only is None:
+            keep_compound(function.body, text, edits, used)
 
 
 def _spell_out_dot(call: typed.BuiltinCall, text: str, edits: Edits, used: dict[str, t.Type]) -> str:
@@ -57,10 +72,10 @@ def _spell_out_dot(call: typed.BuiltinCall, text: str, edits: Edits, used: dict[
     return "bankshot_"
 
 
-def _keep_compound(body: typed.Block, text: str, edits: Edits, used: dict[str, t.Type]) -> None:
+def keep_compound(body: typed.Block, text: str, edits: Edits, used: dict[str, t.Type]) -> None:
     """After `a += b`, store what was kept of `a`."""
     for stmt in typed.statements(body):
-        if not isinstance(stmt, typed.CompoundAssign) or not (name := _keeper(stmt.result)):
+        if not isinstance(stmt, typed.CompoundAssign) or not (name := keeper(stmt.result)):
             continue
         target = text[stmt.span.start : stmt.target.span.end]
         effects = any(isinstance(part, typed.Call) for part in typed.expressions(stmt.target))
@@ -69,7 +84,7 @@ def _keep_compound(body: typed.Block, text: str, edits: Edits, used: dict[str, t
             edits.after(stmt.span, f"; {target} = {name}({target})")
 
 
-def _keeper(type_: t.Type) -> str | None:
+def keeper(type_: t.Type) -> str | None:
     """Return the name of the function that keeps values of a type; None for those without floats, and matrices."""
     match type_:
         case t.Vec(elem=elem, size=size) if elem in _SCALARS:
@@ -80,8 +95,8 @@ def _keeper(type_: t.Type) -> str | None:
             return None
 
 
-def _declarations(pipeline: typed.Pipeline, used: dict[str, t.Type]) -> str:
-    """Return the functions in use, and the binding of the zero, in a group that the entry point has already."""
+def declarations(pipeline: typed.Pipeline, used: dict[str, t.Type]) -> str:
+    """Return the functions `used`, and the binding of the zero, in a group that the entry point has already."""
     taken = [v.binding for v in pipeline.module.globals if v.binding is not None]
     group = min((v.binding[0] for v in pipeline.globals if v.binding is not None), default=0)
     number = 1 + max((binding for of, binding in taken if of == group), default=-1)

@@ -93,10 +93,12 @@ def instrument(
     wanted: Collection[int] | None = None,
     regions: Mapping[int, Anchor] = _NONE,
     stages: Sequence[Anchor] = (),
+    first: str = "",
 ) -> Instrumented:
     """Insert probes for `sites` of a program of `pipeline`: all, or those with the numbers `wanted`.
 
-    `regions` and `stages` are where probes mark their starts (see `gpu_account`). Sites of textures must come from a
+    `regions` and `stages` are where probes mark their starts (see `gpu_account`). `first`: statements to execute before
+    the entry point's own, without probes. Sites of textures must come from a
     launched program, which knows the size of their texels. Raises `UsageError` if a probe does not fit into the text,
     or if the shader samples textures: a GPU does not reveal which texels it reads.
     """
@@ -105,6 +107,7 @@ def instrument(
         raise UsageError(f"{pipeline.entry.name} has {len(stages)} stages, at most {MOST_STAGES} can be told apart")
     writer = _Writer(pipeline, sites, range(len(sites)) if wanted is None else wanted, regions, stages)
     writer.write()
+    writer.begin_with(first)
     return writer.finish()
 
 
@@ -195,6 +198,11 @@ class _Writer:
         for function in self._pipeline.module.functions.values():
             if function.name not in reached:
                 self._unreached(function, reached)
+
+    def begin_with(self, statements: str) -> None:
+        body = self._pipeline.entry.body
+        assert body is not None
+        self._edits.at(body.span.start + 1, statements)
 
     def finish(self) -> Instrumented:
         if len(self._probes) > MOST_PROBES:

@@ -82,7 +82,8 @@ def _with_coverage(audit: Audit) -> Audit:
     checked = {each.output for each in coverage.outputs if not each.unchecked}
     needless = [f"{name} is checked in full; [expect] unchecked need not name it"
                 for name in audit.case.kernel.unchecked if name in checked]  # fmt: skip
-    return replace(audit, outputs=covered(audit.outputs, coverage), coverage=coverage).noting(needless)
+    questions = [f"question in {audit.case.kernel.path.name}: {each}" for each in audit.case.kernel.questions]
+    return replace(audit, outputs=covered(audit.outputs, coverage), coverage=coverage).noting([*needless, *questions])
 
 
 @contextmanager
@@ -115,7 +116,10 @@ def _compute_reference(case: Case, run: Run, log: Log) -> Truth:
         log.note(f"no reference to compare with{where}")
         return {}
     log.say("computing the reference")
-    return log.timed("reference", lambda: expected_outputs(case))
+    truth = log.timed("reference", lambda: expected_outputs(case))
+    if not truth:
+        log.note(f"no reference to compare with: {case.kernel.reference} returns NotImplemented; write it")
+    return truth
 
 
 def _what_can_be_judged(options: Options, run: Run, log: Log) -> Options:

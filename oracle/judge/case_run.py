@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
@@ -19,6 +19,7 @@ from ..errors import UsageError
 from ..manifests.binding_checks import fit
 from ..manifests.manifest import Case
 from ..manifests.reflection import check_module
+from ..manifests.strict_toml import place_of
 from .device_comparison import Charged, charge
 
 if TYPE_CHECKING:
@@ -90,11 +91,27 @@ def side_by_side(
 
 
 def find_reference(case: Case) -> references.Reference:
-    """Look up the kernel's reference. Raises `UsageError` with the manifest's name."""
+    """Look up the kernel's reference. Raises `UsageError` with its place in the manifest, also where its names are not
+    those of the manifest."""
+    name = case.kernel.reference or ""
     try:
-        return references.find(case.kernel.reference or "", case.kernel.path.parent)
+        found = references.find(name, case.kernel.path.parent)
     except UsageError as error:
         raise UsageError(f"{case.kernel.path}: {error}") from None
+    expected = references.expected_names().get(name)
+    if expected is None:
+        return found
+    place = place_of(case.kernel.path, "reference", name)
+    if wrong := expected.mismatch(case.arrays, case.shape.dims):
+        raise UsageError(f"{place}: reference {name} {wrong}")
+
+    def checked(arrays: references.Arrays, dims: Mapping[str, int]) -> Truth:
+        try:
+            return found(arrays, dims)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise UsageError(f"{place}: reference {name} cannot compute with these arrays: {error}") from None
+
+    return checked
 
 
 def expected_outputs(case: Case) -> Truth:
@@ -105,7 +122,7 @@ def expected_outputs(case: Case) -> Truth:
             place = np.argwhere(~(each.bound >= 0))[0].tolist()
             what = f"a bound of {each.bound[tuple(place)]:g} for {name}{place}, and bounds are 0 or more"
             raise UsageError(f"{case.kernel.path}: reference {case.kernel.reference} gives {what}")
-    for name in case.kernel.rules.keys() - expected.keys():
+    for name in sorted(case.kernel.rules.keys() - expected.keys()) if expected else ():
         known = f"reference {case.kernel.reference} gives {', '.join(expected)}"
         raise UsageError(f"{case.kernel.path}: [expect] has a rule for {name}, and {known}")
     return expected

@@ -19,6 +19,7 @@ from ...sim.models import Device
 from ...sim.models.devices import get
 from ...sim.wgsl import types as t
 from .. import wgpu_client
+from ..diagnosis.adapter_reruns import zeroing_statements
 from ..errors import UsageError
 from ..gpu_account.account import COUNTERS, Account
 from ..gpu_account.hardware import Hardware
@@ -70,7 +71,8 @@ class CounterDiff:
     `changed`: the outputs, with probes, that differ from those without. `not_compared`: other counters, with the
     reason. Probes may change which products are fused into
     sums, so floats count as changed only where they differ by more than two conforming results may (`run.bounds`).
-    Bytes count as changed if any differs.
+    Bytes count as changed if any differs. `zeroed`: the driver does not zero workgroup memory, and the counters are
+    those of a shader that does.
     """
 
     adapter: wgpu_client.AdapterInfo
@@ -85,6 +87,7 @@ class CounterDiff:
     differences: tuple[CounterDifference, ...]
     changed: Outputs
     not_compared: Mapping[str, str] = field(default_factory=lambda: NOT_COMPARED)
+    zeroed: bool = False
 
     @property
     def outputs_equal(self) -> bool:
@@ -99,16 +102,40 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = silen
     """Count `case` in the simulator as `device` and on an adapter. Raises `UsageError`, `GpuError`, `NoAdapter`."""
     info = wgpu_client.require_adapter(adapter)
     case, run, cut = _fitting(case, device, say)
-    say(f"counting on {info.name}")
     planned = plan(run)
     _check_subgroups(run, planned, info)
+    found = _counted(case, run, planned, info, cut, adapter, say)
+    zeroing = zeroing_statements(run.pipeline)
+    if found.ok or not zeroing:
+        return found
+    first = f"{zeroing} workgroupBarrier();"
+    again = _counted(case, run, planned, info, cut, adapter, say, first)
+    return replace(again, zeroed=True) if again.ok else found
+
+
+def _counted(
+    case: Case,
+    run: Run,
+    planned: Plan,
+    info: wgpu_client.AdapterInfo,
+    cut: bool,
+    adapter: str | None,
+    say: Say,
+    first: str = "",
+) -> CounterDiff:
+    """Count a simulated run on an adapter. `first`: statements to execute there before the entry point's own."""
+    say(f"counting on {info.name}")
     account = open_account(run)
     account.open(planned.regions)
-    plain = on_gpu(case, run, check_module(case.kernel).source.text, [], {}, adapter)
+    text = check_module(case.kernel).source.text
+    if first and run.pipeline.entry.body is not None:
+        at = run.pipeline.entry.body.span.start + 1
+        text = f"{text[:at]} {first} {text[at:]}"
+    plain = on_gpu(case, run, text, [], {}, adapter)
     rows, done, invocations = 0, 0, 0
     changed: Outputs = {}
     for part in passes(planned):
-        instrumented = probes_of(planned, part, run)
+        instrumented = probes_of(planned, part, run, first)
         came = 0
         for recorded, left in record(case, run, instrumented, part.rows, adapter, say):
             came += charge(account, planned, instrumented, recorded)
@@ -117,7 +144,7 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = silen
         invocations = max(invocations, came)
     differences, compared = compare(run, account, invocations)
     return CounterDiff(
-        *(info, device, run.grid, cut, rows, done, len(account.counters), len(account.instructions)),
+        *(info, run.device.name, run.grid, cut, rows, done, len(account.counters), len(account.instructions)),
         *(compared, tuple(differences), changed),
     )
 

@@ -110,10 +110,10 @@ def _room(parts: list[Pass], rows: int) -> Pass:
     return parts[-1]
 
 
-def probes_of(planned: Plan, part: Pass, run: Run) -> Instrumented:
+def probes_of(planned: Plan, part: Pass, run: Run, first: str = "") -> Instrumented:
     regions = {number: planned.regions[number].anchor for number in part.regions}
     stages = planned.stages if regions else ()
-    return instrument(run.pipeline, planned.accesses, part.accesses, regions, stages)
+    return instrument(run.pipeline, planned.accesses, part.accesses, regions, stages, first)
 
 
 def record(

@@ -1,5 +1,6 @@
 """A kernel's manifest: which WGSL, on which data, in which shapes, and the expected results.
 
+    questions           what its author has yet to answer; an audit repeats them
     [kernel]            source, entry, dims (default sizes), dispatch (workgroups in x, y, z), and optionally name,
                         reference (a name in `bankshot.oracle.references`, or `file.py:function`), overrides, defines,
                         include_dirs, preprocess (a command to run first, see `external_preprocessor`)
@@ -169,6 +170,7 @@ class Kernel:
     allow: frozenset[str] = frozenset()
     free: frozenset[str] = frozenset()
     unchecked: dict[str, str] = field(default_factory=dict[str, str])  # output -> why nothing needs to check it
+    questions: tuple[str, ...] = ()  # what the author of the manifest has yet to answer
 
     def shape(self, given: Mapping[str, int]) -> Shape:
         """Replace some of the default sizes. Raises `UsageError` on a dim that the manifest lacks."""

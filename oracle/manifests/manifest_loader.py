@@ -113,11 +113,12 @@ def _kernel(top: Table) -> Kernel:
         allow=allow,
         free=free,
         unchecked=unchecked,
+        questions=tuple(top.take("questions", list, of=(str,), default=[])),
     )
     if free and kernel.reference is None:
         expect.fail("outputs that are `free` need a reference to be compared with", "free")
     table.done(KERNEL_KEYS)
-    top.done(("kernel", "bind", "sweep", "expect", "variant"))
+    top.done(("questions", "kernel", "bind", "sweep", "expect", "variant"))
     return kernel
 
 

@@ -14,6 +14,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -148,6 +149,15 @@ class Table:
                 return f":{number}"
         # A table that is written inline is a key of the one around it.
         return self.within._line(path.rpartition(".")[2]) if self.within and self.within.header else ""
+
+
+def place_of(path: Path, key: str, value: str) -> str:
+    """Return `FILE:line:col` of the first `key = "value"` in a file; FILE alone where it is not found."""
+    with suppress(OSError, UnicodeDecodeError):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if found := re.search(rf"\b{re.escape(key)}[\"']?\s*=\s*([\"']{re.escape(value)}[\"'])", line):
+                return f"{path}:{number}:{found.start(1) + 1}"
+    return str(path)
 
 
 def _keys(value: object) -> Iterator[str]:

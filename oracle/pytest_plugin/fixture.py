@@ -19,6 +19,7 @@ import pytest
 
 from ... import sim
 from ...sim.fast_dataclass import entity, sealed
+from ...sim.run.run_view import html, one_line
 from ..errors import UsageError
 from ..goldens import golden_files
 from ..goldens import golden_store as goldens
@@ -61,33 +62,24 @@ class MeasuredRun:
     @property
     def excess_wavefronts(self) -> int:
         """Wavefronts of workgroup memory due to bank conflicts: those charged, less those that access widths need."""
-        return sum(map(_excess, self.run.sites))
+        return self.run.excess_wavefronts
 
     @property
     def excess_sectors(self) -> int:
         """Sectors of global memory beyond those that the requested bytes would fill if packed."""
-        counters = self.run.counters
-        return int(counters["global_sectors"] - counters["global_ideal_sectors"])
+        return self.run.excess_sectors
 
     @property
     def utilization(self) -> float:
         """The share of launched invocations that do work, from 0 to 1."""
-        return self.run.counters["thread_utilization"]
+        return self.run.utilization
 
     def __repr__(self) -> str:
         """One line for a failing assertion: the place with the most excess wavefronts, and the first finding."""
-        worst = max(self.run.sites, key=_excess, default=None)
-        words: list[str] = []
-        if worst is not None and _excess(worst):
-            place = worst.span.place
-            rate = worst.shared_wavefronts / worst.shared_requests
-            words.append(f"most excess at {Path(place.file).name}:{place.line}, {rate:.4g} wavefronts per request")
-        words += [f"{f.code}, {f.message}" for f in self.findings[:1]]
-        return f"<run of {self.source.name if self.source else 'a shader'}: {'; '.join(words) or 'no excess'}>"
+        return one_line(self.run, self.source.name if self.source else "a shader")
 
-
-def _excess(site: Site) -> int:
-    return site.shared_wavefronts - site.shared_ideal_wavefronts
+    def _repr_html_(self) -> str:
+        return html(self.run)
 
 
 @entity

@@ -182,8 +182,8 @@ class KernelTest(pytest.Item):
     def _shown(self, error: Exception) -> Any:
         """The message alone, and the headline for --tb=line and the summary."""
         failed = CheckFailed(escape_controls(str(error), on_github()))
-        shown = pytest.ExceptionInfo.from_exception(failed.with_traceback(error.__traceback__))
-        text: Any = shown.getrepr(style="value", chain=False)
+        made = cast(Any, pytest.ExceptionInfo).from_exception  # partially typed
+        text: Any = made(failed.with_traceback(error.__traceback__)).getrepr(style="value", chain=False)
         if text.reprcrash is not None:
             headline, file, line = _crash(error)
             text.reprcrash.path, text.reprcrash.lineno = file or str(self.path), line

@@ -4,6 +4,16 @@ References are independent of WGSL and the simulator. `reference_registry` defin
 """
 
 from . import matmul, quantized  # they register theirs
-from .reference_registry import Arrays, Expected, Reference, find, reference, registered
+from .reference_registry import Arrays, Expected, Reference, expected_names, find, reference, registered
 
-__all__ = ["Arrays", "Expected", "Reference", "find", "matmul", "quantized", "reference", "registered"]
+__all__ = [
+    "Arrays",
+    "Expected",
+    "Reference",
+    "expected_names",
+    "find",
+    "matmul",
+    "quantized",
+    "reference",
+    "registered",
+]

@@ -35,10 +35,12 @@ def _matmul_t(name: str) -> Reference:
 
 
 for _name in FORMATS:
-    reference(f"matmul_t_{_name}")(_matmul_t(_name))
+    _parts = " ".join(part or "W" for part in FORMATS[_name].parts)
+    _words = f"Y = X @ W^T, with W [N, K] packed as {_name}"
+    reference(f"matmul_t_{_name}", f"X {_parts}", dims="N K", words=_words)(_matmul_t(_name))
 
 
-@reference("dequant_q4_k")
+@reference("dequant_q4_k", "W", dims="N K")
 def dequant_q4_k(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     """Y = W in f16: a rounding to f32 and one to f16, which WGSL allows in either direction."""
     weights = FORMATS["q4_k"].unpack({"": arrays["W"]}, dims["N"], dims["K"])
@@ -47,13 +49,13 @@ def dequant_q4_k(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]
     return {"Y": Expected(weights.value, spacing + 2 * F32_ROUNDOFF * weights.magnitude)}
 
 
-@reference("silu")
+@reference("silu", "X")
 def silu(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     """Y = X / (1 + exp(-X))."""
     return {"Y": silu_times(arrays["X"], np.ones((), np.float32))}
 
 
-@reference("rmsnorm")
+@reference("rmsnorm", "X W params", dims="N")
 def rmsnorm(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     """Y = X / sqrt(mean(X^2) + epsilon) * W, row by row.
 
@@ -68,13 +70,13 @@ def rmsnorm(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     return {"Y": Expected(value, relative / (1 - inside - relative) * np.abs(value))}
 
 
-@reference("ffn_gate_up")
+@reference("ffn_gate_up", "X W C")
 def ffn_gate_up(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     """Y = X @ W and X @ C, side by side."""
     return {"Y": sum_of_products(arrays["X"], np.concatenate([arrays["W"], arrays["C"]], axis=1))}
 
 
-@reference("ffn_down")
+@reference("ffn_down", "GATE UP W", "GATE_UP W")
 def ffn_down(arrays: Arrays, dims: Mapping[str, int]) -> dict[str, Expected]:
     """Y = (silu(GATE) * UP) @ W, where GATE and UP are arrays, or the halves of GATE_UP."""
     both = arrays.get("GATE_UP")

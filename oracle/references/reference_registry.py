@@ -12,7 +12,7 @@ named `file.py:function` in the manifest, the file relative to it.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ...sim.fast_dataclass import frozen
@@ -37,14 +37,57 @@ class Expected:
 Arrays = Mapping[str, Array]
 Reference = Callable[[Arrays, Mapping[str, int]], dict[str, Expected]]
 
+
+@frozen
+class Names:
+    """The names that a reference of Bankshot expects of a manifest: of the arrays that it `takes` (one of several
+    lists), of the outputs that it `gives`, and of `dims`. `words`: what it computes."""
+
+    takes: tuple[tuple[str, ...], ...]
+    gives: tuple[str, ...]
+    dims: tuple[str, ...]
+    words: str
+
+    def mismatch(self, bindings: Iterable[str], dims: Iterable[str]) -> str:
+        """What a manifest with these names lacks, in words; empty if nothing."""
+        there, sizes = set(bindings), set(dims)
+        least = min(({*names, *self.gives} - there for names in self.takes), key=len)
+        if least:
+            wanted = " or ".join(", ".join(names) for names in self.takes)
+            close = [(name, guess) for name in sorted(least) for guess in _near(name, there)]
+            hint = (
+                f"did you mean {close[0][0]} by {close[0][1]}?"
+                if close
+                else "rename them, and name the shader's as `var`"
+            )
+            known = ", ".join(bindings) or "none"
+            return f"takes {wanted} and gives {', '.join(self.gives)}, and the bindings are {known}; {hint}"
+        if lacking := [name for name in self.dims if name not in sizes]:
+            return f"takes the dims {', '.join(self.dims)}, and [kernel] dims lacks {', '.join(lacking)}"
+        return ""
+
+
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    lower = {each.lower(): each for each in sorted(known)}
+    return [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)]
+
+
 _references: dict[str, Reference] = {}
+_names: dict[str, Names] = {}
 
 
-def reference(name: str) -> Callable[[Reference], Reference]:
-    """Register a reference under the name that manifests use."""
+def reference(
+    name: str, *takes: str, gives: str = "Y", dims: str = "", words: str = ""
+) -> Callable[[Reference], Reference]:
+    """Register a reference under the name that manifests use.
+
+    `takes`, `gives` and `dims` are names, separated by spaces: the arrays that it takes, in one or several ways.
+    """
 
     def register(function: Reference) -> Reference:
+        said = words or (function.__doc__ or "").strip().splitlines()[0].rstrip(".")
         _references[name] = function
+        _names[name] = Names(tuple(tuple(each.split()) for each in takes), (*gives.split(),), (*dims.split(),), said)
         return function
 
     return register
@@ -53,6 +96,11 @@ def reference(name: str) -> Callable[[Reference], Reference]:
 def registered() -> Mapping[str, Reference]:
     """Return the references that come with Bankshot, by name."""
     return _references
+
+
+def expected_names() -> Mapping[str, Names]:
+    """Return what each reference that comes with Bankshot expects of a manifest."""
+    return _names
 
 
 def find(name: str, folder: Path | None = None) -> Reference:

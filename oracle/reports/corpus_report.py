@@ -29,6 +29,7 @@ _ENTRIES = (
     ("equal", ("equal",)),
     ("within", ("within",)),
     ("explained", ("explained",)),
+    ("unchecked", ("unchecked",)),
     ("only here", ("only-here",)),
     ("endless", ("endless",)),
     ("neither", ("not-started", "wgpu-died")),

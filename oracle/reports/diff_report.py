@@ -42,6 +42,8 @@ def _counters(out: Console, diff: CounterDiff) -> None:
     counted = f"{diff.compared:,} counters of {diff.rows:,} recorded events, {ran}"
     words = "all equal" if not diff.differences else f"{len(diff.differences):,} differ"
     say(out, verdict(not diff.differences).append(f"counters as {diff.device}: {counted}: {words}"))
+    if diff.zeroed:
+        say(out, "           wgpu does not zero workgroup memory: counted where the shader does")
     if not diff.outputs_equal:
         changed = f"the probes changed {', '.join(map(str, diff.changed))} by more than rounding errors"
         say(out, verdict(False).append(f"{changed}, so these are the counters of a different run"))
@@ -86,6 +88,7 @@ def _counters_entry(diff: CounterDiff) -> Entry:
         "compared": diff.compared,
         "not_compared": dict(diff.not_compared),
         "outputs_equal": diff.outputs_equal,
+        "zeroed": diff.zeroed,
         "differences": [
             {
                 "file": each.site.span.place.file if each.site else None,

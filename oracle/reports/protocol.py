@@ -69,6 +69,16 @@ OUTPUTS: tuple[Output, ...] = ("file", "annotations", "stdout")
 
 
 @frozen
+class Before:
+    """An earlier audit, to compare with: its name, and the JSON document that it wrote. `keep`: the audit watches
+    files; show what changed beside the report, and write the document anew. It may not exist yet."""
+
+    name: str
+    document: Path
+    keep: bool = False
+
+
+@frozen
 class ReportOptions:
     """The reports that a command asks for.
 
@@ -85,6 +95,7 @@ class ReportOptions:
     terminal: bool
     detail: str = "full"
     more: str = ""
+    before: Before | None = None
 
     def listing_of(self, first: bool) -> str:
         """The listing of a case; `first` of its kernel."""

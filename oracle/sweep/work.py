@@ -29,7 +29,7 @@ from ..manifests.manifest import Kernel, Shape
 from ..manifests.reflection import check_module
 
 # Fields of a kernel that do not determine a row: its location, its other shapes, and the rules for GPUs.
-_IGNORED = frozenset(("path", "source", "shapes", "gpu_rules", "include_dirs", "preprocess"))
+_IGNORED = frozenset(("path", "source", "shapes", "gpu_rules", "include_dirs", "preprocess", "questions"))
 ROOT = Path(__file__).parents[2]
 
 
@@ -54,11 +54,13 @@ def cases(
     devices: Sequence[str] = ("nvidia",),
     kernels: Sequence[str] = (),
     request: Request | None = None,
+    skipped: list[str] | None = None,
 ) -> list[SweepCase]:
     """Return every combination of kernels, sizes and devices.
 
     The kernels are those in `paths`, optionally only those named in `kernels`. The sizes are those in `dims`; without
-    it, the shapes of the manifests that `request` selects. Raises `UsageError`.
+    it, the shapes of the manifests that `request` selects. Raises `UsageError`; if `skipped` is given, a kernel that
+    lacks a dim goes there, in words, where another has them all.
     """
     asked, names = request or Request(), parse_devices(",".join(devices))
     found = [
@@ -66,6 +68,13 @@ def cases(
         for kernel in kernels or (asked.kernel,)
         for plan in plans([Path(path) for path in paths], replace(asked, kernel=kernel))
     ]
+    lacking = {
+        id(plan): lacks for plan in found if (lacks := [dim for dim in dims or {} if dim not in plan.kernel.dims])
+    }
+    if skipped is not None and len(lacking) < len(found):
+        skipped += [f"{plan.kernel.name}: skipped, as it has no dim {', '.join(lacking[id(plan)])}"
+                    for plan in found if id(plan) in lacking]  # fmt: skip
+        found = [plan for plan in found if id(plan) not in lacking]
     return [case for plan in found for case in _cases(plan, dims or {}, names)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,22 @@ from ..wgsl import types as t
 from ..wgsl.typed import Variable
 
 if TYPE_CHECKING:
+    from array import array
+
     from .samplers import Sampler
 
+    class _Array(Protocol):
+        """An array of another library, such as a tensor."""
+
+        def __array__(self) -> NDArray[Any]: ...
+
+    class _DLPack(Protocol):
+        def __dlpack__(self, *, stream: Any = ...) -> Any: ...
+        def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
     # What can be bound: arrays, bytes, numbers, nested sequences, mappings of struct members or of a sampler's fields.
-    _Plain: TypeAlias = NDArray[Any] | bytes | bytearray | memoryview | bool | int | float | np.generic | Sampler
+    _Foreign: TypeAlias = _Array | _DLPack | array[Any] | bytes | bytearray | memoryview
+    _Plain: TypeAlias = NDArray[Any] | _Foreign | bool | int | float | np.generic | Sampler
     Value: TypeAlias = _Plain | Sequence["Value"] | Mapping[str, "Value | str | None"]
     Bindings: TypeAlias = Mapping[str, Value] | Mapping[tuple[int, int], Value] | Mapping["Key", Value]
 

@@ -7,6 +7,7 @@ checked before anything runs. `texture_arrays` and `samplers` bind textures and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +19,7 @@ from ..wgsl import types as t
 from ..wgsl.diagnostics import WgslError, fail
 from ..wgsl.typed import Pipeline, Variable
 from .binding import DTYPES, Bits, Blank, Bound, Key, is_array, is_bytes, is_mapping, is_sequence, scalars
+from .foreign_arrays import as_numpy
 from .samplers import bind_sampler
 from .texture_arrays import bind_texture
 
@@ -96,10 +98,11 @@ def _kind(variable: Variable) -> str:
 
 
 def _bound(variable: Variable, type_: t.Type, key: Key, value: object) -> Bound:
-    if isinstance(type_, t.Texture):
-        return bind_texture(variable, type_, key, value)
     if isinstance(type_, t.Sampler):
         return bind_sampler(variable, type_, key, value)
+    value = as_numpy(variable, value)
+    if isinstance(type_, t.Texture):
+        return bind_texture(variable, type_, key, value)
     if variable.space not in ("storage", "uniform", "immediate"):
         raise fail("unsupported", f"the simulator cannot bind {variable.name} ({type_}) yet", variable.span)
     data = _as_bytes(variable, type_, value)
@@ -146,6 +149,8 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
     if dtype.hasobject or dtype != dtype.newbyteorder("<"):
         what = "Python objects" if dtype.hasobject else "big-endian"
         raise fail("binding-dtype", f"{variable.name} is {what}, and a GPU's memory is little-endian", variable.span)
+    if isinstance(type_, t.Buffer):
+        return
     kinds = {t.KIND[s] for s in scalars(type_)}
     if dtype.names or dtype == np.uint8 or (len(kinds) > 1 and dtype == np.uint32):
         return
@@ -170,6 +175,8 @@ def _check_dtype(variable: Variable, type_: t.Type, value: NDArray[Any]) -> None
 
 def _packed(variable: Variable, type_: t.Type, value: object) -> NDArray[np.uint8]:
     """Lay out scalars, nested sequences and mappings of struct members as the type requires."""
+    if _is_runtime(type_) and is_sequence(value) and isinstance(type_, t.Array):
+        type_ = _of_length(variable, type_, value)
     if _is_runtime(type_):
         raise fail(
             "binding-dtype",
@@ -188,6 +195,12 @@ def _packed(variable: Variable, type_: t.Type, value: object) -> NDArray[np.uint
             raise fail("binding-dtype", f"{number!r} in {variable.name} is not a value of {scalar}", variable.span)
         data[offset : offset + len(word)] = np.frombuffer(word, np.uint8)
     return data
+
+
+def _of_length(variable: Variable, type_: t.Array, value: object) -> t.Array:
+    """The type of a runtime-sized array that holds just these numbers."""
+    count, rest = divmod(len(_numbers(variable, None, value)), len(_places(type_.elem, 0)))
+    return replace(type_, count=max(1, count + (rest > 0)))
 
 
 def _word(scalar: t.Scalar, number: object) -> bytes | None:

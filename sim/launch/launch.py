@@ -131,6 +131,18 @@ class Launch:
         first, size = self._places[bound.variable.name] // 4, len(bound.data)
         return min(size, 4 * int(np.count_nonzero(noted[first : first + -(-size // 4)])))
 
+    def reach(self) -> dict[str, int]:
+        """Return the byte after the last word of each storage buffer that was accessed; 0 where none was.
+
+        The launch must have the probe `touched`.
+        """
+        return {b.variable.name: self._reached(b) for b in self._bound if b.variable.space == "storage"}
+
+    def _reached(self, bound: Bound) -> int:
+        first, size = self._places[bound.variable.name] // 4, len(bound.data)
+        words = np.flatnonzero(self._touched[first : first + -(-size // 4)])
+        return min(size, 4 * int(words[-1]) + 4) if words.size else 0
+
     @property
     def invocations(self) -> int:
         """Invocations of all workgroups that run."""

@@ -1,19 +1,20 @@
 """What to do about loops that run long: prove that they never end, or give up on them.
 
 A batch pauses when its loops have done some work, and again whenever that work has doubled. Then a snapshot of its
-state is taken, and the machine compares the state with it at the next backward jumps, an eighth as many as there were
+state is taken, and the machine compares the state with it at the next backward jumps, one for each 128 that there were
 so far. So any period is found in time, and a kernel that ends loses little. If the state is the same again, the loop
 never ends.
 
-Otherwise the batch may go on up to a limit of work. Probes make work slower by a factor that nobody knows beforehand: a
-batch with probes that reaches a small limit is run without them, from its start. If it then ends within the large
-limit, it goes on with probes, without a limit.
+Otherwise the batch may go on up to a limit of work. Probes make work slower, by a factor that is unknown beforehand: a
+batch with probes that has taken a second is run without them, from its start. If it ends within the limit, it goes on
+with probes, without a limit. So only the counters of a run that does not end depend on time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,12 @@ from ..machine import layout as at
 
 UNLIMITED = 1 << 62
 WORK = 1 << 34  # of a batch, in loops: costs by lanes; takes seconds
-_WATCHED_WORK = 1 << 28  # of a batch with probes, before it is run without them
+_WATCHED_SECONDS = 1.0  # of a batch with probes, before it is run without them
 _FIRST_PAUSE = 1 << 26  # work before a batch first pauses: some hundredths of a second
 _PER_WORD = 64  # work for each word of a snapshot before it is taken
 _MOST_STORAGE = 1 << 22  # words of storage that a snapshot may hold
 _LEAST_COMPARED = 8  # backward jumps at which the state is compared with a snapshot
+_TURNS_PER_COMPARISON = 128
 _TURNS = slice(at.TURNS, at.TURNS + at.MOST_LOOPS)
 _WIDTHS, _AT_WIDTHS = (slice(first, first + at.LEVELS) for first in (at.WIDTHS, at.AT_WIDTHS))
 
@@ -59,7 +61,8 @@ class Stopped:
 class PausedBatch:
     """A batch that has paused. `first`: position of its first workgroup; `progress`: of its lockstep group; `given`:
     the work it was allowed so far; `limit`: the most it may be; `turns`: of each loop, at the snapshot; `is_compared`:
-    it has paused because no comparison is left; `unwatched`: how it was stopped when run without probes."""
+    it has paused because no comparison is left; `since`: when it first paused; `unwatched`: how it was stopped when run
+    without probes."""
 
     first: int
     progress: NDArray[np.int64]
@@ -67,6 +70,7 @@ class PausedBatch:
     limit: int
     turns: NDArray[np.int64] | None = None
     is_compared: bool = False
+    since: float = field(default_factory=thread_time)
     unwatched: Stopped | None = None
 
     def stopped(self) -> Stopped:
@@ -82,7 +86,7 @@ class LongLoops:
     """What a launch does about batches that pause.
 
     `work`: the limit of a batch. `ends`: runs the batch from this workgroup on without probes, and returns how it was
-    stopped, if it was; None: nothing is to be gained by that. `alone`: the batch is the whole launch.
+    stopped, if it was; None: the program has no probes. `alone`: the batch is the whole launch.
     """
 
     program: Program
@@ -92,25 +96,21 @@ class LongLoops:
     _memory: dict[int, frozenset[str] | None] = field(default_factory=dict[int, "frozenset[str] | None"])
 
     @property
-    def limit(self) -> int:
-        """Work after which a batch is stopped, or run without probes."""
-        return self.work if self.ends is None else min(self.work, _WATCHED_WORK)
-
-    @property
     def first_pause(self) -> int:
         """Work after which a batch first pauses."""
-        return min(_FIRST_PAUSE, self.limit)
+        return min(_FIRST_PAUSE, self.work)
 
     def goes_on(
         self, batch: PausedBatch, memory: dict[str, NDArray[Any]], keep: Callable[[NDArray[Any]], None]
     ) -> bool:
-        """Prepare a batch to go on, unless it is to be stopped. `memory`: its registers and what it can see, by space;
+        """Prepare a batch to go on, unless it must stop. `memory`: its registers and what it can see, by space;
         `keep` passes a snapshot to the machine."""
         progress = batch.progress
         if progress[at.REPEATED] or progress[at.BUDGET_LEFT] < 0:
             return False
         spent = batch.given - int(progress[at.WORK_LEFT])
-        if spent >= batch.limit and not self._may_exceed(batch):
+        is_slow = self.ends is not None and thread_time() - batch.since >= _WATCHED_SECONDS
+        if (spent >= batch.limit or (is_slow and batch.limit < UNLIMITED)) and not self._may_exceed(batch):
             return False
         snapshot = None if batch.is_compared else self._snapshot(int(progress[at.PAUSED]) - 1, memory, spent)
         batch.is_compared = snapshot is not None
@@ -121,15 +121,15 @@ class LongLoops:
             keep(snapshot)
             batch.turns = progress[_TURNS].copy()
             progress[_AT_WIDTHS], progress[at.AT_LOOP] = progress[_WIDTHS], progress[at.PAUSED] - 1
-            progress[at.TO_COMPARE] = max(_LEAST_COMPARED, int(batch.turns.sum()) // 8)
+            progress[at.TO_COMPARE] = max(_LEAST_COMPARED, int(batch.turns.sum()) // _TURNS_PER_COMPARISON)
         return True
 
     def _may_exceed(self, batch: PausedBatch) -> bool:
-        """Whether a batch that has reached its limit ends without probes."""
-        if self.ends is not None:
-            batch.unwatched, batch.limit = self.ends(batch.first), UNLIMITED
-            return batch.unwatched is None
-        return False
+        """Whether a batch ends without probes."""
+        if self.ends is None:
+            return False
+        batch.unwatched, batch.limit = self.ends(batch.first), UNLIMITED
+        return batch.unwatched is None
 
     def _snapshot(self, loop: int, memory: dict[str, NDArray[Any]], spent: int) -> NDArray[Any] | None:
         """Return the state of a batch; None if it proves nothing, or if it is large for the work that was done."""

@@ -19,6 +19,7 @@ from ..machine import layout as at
 from ..machine.probe_arrays import kept_words, make_probes, make_queue, queue_words
 from ..models import Device
 from ..wgsl import types as t
+from ..wgsl.diagnostics import fail
 from .race_tables import WatchedAccesses
 from .schedules import MIRRORED, Schedule
 
@@ -107,6 +108,10 @@ class AccessTable:
         table[rows, :, at.BASE] += (starts[of] // units)[:, np.newaxis]
         rows, of, offsets, pitches, strides = self._tails
         counts = (sizes[of] - offsets) // pitches
+        if (counts < 1).any():  # only views of a buffer: the size of other bindings is checked
+            worst = int(np.argmin(counts))
+            name, least = self._names[int(of[worst])], offsets[worst] + pitches[worst]
+            raise fail("binding-size", f"{name} has {sizes[of[worst]]} bytes, and a view of it needs {least}", None)
         table[rows, :, at.COUNT_OF] = counts[:, np.newaxis]
         table[rows, :, at.LIMIT] = np.where(strides != 0, (counts - 1) * strides, _NEVER)[:, np.newaxis]
         return table.reshape(-1, at.ACCESS.size)

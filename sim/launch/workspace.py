@@ -200,7 +200,7 @@ class Workspace:
         if not groups.size or (self._paused is not None and self._paused.first == place):
             return self._paused if groups.size else None
         given = int(self._configs[0, at.WORK])
-        return PausedBatch(place, self._progress[int(groups[0])], given, self._long_loops.limit)
+        return PausedBatch(place, self._progress[int(groups[0])], given, self._long_loops.work)
 
     def _keep(self, snapshot: NDArray[Any]) -> None:
         """Let the machine compare the state with a snapshot."""

@@ -145,7 +145,8 @@ class Memory:
         if not self.checks or (key := (index, step.span, self.builder.here)) in self._checked:
             return
         self._checked.add(key)
-        access = Access(variable, "index", 4, 1, 0, 1, step.count, _tail(variable) if step.count is None else None)
+        tail = (step.tail or t.tail_of(variable.type)) if step.count is None else None
+        access = Access(variable, "index", 4, 1, 0, 1, step.count, tail)
         site = self.sites.number(SourceSite("index", step.span, variable=step.of))
         self.builder.append(ir.Check(self.access(access), index, site))
 
@@ -166,7 +167,7 @@ class Memory:
             (view.offset + offset) // unit,
             one.stride // unit if one else 0,
             one.count if one else 1,
-            _tail(view.variable),
+            (one.tail if one else None) or view.tail or t.tail_of(view.variable.type),
             writes,
             one.of if one else "",
         )
@@ -185,11 +186,15 @@ class Memory:
     def _last_index(self, view: View, step: Step) -> Value:
         if step.count is not None:
             return self.builder.const("u32", step.count - 1)
-        return self.builder.op("sub_u32", self.length(view), self.builder.const("u32", 1))
+        length = self._length(view.variable, step.tail or view.tail)
+        return self.builder.op("sub_u32", length, self.builder.const("u32", 1))
 
     def length(self, view: View) -> Value:
-        """Return the length of the runtime-sized array at the end of `view.variable`."""
-        access = Access(view.variable, "index", 4, 1, 0, 0, None, _tail(view.variable))  # accesses nothing
+        """Return the length of the runtime-sized array at the end of `view.variable`, or of a view of a buffer."""
+        return self._length(view.variable, view.tail)
+
+    def _length(self, variable: Variable, tail: tuple[int, int] | None) -> Value:
+        access = Access(variable, "index", 4, 1, 0, 0, None, tail or t.tail_of(variable.type))  # accesses nothing
         return self.builder.length(self.access(access))
 
     def site(
@@ -227,14 +232,3 @@ class Memory:
         site = self.site("store", view, leaf, span, part)
         builder.append(ir.Store(words, access, address, site))
         self.tracer.stored(view.variable, values, access, address, span)
-
-
-def _tail(variable: Variable) -> tuple[int, int] | None:
-    """Return the byte offset and stride of the runtime-sized array at the end of a variable, if it has one."""
-    store, offset = variable.type, 0
-    while isinstance(store, t.Struct):
-        offset += store.members[-1].offset
-        store = store.members[-1].type
-    if isinstance(store, t.Array) and store.count is None:
-        return offset, t.stride_of(store)
-    return None

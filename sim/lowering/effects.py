@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..ir import ir
 from ..ir.builder import Builder
@@ -44,7 +45,19 @@ def _uniform_load(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
 
 
 def _array_length(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
-    return [lowering.length(lowering.view(call.args[0]))]
+    view = lowering.view(call.args[0])
+    if isinstance(view.type, t.Array) and isinstance(view.type.count, int):  # a view of a known size
+        return [lowering.builder.const("u32", view.type.count)]
+    return [lowering.length(view)]
+
+
+def _buffer_length(lowering: Lowering, call: typed.BuiltinCall) -> list[Value]:
+    view = lowering.view(call.args[0])
+    buffer = view.type
+    assert isinstance(buffer, t.Buffer)
+    if buffer.size is not None:
+        return [lowering.builder.const("u32", buffer.size)]
+    return [lowering.length(replace(view, tail=(0, 1)))]
 
 
 def _atomic(op: str) -> Effect:
@@ -95,6 +108,7 @@ EFFECTS: dict[str, Effect] = {
     "textureBarrier": _barrier("texture"),
     "workgroupUniformLoad": _uniform_load,
     "arrayLength": _array_length,
+    "bufferLength": _buffer_length,
     "atomicLoad": _atomic("load"),
     "atomicStore": _atomic("store"),
     "atomicAdd": _atomic("add"),

@@ -19,6 +19,7 @@ from ..wgsl.builtins import Builtin, compositions
 from ..wgsl.diagnostics import Crash, fail, first_words
 from ..wgsl.source import Source, Span
 from ..wgsl.typed import Variable
+from .buffer_views import buffer_view
 from .context import Lowering
 from .effects import EFFECTS
 from .inspections import RIGHT_DECIDES, inspection
@@ -280,6 +281,8 @@ class Expressions(Lowering):
                 return self.view(base).member(index)
             case typed.Swizzle(base=base, components=(component,)):
                 return self.view(base).component(component)
+            case typed.BuiltinCall():
+                return buffer_view(self, expr)
             case _:
                 raise Crash(f"no memory view for a {type(expr).__name__}", expr.span)
 

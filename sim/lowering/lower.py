@@ -21,6 +21,7 @@ from ..wgsl import types as t
 from ..wgsl.diagnostics import fail
 from ..wgsl.source import Span
 from ..wgsl.typed import Variable
+from .buffer_views import narrowed
 from .expressions import Expressions, is_constant
 from .views import View
 
@@ -111,7 +112,7 @@ class _Lowering(Expressions):
         arguments = [self.argument(a) for a in expr.args]
         outer, self.tracer.function = self.tracer.function, function.name
         for parameter, value in zip(function.params, arguments, strict=True):
-            self._name(parameter, value)
+            self._name(parameter, narrowed(value, parameter.type) if isinstance(value, View) else value)
         result = self._body(function)
         self.tracer.function = outer
         return result

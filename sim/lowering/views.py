@@ -19,13 +19,17 @@ from ..wgsl.typed import Variable
 
 @frozen
 class Step:
-    """One index that is known only at run time. `count` None: the length of a runtime-sized array."""
+    """One index that is known only at run time. `count` None: the length of a runtime-sized array.
+
+    `tail`: its byte offset and stride in the variable, where the type of the variable does not say them.
+    """
 
     index: Value
     stride: int
     count: int | None
     span: Span
     of: str  # the source text of what is indexed
+    tail: tuple[int, int] | None = None
 
 
 @frozen
@@ -37,6 +41,7 @@ class View:
     offset: int = 0
     steps: tuple[Step, ...] = ()
     block: Block | None = None  # of a function or private variable
+    tail: tuple[int, int] | None = None  # of the runtime-sized array at the end of a view of a buffer
 
     def _size(self, type_: t.Type) -> int:
         return t.components(type_) if self.block else t.size_of(type_)
@@ -54,7 +59,7 @@ class View:
         elem, stride, count = self._elements()
         if index.op == "const" and index.imm < (count or 1):  # a runtime-sized array has at least one element
             return replace(self, type=elem, offset=self.offset + index.imm * stride)
-        return replace(self, type=elem, steps=(*self.steps, Step(index, stride, count, span, of)))
+        return replace(self, type=elem, steps=(*self.steps, Step(index, stride, count, span, of, self.tail)))
 
     def component(self, index: int) -> View:
         """Return the view of a vector's component."""

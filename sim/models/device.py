@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
 from difflib import get_close_matches
-from typing import Any
+from types import MappingProxyType
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,6 +105,11 @@ class Device:
                 raise ValueError(
                     f"{name} of device {self.name} is {value!r}: it must be {' or '.join(map(repr, choices))}"
                 )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickling, which knows no read-only mappings."""
+        return {name: dict(cast("Mapping[str, Any]", value)) if isinstance(value, MappingProxyType) else value
+                for name, value in vars(self).items()}  # fmt: skip
 
     def with_(self, **changes: Any) -> Device:
         """Return a copy with other figures, whose source is then the caller. Raises ValueError for an unknown name.

@@ -35,10 +35,11 @@ from ..wgsl.check.pipeline import GRANTED
 from ..wgsl.diagnostics import fail, limits_are_errors
 from ..wgsl.source import Span
 from ..wgsl.typed import Module, Pipeline
-from .counters import RunRecord
+from .counters import Counters, RunRecord
 from .dispatch import Dispatch
 from .executed_instructions import Instructions, count_instructions
 from .measure import measure
+from .run_view import excess, html, one_line
 from .site import Site, site_counters, sums, totals
 from .traffic import Traffic, traffic
 from .workgroup_coverage import Coverage
@@ -94,6 +95,47 @@ class Run:
     _touched: dict[str, int] | None
     _outcome: Outcome
     _probes: frozenset[str]
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+    def __getstate__(self) -> dict[str, object]:
+        """For pickling and copying. Memory goes as outputs, where it is left; else the copy reruns for them."""
+        state = dict(vars(self))
+        if self._left is not None:
+            state["outputs"] = self.outputs
+        return {**state, "_left": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+
+    def output(self, key: Key) -> NDArray[Any]:
+        """Return an output as an array; bytes as uint8. Raises KeyError where `key` is no output."""
+        found = self.outputs[key]
+        return np.frombuffer(found, np.uint8) if isinstance(found, bytes) else found
+
+    @cached_property
+    def total(self) -> Counters:
+        """The sums over all sites, as typed attributes: `run.total.shared_wavefronts`."""
+        return Counters(**sums(self.sites))
+
+    @property
+    def excess_wavefronts(self) -> int:
+        """Wavefronts of workgroup memory due to bank conflicts: those charged, less those that access widths need."""
+        return sum(map(excess, self.sites))
+
+    @property
+    def excess_sectors(self) -> int:
+        """Sectors of global memory beyond those that the requested bytes would fill if packed."""
+        return self.total.global_sectors - self.total.global_ideal_sectors
+
+    @property
+    def utilization(self) -> float:
+        """The share of launched invocations that do work, from 0 to 1."""
+        return self.counters["thread_utilization"]
 
     @cached_property
     def sites(self) -> list[Site]:
@@ -154,6 +196,14 @@ class Run:
         bytes are 0.
         """
         return traffic(self._dispatch, self.sites, self._touched or self._dispatch.touched)
+
+    @cached_property
+    def reach(self) -> dict[str, int]:
+        """How far each storage buffer is accessed, in bytes from its start, by name. The first use reruns the dispatch.
+
+        An access out of bounds counts where its device places it.
+        """
+        return self._dispatch.run(frozenset(("touched",)))[0].reach()
 
     @cached_property
     def padding_flops(self) -> int:

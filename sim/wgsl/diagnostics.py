@@ -139,6 +139,9 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """Return a hint that names the candidate with the spelling closest to `name`, or None."""
     if len(name) > _LONGEST_NAME:
         return None
-    near = [word for word in candidates if 3 * abs(len(word) - len(name)) <= 2 * len(name)]
+    words = list(candidates)
+    if same := next((word for word in words if word.lower() == name.lower()), None):
+        return f"did you mean '{same}'?"
+    near = [word for word in words if 3 * abs(len(word) - len(name)) <= 2 * max(len(word), len(name))]
     close = get_close_matches(name, near[:_MOST_CANDIDATES], n=1, cutoff=0.65)
     return f"did you mean '{close[0]}'?" if close else None

@@ -90,6 +90,34 @@ class Array:
         return f"array<{self.elem}, {count}>"
 
 
+@frozen
+class Buffer(Array):
+    """Opaque memory of `size` bytes, or as large as what is bound where `size` is None. It is laid out as an array."""
+
+    size: int | None
+
+    def __str__(self) -> str:
+        return "buffer" if self.size is None else f"buffer<{self.size}>"
+
+
+def narrows_buffer(given: Type, wanted: Type) -> bool:
+    """Whether a pointer to a buffer may be an argument for one to a buffer of less or unknown size.
+
+    Spec: "Conversion Rank".
+    """
+    if not (isinstance(given, Pointer) and isinstance(wanted, Pointer)):
+        return False
+    one, other = given.store, wanted.store
+    if (given.space, given.access) != (wanted.space, wanted.access) or not isinstance(one, Buffer):
+        return False
+    return isinstance(other, Buffer) and one.size is not None and (other.size is None or other.size < one.size)
+
+
+def buffer(size: int | None) -> Buffer:
+    """Make a buffer type."""
+    return Buffer(U32, None if size is None else -(-size // 4), size)
+
+
 class IoAttributes(TypedDict, total=False):
     """The attributes of an input or output of an entry point."""
 
@@ -217,6 +245,8 @@ def is_concrete(t: Type) -> bool:
 def is_constructible(t: Type) -> bool:
     """Whether values of a type can be created, loaded, passed and returned. Spec: "Constructible Types"."""
     match t:
+        case Buffer():
+            return False
         case Array():
             return isinstance(t.count, int) and is_constructible(t.elem)
         case Struct():
@@ -252,7 +282,7 @@ def has_fixed_footprint(t: Type) -> bool:
 
 def is_plain(t: Type) -> bool:
     """Whether a type is a scalar, atomic or composite type. Spec: "Plain Types"."""
-    return isinstance(t, Scalar | Vec | Mat | Atomic | Array | Struct)
+    return isinstance(t, Scalar | Vec | Mat | Atomic | Array | Struct) and not isinstance(t, Buffer)
 
 
 def contains_atomic(t: Type) -> bool:
@@ -410,6 +440,21 @@ def min_binding_size(t: Type) -> int:
             return round_up(t.align, last.offset + min_binding_size(last.type))
         case _:
             return size_of(t)
+
+
+def tail_of(t: Type) -> tuple[int, int] | None:
+    """Return the byte offset and stride of the runtime-sized array at the end of a type, if it has one."""
+    offset = 0
+    while isinstance(t, Struct):
+        offset += t.members[-1].offset
+        t = t.members[-1].type
+    return (offset, stride_of(t)) if isinstance(t, Array) and t.count is None else None
+
+
+def least_size(t: Type) -> int:
+    """Return the bytes of a type, with one element of a runtime-sized array. Spec: "MinTypeSize"."""
+    tail = tail_of(t)
+    return sum(tail) if tail else size_of(t)
 
 
 def layout(name: str, members: Iterable[tuple[str, Type, MemberAttributes, Span | None]]) -> Struct:

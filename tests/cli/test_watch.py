@@ -100,6 +100,8 @@ def test_what_is_saved_is_audited_again(folder):
         said = watch.after(lambda: save(folder / "factor.wgsl", FACTOR.format(3)))
         assert not clean(said)
         assert "factor.wgsl changed" in said
+        assert "clean -> failed" in said
+        assert "against the last save: 1 of 1 cases changed, 1 of them for the worse" in said
         assert clean(watch.after(lambda: save(folder / "references.py", REFERENCE.format(3))))
         assert not clean(watch.after(lambda: save(folder / "scale.toml", MANIFEST.replace("normal", "lots"))))
         assert watch.interrupt() == 130

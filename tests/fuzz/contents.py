@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from bankshot.oracle.corpus import invented_inputs
+from bankshot.oracle.guesses import invented_inputs
 from bankshot.sim.wgsl.typed import Pipeline
 
 from .programs import Program
@@ -21,7 +21,7 @@ _WIDE = np.array([1e10, -1e-10, 16777217.0, 2147483648.0, 1e-30], np.float32)  #
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`data` as bytes; `codes` say what each two bytes of it belong to, see `corpus.invented_inputs`."""
+    """`data` as bytes; `codes` say what each two bytes of it belong to, see `guesses.invented_inputs`."""
 
     data: NDArray[np.uint8]
     codes: NDArray[np.uint8]

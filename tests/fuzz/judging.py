@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bankshot
-from bankshot.oracle.corpus.invented_inputs import HALF, PADDING, SINGLE
+from bankshot.oracle.guesses.invented_inputs import HALF, PADDING, SINGLE
 
 from .contents import Buffer, buffers
 from .opinions import Answer, Opinion, Question

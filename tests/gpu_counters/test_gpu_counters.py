@@ -10,7 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import bankshot
+from bankshot.oracle import wgpu_client
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.diagnosis.adapter_reruns import filling, zeroing_statements
+from bankshot.oracle.diagnosis.kept_floats import ZERO
 from bankshot.oracle.errors import Lacking, UsageError
 from bankshot.oracle.gpu_counters.wgsl_probes import instrument
 from bankshot.oracle.judge import counter_diff as gpu_counters
@@ -271,6 +274,44 @@ def test_a_schedule_that_differs_from_the_simulation_is_reported(adapter, tmp_pa
     assert [(d.site.span.line, d.counter, d.simulated, d.counted) for d in differences] == [
         (10, "shared_wavefronts", 32, 1024)
     ]
+
+
+UNWRITTEN = """\
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+var<workgroup> w: array<u32, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+    if w[i] > 10u { y[id.x] = 1u; }
+}
+"""
+
+
+def test_counters_of_memory_that_a_driver_does_not_zero(adapter, tmp_path, monkeypatch):
+    def fill():
+        wgpu_client.run(filling("main"), "main", (256, 1, 1), {ZERO: np.zeros(4, np.uint32)})
+
+    right = counter_recording.on_gpu
+
+    def after_filling(*arguments):
+        fill()
+        return right(*arguments)
+
+    case = case_of(tmp_path, UNWRITTEN, {"y": np.zeros(384, np.uint32)}, (6, 1, 1))
+    fill()
+    dirty = wgpu_client.run(UNWRITTEN, "main", (6, 1, 1), case.arrays).outputs["y"].any()
+    monkeypatch.setattr(gpu_counters, "on_gpu", after_filling)
+    found = diff_counters(case, "lavapipe", None)
+    assert found.ok
+    assert found.zeroed == dirty
+
+
+def test_statements_before_the_kernel_have_no_probes(adapter, tmp_path):
+    case = case_of(tmp_path, UNWRITTEN, {"y": np.zeros(384, np.uint32)}, (6, 1, 1))
+    _, run, cut = gpu_counters._fitting(case, "lavapipe", lambda stage: None)
+    zeroing = f"{zeroing_statements(run.pipeline)} workgroupBarrier();"
+    info = wgpu_client.require_adapter(None)
+    found = gpu_counters._counted(case, run, counter_recording.plan(run), info, cut, None, lambda stage: None, zeroing)
+    assert found.ok
 
 
 def test_probes_keep_lines_where_they_are(branchy):

@@ -42,7 +42,7 @@ def test_an_endless_kernel_is_not_run_on_a_gpu(judged, verb):
 def test_an_endless_loop_is_reported_with_its_line(judged):
     result = judged("run", ENDLESS)
     assert result.exit_code == 1, result.output
-    assert "scale.wgsl:7:5: error: this loop does not end: its state repeats every iteration" in result.output
+    assert "scale.wgsl:7:5: error[endless-loop]: this loop does not end: its state repeats" in result.output
 
 
 def test_a_manifest_sets_the_budget(judged):

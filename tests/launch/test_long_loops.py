@@ -42,7 +42,7 @@ def impatient(monkeypatch):
 @pytest.fixture
 def short_limits(impatient, monkeypatch):
     monkeypatch.setattr("bankshot.sim.run.simulate.WORK", 1 << 22)
-    monkeypatch.setattr(long_loops, "_WATCHED_WORK", 1 << 12)
+    monkeypatch.setattr(long_loops, "_WATCHED_SECONDS", 0)
 
 
 @pytest.mark.parametrize("probes", ["none", "all"])
@@ -104,7 +104,8 @@ FINITE = {
     "nested": """for (var k = 0u; k < 40u; k++) {
         for (var j = 0u; j < k % 7u; j++) { n += x[(j + i) % 64u]; } }
         y[at] = n;""",
-    "barriers": """for (var k = 0u; k < 40u; k++) { t[i] = n + k; workgroupBarrier(); n += t[63u - i]; workgroupBarrier(); }
+    "barriers": """for (var k = 0u; k < 40u; k++) {
+        t[i] = n + k; workgroupBarrier(); n += t[63u - i]; workgroupBarrier(); }
         y[at] = n;""",
     "divergent": "while n < i * 5u { n += 1u + n % 2u; } y[at] = n;",
     "one lane": "if i == 9u { while n < 300u { n += 1u; } } y[at] = n;",
@@ -129,7 +130,7 @@ def test_pauses_change_no_result(body, probes, grid, monkeypatch):
     monkeypatch.setattr(long_loops, "_FIRST_PAUSE", 1)
     monkeypatch.setattr(long_loops, "_PER_WORD", 0)
     assert results() == expected
-    monkeypatch.setattr(long_loops, "_WATCHED_WORK", 1)
+    monkeypatch.setattr(long_loops, "_WATCHED_SECONDS", 0)
     assert results() == expected
 
 
@@ -150,7 +151,8 @@ def test_the_limit_does_not_depend_on_probes(short_limits):
     assert first == second
 
 
-def test_a_stopped_run_keeps_the_counters_of_what_ran(short_limits):
+def test_a_stopped_run_keeps_the_counters_of_what_ran(short_limits, monkeypatch):
+    monkeypatch.setattr(long_loops, "_WATCHED_SECONDS", 60)
     found = run("while n < 0xffffffffu { n++; y[at] = n; }")
     (store,) = [site for site in found.sites if site.kind == "store"]
     assert store.active_lanes > 64

@@ -1,5 +1,6 @@
 """What a type checker sees of the public interface: `test_types.py` checks this file."""
 
+import array
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -26,6 +27,13 @@ assert_type(run.counters, dict[str, float])
 output = run.outputs["x"]
 if not isinstance(output, bytes):
     assert_type(output, NDArray[Any])
+assert_type(run.output("x"), NDArray[Any])
+assert_type(run.total.shared_wavefronts, int)
+assert_type(run.excess_wavefronts, int)
+assert_type(run.utilization, float)
+bankshot.simulate("", grid=1, bindings={"a": array.array("f", [1.0]), "b": [1.0, 2.0], "c": memoryview(b"0123")})
+assert_type(bankshot.run_manifest("k.toml", M=65), bankshot.Run)
+bankshot.compute_with_buffers({0: x, 1: b"0123"}, {2: (4, "f"), 3: 16}, "", constants={"WG": 8}, n=(1, 2, 3))
 for site in run.sites:
     assert_type(site.shared_wavefronts, int)
     assert_type(site.name, str | None)

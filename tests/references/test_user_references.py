@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.references import find, reference_process
+from bankshot.oracle.references import Expected, find, reference_process
 from bankshot.oracle.references.user_reference import of_file
 from tests.scaling import manifest
 
@@ -301,3 +301,13 @@ def test_an_audit_goes_on_after_a_reference_that_exits(tmp_path):
     document = json.loads(done.stdout)
     assert (done.exit_code, document["ok"]) == (2, False)
     assert [case["ok"] for case in document["cases"]] == [False, True, False]
+
+
+@pytest.mark.parametrize(("returned", "bound"), [((64,), (64, 1)), ((64, 1), (64,)), ((1, 8, 8), (8, 1, 8))])
+def test_axes_of_length_1_may_be_added_or_left_out(returned, bound):
+    values = np.arange(64.0)
+    expected = Expected(values.reshape(returned), 2 * values.reshape(returned)).shaped(bound)
+    assert (expected.value.shape, expected.bound.shape) == (bound, bound)
+    assert expected.value.ravel().tolist() == values.tolist()
+    assert expected.bound.ravel().tolist() == (2 * values).tolist()
+    assert Expected(values).shaped((8, 8)) is None

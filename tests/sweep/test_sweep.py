@@ -486,3 +486,12 @@ def test_missing_dask_is_reported(monkeypatch):
     result = bankshot("scale.toml", "--dask", "tcp://127.0.0.1:9", "--out", "t.csv")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--dask needs dask.distributed; pip install 'bankshot[sweep]'" in result.stderr
+
+
+def test_kernels_that_lack_a_dim_are_skipped_with_a_word(folder):
+    other = (folder / "scale.toml").read_text().replace("N", "M")
+    (folder / "other.toml").write_text(other)
+    result = bankshot(".", "--dims", "N=32", "--jobs", "1", "--out", "t.csv")
+    assert result.exit_code == 0, result.output
+    assert "other: skipped, as it has no dim N" in result.stderr.splitlines()
+    assert [row["kernel"] for row in table("t.csv")] == ["scale"]

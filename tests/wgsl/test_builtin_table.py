@@ -16,8 +16,9 @@ from bankshot.sim.wgsl.diagnostics import Crash
 
 ROWS = [*BUILTINS.values(), *OPERATORS.values(), *CONSTRUCTORS.values()]
 
-# Section headings of the spec's chapter "Built-in Functions", constructors and buffer views (not supported) left out.
+# Section headings of the spec's chapter "Built-in Functions", constructors left out.
 _SPEC_NAMES = """
+bufferView bufferArrayView bufferLength
 bitcast all any select arrayLength abs acos acosh asin asinh atan atanh atan2 ceil clamp cos cosh countLeadingZeros
 countOneBits countTrailingZeros cross degrees determinant distance dot dot4U8Packed dot4I8Packed exp exp2 extractBits
 faceForward firstLeadingBit firstTrailingBit floor fma fract frexp insertBits inverseSqrt ldexp length log log2 max min

@@ -65,6 +65,12 @@ class Case:
 SUBGROUPS = "enable subgroups;\n"
 CASES = [
     Case("enable-directive", shader(head=SUBGROUPS), shader(), "enable-extension is not yet supported"),
+    Case(
+        "buffer-type",
+        shader("out[i] = bufferLength(&w);", "var<workgroup> w: buffer<64>;\n"),
+        shader("out[i] = 64u;", "var<workgroup> w: array<u32, 16>;\n"),
+        "identifier: `buffer`",
+    ),
     Case("requires-directive", shader(head="requires unrestricted_pointer_parameters;\n"), shader(), "not yet support"),
     Case(
         "diagnostic-attribute",

@@ -65,7 +65,7 @@ class _Walk:
             case typed.BuiltinCall():
                 reads, writes = _EFFECTS.get(part.builtin.name, (True, True))
                 for arg in part.args:
-                    if isinstance(arg.type, t.Pointer) and part.builtin.name != "arrayLength":
+                    if isinstance(arg.type, t.Pointer) and part.builtin.name not in _UNREAD:
                         if reads:
                             self._note(self.summary.reads, arg)
                         if writes:
@@ -133,6 +133,7 @@ class _Walk:
             raise _aliased(call, arg, f"'{param.name}' is written", None, callee.writes[param])
 
 
+_UNREAD = ("arrayLength", "bufferLength", "bufferView", "bufferArrayView")  # they only look at the pointer
 # Whether builtins with a pointer argument read and write the memory that it points to. The others do both.
 _EFFECTS = {"atomicLoad": (True, False), "atomicStore": (False, True), "workgroupUniformLoad": (True, False)}
 

@@ -115,10 +115,11 @@ def _check_bindings(entry: typed.Function) -> None:
         other = seen.setdefault(variable.binding, variable)
         if other is not variable:
             group, binding = variable.binding
+            hint = "give one of them another @binding"
             message = (
                 f"'{variable.name}' and '{other.name}' share @group({group}) @binding({binding}) in '{entry.name}'"
             )
-            raise fail("duplicate-binding", message, variable.span, Note("also bound here", other.span))
+            raise fail("duplicate-binding", message, variable.span, Note("also bound here", other.span), hint=hint)
 
 
 _WITH_LEVEL = ("textureSample", "textureSampleCompare")
@@ -133,7 +134,8 @@ def _check_stage(entry: typed.Function, function: typed.Function, used: Uses) ->
             hint = f"write {name}Level, with the level of detail" if name in _WITH_LEVEL else None
             raise fail("builtin-stage", f"'{name}' cannot be used in a {stage} shader", span, *through, hint=hint)
     if used.discard and stage != "fragment":
-        raise fail("discard-stage", f"a {stage} shader cannot discard", used.discard, *through)
+        hint = "to end the invocation, write return;"
+        raise fail("discard-stage", f"a {stage} shader cannot discard", used.discard, *through, hint=hint)
     for variable, span in used.globals.items():
         problem = _stage_problem(stage, variable)
         if problem:

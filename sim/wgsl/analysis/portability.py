@@ -312,6 +312,10 @@ def _immediates(subject: Subject) -> Iterator[Place]:
     return ((v.span, v.name) for v in subject.module.globals if v.space == "immediate")
 
 
+def _buffers(subject: Subject) -> Iterator[Place]:
+    return ((v.span, v.name) for v in subject.module.globals if isinstance(v.type, t.Buffer))
+
+
 def _uniform_layouts(subject: Subject) -> Iterator[Place]:
     return (
         (v.span, v.name)
@@ -323,6 +327,8 @@ def _uniform_layouts(subject: Subject) -> Iterator[Place]:
 def _is_tight(type_: t.Type) -> bool:
     """Whether arrays or structs are closer than 16 bytes. Spec: language feature uniform_buffer_standard_layout."""
     match type_:
+        case t.Buffer():
+            return False
         case t.Array(elem=elem):
             return t.stride_of(type_) % 16 != 0 or _is_tight(elem)
         case t.Struct(members=members):
@@ -390,6 +396,8 @@ ROWS = (
     Row("builtin-function", WARNING, "wgpu does not know '{}'",
         "compare subgroupBroadcastFirst(subgroup_invocation_id) with the invocation's own", _builtins),
     Row("signed-lane", WARNING, "wgpu refuses a signed lane in '{}'", "write it as u32: 1u for 1", _signed_lanes),
+    Row("buffer-type", WARNING, "wgpu does not know the type 'buffer' of '{}'",
+        "declare it as an array, and read other types with bitcast", _buffers),
     Row("immediate", WARNING, "wgpu refuses the address space of '{}'", "use a uniform buffer", _immediates),
     Row("uniform-layout", WARNING, "wgpu refuses arrays and structs closer than 16 bytes in a uniform buffer",
         "pad '{}' with @align(16) and @size, or make it a storage buffer", _uniform_layouts),

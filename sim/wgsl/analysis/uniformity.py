@@ -380,6 +380,10 @@ class _Walk:
             case typed.Member() | typed.Swizzle():
                 base = self._view(cf, expr.base)
                 return _View(base.root, base.node, False)
+            case typed.BuiltinCall():  # a view of a buffer
+                base, *numbers = expr.args
+                view = self._view(cf, base)
+                return _View(view.root, depends_on(view.node, *(self._value(cf, n) for n in numbers)), False)
             case _:
                 raise TypeError(f"{type(expr).__name__} is no memory view")
 

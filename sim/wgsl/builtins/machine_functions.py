@@ -72,10 +72,18 @@ def _derivative(name: str) -> Builtin:
 _MEMORY = (
     Builtin(
         "arrayLength",
-        ("(ptr<storage, array<E>, A>) -> u32; A: read | read_write; E: element",),
+        (
+            "(ptr<storage, array<E>, A>) -> u32; A: read | read_write; E: element",
+            "(ptr<uniform, array<E>, A>) -> u32; A: read; E: element",
+            "(ptr<workgroup, array<E>>) -> u32; E: element",
+        ),
         "arrayLength-builtin",
         kind="effect",
         const=False,
+    ),
+    *(
+        Builtin(name, (), f"{name.lower()}-builtin", kind="effect", const=False, requires="buffer_view")
+        for name in ("bufferView", "bufferArrayView", "bufferLength")  # check.buffer_views checks their calls
     ),
     Builtin(
         "workgroupUniformLoad",

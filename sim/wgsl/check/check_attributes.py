@@ -35,7 +35,7 @@ ATTRIBUTES = {
     "align": _rule(1, 1, "struct member"),
     "binding": _rule(1, 1, _RESOURCE),
     "blend_src": _rule(1, 1, "struct member", "dual_source_blending"),
-    "builtin": _rule(1, 1, _IO),
+    "builtin": _rule(1, 2, _IO),  # the second is a depth mode
     "compute": _rule(0, 0, "function"),
     "diagnostic": _rule(2, 2, _FILTERED),
     "fragment": _rule(0, 0, "function"),
@@ -90,12 +90,13 @@ def check_attributes(
     return found
 
 
-def word(expr: tree.Expr, known: tuple[str, ...], what: str) -> str:
-    """Return a context-dependent name in an attribute: `position`, `flat`, `off`. Raises `WgslError` if unknown."""
+def word(expr: tree.Expr, known: tuple[str, ...], what: str, listed: str | None = None) -> str:
+    """Return a context-dependent name in an attribute: `position`, `flat`, `off`. Raises `WgslError` if unknown, with
+    the hint `listed` where no known name is similar."""
     if isinstance(expr, tree.Ident) and expr.args is None:
         if expr.name in known:
             return expr.name
-        hint = did_you_mean(expr.name, known)
+        hint = did_you_mean(expr.name, known) or listed
         raise fail("unknown-name", f"'{expr.name}' is not {what}", expr.span, hint=hint)
     raise fail("unknown-name", f"this is not {what}", expr.span)
 

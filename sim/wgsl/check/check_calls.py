@@ -15,9 +15,9 @@ from ..builtins import OPERATORS, Builtin
 from ..diagnostics import Note, counted, fail, first_words
 from ..source import Span
 from ..syntax import tree
-from . import fold, overloads
+from . import buffer_views, fold, overloads
 from .check_types import check_held
-from .scopes import Generator, TypeName, describe
+from .scopes import Generator, TypeName, declared, describe
 
 if TYPE_CHECKING:
     from .check_expressions import Expressions
@@ -42,6 +42,8 @@ def call(e: Expressions, expr: tree.Call) -> Called:
     callee = expr.callee
     entity = e.resolve(callee.name, callee.name_span)
     match entity:
+        case Builtin() if entity.name in buffer_views.BUFFER_BUILTINS:
+            return Called(buffer_views.check_call(e, entity, expr), True, True)
         case Builtin():
             return _builtin(e, entity, expr)
         case TypeName() | Generator():
@@ -51,7 +53,8 @@ def call(e: Expressions, expr: tree.Call) -> Called:
                 raise fail("unexpected-template", f"function '{callee.name}' takes no template arguments", callee.span)
             return _function(e, entity, expr)
         case _:
-            raise fail("not-callable", f"'{callee.name}' is {describe(entity)} and cannot be called", callee.name_span)
+            message = f"'{callee.name}' is {describe(entity)} and cannot be called"
+            raise fail("not-callable", message, callee.name_span, *declared(entity))
 
 
 def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op_span: Span) -> typed.Expr:
@@ -80,6 +83,8 @@ def _function(e: Expressions, function: typed.Function, expr: tree.Call) -> Call
 
 def _argument(e: Expressions, function: typed.Function, param: typed.Variable, arg: tree.Expr) -> typed.Expr:
     value = e.value(arg)
+    if t.narrows_buffer(value.type, param.type):
+        return value
     if not fold.convertible(value.type, param.type):
         declared = Note(f"'{param.name}' declared here", param.span)
         hint = fold.conversion_hint(value, param.type)
@@ -118,6 +123,12 @@ def _builtin_argument(e: Expressions, row: Builtin, i: int, arg: tree.Expr) -> t
     if isinstance(made.type, t.Reference) and _takes_pointer(row, i):
         message = f"argument {i + 1} of '{row.name}' must be a pointer, not a variable"
         raise fail("type-mismatch", message, arg.span, hint=f"write &{first_words(arg.span.text)}")
+    if isinstance(made.type, t.Pointer) and isinstance(made.type.store, t.Buffer):
+        hint = f"write bufferLength({first_words(arg.span.text)})" if row.name == "arrayLength" else None
+        raise fail("type-mismatch", f"'{row.name}' takes no pointer to a buffer", arg.span, hint=hint)
+    if row.name == "length" and isinstance(made.type, t.Reference) and isinstance(made.type.store, t.Array):
+        hint = f"write arrayLength(&{first_words(arg.span.text)})" if made.type.store.count is None else None
+        raise fail("type-mismatch", f"'length' takes a vector, not {made.type.store}", arg.span, hint=hint)
     return e.load(made)
 
 

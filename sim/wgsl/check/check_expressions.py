@@ -13,16 +13,28 @@ from typing import TYPE_CHECKING
 from .. import typed
 from .. import types as t
 from ..analysis.static_uses import Uses
+from ..builtins import Builtin
 from ..diagnostics import Crash, Note, WgslError, fail, first_words
 from ..source import Span
 from ..syntax import tree
 from ..syntax.other_languages import HABITS
 from . import check_calls, fold
 from .check_types import TypeExpressions
-from .scopes import Bypassed, Constant, Entity, InvalidName, ModuleContext, Scope, describe
+from .scopes import (
+    Bypassed,
+    Constant,
+    Entity,
+    Generator,
+    InvalidName,
+    ModuleContext,
+    Scope,
+    TypeName,
+    declared,
+    describe,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator as Yields
 
 _LITERALS: dict[str, t.Scalar] = {
     s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16, t.ABSTRACT_INT, t.ABSTRACT_FLOAT)
@@ -43,8 +55,11 @@ class Expressions:
 
     # ---- names (the protocol `Names`) ------------------------------------------------------------------
 
-    def resolve(self, name: str, span: Span) -> Entity:
-        """Return the entity that a name denotes here. Raises `WgslError` where it is not declared."""
+    def resolve(self, name: str, span: Span, *, types: bool = False) -> Entity:
+        """Return the entity that a name denotes here. Raises `WgslError` where it is not declared.
+
+        `types`: only a type is meant, so that the error proposes no other names.
+        """
         local = self.scope.lookup(name) if self.scope else None
         if isinstance(local, Bypassed):
             jump = Note("the continue that may jump over it", local.jump)
@@ -55,7 +70,7 @@ class Expressions:
             return local
         entity = self.module.lookup(name, span)
         if entity is None:
-            raise self._unresolved(name, span)
+            raise self._unresolved(name, span, types)
         match entity:
             case typed.Variable():
                 self.uses.globals.setdefault(entity, span)
@@ -65,8 +80,9 @@ class Expressions:
                 pass
         return entity
 
-    def _unresolved(self, name: str, span: Span) -> WgslError:
-        nearby = chain(self.scope.names() if self.scope else (), self.module.names())
+    def _unresolved(self, name: str, span: Span, types: bool) -> WgslError:
+        local = self.scope.names() if self.scope and not types else ()
+        nearby = chain(local, self.module.names(types=types))
         hint = HABITS.get(name) or self.module.similar(name, nearby)
         error = fail("unresolved-name", f"'{name}' is not declared", span, hint=hint)
         if self.scope:
@@ -76,6 +92,10 @@ class Expressions:
     def need_extension(self, name: str, what: str, span: Span) -> None:
         """Raise `WgslError` where an extension is not enabled."""
         self.module.need_extension(name, what, span)
+
+    def has_extension(self, name: str) -> bool:
+        """Whether an extension is enabled."""
+        return self.module.has_extension(name)
 
     def supports(self, feature: str) -> bool:
         """Whether a language feature is allowed."""
@@ -117,7 +137,9 @@ class Expressions:
             raise fail("access-mode", "this memory can only be written", made.span)
         if not t.is_constructible(store):
             hint = "read it with atomicLoad" if isinstance(store, t.Atomic) else None
-            if isinstance(store, t.Array):
+            if isinstance(store, t.Buffer):
+                hint = f"read it as another type: bufferView<Type>(&{first_words(made.span.text)}, offset)"
+            elif isinstance(store, t.Array):
                 hint = f"read one element: {first_words(made.span.text)}[i]"
             raise fail("not-loadable", f"a value of type {store} cannot be read as a whole", made.span, hint=hint)
         return typed.Load(store, made.span, made)
@@ -155,7 +177,7 @@ class Expressions:
         return made.value
 
     @contextmanager
-    def evaluating(self, live: bool) -> Generator[None]:
+    def evaluating(self, live: bool) -> Yields[None]:
         """Evaluate const-expressions, or not, within this context."""
         before, self.live = self.live, live
         try:
@@ -217,7 +239,8 @@ class Expressions:
             case typed.Variable(space=str(space), access=str(access)):
                 return typed.VarRef(t.Reference(space, entity.type, access), expr.span, entity)
             case _:
-                raise fail("not-a-value", f"'{expr.name}' is {describe(entity)}, not a value", expr.name_span)
+                message = f"'{expr.name}' is {describe(entity)}, not a value"
+                raise fail("not-a-value", message, expr.name_span, *declared(entity), hint=_call_hint(entity))
 
     def _call(self, expr: tree.Call) -> typed.Expr:
         called = check_calls.call(self, expr)
@@ -253,12 +276,16 @@ class Expressions:
     def _address_of(self, expr: tree.Unary) -> typed.Expr:
         ref = self.check(expr.operand)
         if not isinstance(ref.type, t.Reference):
-            name = ref.var.name if isinstance(ref, typed.ValueRef) else None
-            hint = f"only a 'var' has an address: var copy = {name};" if name else None
+            if isinstance(ref, typed.VarRef):
+                message = f"'{ref.var.name}' is a {ref.var.type}, which has no address"
+                hint = f"write {ref.var.name} without '&'"
+                raise fail("not-a-reference", message, expr.operand.span, *declared(ref.var), hint=hint)
             message = "only a variable, or a part of one, has an address"
+            hint = f"only a 'var' has an address: var copy = {first_words(expr.operand.span.text)};"
             raise fail("not-a-reference", message, expr.operand.span, hint=hint)
         if _is_vector_component(ref):
-            raise fail("address-of-component", "a component of a vector has no address", expr.operand.span)
+            hint = f"copy it: var copy = {first_words(expr.operand.span.text)};"
+            raise fail("address-of-component", "a component of a vector has no address", expr.operand.span, hint=hint)
         pointer = t.Pointer(ref.type.space, ref.type.store, ref.type.access)
         return typed.AddressOf(pointer, expr.span, ref)
 
@@ -268,7 +295,7 @@ class Expressions:
     def _deref(self, pointer: typed.Expr, span: Span) -> typed.Expr:
         if not isinstance(pointer.type, t.Pointer):
             doubled = span.source.text[span.start - 1 : span.start + 1] == "**"
-            hint = "a power is written pow(x, y)" if doubled else None
+            hint = "a power is written pow(x, y)" if doubled else "leave out '*'"
             message = f"only a pointer can be dereferenced, not {pointer.type}"
             raise fail("not-a-pointer", message, pointer.span, hint=hint)
         p = pointer.type
@@ -287,8 +314,12 @@ class Expressions:
 
     def _index(self, expr: tree.Index) -> typed.Expr:
         base, whole = self._base(expr.base)
+        if isinstance(whole, t.Buffer):
+            hint = f"read it as another type: bufferView<Type>(&{first_words(expr.base.span.text)}, offset)"
+            raise fail("not-indexable", f"a {whole} cannot be indexed", expr.base.span, hint=hint)
         if not isinstance(whole, t.Vec | t.Mat | t.Array):
-            raise fail("not-indexable", f"a value of type {whole} cannot be indexed", expr.base.span)
+            hint = "read a texel with textureLoad" if isinstance(whole, t.Texture) else None
+            raise fail("not-indexable", f"a value of type {whole} cannot be indexed", expr.base.span, hint=hint)
         at = fold.concrete(self.value(expr.index))
         if at.type not in (t.I32, t.U32):
             hint = fold.conversion_hint(at, t.U32)
@@ -326,6 +357,17 @@ def _swizzle(expr: tree.Member, vector: t.Vec) -> tuple[int, ...]:
         worst = expr.name[components.index(max(components))]
         raise fail("no-such-member", f"{vector} has no component '{worst}'", expr.name_span)
     return components
+
+
+def _call_hint(entity: Entity) -> str | None:
+    """Return the hint for a function or type where a value is expected."""
+    match entity:
+        case typed.Function() | Builtin():
+            return f"write {entity.name}(…) to call it"
+        case TypeName() | Generator():
+            return f"write {entity.name}(…) to make a value of it"
+        case _:
+            return None
 
 
 def _is_vector_component(ref: typed.Expr) -> bool:

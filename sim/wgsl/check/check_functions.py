@@ -64,7 +64,11 @@ def _parameter(e: Expressions, param: tree.Param, stage: str | None) -> typed.Va
     if isinstance(type_, t.Pointer):
         _check_pointer(e, param, type_)
     elif not (t.is_constructible(type_) or isinstance(type_, t.Texture | t.Sampler)):
-        raise fail("parameter-type", f"parameter '{param.name}' cannot have type {type_}", param.type.span)
+        message = f"parameter '{param.name}' cannot have type {type_}: a value of it cannot be copied"
+        space = "storage" if t.contains_atomic(type_) or not t.has_fixed_footprint(type_) else "function"
+        access = ", read_write" if space == "storage" else ""
+        hint = f"pass a pointer: {param.name}: ptr<{space}, {type_}{access}>"
+        raise fail("parameter-type", message, param.type.span, hint=hint)
     variable = typed.Variable(param.name, type_, param.name_span)
     variable.attrs = io_attributes(e, found, type_, f"parameter '{param.name}'")
     variable.builtin = variable.attrs.get("builtin")
@@ -82,7 +86,9 @@ def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | Non
     if decl.result is None or result is None:
         return {}
     if not t.is_constructible(result):
-        raise fail("return-type", f"function '{decl.name}' cannot return a value of type {result}", decl.result.span)
+        message = f"function '{decl.name}' cannot return a value of type {result}, which cannot be copied"
+        hint = "write the result through a pointer that is a parameter" if isinstance(result, t.Pointer) else None
+        raise fail("return-type", message, decl.result.span, hint=hint)
     if found and stage is None:
         first = next(iter(found.values()))
         message = f"@{first.name} is only for the return type of an entry point"
@@ -93,7 +99,7 @@ def _result_attributes(e: Expressions, decl: tree.Function, result: t.Type | Non
 def _must_use(decl: tree.Function, found: dict[str, tree.Attribute]) -> bool:
     if "must_use" in found and decl.result is None:
         message = f"function '{decl.name}' returns nothing that must be used"
-        raise fail("misplaced-attribute", message, found["must_use"].span)
+        raise fail("misplaced-attribute", message, found["must_use"].span, hint="leave out '@must_use'")
     return "must_use" in found
 
 
@@ -101,7 +107,8 @@ def _stage_attributes(e: Expressions, function: typed.Function, found: dict[str,
     for name in ("workgroup_size", "subgroup_size"):
         if name in found and function.stage != "compute":
             message = f"@{name} is only for a compute entry point"
-            raise fail("misplaced-attribute", message, found[name].span)
+            hint = None if function.stage else "write @compute beside it"
+            raise fail("misplaced-attribute", message, found[name].span, hint=hint)
     if function.stage == "compute":
         if "workgroup_size" not in found:
             message = f"compute entry point '{function.name}' needs a @workgroup_size"
@@ -126,7 +133,10 @@ def _sizes(e: Expressions, attribute: tree.Attribute) -> list[typed.Expr]:
     type_ = next((one.type for one in made if t.is_concrete(one.type)), t.I32)
     for one in made:
         if type_ not in (t.I32, t.U32) or not fold.convertible(one.type, type_):
-            raise fail("type-mismatch", f"the arguments of {what} must all be i32 or all u32", one.span)
+            message = f"the arguments of {what} must all be i32 or all u32"
+            if len(made) == 1:
+                message = f"{what} must be an i32 or u32, not {one.type}"
+            raise fail("type-mismatch", message, one.span)
         if not fold.is_early(one):
             raise not_early(one, what, "a const- or override-expression")
     sizes = [fold.convert(one, type_) for one in made]

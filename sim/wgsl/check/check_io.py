@@ -62,12 +62,16 @@ BUILTIN_VALUES = {
     "num_subgroups": BuiltinValue(_U32, _COMPUTE, extension="subgroups", feature="subgroup_id"),
 }
 
+_EXAMPLES = ((_VEC3U, "global_invocation_id"), (_U32, "local_invocation_index"))
+_COMPUTE_INPUTS = [name for name, row in BUILTIN_VALUES.items() if "compute" in row.inputs]
+
 # Interpolation types, each with its valid samplings. Spec: "Interpolation".
 INTERPOLATION = {
     "perspective": ("center", "centroid", "sample"),
     "linear": ("center", "centroid", "sample"),
     "flat": ("first", "either"),
 }
+_DEPTH_MODES = ("less", "greater")  # spec: "Depth Mode Names"
 _SAMPLINGS = ("center", "centroid", "sample", "first", "either")
 
 
@@ -108,9 +112,16 @@ def _need(attrs: t.IoAttributes, other: str, attribute: tree.Attribute, why: str
 
 
 def _builtin_value(e: Expressions, attribute: tree.Attribute, type_: t.Type) -> str:
-    name = word(attribute.args[0], tuple(BUILTIN_VALUES), "a built-in value")
+    hint = f"those of a compute shader are {', '.join(_COMPUTE_INPUTS)}"
+    name = word(attribute.args[0], tuple(BUILTIN_VALUES), "a built-in value", hint)
     row = BUILTIN_VALUES[name]
     what = f"built-in value '{name}'"
+    if len(attribute.args) > 1:
+        mode = attribute.args[1]
+        if name != "frag_depth":
+            raise fail("attribute-arguments", f"{what} has no depth mode", mode.span, hint="only 'frag_depth' has one")
+        e.module.need_feature("fragment_depth", "a depth mode", mode.span)
+        word(mode, _DEPTH_MODES, "a depth mode", f"one of {', '.join(_DEPTH_MODES)}")
     if row.extension:
         e.module.need_extension(row.extension, what, attribute.span)
     if row.feature:
@@ -177,7 +188,8 @@ def check_interface(function: typed.Function, result_span: Span | None) -> None:
     if function.result is not None:
         where = result_span or function.span
         if stage == "compute":
-            raise fail("entry-point-result", f"compute entry point '{function.name}' cannot return a value", where)
+            message = f"compute entry point '{function.name}' cannot return a value"
+            raise fail("entry-point-result", message, where, hint="write it to a var<storage, read_write>")
         outputs = _data(function.result, function.result_attrs, where, "the return value")
         _check_data(stage, "output", outputs)
     if stage == "vertex" and not any(d.attrs.get("builtin") == "position" for d in outputs):
@@ -206,9 +218,13 @@ def _check_data(stage: str, direction: str, data: list[_Datum]) -> None:
             _once(locations, slot, f"location {slot[0]}", datum.span)
         else:
             message = f"{datum.what} of an entry point needs a @builtin"
-            raise fail(
-                "missing-io-attribute", message if stage == "compute" else f"{message} or a @location", datum.span
-            )
+            hint = None
+            if stage == "compute":
+                example = next((name for of, name in _EXAMPLES if of == datum.type), None)
+                hint = f"for example @builtin({example})" if example else None
+            else:
+                message, hint = f"{message} or a @location", "for example @location(0)"
+            raise fail("missing-io-attribute", message, datum.span, hint=hint)
 
 
 def _once(seen: dict[K, Span], key: K, what: str, span: Span) -> None:

@@ -55,6 +55,8 @@ LANGUAGE_FEATURES = frozenset(
         "texture_formats_tier1",
         "linear_indexing",
         "immediate_address_space",
+        "fragment_depth",
+        "buffer_view",
         "swizzle_assignment",
     )
 )
@@ -135,8 +137,11 @@ class ModuleScope:
             self._entities[name] = entity
         return self._entities[name]
 
-    def names(self) -> Iterator[str]:
-        """Iterate over the module-scope and predeclared names, for hints."""
+    def names(self, *, types: bool = False) -> Iterator[str]:
+        """Iterate over the module-scope and predeclared names, or those of types alone, for hints."""
+        if types:
+            named = (name for name, decl in self._decls.items() if isinstance(decl, tree.Struct | tree.Alias))
+            return chain(named, PREDECLARED_TYPES, GENERATORS)
         return chain(self._decls, PREDECLARED_TYPES, GENERATORS, BUILTINS)
 
     def similar(self, name: str, candidates: Iterable[str]) -> str | None:
@@ -146,6 +151,10 @@ class ModuleScope:
     def supports(self, feature: str) -> bool:
         """Whether a language feature is allowed."""
         return feature in self._features
+
+    def has_extension(self, name: str) -> bool:
+        """Whether an extension is enabled."""
+        return name in self.made.enables
 
     def need_extension(self, name: str, what: str, span: Span) -> None:
         """Raise `WgslError` where an extension is not enabled."""
@@ -178,7 +187,7 @@ class ModuleScope:
         for directive in by_kind["requires"]:
             for name, span in directive.names:
                 if not self.supports(name):
-                    hint = did_you_mean(name, self._features)
+                    hint = did_you_mean(name, self._features) or f"one of {', '.join(sorted(self._features))}"
                     raise fail("unknown-feature", f"'{name}' is not a supported language feature", span, hint=hint)
                 self.made.requires.add(name)
         self.made.diagnostics = global_filters(by_kind["diagnostic"], self.warn)
@@ -267,7 +276,8 @@ class ModuleScope:
         for other in self.made.overrides:
             if other.id == value:
                 first = Note(f"also the id of '{other.name}'", other.span)
-                raise fail("duplicate-id", f"@id({value}) is given twice", attribute.span, first)
+                hint = "give one of them another number"
+                raise fail("duplicate-id", f"@id({value}) is given twice", attribute.span, first, hint=hint)
         return value
 
     # ---- module-scope variables ------------------------------------------------------------------------
@@ -276,9 +286,12 @@ class ModuleScope:
         found = check_attributes(decl.attributes, "module-scope variable", self.need_extension)
         space, access = self._space(e, decl)
         type_ = e.type_of(decl.type) if decl.type else None
+        if space is None:
+            space = self._handle_space(decl, type_)
         if decl.init is not None and space != "private":
-            named = "a texture or sampler" if space is None else f"a variable in the {space} address space"
-            raise fail("no-initializer", f"{named} cannot have an initializer", decl.init.span)
+            named = "a texture or sampler" if space == "handle" else f"a variable in the {space} address space"
+            hint = "it starts as zero: assign to it in the entry point" if space == "workgroup" else None
+            raise fail("no-initializer", f"{named} cannot have an initializer", decl.init.span, hint=hint)
         init = initializer(e, decl, type_) if decl.init else None
         if init is not None and not is_early(init):
             raise not_early(init, f"the initializer of '{decl.name}'", "a const- or override-expression")
@@ -286,7 +299,6 @@ class ModuleScope:
         if store is None:
             raise fail("missing-type", f"'{decl.name}' needs a type", decl.name_span)
         where = decl.type.span if decl.type else decl.span
-        space = self._handle_space(decl, store) if space is None else space
         access = access or DEFAULT_ACCESS[space]
         check_store_type(space, access, store, where)
         self._check_layout(space, store, where)
@@ -313,11 +325,11 @@ class ModuleScope:
         access = e.types.enumerant(decl.template[1], "access mode")
         if space != "storage":
             message = f"a variable in the {space} address space takes no access mode"
-            raise fail("access-mode", message, decl.template[1].span)
+            raise fail("access-mode", message, decl.template[1].span, hint=f"write var<{space}>")
         check_access(space, access, decl.template[1].span)
         return space, access
 
-    def _handle_space(self, decl: tree.GlobalDecl, store: t.Type) -> str:
+    def _handle_space(self, decl: tree.GlobalDecl, store: t.Type | None) -> str:
         if isinstance(store, t.Texture | t.Sampler):
             return "handle"
         message = f"module-scope variable '{decl.name}' needs an address space"
@@ -336,7 +348,7 @@ class ModuleScope:
         if space not in ("uniform", "storage", "handle"):
             for attribute in found.values():
                 message = f"a variable in the {space} address space takes no @{attribute.name}"
-                raise fail("misplaced-attribute", message, attribute.span)
+                raise fail("misplaced-attribute", message, attribute.span, hint=f"leave out '@{attribute.name}'")
             return None
         missing = [f"@{name}" for name in ("group", "binding") if name not in found]
         if missing:

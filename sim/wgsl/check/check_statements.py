@@ -206,7 +206,7 @@ class Statements:
     def _assign(self, stmt: tree.Assign) -> typed.Stmt:
         if stmt.target is None:
             return self._phony(stmt)
-        target = self._target(stmt.target, stmt.span, update=stmt.op != "=")
+        target = self._target(stmt.target, stmt.op)
         assert isinstance(target.type, t.Reference)
         store = target.type.store
         if stmt.op == "=":
@@ -223,7 +223,9 @@ class Statements:
             raise fail("not-constructible", f"a value of type {value.type} cannot be evaluated here", stmt.value.span)
         return typed.Eval(stmt.span, value)
 
-    def _target(self, expr: tree.Expr, span: Span, *, update: bool) -> typed.Expr:
+    def _target(self, expr: tree.Expr, op: str) -> typed.Expr:
+        """Check the target of an assignment, or of the update `op`: `+=`, `++`."""
+        update = op != "="
         refuse_value(self.expressions, self.function, expr)
         target = self.expressions.check(expr, target=True)
         if not isinstance(target.type, t.Reference):
@@ -234,7 +236,7 @@ class Statements:
         if target.type.access == "read" or (update and target.type.access != "read_write"):
             raise read_only(target, expr.span)
         if not t.is_constructible(target.type.store):
-            hint = "write it with atomicStore" if isinstance(target.type.store, t.Atomic) else None
+            hint = _atomic_hint(expr, op) if isinstance(target.type.store, t.Atomic) else None
             raise fail(
                 "not-assignable", f"a value of type {target.type.store} cannot be assigned", expr.span, hint=hint
             )
@@ -244,7 +246,8 @@ class Statements:
         if not self.module.supports("swizzle_assignment"):
             raise fail("not-assignable", "several components of a vector cannot be assigned at once", expr.span)
         if len(set(target.components)) != len(target.components):
-            raise fail("not-assignable", "a component is assigned twice", expr.span)
+            hint = "name each component once"
+            raise fail("not-assignable", "a component is assigned twice", expr.span, hint=hint)
 
     def _update(self, target: typed.Expr, op: str, value: typed.Expr, span: Span, op_span: Span) -> typed.Stmt:
         """Check `target op= value`: the operator applied to the loaded target gives the target's type."""
@@ -260,7 +263,7 @@ class Statements:
         return typed.CompoundAssign(span, target, made.builtin, made.args[1], made.type)
 
     def _increment(self, stmt: tree.Increment) -> typed.Stmt:
-        target = self._target(stmt.target, stmt.span, update=True)
+        target = self._target(stmt.target, stmt.op)
         assert isinstance(target.type, t.Reference)
         store = target.type.store
         if store not in (t.I32, t.U32):
@@ -366,7 +369,8 @@ class Statements:
     def _break(self, stmt: tree.Break) -> typed.Stmt:
         if not self.place.breakable:
             where = "cannot leave a continuing block" if self.place.continuing else "must be in a loop or a switch"
-            raise fail("misplaced-break", f"a break {where}", stmt.span)
+            hint = "end the continuing block with break if …;" if self.place.continuing else None
+            raise fail("misplaced-break", f"a break {where}", stmt.span, hint=hint)
         return typed.Break(stmt.span)
 
     def _continue(self, stmt: tree.Continue) -> typed.Stmt:
@@ -389,7 +393,11 @@ class Statements:
             raise fail("misplaced-return", "a return cannot be in a continuing block", stmt.span)
         if result is None:
             if stmt.value is not None:
-                raise fail("return-type", f"function '{name}' returns nothing", stmt.value.span)
+                hint = "write return;"
+                if not self.function.stage:
+                    given = fold.concrete(self.expressions.value(stmt.value)).type
+                    hint = f"declare the type of the result: fn {name}(…) -> {given}"
+                raise fail("return-type", f"function '{name}' returns nothing", stmt.value.span, hint=hint)
             return typed.Return(stmt.span, None)
         if stmt.value is None:
             raise fail("return-type", f"function '{name}' must return a value of type {result}", stmt.span)
@@ -428,6 +436,17 @@ def check_assertion(expressions: Expressions, stmt: tree.ConstAssert) -> None:
     assert isinstance(made, typed.Const)
     if not made.value:
         raise fail("const-assert", "this const_assert is false", stmt.condition.span)
+
+
+_ATOMIC_UPDATES = {"+": "atomicAdd", "-": "atomicSub", "&": "atomicAnd", "|": "atomicOr", "^": "atomicXor"}
+
+
+def _atomic_hint(expr: tree.Expr, op: str) -> str:
+    """Return the hint for an assignment to an atomic."""
+    update, name = _ATOMIC_UPDATES.get(op[0]), first_words(expr.span.text)
+    if op == "=" or update is None:
+        return f"write atomicStore(&{name}, …)"
+    return f"write {update}(&{name}, {'1' if op in ('++', '--') else '…'})"
 
 
 # ---- parts of switch and assignment --------------------------------------------------------------------

@@ -14,7 +14,7 @@ from .. import types as t
 from ..diagnostics import WgslError, counted, did_you_mean, fail
 from ..source import Span
 from ..syntax import tree
-from .scopes import Entity, Enumerant, Generator, TypeName, describe
+from .scopes import Entity, Enumerant, Generator, TypeName, declared, describe
 
 MAX_NESTING_DEPTH = 15  # spec, "Limits"
 # Limits of Bankshot, against programs that would take minutes or all memory.
@@ -25,13 +25,20 @@ MAX_COMPONENTS = 1 << 16  # scalars of a value that is constructed or zero
 class Names(Protocol):
     """What a type expression asks of its context."""
 
-    def resolve(self, name: str, span: Span) -> Entity: ...
+    def resolve(self, name: str, span: Span, *, types: bool = False) -> Entity: ...
 
     def need_extension(self, name: str, what: str, span: Span) -> None: ...
 
     def supports(self, feature: str) -> bool: ...
 
+    def has_extension(self, name: str) -> bool: ...
 
+
+_KIND_EXAMPLES = {
+    "address space": "for example storage, read_write",
+    "access mode": "one of read, write, read_write",
+    "texel format": "for example rgba8unorm",
+}
 _LISTED = 10  # enumerants in a hint
 _SCALARS = {s.name: s for s in (t.BOOL, t.I32, t.U32, t.F32, t.F16)}
 _SUFFIXES = {"i": t.I32, "u": t.U32, "f": t.F32, "h": t.F16}
@@ -72,14 +79,16 @@ class TypeExpressions:
         """Return the type that an expression denotes. Raises `WgslError` where it denotes something else."""
         if not isinstance(expr, tree.Ident):
             raise fail("not-a-type", "a type is expected here", expr.span)
-        entity = self._names.resolve(expr.name, expr.name_span)
+        entity = self._names.resolve(expr.name, expr.name_span, types=True)
         match entity:
             case TypeName():
                 return self.named(entity, expr)
             case Generator():
                 return self.generated(entity, expr)
             case _:
-                raise fail("not-a-type", f"'{expr.name}' is {describe(entity)}, not a type", expr.name_span)
+                raise fail(
+                    "not-a-type", f"'{expr.name}' is {describe(entity)}, not a type", expr.name_span, *declared(entity)
+                )
 
     def named(self, entity: TypeName, ident: tree.Ident) -> t.Type:
         """Return the type of a name that takes no template arguments."""
@@ -95,7 +104,7 @@ class TypeExpressions:
         count = len(ident.args or ())
         if not least <= count <= most:
             message = f"'{ident.name}' takes {counted(least, most, 'template argument')}, not {count}"
-            raise fail("template-arguments", message, ident.span, hint=None if count else _EXAMPLES.get(ident.name))
+            raise fail("template-arguments", message, ident.span, hint=_EXAMPLES[ident.name])
         return make(self, ident.name, ident.args or [], ident.span)
 
     def enumerant(self, expr: tree.Expr, kind: str) -> str:
@@ -115,7 +124,7 @@ class TypeExpressions:
             ) from None
         if not isinstance(entity, Enumerant) or entity.kind != kind:
             message = f"'{expr.name}' is {describe(entity)}, not {article} {kind}"
-            raise fail("not-an-enumerant", message, expr.name_span)
+            raise fail("not-an-enumerant", message, expr.name_span, hint=_KIND_EXAMPLES.get(kind))
         if expr.args is not None:
             raise fail("unexpected-template", f"'{expr.name}' takes no template arguments", expr.span)
         return expr.name
@@ -134,6 +143,18 @@ class TypeExpressions:
 
     def matrix(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Mat(int(name[3]), int(name[5]), self._scalar(args[0], (t.F32, t.F16), "the type of a matrix"))
+
+    def buffer(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
+        if not self._names.supports("buffer_view"):
+            raise fail("unsupported-feature", "type 'buffer' needs the language feature 'buffer_view'", span)
+        if not args:
+            return t.buffer(None)
+        size = self._length(args[0])
+        if not isinstance(size, int):
+            raise fail("unsupported", "a buffer whose size is an override is not supported yet", args[0].span)
+        if size % 4 and (size % 2 or not self._names.has_extension("f16")):
+            raise fail("buffer-size", f"the size of a buffer must be a multiple of 4, not {size}", args[0].span)
+        return t.buffer(size)
 
     def atomic(self, name: str, args: list[tree.Expr], span: Span) -> t.Type:
         return t.Atomic(self._scalar(args[0], (t.I32, t.U32), "the type of an atomic"))
@@ -175,6 +196,7 @@ _GENERATORS = {
     **{f"mat{c}x{r}": (1, 1, TypeExpressions.matrix) for c in _SIZES for r in _SIZES},
     "array": (1, 2, TypeExpressions.array),
     "atomic": (1, 1, TypeExpressions.atomic),
+    "buffer": (0, 1, TypeExpressions.buffer),
     "ptr": (2, 3, TypeExpressions.pointer),
     **{f"texture_{k}": (1, 1, TypeExpressions.sampled_texture) for k in _SAMPLED},
     **{f"texture_storage_{k}": (2, 2, TypeExpressions.storage_texture) for k in _STORAGE},
@@ -183,7 +205,10 @@ _EXAMPLES = {
     **{name: f"for example {name}<f32>" for name in _GENERATORS if name.startswith(("vec", "mat"))},
     "array": "for example array<f32, 4>",
     "atomic": "for example atomic<u32>",
+    "buffer": "for example buffer<1024>",
     "ptr": "for example ptr<function, f32>",
+    **{f"texture_{k}": f"for example texture_{k}<f32>" for k in _SAMPLED},
+    **{f"texture_storage_{k}": f"for example texture_storage_{k}<rgba8unorm, write>" for k in _STORAGE},
 }
 GENERATORS = frozenset(_GENERATORS)
 
@@ -221,17 +246,31 @@ def check_store_type(space: str, access: str, store: t.Type, span: Span) -> None
 
 def _store_hint(space: str, store: t.Type) -> str | None:
     """Return what to write instead of a store type, or of its address space."""
-    if isinstance(store, t.Array) and store.count is None:
+    if isinstance(store, t.Texture | t.Sampler):
+        return "name it with 'let'" if space == "function" else f"write it without an address space: var name: {store};"
+    if isinstance(store, t.Buffer):
+        return "give it a size in bytes: buffer<1024>" if space in ("workgroup", "uniform") else None
+    if isinstance(store, t.Array) and store.count is None and space != "storage":
         return "an array without a size must be in var<storage>"
+    if isinstance(store, t.Array) and isinstance(store.count, t.OverrideCount):
+        return "an array whose size is an override must be in var<workgroup>"
     if isinstance(store, t.Atomic):
         return "atomics are in var<workgroup> and var<storage, read_write>"
-    if store == t.BOOL and space in ("storage", "uniform", "immediate"):
+    if _innermost(store) == t.BOOL and space in ("storage", "uniform", "immediate"):
         return "store it as u32, and compare: x != 0"
     return None
 
 
+def _innermost(type_: t.Type) -> t.Type:
+    while isinstance(type_, t.Array | t.Vec):
+        type_ = type_.elem
+    return type_
+
+
 def is_shared(store: t.Type) -> bool:
-    """Whether a store type fits a uniform buffer: host-shareable and constructible."""
+    """Whether a store type fits a uniform buffer: host-shareable and constructible, or a buffer of fixed size."""
+    if isinstance(store, t.Buffer):
+        return store.size is not None
     return t.is_host_shareable(store) and t.is_constructible(store)
 
 
@@ -244,7 +283,10 @@ def _has_array(type_: t.Type) -> bool:
 _STORE_RULES: dict[str, tuple[Callable[[t.Type], bool], str]] = {
     "function": (t.is_constructible, "constructible"),
     "private": (t.is_constructible, "constructible"),
-    "workgroup": (lambda s: t.is_plain(s) and t.has_fixed_footprint(s), "a plain type of fixed size"),
+    "workgroup": (
+        lambda s: (t.is_plain(s) or isinstance(s, t.Buffer)) and t.has_fixed_footprint(s),
+        "a plain type of fixed size",
+    ),
     "uniform": (is_shared, "host-shareable and constructible"),
     "storage": (t.is_host_shareable, "host-shareable"),
     "immediate": (lambda s: is_shared(s) and not _has_array(s), "host-shareable, constructible and without arrays"),

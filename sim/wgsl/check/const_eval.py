@@ -115,8 +115,11 @@ def _check_fits(value: Value, src: t.Scalar, dst: t.Scalar, span: Span | None, e
     else:
         fits = True
     if not fits:
-        unsigned = not explicit and dst == t.I32 and 0 <= value <= INT_RANGE["u32"][1]
-        hint = f"{value}u is a u32" if unsigned else None
+        hint = None
+        if not explicit and dst == t.I32 and 0 <= value <= INT_RANGE["u32"][1]:
+            hint = f"{value}u is a u32"
+        elif dst == t.U32 and value < 0:
+            hint = "an i32 holds negative numbers"
         raise fail("value-out-of-range", f"{_shown(value)} does not fit in {dst}", span, hint=hint)
 
 
@@ -133,7 +136,8 @@ def evaluate(
     """
     partial_check(builtin, arg_types, values, span)
     name = f"'{builtin.name.removeprefix('unary ')}'"
-    scalars = apply(builtin, _Numbers(name, span), arg_types, [flatten(value) for value in values], result)
+    numbers = _Numbers(name, span, _DOMAINS.get(builtin.name))
+    scalars = apply(builtin, numbers, arg_types, [flatten(value) for value in values], result)
     for scalar in scalars:
         if isinstance(scalar, WgslError):
             raise scalar
@@ -155,15 +159,26 @@ def partial_check(
                 raise fail(check.code, problem, span)
 
 
+_DOMAINS = {
+    **dict.fromkeys(("log", "log2", "inverseSqrt"), "its argument must be greater than 0"),
+    "sqrt": "its argument must be at least 0",
+    **dict.fromkeys(("acos", "asin"), "its argument must be from -1 to 1"),
+    "acosh": "its argument must be at least 1",
+    "atanh": "its argument must be greater than -1 and less than 1",
+    "normalize": "its argument must not be zero",
+}
+
+
 class _Numbers:
     """`Ops` on plain Python numbers. An infinity, NaN or overflow is a `WgslError`, returned instead of a number.
 
     So is what is computed from it, unless `select` drops it: a formula gives the operands of both its branches.
     """
 
-    def __init__(self, what: str, span: Span | None) -> None:
+    def __init__(self, what: str, span: Span | None, hint: str | None = None) -> None:
         self.what = what
         self.span = span
+        self.hint = hint
 
     def const(self, kind: str, value: float, /) -> Value:
         return _PLAIN[kind](value)
@@ -193,7 +208,7 @@ class _Numbers:
     def _error(self, kind: str, args: Sequence[Value]) -> WgslError:
         wrong = "overflows abstract-int" if kind == "ai" else "is infinite or not a number"
         shown = ", ".join(map(_shown, args))
-        return fail("const-overflow", f"the result of {self.what} {wrong} (of {shown})", self.span)
+        return fail("const-overflow", f"the result of {self.what} {wrong} (of {shown})", self.span, hint=self.hint)
 
 
 def _shown(value: Value) -> str:

@@ -95,7 +95,12 @@ def conversion_hint(made: typed.Expr, to: t.Type) -> str | None:
     if isinstance(to, t.Vec) and isinstance(from_, t.Scalar) and overloads.conversion_rank(from_, to.elem) is not None:
         return f"write {to}({text}) for a vector of equal components"
     if to == t.BOOL and isinstance(from_, t.Scalar):
-        return f"compare it: {text} != 0"
+        return f"compare it: {overloads.operand(text)} != 0"
+    if to == t.BOOL and isinstance(from_, t.Vec) and from_.elem == t.BOOL:
+        return f"write all({text}) or any({text})"
+    if isinstance(to, t.Vec) and isinstance(from_, t.Vec) and from_.elem == to.elem and from_.size != to.size:
+        added = f"add to its components: {to}({text}, …)"
+        return added if from_.size < to.size else f"take {to.size} of its components: {text}.{'xyzw'[: to.size]}"
     return f"convert it: {to}({text})" if same_shape(from_, to) else None
 
 
@@ -208,7 +213,8 @@ def _check_bounds(whole: t.Type, at: typed.Expr) -> None:
             count = None
     if at.value < 0 or (count is not None and at.value >= count):
         limit = "" if count is None else f" of {whole}, which has {count} elements"
-        raise fail("index-out-of-bounds", f"index {at.value} is out of bounds{limit}", at.span)
+        hint = f"the indices are 0 to {count - 1}" if count else "the first index is 0"
+        raise fail("index-out-of-bounds", f"index {at.value} is out of bounds{limit}", at.span, hint=hint)
 
 
 # ---- pipeline creation ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ Spec: WGSL, "Conversion Rank" and "Overload Resolution".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -189,7 +190,8 @@ def _composite(target: t.Type, args: tuple[t.Type, ...], span: Span | None, arg_
         if conversion_rank(arg, part) is None:
             place = arg_spans[i] if i < len(arg_spans) else span
             name = f"member '{target.members[i].name}'" if isinstance(target, t.Struct) else f"element {i}"
-            raise fail("type-mismatch", f"{name} of {target} is {part}, but the value is {arg}", place)
+            hint = f"convert it: {part}({first_words(place.text)})" if place and _same_shape(arg, part) else None
+            raise fail("type-mismatch", f"{name} of {target} is {part}, but the value is {arg}", place, hint=hint)
     return Resolution(parts, target)
 
 
@@ -234,20 +236,19 @@ def _no_match(
     arities = sorted({len(s.params) for s in signatures})
     if len(args) not in arities:
         hint = "atan2 takes two" if name == "atan" and len(args) == 2 else None
-        return fail("wrong-argument-count", f"'{name}' takes {_numbers(arities)}, not {len(args)}", span, hint=hint)
+        message = f"'{name}' takes {_numbers(arities)}, not {len(args)}"
+        return fail("wrong-argument-count", message, span, *([] if hint else _candidates(name, signatures)), hint=hint)
     kind = args[0].kind if args and isinstance(args[0], t.Texture) else ""
     of_texture = [s for s in signatures if s.params and s.params[0].name == kind]
     arities = sorted({len(s.params) for s in of_texture})
     if of_texture and len(args) not in arities:
         message = f"'{name}' takes {_numbers(arities)} for a {args[0]}, not {len(args)}"
-        return fail("wrong-argument-count", message, span)
+        return fail("wrong-argument-count", message, span, *_candidates(name, of_texture))
     fitting = [s for s in of_texture or signatures if len(s.params) == len(args)]
     hint = _special(builtin, args, arg_spans)
     converted = None if hint else _conversion(builtin, templates, args, arg_spans, all_const)
     hint = converted[1] if converted else hint
-    notes = [] if hint else [Note(f"candidate: {name}{s}") for s in fitting[:_SHOWN]]
-    if notes and len(fitting) > _SHOWN:
-        notes.append(Note(f"and {len(fitting) - _SHOWN} more"))
+    notes = [] if hint else _candidates(name, fitting)
     culprit = _culprit(builtin, templates, args)
     if culprit is None and converted and not builtin.is_operator:
         culprit = converted[0]
@@ -258,6 +259,22 @@ def _no_match(
         wanted = f"'{name}<{', '.join(map(str, templates))}>'" if templates else f"'{name}'"
         message = f"no overload of {wanted} takes ({', '.join(map(str, args))})"
     return fail("no-matching-overload", message, place, *notes, hint=hint)
+
+
+def _candidates(name: str, signatures: Sequence[Signature]) -> list[Note]:
+    notes = [Note(f"candidate: {name}{signature}") for signature in signatures[:_SHOWN]]
+    return notes + ([Note(f"and {len(signatures) - _SHOWN} more")] if len(signatures) > _SHOWN else [])
+
+
+def _same_shape(one: t.Type, other: t.Type) -> bool:
+    """Whether a conversion makes one type of the other."""
+    numeric = isinstance(one, t.Scalar | t.Vec) and isinstance(other, t.Scalar | t.Vec)
+    return numeric and t.with_element(one, t.element_of(other)) == other
+
+
+def operand(text: str) -> str:
+    """Return an expression in parentheses, unless it can be an operand as it is."""
+    return text if re.fullmatch(r"[\w.]+(?:[\[(][^()\[\]]*[\])])?", text) else f"({text})"
 
 
 def _special(builtin: Builtin, args: tuple[t.Type, ...], spans: Sequence[Span]) -> str | None:
@@ -276,6 +293,14 @@ def _special(builtin: Builtin, args: tuple[t.Type, ...], spans: Sequence[Span]) 
         and first.store.count
     ):
         return f"the length of {first.store} is fixed"
+    if name == "select" and len(args) == len(spans) == 3 and args[2] != t.BOOL:
+        if first == t.BOOL:
+            return "the condition comes last: select(if_false, if_true, condition)"
+        return f"compare it: {operand(first_words(spans[2].text))} != 0" if isinstance(args[2], t.Scalar) else None
+    numbers = t.Scalar | t.Vec | t.Mat
+    pointer = next((i for i, a in enumerate(args) if isinstance(a, t.Pointer) and isinstance(a.store, numbers)), None)
+    if builtin.is_operator and pointer is not None and pointer < len(spans):
+        return f"write *{operand(first_words(spans[pointer].text))} for the value that it points to"
     if builtin.is_operator and t.BOOL in args and len(spans) == len(args) == 2:
         return f"write select(0, 1, {first_words(spans[args.index(t.BOOL)].text)}) for a number"
     return None
@@ -286,17 +311,24 @@ _VECTORS = {f"vec{size}": size for size in (2, 3, 4)}
 
 def _conversion(
     builtin: Builtin, templates: tuple[t.Type, ...], args: tuple[t.Type, ...], spans: Sequence[Span], all_const: bool
-) -> tuple[int, str] | None:
-    """Return an argument and a hint, where a call fits once that is of other numbers: those of another, or floats."""
+) -> tuple[int | None, str] | None:
+    """Return an argument, None for several, and a hint, where a call fits once that is of other numbers."""
     if templates and builtin.name == "bitcast":
         return None
     texts = [first_words(span.text) for span in spans]
     if builtin.name in _UNARY_HINTS and isinstance(args[0], t.Scalar | t.Vec) and texts:
         elements, hint = _UNARY_HINTS[builtin.name]
-        return (0, hint.format(texts[0])) if t.element_of(args[0]) in elements else None
+        return (0, hint.format(operand(texts[0]))) if t.element_of(args[0]) in elements else None
     for i, type_ in _conversions(args[: len(texts)]):
         if len(_search(builtin, templates, (*args[:i], type_, *args[i + 1 :]), all_const)) == 1:
-            return i, f"convert {'one of them' if builtin.is_operator else 'it'}: {type_}({texts[i]})"
+            one = "one of them" if builtin.is_operator and len(args) > 1 else "it"
+            return i, f"convert {one}: {type_}({texts[i]})"
+    if t.BOOL not in args and len(texts) == len(args):
+        for elem in (t.F32, t.I32, t.U32):
+            made = tuple(t.with_element(arg, elem) if isinstance(arg, t.Scalar | t.Vec) else arg for arg in args)
+            if len(_search(builtin, templates, made, all_const)) == 1:
+                wrong = [i for i in range(len(args)) if conversion_rank(args[i], made[i]) is None]
+                return None, f"convert them: {', '.join(f'{made[i]}({texts[i]})' for i in wrong)}"
     return None
 
 

@@ -106,6 +106,12 @@ def describe(entity: Entity) -> str:
             return "a variable" if entity.space else "a value"
 
 
+def declared(entity: Entity) -> tuple[Note, ...]:
+    """Return a note at the declaration of an entity, or none where it is predeclared."""
+    span = getattr(entity, "span", None)
+    return (Note(f"'{entity.name}' declared here", span),) if isinstance(span, Span) else ()
+
+
 @entity
 class Scope:
     """The declarations of a block; `parent` is the enclosing scope."""
@@ -150,11 +156,13 @@ class ModuleContext(Protocol):
 
     def lookup(self, name: str, span: Span) -> Entity | None: ...
 
-    def names(self) -> Iterable[str]: ...
+    def names(self, *, types: bool = False) -> Iterable[str]: ...
 
     def similar(self, name: str, candidates: Iterable[str]) -> str | None: ...
 
     def supports(self, feature: str) -> bool: ...
+
+    def has_extension(self, name: str) -> bool: ...
 
     def need_extension(self, name: str, what: str, span: Span) -> None: ...
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 
 from ..diagnostics import WgslError, fail
 from ..source import LINE_BREAKS, Source, Span
-from .other_languages import HABITS, TERNARY
+from .other_languages import HABITS, TERNARY, number
 
 # Kinds of tokens; the kind of a keyword or syntactic token is its text.
 IDENTIFIER = "identifier"
@@ -128,7 +128,11 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
         if group == "word":
             kind = kinds.get(word)
             if kind is None:
-                kind = kinds[word] = _word_kind(word, Span(source, start, position), errors)
+                before = tokens[-1].kind if tokens else ""
+                if before == "@" and word in RESERVED_WORDS:  # the parser knows the attributes
+                    kind = IDENTIFIER
+                else:
+                    kind = kinds[word] = _word_kind(word, Span(source, start, position), errors, before)
         elif group == "symbol":
             kind = word
             if word in _LIST_SYMBOLS and lists.ends_at(word):
@@ -137,7 +141,8 @@ def lex_all(source: Source) -> tuple[list[Token], list[WgslError]]:
             kind = NUMBER
             if glued := _GLUED.match(text, position):
                 written = Span(source, start, glued.end())
-                errors.append(fail("malformed-number", f"'{written.text[:40]}' is not a number", written))
+                shown = written.text[:40]
+                errors.append(fail("malformed-number", f"'{shown}' is not a number", written, hint=number(shown)))
                 word, position = "0", glued.end()
         elif group == "comment":
             position = _comment_end(source, start, errors)
@@ -199,19 +204,26 @@ _NEVER_IN_EXPRESSIONS = frozenset([*"={;:", "+=", "-=", "*=", "/=", "%=", "&=", 
 _LIST_SYMBOLS = _NEVER_IN_EXPRESSIONS | frozenset([*"<>()[]", ">=", ">>", "&&", "||"])
 
 
-def _word_kind(word: str, span: Span, errors: list[WgslError]) -> str:
-    """Return the kind of a word, with an error where it is neither a name nor a keyword."""
+_NAMING = frozenset(["let", "var", "const", "fn", "struct", "alias", "override", "."])
+
+
+def _word_kind(word: str, span: Span, errors: list[WgslError], before: str) -> str:
+    """Return the kind of a word, with an error where it is neither a name nor a keyword.
+
+    `before` is the kind of the token before: after `let`, a reserved word is meant as a name.
+    """
     if word in KEYWORDS or word == "_":
         return word
     if word in RESERVED_WORDS:
-        hint = HABITS.get(word, "give it another name")
+        is_name = before in _NAMING and word != "mut"
+        hint = "give it another name" if is_name else HABITS.get(word, "give it another name")
         errors.append(fail("reserved-word", f"'{word}' is a reserved word", span, hint=hint))
     elif not word.isidentifier():  # Python's identifiers are WGSL's: XID_Start or '_', then XID_Continue
         end = next(i for i in range(1, len(word) + 1) if not word[:i].isidentifier())
         errors.append(_illegal(span.source, span.start + end - 1))
     elif word.startswith("__"):
-        message = f"the name '{word}' starts with two underscores"
-        errors.append(fail("reserved-name", message, span, hint=HABITS.get(word)))
+        message = f"the name '{word}' starts with two underscores, which no name may"
+        errors.append(fail("reserved-name", message, span, hint=HABITS.get(word, "give it another name")))
     return IDENTIFIER
 
 
@@ -241,4 +253,5 @@ def _illegal(source: Source, at: int) -> WgslError:
     shown = f"'{character}' " if character.isprintable() else ""
     name = unicodedata.name(character, "unnamed").lower()
     message = f"character {shown}(U+{ord(character):04X}, {name}) cannot stand here"
-    return fail("illegal-character", message, Span(source, at, at + 1), hint=TERNARY if character == "?" else None)
+    hint = {"?": TERNARY, "'": "WGSL has no characters", '"': "WGSL has no strings"}.get(character)
+    return fail("illegal-character", message, Span(source, at, at + 1), hint=hint)

@@ -5,12 +5,14 @@ The checker decides where an attribute may be and what its values mean. Spec: WG
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 
-from ..diagnostics import Note, fail
+from ..diagnostics import Note, counted, fail
 from ..source import Span
 from . import tree
 from .lexer import IDENTIFIER, Token
+from .other_languages import ATTRIBUTES
 from .parse_expressions import ExpressionParser
 
 # Fewest and most parameters. `const` is in the grammar, but the checker rejects it: only the spec uses it.
@@ -34,7 +36,24 @@ _PARAMETERS = {
     "vertex": (0, 0),
     "workgroup_size": (1, 3),
 }
+_EXAMPLES = {
+    "align": "16",
+    "builtin": "global_invocation_id",
+    "diagnostic": "off, derivative_uniformity",
+    "interpolate": "flat",
+    "size": "16",
+    "workgroup_size": "64",
+}
+_LISTED = "one of " + ", ".join(name for name in _PARAMETERS if name != "const")
+_BUILTIN_VALUE = re.compile(r"\w+_(?:id|index|workgroups|size|subgroups)|position|thread\w*")
 _SEVERITIES = ("error", "warning", "info", "off")
+
+
+def _attribute_habit(name: str) -> str | None:
+    """Return the hint for an attribute of another language, or for a built-in value in the place of one."""
+    if name in ATTRIBUTES:
+        return ATTRIBUTES[name]
+    return f"a built-in value is written @builtin({name})" if _BUILTIN_VALUE.fullmatch(name) else None
 
 
 class AttributeParser(ExpressionParser):
@@ -59,7 +78,7 @@ class AttributeParser(ExpressionParser):
         if name.text not in _PARAMETERS:
             message = f"there is no attribute '{name.text}'"
             similar = get_close_matches(name.text, _PARAMETERS, n=1)
-            hint = f"did you mean '{similar[0]}'?" if similar else None
+            hint = _attribute_habit(name.text) or (f"did you mean '{similar[0]}'?" if similar else _LISTED)
             raise fail("unknown-attribute", message, self.span_of(name), hint=hint)
         if name.text == "diagnostic":
             args: list[tree.Expr] = [
@@ -76,9 +95,10 @@ class AttributeParser(ExpressionParser):
     def check_count(self, name: Token, count: int) -> None:
         least, most = _PARAMETERS[name.text]
         if not least <= count <= most:
-            wanted = f"{least}" if least == most else f"{least} to {most}"
-            message = f"'@{name.text}' takes {wanted} parameter{'s' if most > 1 else ''}, {count} given"
-            raise fail("wrong-parameter-count", message, self.span_of(name))
+            message = f"'@{name.text}' takes {counted(least, most, 'parameter')}, {count} given"
+            example = _EXAMPLES.get(name.text, "0")
+            hint = f"for example @{name.text}({example})" if least else f"write @{name.text} alone"
+            raise fail("wrong-parameter-count", message, self.span_of(name), hint=hint)
 
     def diagnostic_control(self, what: str) -> list[tuple[str, Span]]:
         """diagnostic_control : '(' severity_control_name ',' diagnostic_rule_name ',' ? ')'

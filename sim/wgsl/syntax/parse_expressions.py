@@ -14,7 +14,7 @@ from ..diagnostics import Note, WgslError, fail, first_words
 from . import tree
 from .lexer import IDENTIFIER, NUMBER, TEMPLATE_END, TEMPLATE_START, Token
 from .literals import read_number
-from .other_languages import EXPRESSIONS, METHODS, TYPES, is_type
+from .other_languages import EXPRESSIONS, FOREIGN_TYPES, METHODS, TYPES, is_type
 from .token_cursor import MAX_NESTING, Cursor
 
 _BITWISE = frozenset("&|^")
@@ -189,9 +189,15 @@ class ExpressionParser(Cursor):
 
     def type_specifier(self, what: str) -> tree.Ident:
         """type_specifier : template_elaborated_ident"""
-        if self.token.kind != IDENTIFIER:
-            raise self.expected(f"the type of {what}")
-        return self.elaborated_name("a type")
+        kind = self.token.kind
+        if kind != IDENTIFIER:
+            raise self.expected(f"the type of {what}", hint=FOREIGN_TYPES.get(kind))
+        name = self.elaborated_name("a type")
+        after = self.token.kind
+        if after in ("[", "*"):
+            hint = f"write array<{name.span.text}, 4>" if after == "[" else FOREIGN_TYPES["*"]
+            raise self.expected(f"the end of the type of {what}", hint=hint)
+        return name
 
     def needs_parentheses(self, left: tree.Binary) -> WgslError:
         """The error for an operator that cannot follow `left`, which ends in an operation that is not its operand."""

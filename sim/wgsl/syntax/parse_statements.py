@@ -11,8 +11,8 @@ from typing import TypeVar
 from ...fast_dataclass import frozen
 from ..diagnostics import fail
 from . import tree
-from .lexer import END, IDENTIFIER, Token
-from .other_languages import STATEMENTS, array_type, declaration, parameter
+from .lexer import END, IDENTIFIER, NUMBER
+from .other_languages import STATEMENTS, VALUE, array_type, declaration, is_type, parameter
 from .parse_attributes import AttributeParser
 
 T = TypeVar("T")
@@ -34,7 +34,8 @@ class StatementParser(AttributeParser):
             return compound(self, attributes)
         row = _SIMPLE.get(self.token.kind)
         if row is None:
-            raise self.expected("a statement", hint=STATEMENTS.get(self.token.kind))
+            hint = VALUE if self.token.kind == NUMBER else STATEMENTS.get(self.token.kind)
+            raise self.expected("a statement", hint=hint)
         if attributes:
             raise fail("misplaced-attribute", "attributes cannot stand before this statement", attributes[0].span)
         node = row.parse(self)
@@ -94,7 +95,7 @@ class StatementParser(AttributeParser):
         """
         start = self.start_of(attributes)
         self.advance()
-        condition = self.expression()
+        condition = self.condition("'if'")
         then = self.block("the body of the 'if'")
         orelse = None
         if self.accept("else"):
@@ -103,11 +104,17 @@ class StatementParser(AttributeParser):
             self.leave()
         return tree.If(self.span_from(start), attributes, condition, then, orelse)
 
+    def condition(self, of: str, what: str = "the condition") -> tree.Expr:
+        """expression"""
+        if self.token.kind == "{":
+            raise self.expected(what, f"of the {of}")
+        return self.expression()
+
     def switch_statement(self, attributes: list[tree.Attribute]) -> tree.Switch:
         """switch_statement : attribute * 'switch' expression attribute * '{' switch_clause + '}'"""
         start = self.start_of(attributes)
         self.advance()
-        selector = self.expression()
+        selector = self.condition("'switch'", "the value")
         body_attributes = self.attributes()
         opened = self.expect("{", "before the clauses of the 'switch'")
         cases: list[tree.Case] = []
@@ -174,7 +181,8 @@ class StatementParser(AttributeParser):
         """for_statement : attribute * 'for' '(' for_init ? ';' expression ? ';' for_update ? ')' compound_statement"""
         start = self.start_of(attributes)
         self.advance()
-        self.expect("(", "after 'for'")
+        if not self.accept("("):
+            raise self.expected("'('", "after 'for'", hint="write for (var i = 0; i < n; i++) { … }")
         init = None if self.token.kind == ";" else self.for_part(_FOR_INIT, "an initializer of the loop")
         self.expect(";", "after the initializer of the loop")
         condition = None if self.token.kind == ";" else self.expression()
@@ -196,7 +204,7 @@ class StatementParser(AttributeParser):
         """while_statement : attribute * 'while' expression compound_statement"""
         start = self.start_of(attributes)
         self.advance()
-        condition = self.expression()
+        condition = self.condition("'while'")
         body = self.block("the body of the loop")
         return tree.While(self.span_from(start), attributes, condition, body)
 
@@ -243,16 +251,22 @@ class StatementParser(AttributeParser):
             return tree.Increment(self.span_from(start), target, operator.kind)
         if isinstance(target, tree.Call):
             return tree.CallStmt(target.span, target)
-        hint = self.statement_habit(target, operator)
+        hint = self.statement_habit(target)
         after = f"after '{target.span.text[:40]}'"
         raise self.expected("an assignment, '++' or '--'", after, after_previous=True, hint=hint)
 
-    def statement_habit(self, target: tree.Expr, operator: Token) -> str | None:
+    def statement_habit(self, target: tree.Expr) -> str | None:
         """Return a hint where a statement is that of another language."""
-        word = target.span.text
+        word, name, after = target.span.text, self.token, self.tokens[min(self.index + 1, len(self.tokens) - 1)]
         if word in STATEMENTS:
             return STATEMENTS[word]
-        return declaration(word, operator.text) if operator.kind == IDENTIFIER else None
+        if name.kind != IDENTIFIER:
+            does_nothing = f"a name alone does nothing: call it, {word}(), or assign to it"
+            return does_nothing if isinstance(target, tree.Ident) and name.kind == ";" else VALUE
+        if is_type(name.text) and after.kind == IDENTIFIER:  # unsigned int x
+            return declaration(word, after.text)
+        call = f"a call has parentheses: {word}(…)" if isinstance(target, tree.Ident) else None
+        return declaration(word, name.text, is_array=after.kind == "[") or call
 
     def phony_assignment(self) -> tree.Assign:
         """assignment_statement : '_' '=' expression"""
@@ -263,7 +277,7 @@ class StatementParser(AttributeParser):
 
     def require_place(self, node: tree.Expr) -> None:
         """lhs_expression : core_lhs_expression component_or_swizzle_specifier ? | ( '*' | '&' ) lhs_expression
-        core_lhs_expression : ident | '(' lhs_expression ')'
+        core_lhs_expression : ident | '(' lhs_expression ')' | call_expression
         """
         whole = node
         while True:
@@ -273,6 +287,8 @@ class StatementParser(AttributeParser):
                 case tree.Unary(op="*" | "&", operand=below):
                     node = below
                 case tree.Ident(args=None):
+                    return
+                case tree.Call() if node is not whole:  # a view of a buffer
                     return
                 case _:
                     raise fail("not-assignable", "this expression is no place to assign to", whole.span)
@@ -290,7 +306,7 @@ class StatementParser(AttributeParser):
     def return_statement(self) -> tree.Return:
         """return_statement : 'return' expression ?"""
         start = self.advance().start
-        value = None if self.token.kind == ";" else self.expression()
+        value = None if self.token.kind in (";", "}") else self.expression()
         return tree.Return(self.span_from(start), value)
 
     def const_assert(self) -> tree.ConstAssert:

@@ -14,11 +14,17 @@ from ..diagnostics import Diagnostic, WgslError, fail
 from ..source import Source, Span
 from . import tree
 from .lexer import END, IDENTIFIER, Token
-from .other_languages import DECLARATIONS, RESULT, TYPES, is_type, parameter
+from .other_languages import DECLARATIONS, RESULT, STATEMENT, TYPES, is_type, parameter
 from .parse_statements import StatementParser
 from .token_cursor import make_room_to_recurse
 
 _DIRECTIVES = ("enable", "requires", "diagnostic")
+_STATEMENTS = frozenset(
+    ["if", "for", "while", "loop", "switch", "return", "break", "continue", "discard", "{", "_", "*"]
+)
+_UPDATES = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"])
+_NO_RESULT = frozenset([":", "=", "-"])  # in other languages they precede the type of the result, or the body
+_PARTS = frozenset(["(", "[", "."])
 _OUTERMOST = frozenset(("fn", "struct", "alias", "override", END))  # never inside a declaration
 _OUTER = frozenset(("var", "const", "const_assert", "@", *_DIRECTIVES))
 
@@ -59,7 +65,8 @@ class _Parser(StatementParser):
             try:
                 decls.append(self.declaration())
             except WgslError as error:
-                wrong.append(error)
+                if not (wrong and self.token.kind == "}"):  # left over from the declaration before
+                    wrong.append(error)
                 self.recover(begin)
         if wrong or self.errors:
             raise _first_of_each([*self.errors, *wrong], starts)  # wrong tokens cause wrong syntax
@@ -132,7 +139,10 @@ class _Parser(StatementParser):
         word, name = self.token, self.tokens[min(self.index + 1, len(self.tokens) - 1)]
         if is_type(word.text) and name.kind == IDENTIFIER:
             return f"write const {name.text} = …; or var<private> {name.text}: {TYPES.get(word.text, word.text)} = …;"
-        return DECLARATIONS.get(word.text)
+        if word.text in DECLARATIONS:
+            return DECLARATIONS[word.text]
+        acts = word.kind == IDENTIFIER and (name.kind in _UPDATES or name.kind in _PARTS)
+        return STATEMENT if acts or word.kind in _STATEMENTS else None
 
     def global_declaration(self, attributes: list[tree.Attribute]) -> tree.GlobalDecl:
         """global_variable_decl : attribute * 'var' template_list ? optionally_typed_ident ( '=' expression ) ?
@@ -187,8 +197,13 @@ class _Parser(StatementParser):
         if self.accept("->"):
             result_attributes = self.attributes()
             result = self.type_specifier("the result")
-        if self.token.kind == ":":
-            raise self.expected("'->' or '{'", f"after the parameters of '{name.text}'", hint=RESULT)
+        if self.token.kind in _NO_RESULT and result is None:
+            arrow = self.token.kind != "=" or self.tokens[self.index + 1].text == ">"
+            hint = RESULT if arrow else "a function has a body: { return …; }"
+            raise self.expected("'->' or '{'", f"after the parameters of '{name.text}'", hint=hint)
+        if self.token.kind == ";":
+            hint = "a function is declared once, with its body, and may be called before that"
+            raise self.expected("'{'", "before the body of the function", hint=hint)
         body = self.block("the body of the function")
         return tree.Function(
             self.span_from(start), attributes, name.text, self.span_of(name), params, result_attributes, result, body

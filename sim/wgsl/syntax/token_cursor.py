@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from ..diagnostics import Note, WgslError, fail
 from ..source import Source, Span
-from .lexer import END, IDENTIFIER, TEMPLATE_END, TEMPLATE_START, Token, lex_all
-from .other_languages import OPERATORS, STEP
+from .lexer import END, IDENTIFIER, KEYWORDS, NUMBER, TEMPLATE_END, TEMPLATE_START, Token, lex_all
+from .other_languages import OPERATORS, STEP, SYMBOLS, TERNARY
 
 T = TypeVar("T")
 
@@ -23,6 +23,9 @@ MAX_NESTING = 512
 _FRAMES_PER_LEVEL = 24
 
 _SHOWN = {TEMPLATE_START: "'<'", TEMPLATE_END: "'>'", END: "the end of the file", IDENTIFIER: "a name"}
+_DECLARING = ("var", "let", "const")
+_AFTER_LIST = frozenset([";", "{", "}", "->", END])  # none of them starts an item
+_NAMES = "a name starts with a letter or '_'"
 _CLOSING = frozenset([";", ",", ")", "]", "}", TEMPLATE_END])
 
 
@@ -79,7 +82,12 @@ class Cursor:
         if self.token.kind == "_":
             hint = "to drop a value, assign it without a keyword: _ = …;"
             raise fail("expected", f"'_' cannot be the name of {what}", self.span_of(self.token), hint=hint)
-        raise self.expected(f"the name of {what}")
+        if self.token.kind in KEYWORDS:
+            message = f"'{self.token.text}' is a keyword, which cannot be the name of {what}"
+            declares = self.token.kind in _DECLARING and self.tokens[self.index + 1].kind == IDENTIFIER
+            hint = f"leave out '{self.token.text}'" if declares else "give it another name"
+            raise fail("expected", message, self.span_of(self.token), hint=hint)
+        raise self.expected(f"the name of {what}", hint=_NAMES if self.token.kind == NUMBER else None)
 
     def split(self) -> None:
         """Split a two-character symbol: the spec's longest token *that is valid here* (`a--b` is `a - -b`)."""
@@ -93,6 +101,8 @@ class Cursor:
         items: list[T] = []
         opened = self.tokens[self.index - 1]
         while len(items) < least or self.token.kind != close:
+            if close == ")" and self.token.kind in _AFTER_LIST:
+                raise self._list_error(close, what, opened)
             items.append(item())
             if self.token.kind != close and not self.accept(","):
                 raise self._list_error(close, what, opened)
@@ -103,9 +113,10 @@ class Cursor:
         """Return the error of a list that neither goes on nor ends; what cannot follow ',' shows that it should end."""
         declares = what in ("the member", "the parameter")
         hint = "the separator here is ','" if self.token.kind == ";" and declares else None
-        if close == ")" and self.token.kind in (";", "{", "}", END) and not hint:
+        if close == ")" and self.token.kind in _AFTER_LIST and not hint:
             note = Note("opened here", self.span_of(opened))
-            return self.expected(shown(close), f"after {what}", note, after_previous=True)
+            after = f"after {what}" if self.tokens[self.index - 1] != opened else "after '('"
+            return self.expected(shown(close), after, note, after_previous=True)
         return self.expected(f"',' or {shown(close)}", f"after {what}", after_previous=True, hint=hint)
 
     # ---- nesting ---------------------------------------------------------------------------------------
@@ -139,6 +150,11 @@ class Cursor:
         """Return a hint for a token that other languages have here."""
         if self.token.kind in ("++", "--"):
             return STEP
+        symbol = self._foreign_symbol()
+        if symbol and not (symbol == "->" and what == "'('"):
+            return SYMBOLS[symbol]
+        if self.token.kind == "if" and what == "';'":
+            return TERNARY
         for word in (self.token.text, self.tokens[self.index - 1].text):
             if word in OPERATORS and self.index:
                 return OPERATORS[word]
@@ -147,8 +163,23 @@ class Cursor:
         if self.token.kind == "=" and what in ("')'", "'{'", "';'"):
             return "'=' assigns; '==' compares"
         if what == "'{'" and context.startswith("before the body"):
+            if self.token.kind == ")":
+                return "there are more ')' than '('"
+            if self.token.text in ("then", "do", ":"):
+                return "the body follows the condition: if condition { … }"
             return "a body needs braces, even if it is one statement"
+        if self.token.kind == "{" and what == "';'" and self.tokens[self.index - 1].kind == IDENTIFIER:
+            return f"a value is written like a call of its type: {self.tokens[self.index - 1].text}(…)"
         return None
+
+    def _foreign_symbol(self) -> str | None:
+        """Return the symbol of another language of which the current token is a part."""
+        start = self.token.start
+        parts = ((symbol, start - shift) for symbol in SYMBOLS for shift in range(len(symbol)))
+        found = [symbol for symbol, at in parts if at > 0 and self.source.text.startswith(symbol, at)]
+        if "<>" in found and not self.source.text[start - 2].isspace():
+            found.remove("<>")  # an empty template list
+        return max(found, key=len, default=None)
 
     def expected(
         self, what: str, context: str = "", *notes: Note, after_previous: bool = False, hint: str | None = None

@@ -66,7 +66,7 @@ RECIPES = (
 
 def grid(entry: typed.Function) -> tuple[int, int, int]:
     """Choose the grid: several workgroups along each axis whose ids the entry point reads."""
-    axes = sorted(_axes(entry))
+    axes = sorted(id_axes(entry))
     sizes = dict(zip(axes, GRIDS[len(axes)], strict=True))
     return sizes.get(0, 1), sizes.get(1, 1), sizes.get(2, 1)
 
@@ -80,7 +80,8 @@ _IDS = {
 }
 
 
-def _axes(entry: typed.Function) -> set[int]:
+def id_axes(entry: typed.Function) -> set[int]:
+    """The axes of the ids that an entry point reads."""
     found: set[int] = set()
     ids = {id(expr): name for expr in typed.every_expression(entry) if (name := _id_of(expr))}
     narrowed: set[int] = set()
@@ -106,10 +107,10 @@ def _id_of(expr: typed.Expr) -> str | None:
     return name if name in _IDS else None
 
 
-def override_values(module: Module) -> dict[str, Any]:
-    """Choose a value for every override without a default."""
+def override_values(module: Module, whole: int = 4) -> dict[str, Any]:
+    """Choose a value for every override without a default; `whole` for integers."""
     missing = [o for o in module.overrides if o.init is None]
-    return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, 4) for o in missing}
+    return {(o.name if o.id is None else str(o.id)): _OVERRIDES.get(o.type, whole) for o in missing}
 
 
 def bindings(pipeline: Pipeline, recipe: Recipe) -> dict[str, Any]:
@@ -121,15 +122,15 @@ def bindings(pipeline: Pipeline, recipe: Recipe) -> dict[str, Any]:
     for variable in pipeline.globals:
         type_ = pipeline.store_types[variable]
         if isinstance(type_, t.Texture):
-            made[variable.name] = _texels(variable.name, type_, recipe)
+            made[variable.name] = texels(variable.name, type_, recipe)
         elif isinstance(type_, t.Sampler):
             made[variable.name] = {"compare": "less"} if type_.comparison else {}
         elif variable.binding is not None or variable.space == "immediate":
-            made[variable.name] = _contents(variable.name, layout(type_, recipe), recipe, variable.space or "")
+            made[variable.name] = contents(variable.name, layout(type_, recipe), recipe, variable.space or "")
     return made
 
 
-def _texels(name: str, type_: t.Texture, recipe: Recipe) -> Array | list[Array]:
+def texels(name: str, type_: t.Texture, recipe: Recipe) -> Array | list[Array]:
     """Generate an array, or a list of `LEVELS` arrays if the texture may have several mip levels."""
     if is_external(type_):
         raise UsageError(f"{name} is a {type_}")
@@ -212,7 +213,7 @@ def _parts(type_: t.Vec | t.Mat | t.Array, tail: int) -> tuple[t.Type, int]:
             return type_.elem, tail if type_.count is None else type_.count
 
 
-def _contents(name: str, codes: NDArray[np.uint8], recipe: Recipe, space: str) -> NDArray[np.uint8]:
+def contents(name: str, codes: NDArray[np.uint8], recipe: Recipe, space: str) -> NDArray[np.uint8]:
     """Generate the bytes of a buffer from the kinds of its elements."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     halves, words = len(codes), len(codes) // 2

@@ -1,0 +1,92 @@
+"""Shorter ways to run kernels from Python: by a manifest, and with the call of wgpu-py's `compute_with_buffers`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from .. import sim
+from .errors import UsageError
+from .manifests.binding_checks import fit
+from .manifests.manifest_loader import load
+from .manifests.reflection import check_module
+
+if TYPE_CHECKING:
+    from ..sim import Device, Run
+    from ..sim.bindings.binding import Value
+
+Shape: TypeAlias = int | str | tuple[int | str, ...] | type[ctypes.Array[Any]]
+
+_SIZES = {"b": 1, "B": 1, "h": 2, "H": 2, "e": 2, "i": 4, "I": 4, "f": 4}  # bytes of the formats of memoryviews
+
+
+def run_manifest(
+    path: str | Path, kernel: str | None = None, /, *, device: str | Device = "nvidia", **dims: int
+) -> Run:
+    """Simulate a kernel of a manifest: `bankshot.run_manifest("matmul.toml", M=65)`.
+
+    `kernel`: which, of a manifest with several. `dims`: sizes, where they are not the manifest's. Only the simulator
+    runs; nothing is compared. Raises `UsageError`, `WgslError`.
+    """
+    found = load(Path(path), kernel)
+    case = found.case(found.shape(dims))
+    module = check_module(found)
+    fit(case, module)
+    return sim.simulate(module, **case.launch, device=device)
+
+
+def compute_with_buffers(
+    input_arrays: Mapping[int, Value],
+    output_arrays: Mapping[int, Shape],
+    shader: str | Path,
+    constants: Mapping[str, bool | int | float] | None = None,
+    n: int | tuple[int, int, int] | None = None,
+) -> dict[int, Any]:
+    """Run a shader in the simulator, with the arguments and results of `wgpu.utils.compute.compute_with_buffers`.
+
+    `input_arrays`: the contents of storage buffers, by binding. `output_arrays`: by binding a size in bytes, a shape
+    with a format (`(8, 4, "f")` or "8x4xf"), or a type of ctypes arrays; a buffer that is no input starts as zeros.
+    `constants`: overrides. `n`: workgroups; by default the length of the first output. Returns memoryviews, or arrays
+    of ctypes. Raises `WgslError`, `UsageError`.
+    """
+    if not output_arrays:
+        raise UsageError("output_arrays must name a binding")
+    shapes = {binding: _shape(binding, wanted) for binding, wanted in output_arrays.items()}
+    bindings: dict[tuple[int, int], Value] = {(0, binding): value for binding, value in input_arrays.items()}
+    for binding, (sizes, format_) in shapes.items():
+        bindings.setdefault((0, binding), bytes(prod(sizes) * _SIZES[format_]))
+    groups = next(iter(shapes.values()))[0][0] if n is None else n
+    run = sim.simulate(shader, grid=groups, bindings=bindings, overrides=constants, probes="none")
+    made: dict[int, Any] = {}
+    for binding, (sizes, format_) in shapes.items():
+        if (0, binding) not in run.outputs:
+            raise UsageError(f"output_arrays names binding {binding}, which the shader does not write")
+        data = bytearray(np.ascontiguousarray(run.output((0, binding))).tobytes())
+        wanted = output_arrays[binding]
+        if isinstance(wanted, type):
+            made[binding] = wanted.from_buffer(data)
+        else:
+            view: Any = memoryview(data)[: prod(sizes) * _SIZES[format_]]
+            made[binding] = view.cast(format_, sizes)
+    return made
+
+
+def _shape(binding: int, wanted: Shape) -> tuple[tuple[int, ...], str]:
+    """The sizes and the format of an output."""
+    if isinstance(wanted, type):
+        return (ctypes.sizeof(wanted),), "B"
+    if isinstance(wanted, int):
+        return (wanted,), "B"
+    *sizes, format_ = wanted.split("x") if isinstance(wanted, str) else wanted
+    try:
+        numbers = tuple(int(size) for size in sizes)
+    except ValueError:
+        numbers = ()
+    if format_ not in _SIZES or not numbers or min(numbers) < 1:
+        raise UsageError(f"output_arrays: binding {binding} is {wanted!r}; write (sizes, format), as in (8, 4, 'f')")
+    return numbers, str(format_)

@@ -1,0 +1,1 @@
+"""Grids, sizes and contents for a shader that does not state them: for corpora, and for new manifests."""

@@ -1,0 +1,82 @@
+"""Kernels by a manifest, and with the call of wgpu-py's `compute_with_buffers`."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import bankshot
+from tests.scaling import PARAMS, SHADER, manifest
+
+TWICE = """
+override factor = 2.0;
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(1)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) { y[id.x] = factor * x[id.x]; }
+"""
+X = np.arange(6, dtype=np.float32)
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "scale.wgsl").write_text(SHADER)
+    (tmp_path / "scale.toml").write_text(manifest(PARAMS))
+    return tmp_path / "scale.toml"
+
+
+def test_a_manifest_runs_at_its_sizes_or_others(path):
+    assert bankshot.run_manifest(path).output("y").shape == (40,)
+    run = bankshot.run_manifest(str(path), N=65)
+    assert (run.output("y").shape, run.grid) == ((65,), (3, 1, 1))
+    assert run.total.flops == 65
+
+
+@pytest.mark.parametrize(
+    ("arguments", "dims", "words"),
+    [
+        ((), {"M": 1}, "no dimension is named M; there are N"),
+        (("other",), {}, "no kernel is named other|takes|there are"),
+    ],
+)
+def test_wrong_names_are_errors_of_the_manifest(path, arguments, dims, words):
+    if arguments:
+        path.write_text(manifest(PARAMS) + '[[variant]]\nkernel.name = "a"\n[[variant]]\nkernel.name = "b"\n')
+    with pytest.raises(bankshot.UsageError, match=words):
+        bankshot.run_manifest(path, *arguments, **dims)
+
+
+@pytest.mark.parametrize("shape", [24, (6, "f"), (2, 3, "f"), "6xf", ctypes.c_float * 6], ids=str)
+def test_outputs_have_the_form_that_wgpu_gives_them(shape):
+    n = None if shape in ((6, "f"), "6xf") else 6
+    out = bankshot.compute_with_buffers({0: X}, {1: shape}, TWICE, n=n)
+    assert [*out] == [1]
+    if isinstance(shape, type):
+        assert [*out[1]] == (2 * X).tolist()
+    else:
+        assert isinstance(out[1], memoryview)
+        assert out[1].shape == {24: (24,), (2, 3, "f"): (2, 3)}.get(shape, (6,))
+        np.testing.assert_array_equal(np.frombuffer(out[1].tobytes(), np.float32), 2 * X)
+
+
+def test_constants_and_workgroups():
+    out = bankshot.compute_with_buffers({0: X.tobytes()}, {1: (6, "f")}, TWICE, {"factor": 3.0}, (4, 1, 1))
+    assert out[1].tolist() == [0.0, 3.0, 6.0, 9.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [({}, "must name a binding"), ({1: (6, "q")}, "binding 1 is"), ({0: 24}, "binding 0, which the shader does not")],
+)
+def test_wrong_outputs_are_named(outputs, words):
+    with pytest.raises(bankshot.UsageError, match=words):
+        bankshot.compute_with_buffers({0: X, 1: X} if 0 in outputs else {0: X}, outputs, TWICE, n=1)
+
+
+@pytest.mark.usefixtures("adapter")
+def test_wgpu_gives_the_same(adapter):
+    compute = pytest.importorskip("wgpu.utils.compute")
+    calls = (bankshot.compute_with_buffers, compute.compute_with_buffers)
+    ours, theirs = (call({0: X}, {1: (2, 3, "f")}, TWICE, n=6) for call in calls)
+    assert ours[1].tolist() == theirs[1].tolist()
+    assert (ours[1].format, ours[1].shape) == (theirs[1].format, theirs[1].shape)
