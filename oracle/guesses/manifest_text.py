@@ -29,8 +29,9 @@ _DTYPES = {np.dtype(dtype): name for name, dtype in inputs.DTYPES.items()}
 def manifest_text(made: Draft, source: str, preprocessing: Mapping[str, Any], reference: str) -> str:
     """Write the manifest. `source` and `reference`: as its keys hold them; `preprocessing`: more keys of [kernel]."""
     bindings = [line for variable in _bound(made.pipeline) for line in _binding(made, variable)]
-    lines = ["# Written by `bankshot init`. An audit repeats the questions: delete each that you have answered."]
+    lines = ["# Written by `bankshot init`."]
     if made.questions:
+        lines[0] += " An audit repeats the questions: delete each that you have answered."
         lines += ["questions = [", *(f"    {_toml(each)}," for each in made.questions), "]"]
     lines += ["", "[kernel]", f"source = {_toml(source)}", f"entry = {_toml(made.pipeline.entry.name)}"]
     lines += [f"{key} = {_toml(value)}" for key, value in preprocessing.items() if value]
