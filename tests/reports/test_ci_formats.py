@@ -124,6 +124,18 @@ def test_sarif_is_what_the_standard_says():
     assert counter["locations"] == [{"physicalLocation": {"artifactLocation": {"uri": "k.toml"}}}]  # lines count from 1
 
 
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [
+        ("a b/50%.wgsl", "a%20b/50%25.wgsl"),
+        ("/elsewhere/k#1.wgsl", "file:///elsewhere/k%231.wgsl"),  # an absolute path is no relative reference
+    ],
+)
+def test_sarif_names_files_by_uris(file, uri):
+    (run,) = sarif.sarif([entry(Remark(NOTE, "race", "x", file))], "1.2")["runs"]
+    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": uri}
+
+
 def test_severities_hints_and_regions_are_kept():
     beyond = Remark("warning", "out-of-bounds", "load of x[9]", "k.wgsl", 3, 5, hint="keep it inside", end_column=9)
     (run,) = sarif.sarif([entry(beyond)], "1.2")["runs"]

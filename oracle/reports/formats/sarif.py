@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ....sim import __version__
 from ....sim.disk_cache import write
@@ -111,5 +112,11 @@ def _location(file: str, line: int, column: int, end: int = 0) -> dict[str, Any]
     region: Mapping[str, int] = {
         "startLine": line, **({"startColumn": column} if column else {}), **({"endColumn": end} if end else {})
     }  # fmt: skip
-    physical: dict[str, Any] = {"artifactLocation": {"uri": from_root(file)}}
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(file)}}
     return {"physicalLocation": {**physical, **({"region": region} if line else {})}}
+
+
+def _uri(file: str) -> str:
+    """A reference relative to the root of the repository, or the whole address of a file outside it."""
+    path = from_root(file)
+    return Path(path).as_uri() if Path(path).is_absolute() else quote(path)
