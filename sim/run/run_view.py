@@ -7,7 +7,7 @@ from html import escape
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from .counters import SUMMARY
+from .counters import SUMMARY, Counter
 from .site import Site
 
 if TYPE_CHECKING:
@@ -51,14 +51,24 @@ def _parts(run: Run) -> Iterator[str]:
     for finding in run.findings:
         colour = _COLOURS.get(finding.severity, "inherit")
         yield f'<pre style="text-align: left; color: {colour}">{escape(finding.render())}</pre>'
-    totals = [(row.label, run.counters[row.key]) for row in SUMMARY if run.counters.get(row.key)]
-    yield _table("", [(label, f"{value:,.4g}" if value % 1 else f"{int(value):,}") for label, value in totals])
+    yield _table("", [(row.label, _figure(row, total)) for row in SUMMARY if (total := run.counters.get(row.key))])
     lines = [(site, sum((site.shared_wavefronts, site.global_sectors))) for site in run.sites]
     hot = sorted((pair for pair in lines if pair[1]), key=lambda pair: -pair[1])[:_MOST_LINES]
     yield _table(
         "<tr><th>line</th><th>wavefronts</th><th>sectors</th><th></th></tr>" if hot else "",
-        [(str(site.line), f"{site.shared_wavefronts:,}", f"{site.global_sectors:,}", _code(site)) for site, _ in hot],
+        [(str(site.line), _count(site.shared_wavefronts), _count(site.global_sectors), _code(site)) for site, _ in hot],
+        ' style="text-align: left; font-family: monospace; white-space: pre"',
     )
+
+
+def _figure(row: Counter, total: float) -> str:
+    if row.unit == "share":
+        return f"{total:.1%}"
+    return f"{total:,.4g}" if total % 1 else f"{int(total):,}"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number else ""
 
 
 def _code(site: Site) -> str:
@@ -66,6 +76,12 @@ def _code(site: Site) -> str:
     return source.line_text(source.line_index(site.span.start)).strip()
 
 
-def _table(head: str, rows: list[tuple[str, ...]]) -> str:
-    cells = ("".join(f'<td style="padding: 0 0.7em">{escape(cell)}</td>' for cell in row) for row in rows)
-    return f"<table>{head}{''.join(f'<tr>{row}</tr>' for row in cells)}</table>" if rows else ""
+def _table(head: str, rows: list[tuple[str, ...]], last: str = "") -> str:
+    """Return a table with a first row in HTML; `last`: attributes of the cells in the last column."""
+    if not rows:
+        return ""
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}<td{last}>{escape(end)}</td></tr>"
+        for *cells, end in rows
+    )
+    return f'<table cellpadding="4">{head}{body}</table>'
