@@ -12,6 +12,7 @@ from .. import typed
 from .. import types as t
 from ..builtins import Builtin
 from ..diagnostics import counted, fail, first_words
+from ..layout_rules import layout_problem, required_align
 from ..source import Span
 from ..syntax import tree
 from . import fold
@@ -74,7 +75,7 @@ def _viewed(e: Expressions, name: str, space: str, template: tree.Expr) -> t.Typ
     if name == "bufferArrayView" and t.has_fixed_footprint(type_):
         message = f"'bufferArrayView' views a runtime-sized array, not {type_}"
         raise fail("view-type", message, template.span, hint=f"write bufferView<{type_}>(…)")
-    if problem := t.layout_problem(type_, uniform=_is_strict(e, space)):
+    if problem := layout_problem(type_, uniform=_is_strict(e, space)):
         raise fail("layout", f"{type_} cannot lie in the {space} address space: {problem}", template.span)
     return type_
 
@@ -99,7 +100,7 @@ def _known(made: typed.Expr) -> int | None:
 
 
 def _check_offset(e: Expressions, viewed: t.Type, space: str, offset: typed.Expr) -> None:
-    known, align = _known(offset), t.required_align(viewed, uniform=_is_strict(e, space))
+    known, align = _known(offset), required_align(viewed, uniform=_is_strict(e, space))
     if known is not None and known % align:
         hint = f"for example {known // align * align}"
         message = f"offset {known} is not a multiple of {align}, the alignment of {viewed}"

@@ -18,6 +18,7 @@ from ..analysis.static_uses import Uses
 from ..analysis.uniformity import check_uniformity
 from ..builtins import BUILTINS
 from ..diagnostics import Diagnostic, Note, WgslError, did_you_mean, fail, limits_are_errors
+from ..layout_rules import layout_problem
 from ..source import Source, Span
 from ..syntax import tree
 from ..syntax.parser import parse
@@ -338,7 +339,7 @@ class ModuleScope:
     def _check_layout(self, space: str, store: t.Type, span: Span) -> None:
         strict = space == "uniform" and not self.supports("uniform_buffer_standard_layout")
         shared = space in ("uniform", "storage", "immediate")
-        problem = t.layout_problem(store, uniform=strict) if shared else None
+        problem = layout_problem(store, uniform=strict) if shared else None
         if problem:
             raise fail("layout", f"{store} cannot lie in the {space} address space: {problem}", span)
 
