@@ -26,8 +26,9 @@ def cells(outputs=(), counters=(), findings=(), notes=(), ran=None, outcome=CLEA
         coverage = SimpleNamespace(how="sample", workgroups=12_345, ran=ran)
     counters = [SimpleNamespace(ok=ok) for ok in counters]
     case = SimpleNamespace(kernel=SimpleNamespace(name="k"), shape="N=1")
+    figures = {"a": 0.5, "b": 1.256}
     audit = SimpleNamespace(outputs=outputs, counters=counters, findings=findings, notes=notes, outcome=outcome,
-                            run=SimpleNamespace(coverage=coverage), case=case, seconds={"a": 0.5, "b": 1.256})  # fmt: skip
+                            run=SimpleNamespace(coverage=coverage), case=case, seconds=figures)  # fmt: skip
     return dict(
         zip(("verdict", "kernel", "shape", *(name for name, _, _ in table.COLUMNS)), cells_of(audit), strict=True)
     )
