@@ -130,7 +130,7 @@ class Walk:
                 return values[var]
             case typed.Load(ref=typed.VarRef(var=var)) if var in values:
                 return values[var]
-            case typed.ValueRef() | typed.Swizzle() | typed.Member() | typed.Load():
+            case typed.ValueRef() | typed.Swizzle() | typed.Member() | typed.Index() | typed.Load():
                 return self._leaf(expr, values)
             case typed.BuiltinCall(builtin=builtin, args=args):
                 return self._call(builtin.name, args, values)

@@ -57,7 +57,7 @@ def idle_words(totals: Mapping[str, float]) -> str:
 def idle_letters(totals: Mapping[str, float], issued: float) -> str:
     """The causes of idle lanes as letters beside a line, in percent of the lanes that were issued: `25g 6o`."""
     found = [(100 * totals[name] / issued, letter) for name, _, letter in IDLE if totals[name]]
-    return " ".join(f"{share:.0f}{letter}" if share >= 0.5 else f"<1{letter}" for share, letter in found)
+    return " ".join(f"{share:.0f}{letter}" if share > 0.5 else f"<1{letter}" for share, letter in found)
 
 
 def useful(run: Run) -> dict[str, float]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bankshot.oracle.errors import UsageError
-from bankshot.oracle.references import find
+from bankshot.oracle.references import find, float32_error
 from bankshot.oracle.references.float32_error import gamma
 
 
@@ -97,3 +97,17 @@ def test_the_bound_of_a_sum_covers_a_large_addend():
     found = find("matmul_residual")({"X": x, "W": w, "R": residual}, {})["Y"]
     assert abs(float(np.float32(residual[0, 0] + (x @ w)[0, 0])) - found.value[0, 0]) <= found.bound[0, 0]
     assert found.bound[0, 0] == pytest.approx(gamma(3) * 1000.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("block", [1, 8, 9, 10, 26, 27, 28, 10_000])
+def test_a_product_is_the_same_in_blocks_of_any_size(monkeypatch, block):
+    """Of a matrix of 9 rows, 1, 2, 3 or all 5 columns are converted at once."""
+    rng = np.random.default_rng(7)
+    a, b = rng.integers(-9, 9, (4, 9)).astype(np.float32), rng.integers(-9, 9, (9, 5)).astype(np.float32)
+    monkeypatch.setattr(float32_error, "_BLOCK", block)
+    found = float32_error.sum_of_products(a, b, addend=np.full((4, 5), 2, np.float32), a_error=np.ones((4, 9)))
+    np.testing.assert_array_equal(found.value, a @ b + 2)  # whole numbers: exact
+    relative = gamma(10) + gamma(10, 2.0**-53)  # nine products and what is added
+    weights, given = np.abs(a.astype(np.float64)) @ np.abs(b), np.abs(b.astype(np.float64)).sum(axis=0)
+    errors = relative * (weights + 2) + (1 + relative) * given
+    np.testing.assert_allclose(found.bound, errors, rtol=1e-12)

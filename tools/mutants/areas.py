@@ -64,12 +64,12 @@ _COMPILED = (
 _WGSL = ("syntax", "check", "builtins", "analysis", "preprocess")
 _SIM = ("ir", "lowering", "analysis", "instrument", "codegen", "bindings", "launch", "findings", "run")
 _ORACLE = ("comparison", "manifests", "references", "gpu_counters", "gpu_account", "wgpu_client", "wgpu_worker",
-           "diagnosis", "goldens", "judge", "advise", "workers", "corpus", "reports", "sweep", "cli",
-           "pytest_plugin")  # fmt: skip
+           "diagnosis", "goldens", "judge", "advise", "workers", "corpus", "guesses", "reports", "sweep",
+           "cli", "pytest_plugin")  # fmt: skip
 _FILES = {
     "wgsl": ("diagnostics", "regular_files", "source", "texel_formats", "typed", "typed_printer", "types"),
     "sim": ("bounded_cache", "child_program", "disk_cache", "dump", "fast_dataclass", "front_end"),
-    "oracle": ("audit", "child_process", "errors", "exit_codes", "notebook_runs"),
+    "oracle": ("audit", "child_process", "errors", "exit_codes", "from_python", "notebook_runs"),
 }
 
 AREAS = (

@@ -1,0 +1,191 @@
+"""The text of changed layouts, the form of indices, and the whole output of `bankshot advise`, worked out by hand."""
+
+import json
+
+import pytest
+
+import bankshot
+from bankshot.oracle.advise.array_layouts import Layouts
+from tests.advise import test_advise as transpose
+
+FORMS = transpose.FORMS
+WGSL = """\
+@group(0) @binding(0) var<storage, read_write> y: array<f32, 64>;
+{declared}
+@compute @workgroup_size(8)
+fn main(@builtin(local_invocation_index) i: u32) {{
+    let row = i / 4u;
+    tile{index} = 1.0;
+    y[i] = 2.0;
+}}
+"""
+
+
+def layouts(declared, index):
+    module = bankshot.check(WGSL.format(declared=declared, index=index))
+    return Layouts(module, module.pipeline(), "tile")
+
+
+FLAT = "var<workgroup> tile: array<f32, {}>;"
+NESTED = "var<workgroup> tile: array<array<f32, {}>, {}>;"
+# The declarations, the index; the name of the pitch, its value, a value to set, and a mask; the changed declarations,
+# index and override.
+CHANGES = {
+    "const": ("const P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, 0,
+              "const P = 5u; " + FLAT.format("P * 4u"), "[row * P + i]", {}),
+    "const of an abstract type": ("const P = 4; " + FLAT.format("P * 4"), "[row * P + i]", "P", 4, 5, 0,
+                                  "const P = 5; " + FLAT.format("P * 4"), "[row * P + i]", {}),
+    "const of a sum": ("const P = 3u + 1u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, 0,
+                       "const P = 5u; " + FLAT.format("P * 4u"), "[row * P + i]", {}),
+    "const with a type": ("const P: i32 = 4; " + FLAT.format("P * 4"), "[i32(row) * P + i32(i)]", "P", 4, 5, 0,
+                          "const P: i32 = 5; " + FLAT.format("P * 4"), "[i32(row) * P + i32(i)]", {}),
+    "override": ("override P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, 0,
+                 "override P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", {"P": 5}),
+    "override and a mask": ("override P = 4u; " + FLAT.format("P * 4u"), "[row * P + i]", "P", 4, 5, 3,
+                            "override P = 4u; " + FLAT.format("P * 4u"), "[((row)) * P + ((i) ^ (((row)) & 3))]",
+                            {"P": 5}),
+    "nested": (NESTED.format(4, 4), "[row][i]", "row length of tile", 4, 5, 0,
+               NESTED.format(5, 4), "[row][i]", {}),
+    "nested and a mask": (NESTED.format(4, 4), "[row][i]", "row length of tile", 4, 4, 3,
+                          NESTED.format(4, 4), "[u32(row)][((u32(i)) ^ ((u32(row)) & 3))]", {}),
+    "written": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 6, 0,
+                FLAT.format("(16) / 4u * (4u + 2)"), "[((row)) * (4u + 2) + i]", {}),
+    "written, less": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 1, 0,
+                      FLAT.format("(16) / 4u * (4u - 3)"), "[((row)) * (4u - 3) + i]", {}),
+    "written, as it is": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 4, 0,
+                          FLAT.format(16), "[row * 4u + i]", {}),
+    "written, only a mask": (FLAT.format(16), "[row * 4u + i]", "4u in indices of tile", 4, 4, 1,
+                             FLAT.format(16), "[((row)) * 4u + ((i) ^ (((row)) & 1))]", {}),
+    "several terms": (FLAT.format(16), "[(row + 0u) * 4u + 4u * (row * i) + i + 1u]", "4u in indices of tile", 4, 5, 0,
+                      FLAT.format("(16) / 4u * (4u + 1)"),
+                      "[(((row + 0u)) + (row) * (i)) * (4u + 1) + i + 1u]", {}),
+    "no column": (FLAT.format(16), "[row * 4u]", "4u in indices of tile", 4, 5, 0,
+                  FLAT.format("(16) / 4u * (4u + 1)"), "[((row)) * (4u + 1) + 0]", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_text_of_a_change(name):
+    declared, index, pitch, now, value, mask, new_declared, new_index, overrides = CHANGES[name]
+    found = layouts(declared, index)
+    (only,) = found.pitches()
+    assert (only.name, only.now, found.reasons) == (pitch, now, [])
+    change = found.change(only, value, mask)
+    assert change.module(found.module).source.text == WGSL.format(declared=new_declared, index=new_index)
+    assert change.overrides == overrides
+
+
+NO_PITCH = {
+    "one index without a factor": (FLAT.format(16), "[i]", ["the index of tile[i] is not row * PITCH + column"]),
+    "two factors": (FLAT.format(64), "[row * 4u * 2u + i]", ["several constants could be the pitch of tile: 2u, 4u"]),
+    "a factor that varies": (FLAT.format(16), "[row * i]", ["the index of tile[row * i] is not row * PITCH + column"]),
+    "a size of no type arguments": ("alias T = array<f32, 16>; var<workgroup> tile: T;", "[row * 4u + i]", []),
+}
+
+
+@pytest.mark.parametrize("name", NO_PITCH)
+def test_indices_without_a_pitch(name):
+    declared, index, reasons = NO_PITCH[name]
+    found = layouts(declared, index)
+    assert found.pitches() == []
+    assert [reason.removeprefix("shader.wgsl:6: ") for reason in found.reasons] == reasons
+
+
+@pytest.mark.parametrize(
+    ("declared", "only", "found"),
+    [
+        ("const P = 4u; const F = 1.5; override Q = 3;", "P", [("P", 4)]),
+        ("const P = 4u; const F = 1.5; override Q = 3;", "Q", []),  # the entry point does not use it
+        ("const P = 4u; const F = 1.5; override Q = 3;", "F", []),
+        ("const P = true;", "P", []),
+        ("const P = 4u;", "y", []),
+        ("const P = 4u;", "R", []),
+    ],
+)
+def test_a_pitch_by_name(declared, only, found):
+    made = layouts(declared + FLAT.format(16), "[row * 4u + i]").pitches(only)
+    assert [(pitch.name, pitch.now) for pitch in made] == found
+
+
+@pytest.mark.parametrize(
+    ("declared", "index", "value", "masks"),
+    [
+        (FLAT.format(16), "[row * 4u + i]", 4, [1, 3]),
+        (FLAT.format(16), "[row * 4u + i]", 5, []),
+        (FLAT.format(16), "[row * 4u + i]", 6, [1]),
+        (FLAT.format(16), "[row * 4u + i]", 64, [1, 3, 7, 15, 31]),
+        (NESTED.format(8, 8), "[row][i]", 8, [1, 3, 7]),
+        (NESTED.format(8, 8), "[row][i]", 16, [1, 3, 7, 15]),
+        ("const P = 4u; const H = P + 0u;" + FLAT.format("P * 4u"), "[row * (P + 4u) + i]", 4, [1, 3, 7]),
+        ("const P = 4u; const H = P + 0u;" + FLAT.format("P * 4u"), "[row * (P + 4u) + i]", 6, [1]),
+    ],
+)
+def test_masks_keep_columns_in_their_row(declared, index, value, masks):
+    found = layouts(declared, index)
+    pitch = found.pitches()[0]
+    assert found.masks(pitch, value) == masks
+
+
+TABLE = """\
+transpose
+  FILE, entry transpose, grid 2 x 2 x 1, charged as nvidia
+
+  tile: {pitch} = 32 is best changed to 32 and column ^ (row & 31): 4,224 wavefronts become 256, the same memory
+
+  pitch  words  bytes  wavefronts  excess  {store} store  {load} load  sectors  outputs
+ ────────────────────────────────────────────────────────────────────────────────────────────────────────
+     32  1,024  4,096       4,224   3,968      128     4096     same     same  <- as written
+  32 ^1  1,024  4,096       2,176   1,920      128     2048     same     same
+  32 ^3  1,024  4,096       1,152     896      128     1024     same     same
+  32 ^7  1,024  4,096         640     384      128      512     same     same
+ 32 ^15  1,024  4,096         384     128      128      256     same     same
+ 32 ^31  1,024  4,096         256       0      128      128     same     same  <- best
+     33  1,056  4,224         256       0      128      128     same     same  <- best without a swizzle
+
+{note}
+advise: 0 of 1 cases with no better layout; 1 failed; nothing compared
+"""
+USED = "  note: TILE is not only a pitch of tile: FILE:7 uses it otherwise\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "pads", "words"),
+    [
+        ("const", "31..33", {"pitch": "PITCH", "store": 9, "load": 13, "note": "  rejected: 31: outputs differ\n"}),
+        ("written", "33..33", {"pitch": "TILE in indices of tile", "store": 8, "load": 12, "note": USED}),
+    ],
+)
+def test_the_whole_text(form, pads, words, tmp_path):
+    """A store of a row is a wavefront; a load of a column is 32, and with a mask of m, 32 / (m + 1)."""
+    file = tmp_path / "transpose.wgsl"
+    file.write_text(FORMS[form])
+    result = transpose.command("advise", file, "--grid", "2,2", "--pads", pads)
+    assert result.exit_code == 1
+    printed = [line.rstrip() for line in result.stdout.replace(str(file), "FILE").splitlines()]
+    assert printed == TABLE.format(**words).splitlines()
+
+
+def test_the_whole_json(tmp_path):
+    file = tmp_path / "transpose.wgsl"
+    file.write_text(FORMS["const"].replace("PITCH = 32u", "PITCH = 31u + 1u"))
+    result = transpose.command("advise", file, "--grid", "2,2", "--pads", "31..33", "--json")
+
+    def trial(pitch, mask, words, load, **other):
+        figures = {"words": words, "workgroup_memory_bytes": 4 * words, "shared_wavefronts": 128 + load,
+                   "excess": load - 128, "by_site": [128, load]}  # fmt: skip
+        return (
+            {"pitch": pitch, "mask": mask, "same_sectors": True, "same_outputs": True, "refused": None}
+            | figures
+            | other
+        )
+
+    written, best = trial(32, 0, 1024, 4096), trial(32, 31, 1024, 128)
+    (case,) = json.loads(result.stdout)["cases"]
+    (array,) = case.pop("arrays")
+    refused = array["trials"][1]
+    assert (refused["pitch"], refused["refused"], refused["same_outputs"]) == (31, "outputs differ", False)
+    swizzled = [trial(32, mask, 1024, 32 // (mask + 1) * 128) for mask in (1, 3, 7, 15, 31)]
+    sites = [{"file": str(file), "line": 9, "kind": "store"}, {"file": str(file), "line": 13, "kind": "load"}]
+    assert array == {"array": "tile", "pitch": "PITCH", "sites": sites, "written": written, "best": best,
+                     "trials": [written, refused, trial(33, 0, 1056, 128), *swizzled]}  # fmt: skip
+    assert case["ok"] is False

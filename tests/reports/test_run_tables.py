@@ -1,0 +1,82 @@
+"""The totals and tables of a run, over figures that are made up, so that each cell is known by hand."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from bankshot.oracle.reports import tables
+from bankshot.sim.run.traffic import Traffic
+
+IDLE = {"idle_guard": 0, "idle_overhang": 0, "idle_divergence": 0, "idle_skipped": 0}
+# Active lanes and idle ones by cause; the words, and the letters beside a line of 200 issued lanes.
+IDLE_LANES = [
+    ({"active_lanes": 10}, "", ""),
+    ({"active_lanes": 50, "idle_guard": 50}, "50.0%: 50.0% behind a guard", "25g"),
+    ({"active_lanes": 138, "idle_guard": 50, "idle_overhang": 12},
+     "31.0%: 25.0% behind a guard, 6.0% past the workgroup", "25g 6o"),
+    ({"active_lanes": 0, "idle_divergence": 1}, "100.0%: 100.0% diverged", "<1d"),
+    ({"active_lanes": 199, "idle_divergence": 1}, "0.5%: 0.5% diverged", "<1d"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("counts", "words", "letters"), IDLE_LANES)
+def test_idle_lanes(counts, words, letters):
+    totals = IDLE | counts
+    assert tables.idle_words(totals) == words
+    issued = 200 if counts != IDLE_LANES[4][0] else 201
+    assert tables.idle_letters(totals, issued) == letters
+
+
+def test_useful_flops():
+    assert tables.useful(SimpleNamespace(counters={"flops": 0}, padding_flops=0)) == {}
+    assert tables.useful(SimpleNamespace(counters={"flops": 8}, padding_flops=2)) == {"useful_flops": 0.75}
+
+
+def site(turns, executions=1_000, atomics=32_000, name="sum"):
+    place = SimpleNamespace(file="/folder/kernel.wgsl")
+    return SimpleNamespace(span=SimpleNamespace(place=place), line=7, name=name, executions=executions, atomics=atomics,
+                           atomic_turns=turns, turns_per_request=turns / executions)  # fmt: skip
+
+
+def test_atomics_that_are_serialized():
+    table = tables.atomic_table(SimpleNamespace(sites=[site(0), site(32_000), site(1_234, name="count")]))
+    assert table.rows == (
+        ("kernel.wgsl:7 sum", "1,000", "32,000", "32-way"),
+        ("kernel.wgsl:7 count", "1,000", "32,000", "1.23-way"),
+    )
+    assert (table.caption, table.headings) == (
+        "atomic operations", ("place", "by subgroups", "by lanes", "on one word")
+    )  # fmt: skip
+
+
+def run(flops, *traffic, peaks=(0, 0)):
+    device = SimpleNamespace(name="gpu", peak_flops=peaks[0], peak_bandwidth=peaks[1])
+    return SimpleNamespace(counters={"flops": flops}, traffic=traffic, device=device, instructions=(), sites=())
+
+
+X, Y, Z = (Traffic(*of, 9_999) for of in (("x", 4_000, 8_000, 1_000), ("y", 2_000, 2_000, 2_000), ("z", 0, 0, 0)))
+
+
+def test_bytes_of_storage():
+    table = tables.traffic_table(run(0, X, Z, Y))
+    assert table.rows == (("x", "4000", "8000", "1000", "4", "8"), ("y", "2000", "2000", "2000", "1", "1"))
+    assert table.notes == ()
+    assert table.headings == (
+        "buffer", "requested", "of sectors", "touched", "reuse: requested / touched", "sectors / touched"
+    )  # fmt: skip
+    none = tables.traffic_table(run(9, Z))
+    assert (none.rows, none.notes) == ((), ())
+    assert tables.tables(run(9, Z)) == []
+    assert [table.caption for table in tables.tables(run(9, X))] == ["bytes of storage"]
+
+
+def test_intensities_and_the_roof():
+    words = ["1 FLOP per byte requested", "0.6 FLOP per byte of sectors touched", "2 FLOP per byte that must move"]
+    assert tables.traffic_table(run(6_000, X, Y)).notes == tuple(words)
+    # At 2 FLOP per byte, 1,000 bytes per second feed 2,000 of 9,000 FLOP per second; at 500, the device is the limit.
+    for peaks, roof in (((9_000, 1_000), "memory, at most 2000 FLOP/s"), ((500, 1_000), "compute, at most 500 FLOP/s")):
+        last = f"{words[2]}: under the roofline of gpu bound by {roof}"
+        assert tables.roofline_words(run(6_000, X, Y, peaks=peaks)) == [*words[:2], last]
+    for peaks in ((0, 1_000), (9_000, 0)):
+        assert tables.roofline_words(run(6_000, X, Y, peaks=peaks)) == words
+    assert tables.roofline_words(run(0, X, Y, peaks=(9_000, 1_000))) == []
