@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from math import prod
+from typing import TYPE_CHECKING
 
 from ...sim.dump import debug_level
 from ...sim.fast_dataclass import entity
@@ -27,6 +28,9 @@ from ..reports.protocol import AuditedCase, ReportOptions
 from ..workers.pool import TaskError, TaskProgress, TaskResult, WorkerPool
 from ..workers.progress import Meter
 from ..workers.scheduler import Scheduler, Size
+
+if TYPE_CHECKING:
+    from ..judge.verdict import Audit
 
 ALONE, LEFT = 2.0, 4.0  # seconds after which, and with how many more to go, other processes are worth their start
 MOST = 8  # processes that start unasked: each holds some 300 MB, and memory on every GPU
@@ -74,6 +78,10 @@ class Audits:
     def _audited(self, number: int, plan: Plan, shape: Shape, say: Say) -> AuditedCase:
         first = all(before.kernel.name != plan.kernel.name for before, _ in self.cases[:number])
         result = audit(plan.case(shape), self.options, say).noting(f"assumed {words}" for words in plan.assumed)
+        return self.reported(result, number, first)
+
+    def reported(self, result: Audit, number: int, first: bool) -> AuditedCase:
+        """What reports need of an audit."""
         return audited_case(result, self.wanted, number + 1, first)
 
     def failed(self, number: int, error: Exception) -> AuditedCase:

@@ -170,7 +170,8 @@ class Verdict:
     """The result of comparing a run with its golden.
 
     `state`: a key of `STATES`. `changes`: of counters, the worst first. `advice`: what to do about them. `likely`: the
-    likely cause. `held`: the outputs whose bits the golden has, if they were compared or written.
+    likely cause. `held`: the outputs whose bits the golden has, if they were compared or written. `new`: what would be
+    written, where the golden is missing or the run has changed.
     """
 
     path: Path
@@ -180,6 +181,7 @@ class Verdict:
     advice: str = ""
     likely: Diagnosis | None = None
     held: tuple[str, ...] = ()
+    new: Golden | None = None
 
     @property
     def ok(self) -> bool:
@@ -225,7 +227,7 @@ def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
     `how`: the command that updates it, for the advice. Raises `UsageError` where the file cannot be read."""
     if not path.exists():
         if not update:
-            return Verdict(path, MISSING, advice=f"make it with {how}, look at it, and commit it")
+            return Verdict(path, MISSING, advice=f"make it with {how}, look at it, and commit it", new=new)
         new.write(path)
         return Verdict(path, WRITTEN, held=tuple(new.outputs))
     old = read(path)
@@ -243,9 +245,8 @@ def check(path: Path, new: Golden, update: bool, how: str) -> Verdict:
     if different or moved:
         other = old.simulator != new.simulator
         made = f"it was made by bankshot {old.simulator}, this is {new.simulator}; " if other else ""
-        return Verdict(
-            path, CHANGED, moved, different, f"{made}if this is what you want, {how} writes it anew", held=held
-        )
+        advice = f"{made}if this is what you want, {how} writes it anew"
+        return Verdict(path, CHANGED, moved, different, advice, held=held, new=new)
     return Verdict(path, UNCHANGED, held=held)
 
 

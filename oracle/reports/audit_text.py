@@ -98,7 +98,7 @@ def _problems(out: Console, audit: Audit, most: int | None = None) -> None:
         if not check.ok:
             _show_counter(out, check)
     if audit.golden is not None and not audit.golden.ok:
-        _golden(out, audit.golden, most)
+        show_golden(out, audit.golden, most)
     show_unchecked(out, audit.unchecked)
 
 
@@ -110,7 +110,7 @@ def _show_counter(out: Console, check: CounterCheck) -> None:
     say(out, verdict(check.ok).append(f"{check.counter}  {counter_words(check)}"))
 
 
-def _golden(out: Console, golden: Verdict, most: int | None = None) -> None:
+def show_golden(out: Console, golden: Verdict, most: int | None = None) -> None:
     """Print one line; what changed, and what to do about it, below it."""
     unchecked = Text.assemble(("  UNCHECKED ", CaseOutcome.UNCHECKED.style))
     say(out, (unchecked if golden.unchecked else verdict(golden.ok)).append(golden.headline))
@@ -136,7 +136,7 @@ def _passed(out: Console, audit: Audit) -> None:
         if check.ok:
             _show_counter(out, check)
     if audit.golden is not None and audit.golden.ok:
-        _golden(out, audit.golden)
+        show_golden(out, audit.golden)
     for item in audit.findings:
         if item.allowed:
             say(out, f"  accepted by the manifest: {finding_summary(item.finding)}")

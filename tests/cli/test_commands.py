@@ -45,5 +45,6 @@ def test_the_readme_shows_every_command(name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_has_help_and_json(name):
     command = getattr(import_module(f"{cli.__name__}.{name}"), name)
-    assert command.help
-    assert any("--json" in parameter.opts for parameter in command.params)
+    for each in command.commands.values() if isinstance(command, click.Group) else [command]:
+        assert each.help
+        assert any("--json" in parameter.opts for parameter in each.params)
