@@ -1,148 +1,191 @@
-"""Audits as one HTML page that needs no other file: verdicts, the source with counters, conflicts, findings.
+"""Audits as one HTML page that needs no other file: kernels and their cases, failures first and then by cost.
 
 The layout is in `templates/report.html.j2` and, for one case, `case.html.j2`; this module computes what they show.
-Jinja escapes all text. Counters beside the source are those of `source_listing`. The first case of a kernel shows all
-of its source, the others only lines that were charged or that a finding names.
+Jinja escapes all text. `page_source` has the source with counters, `page_maps` the drawings.
+
+The cases that are open at first are HTML. The others are in `noscript` elements, which a browser with scripts reads as
+text, so that a page of many cases opens at once; `page.js` makes a case HTML when it is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import Path
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
-from pygments import lexers
-from pygments.token import Comment, Keyword, Number
+from markupsafe import Markup
 
 from ...sim.fast_dataclass import frozen
+from ..errors import printable
 from ..goldens.golden_store import STATES
 from ..judge.counter_checks import with_derived
 from ..judge.coverage import CaseOutcome
-from .check_words import comparison_words
-from .cost_places import CostPlace, cost_places
+from ..judge.options import SEVERITIES
+from .check_words import comparison_words, counted
+from .cost_places import CostTotals, cost_places
 from .json_entries import SITE
-from .source_listing import Line, against_ideal, compact, listings
+from .kernel_rows import HEADINGS, ORDER, WARNS, CaseRow, KernelRow, cells, kernel_rows, word_of
+from .page_maps import STEP, bank_cells, patch_words
+from .page_source import Listing, Mark, files_of, listing_of
+from .source_listing import compact
 from .tables import CHARGES, TOTALS, idle_words, tables, useful
 
 if TYPE_CHECKING:
     from ...sim import Finding, Site
     from ...sim.wgsl.source import Span
-    from ..comparison.mismatch_map import Patch
     from ..judge.verdict import Audit
     from .protocol import CaseFailure
 
-    LineAnchor = Callable[[Span], str | None]
-
-# The shares of a run's excess from which a line has heat 1, 2, 3 and 4.
-HEAT = (0.0, 0.05, 0.2, 0.5)
-CLASSES = ((Comment, "c"), (Keyword, "k"), (Number, "n"))  # of highlighted source
-
-
-@frozen
-class Cell:
-    """What was charged on a line. `heat`: from 0, no excess, to 4."""
-
-    text: str
-    times: str
-    heat: int
-
-
-@frozen
-class Row:
-    """A line of source. `findings`: the numbers of the findings that name it."""
-
-    line: Line
-    anchor: str
-    code: Markup
-    cells: tuple[Cell, ...]
-    findings: tuple[int, ...]
+MOST_OPEN = 5  # kernels that are open at first, of those that fail
 
 
 @frozen
 class Place:
-    """A labelled place of a finding. `anchor` is that of its line, if the page shows it."""
+    """A labelled place of a finding, and its line of code: before, inside and after the place. `anchor` is that of the
+    line, if the page shows it."""
 
     label: str
     at: str
     anchor: str | None
+    code: tuple[str, str, str] = ("", "", "")
 
 
 @frozen
 class Found:
-    """A finding, numbered in its case. `how`: who allows it; empty if it counts against the kernel."""
+    """A finding, numbered in its case. `how`: who accepts it; empty if it counts against the kernel."""
 
     number: int
     finding: Finding
     how: str
     places: tuple[Place, ...]
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is neither accepted nor a mere note."""
+        return not self.how and self.finding.severity != "info"
+
 
 @frozen
-class CostLink:
-    """A place where the cost is. `anchor` is that of its line, if the page shows it."""
+class Linked:
+    """Something about a line: a place where the cost is, or a change of a golden. `anchor` is that of the line, if the
+    page shows it."""
 
-    place: CostPlace
+    it: Any
     anchor: str | None
 
 
 @frozen
-class Summary:
-    """A case's row in the table at the top."""
+class Section(CaseRow):
+    """A case on the page: its row, and its body in parts, of which `source` and `short_source` are alternatives: all
+    lines and the drawings, or the lines that matter."""
 
-    anchor: str
-    kernel: str
-    shape: str
-    ok: bool
-    outcome: CaseOutcome
-    totals: dict[str, float]
-    findings: int
-    likely: str
+    anchor: str = ""
+    likely: str = ""
+    head: Markup = Markup()
+    source: Markup = Markup()
+    short_source: Markup = Markup()
+    tail: Markup = Markup()
 
 
 @frozen
-class Section:
-    """A case on the page."""
+class Shown:
+    """A case as the page shows it. `full`: the anchor of the case of its kernel that has all of its source."""
 
-    summary: Summary
-    body: Markup
+    section: Section
+    cells: tuple[str, ...]
+    open: bool
+    full: str
+
+    @property
+    def body(self) -> Markup:
+        each = self.section
+        return each.head + (each.source if self.full == each.anchor else each.short_source) + each.tail
+
+
+@frozen
+class Kernel:
+    """A kernel on the page, with the case to look at first in front."""
+
+    name: str
+    row: KernelRow
+    cells: tuple[str, ...]
+    open: bool
+    cases: tuple[Shown, ...]
 
 
 def page(sections: Sequence[Section], lines: Sequence[str] = ()) -> str:
     """The whole page. `lines`: the last words of the command."""
-    cases, bodies = [each.summary for each in sections], [each.body for each in sections]
-    return _template("report.html.j2").render(
-        cases=cases, bodies=bodies, good=sum(case.ok for case in cases), lines=lines
-    )
+    rows = kernel_rows(sorted(sections, key=lambda each: -each.cost.excess))
+    kernels = [_kernel(row, number < MOST_OPEN and row.word in ORDER[:3]) for number, row in enumerate(rows)]
+    if len(rows) == 1:
+        kernels = [_kernel(rows[0], True)]
+    script = _source("page.js")
+    text = _template("report.html.j2").render(
+        kernels=kernels, total=len(sections), good=sum(each.word in (CaseOutcome.CLEAN, WARNS) for each in sections),
+        lines=lines, headings=HEADINGS, style=_source("page.css"), script=script,
+        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+    )  # fmt: skip
+    return printable(text, keep="\n\t")
 
 
-def section_of(audit: Audit, number: int, full: bool) -> Section:
-    """The section of the `number`-th case, from 1. `full`: with all of its source. Accesses and the timeline are drawn
-    if the audit recorded them."""
-    kernel, anchor = audit.case.kernel, f"case{number}"
-    sources, found = _sources(audit, anchor, full)
-    shown = {(file, row.line.number): row.anchor for file, rows in sources.items() for row in rows}
-    cost = [CostLink(each, shown.get((each.file, each.line))) for each in cost_places(audit.run)]
-    held = sum(not item.ok for item in audit.findings)
-    totals, likely = {**with_derived(audit.run.counters), **useful(audit.run)}, ", ".join(audit.likely)
-    summary = Summary(anchor, kernel.name, str(audit.case.shape), audit.ok, audit.outcome, totals, held, likely)
-    parts = {"audit": audit, "case": summary, "full": full, "cost": cost, "sources": sources, "found": found}
-    case = _template("case.html.j2").module.case
-    return Section(summary, case(**parts, recorded=audit.recordings))
+def _kernel(row: KernelRow, open_: bool) -> Kernel:
+    sections = [each for each in row.cases if isinstance(each, Section)]
+    full = next((each.anchor for each in sections if each.source), "")
+    alone = [KernelRow(each.kernel, (each,), each.cost) for each in sections]
+    shown = [
+        Shown(each, cells(of_one), open_ and number == 0, full)
+        for number, (each, of_one) in enumerate(zip(sections, alone, strict=True))
+    ]
+    return Kernel(row.kernel, row, cells(row), open_, tuple(shown))
+
+
+def section_of(audit: Audit, number: int) -> Section:
+    """The section of the `number`-th case, from 1. Accesses and the timeline are drawn if the audit recorded them."""
+    anchor = f"case{number}"
+    listing = listing_of(audit, anchor)
+    found = _findings(audit, listing)
+    cost = [Linked(place, listing.anchor(place.file, place.line)) for place in cost_places(audit.run)]
+    moved = _golden_changes(audit, listing)
+    marks: dict[str, list[Mark]] = defaultdict(list)
+    for item in found:
+        for at in dict.fromkeys(place.anchor for place in item.places if place.anchor):
+            marks[at].append(Mark(f"{anchor}-f{item.number}", item.finding.code, not item.counts))
+    written = {check.output: listing.of(check.written) for check in audit.outputs if not check.ok and check.written}
+    failing = [place.anchor for item in found if item.counts for place in item.places]
+    files = files_of(listing, marks, [*failing, *written.values(), *(each.anchor for each in (*cost, *moved))])
+    parts = {
+        "audit": audit, "anchor": anchor, "found": found, "cost": cost, "moved": moved, "written": written,
+        "totals": {**with_derived(audit.run.counters), **useful(audit.run)},
+    }  # fmt: skip
+    case = _template("case.html.j2").module
+    return Section(
+        audit.case.kernel.name, str(audit.case.shape), word_of(audit), CostTotals.of(audit.run), "",
+        anchor=anchor, likely=", ".join(audit.likely), head=case.head(**parts), tail=case.tail(**parts),
+        source=case.source(audit, files, full=True),
+        short_source=case.source(audit, [file.short() for file in files], full=False),
+    )  # fmt: skip
 
 
 def section_of_failure(case: CaseFailure) -> Section:
     """The section of a case that could not be run."""
-    summary = Summary(
-        f"case{case.number}", case.kernel, str(case.shape), False, CaseOutcome.ERROR, {}, 0, "could not be run"
-    )
-    return Section(summary, _template("case.html.j2").module.failure(summary, case.failure.reason))
+    head = _template("case.html.j2").module.failure(case.kernel, case.failure.reason)
+    return Section(
+        case.kernel, str(case.shape), CaseOutcome.ERROR, anchor=f"case{case.number}", likely="could not be run",
+        head=head,
+    )  # fmt: skip
 
 
 @cache
 def _template(name: str) -> Any:
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> Any:
     environment: Any = Environment(
         loader=PackageLoader("bankshot.oracle.reports"),
         autoescape=True,
@@ -151,94 +194,54 @@ def _template(name: str) -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {"amount": _amount, "compact": compact, "words": comparison_words, "number": _number}
-    environment.globals |= {"TOTALS": TOTALS, "CHARGES": CHARGES, "SITE": SITE, "GOLDEN": STATES}
-    environment.globals |= {"patch_words": patch_words, "in_use": _in_use}
-    environment.globals |= {"tables": tables, "idle_words": idle_words}
-    return environment.get_template(name)
+    environment.globals |= {"TOTALS": TOTALS, "CHARGES": CHARGES, "SITE": SITE, "GOLDEN": STATES, "STEP": STEP}
+    environment.globals |= {"patch_words": patch_words, "bank_cells": bank_cells, "in_use": _in_use}
+    environment.globals |= {"tables": tables, "idle_words": idle_words, "counted": counted}
+    return environment
 
 
-# ---- source ------------------------------------------------------------------------------------------
+@cache
+def _source(name: str) -> Markup:
+    """The text of a file beside the templates."""
+    environment = _environment()
+    return Markup(environment.loader.get_source(environment, name)[0])
 
 
-def _sources(audit: Audit, anchor: str, full: bool) -> tuple[dict[str, list[Row]], list[Found]]:
-    """The lines of each file to show, and the findings with their places in them."""
-    source = audit.case.kernel.source
-    files = listings(audit.run.sites, source, audit.subgroup_size)
-    numbered = {file: number for number, file in enumerate(files)}
-
-    def line_anchor(span: Span) -> str | None:
-        file = Path(span.place.file)
-        number = numbered.get(file if file.is_file() else source)
-        return None if number is None else f"{anchor}-{number}-{span.line}"
-
-    found = _findings(audit, line_anchor)
-    named: dict[str | None, list[int]] = {}
-    for item in found:
-        for place in item.places:
-            named.setdefault(place.anchor, []).append(item.number)
-    lines = [line for file in files.values() for line in file]
-    excess = [sum(_excess(line, actual, ideal) for line in lines) for actual, ideal, _ in CHARGES]
-    shown: dict[str, list[Row]] = {}
-    for file, number in numbered.items():
-        codes = highlighted([line.text for line in files[file]])
-        rows = [
-            Row(line, at, code, _cells(line, excess), tuple(dict.fromkeys(named.get(at, ()))))
-            for line, code in zip(files[file], codes, strict=True)
-            for at in (f"{anchor}-{number}-{line.number}",)
-        ]
-        shown[str(file)] = [row for row in rows if full or row.line.counters or row.findings]
-    return shown, found
+# ---- findings and goldens ----------------------------------------------------------------------------
 
 
-def _findings(audit: Audit, line_anchor: LineAnchor) -> list[Found]:
+def _findings(audit: Audit, listing: Listing) -> list[Found]:
+    """The findings: those that count against the kernel, the worst first, then those that are accepted."""
     held = [(item.finding, "accepted by the manifest" if item.allowed else "") for item in audit.findings]
-    silenced = [(finding, "allowed by a comment") for finding in audit.run.silenced]
+    held += [(finding, "allowed by a comment") for finding in audit.run.silenced]
+    held.sort(key=lambda item: (bool(item[1]), SEVERITIES.index(item[0].severity)))
     found: list[Found] = []
-    for number, (finding, how) in enumerate(held + silenced, 1):
+    for number, (finding, how) in enumerate(held, 1):
         places = [(finding.code, finding.span), *((note.message, note.span) for note in finding.notes)]
-        found.append(Found(number, finding, how, tuple(_place(label, span, line_anchor) for label, span in places)))
+        found.append(Found(number, finding, how, tuple(_place(label, span, listing) for label, span in places)))
     return found
 
 
-def _place(label: str, span: Span | None, line_anchor: LineAnchor) -> Place:
+def _place(label: str, span: Span | None, listing: Listing) -> Place:
     if span is None:
         return Place(label, "", None)
-    place = span.place
-    return Place(label, f"{place.file}:{place.line}:{place.column}", line_anchor(span))
+    place, source = span.place, span.source
+    index = source.line_index(span.start)
+    line, begin = source.line_text(index), source.line_start(index)
+    start, end = span.start - begin, max(span.end - begin, span.start - begin + 1)
+    code = line[:start].lstrip(), line[start:end], line[end:]
+    return Place(label, f"{place.file}:{place.line}:{place.column}", listing.of(span), code)
 
 
-def _excess(line: Line, actual: str, ideal: str) -> int:
-    return line.counters[actual] - line.counters[ideal] if line.counters else 0
-
-
-def _cells(line: Line, excess: Sequence[int]) -> tuple[Cell, ...]:
-    """The wavefronts and sectors of a line. `excess`: that of the whole run, for each."""
-    if line.counters is None:
-        return ()
-    cells: list[Cell] = []
-    for (actual, ideal, _), whole in zip(CHARGES, excess, strict=True):
-        charged, least, more = line.counters[actual], line.counters[ideal], _excess(line, actual, ideal)
-        heat = sum(more >= share * whole for share in HEAT) if more > 0 else 0
-        times = f"\u00d7{charged / least:.3g}" if heat and least else ""
-        cells.append(Cell(against_ideal(charged, least), times, heat))
-    return tuple(cells)
-
-
-def highlighted(lines: Sequence[str]) -> list[Markup]:
-    """The lines of a shader, escaped, with comments, keywords and numbers marked with `CLASSES`."""
-    make: Any = getattr(lexers, "get_lexer_by_name")  # noqa: B009  # partially typed
-    lexer = make("wgsl", stripnl=False, ensurenl=False)
-    done: list[Markup] = []
-    now = Markup()
-    for token, text in lexer.get_tokens("\n".join(lines)):
-        name = next((name for kind, name in CLASSES if token in kind), None)
-        for number, part in enumerate(text.split("\n")):
-            if number:
-                done.append(now)
-                now = Markup()
-            if part:
-                now += Markup('<i class="{}">{}</i>').format(name, part) if name else escape(part)
-    return [*done, now]
+def _golden_changes(audit: Audit, listing: Listing) -> list[Linked]:
+    """The counters that differ from the golden."""
+    if audit.golden is None:
+        return []
+    folder = audit.case.kernel.path.parent
+    return [
+        Linked(change, listing.anchor(folder / change.file, change.line) if change.line else None)
+        for change in audit.golden.changes
+    ]
 
 
 # ---- numbers -----------------------------------------------------------------------------------------
@@ -259,11 +262,3 @@ def _in_use(sites: Iterable[Site], names: Sequence[str]) -> list[str]:
     """The counters that are not zero at every site."""
     rows = list(sites)
     return [name for name in names if any(getattr(row, name) for row in rows)]
-
-
-def patch_words(patch: Patch, measure: str) -> str:
-    """The tooltip of a patch of a heat map."""
-    (top, bottom), (left, right) = patch.rows, patch.columns
-    where = f"rows {top} to {bottom - 1}, columns {left} to {right - 1}"
-    worst = f"{patch.worst:.3g} {measure}" if patch.heat else "NaN or infinite"
-    return f"{where}: {patch.count:,} of {(bottom - top) * (right - left):,} differ, the worst {worst}"

@@ -70,6 +70,19 @@ def cost_places(run: Run, most: int = MOST) -> tuple[CostPlace, ...]:
     return tuple(sorted(worth, key=lambda place: (-place.weight, place.file, place.line))[:most])
 
 
+def line_shares(run: Run) -> dict[tuple[str, int], float]:
+    """The share of all excess of a run that each line has, by file and line; empty where there is hardly any excess."""
+    passes = passes_of(run.counters)
+    excess: dict[tuple[str, int], float] = defaultdict(float)
+    for place in _accesses(run.sites, passes):
+        excess[place.file, place.line] += place.excess
+    for site in run.sites:
+        if idle := sum(getattr(site, row.key) for row in IDLE_CAUSES):
+            excess[site.span.place.file, site.line] += idle / run.device.subgroup_size
+    whole = sum(excess.values())
+    return {at: beyond / whole for at, beyond in excess.items()} if whole >= LEAST * passes else {}
+
+
 def _merged(places: Iterable[CostPlace]) -> Iterator[CostPlace]:
     """One place for all lines of a file that access the same memory in the same way: they have one cause."""
     alike: dict[tuple[str, ...], list[CostPlace]] = defaultdict(list)

@@ -97,9 +97,9 @@ def show_kernels(out: Console, rows: Sequence[KernelRow]) -> None:
     """Print the table. Clean kernels beyond `MOST_ROWS` are counted."""
     clean = [row for row in rows if row.word == CaseOutcome.CLEAN]
     shown = [*(row for row in rows if row.word != CaseOutcome.CLEAN), *clean[:MOST_ROWS]]
-    cells = [HEADINGS, *(_cells(row) for row in shown)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(HEADINGS) - 1)]
-    for row, texts in zip((None, *shown), cells, strict=True):
+    lines = [HEADINGS, *(cells(row) for row in shown)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS) - 1)]
+    for row, texts in zip((None, *shown), lines, strict=True):
         word = row.word if row else ""
         line = Text.assemble((f"{word:11}", STYLES.get(word, "dim")), _padded(texts, widths))
         line.stylize("" if row else "dim")
@@ -111,13 +111,14 @@ def show_kernels(out: Console, rows: Sequence[KernelRow]) -> None:
         say(out, f"{'':11}{counted(len(clean) - MOST_ROWS, 'more kernel')}, clean, with less excess", "dim")
 
 
-def _padded(cells: Sequence[str], widths: Sequence[int]) -> str:
-    (name, *numbers), worst = cells[:-1], cells[-1]
+def _padded(texts: Sequence[str], widths: Sequence[int]) -> str:
+    (name, *numbers), worst = texts[:-1], texts[-1]
     padded = [f"{name:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:], strict=True))]
     return "  ".join([*padded, worst]).rstrip()
 
 
-def _cells(row: KernelRow) -> tuple[str, ...]:
+def cells(row: KernelRow) -> tuple[str, ...]:
+    """A text for each of `HEADINGS`."""
     cost, bad = row.cost, len(row.bad)
     lanes = f"{cost.active_lanes / cost.issued_lanes:.0%}" if cost.issued_lanes else NOTHING
     wavefronts = compact(cost.excess_wavefronts) if cost.excess_wavefronts else NOTHING

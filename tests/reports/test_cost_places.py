@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import bankshot
 from bankshot.oracle.cli.main import main
-from bankshot.oracle.reports.cost_places import CostTotals, cost_places
+from bankshot.oracle.reports.cost_places import CostTotals, cost_places, line_shares
 
 # 32 lanes store to a column of 32 words each: all in one bank, 32 wavefronts where one would do.
 COLUMN = """\
@@ -71,6 +71,13 @@ def test_each_cause_of_idle_lanes_is_one_place_on_the_line_where_most_idle():
     assert place.why == "97% of the lanes are idle, diverged"
 
 
+def test_the_lines_of_a_run_share_its_excess():
+    assert {line: share for (_, line), share in line_shares(run(COLUMN)).items() if share} == {5: 1.0}
+    assert {line: share for (_, line), share in line_shares(run(STRIDED)).items() if share} == {4: 0.5, 5: 0.5}
+    assert set(line_shares(run(DIVERGED))) == {("shader.wgsl", 7)}
+    assert line_shares(run(PACKED)) == {}
+
+
 def test_a_kernel_without_excess_has_no_places():
     assert cost_places(run(PACKED)) == ()
 
@@ -108,7 +115,7 @@ def test_every_full_report_opens_with_the_same_places(report, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert case["cost"][0]["why"] == "32 wavefronts per request, where 1 would do"
     assert {*case["cost"][0]} >= {"file", "line", "what", "share", "why", "help"}
-    for shown, after in ((text, "workgroup memory wavefronts"), (page, "<h3>Verdicts</h3>")):
+    for shown, after in ((text, "workgroup memory wavefronts"), (page, "<h4>What passed</h4>")):
         places = [shown.index(place["why"]) for place in case["cost"]]
         assert places == sorted(places)
         assert max(places) < shown.index(after)

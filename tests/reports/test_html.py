@@ -1,6 +1,9 @@
 """The audit as one page: it needs no other file, says what the JSON says, and shows hostile text as text."""
 
+import base64
+import hashlib
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -62,7 +65,15 @@ def test_it_needs_nothing_but_itself(matmul):
     assert "http://" not in text
     assert "https://" not in text
     assert "@import" not in text
-    assert len(text) < 2_000_000
+    assert "url(" not in text
+    assert len(text) < 200_000
+
+
+def test_only_its_own_script_may_run_and_nothing_may_be_loaded(matmul):
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', matmul[0])
+    (script,) = re.findall(r"<script>(.*?)</script>", matmul[0], re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy.split("; ") == ["default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'"]
 
 
 def test_every_link_leads_somewhere(matmul):

@@ -31,7 +31,7 @@ class Format(AuditFormat):
     def part(cls, case: CaseResult, options: ReportOptions) -> Section:
         from ..audit_page import section_of
 
-        return section_of(case.audit, case.number, case.first)
+        return section_of(case.audit, case.number)
 
     @classmethod
     def failed_part(cls, case: CaseFailure, options: ReportOptions) -> Section:
