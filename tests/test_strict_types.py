@@ -7,7 +7,10 @@ from tools.import_graph import FILES, module_of
 # Numba compiles the functions of these files, or they build LLVM IR. Neither Numba nor llvmlite has types, so a strict
 # check would find only unknowns; pyright checks them with its basic rules.
 BASIC = {
-    *(f"sim.machine.{name}" for name in ("address_extents", "alu", "atomics", "checks", "core", "lanes", "memory")),
+    *(
+        f"sim.machine.{name}"
+        for name in ("address_extents", "alu", "atomics", "checks", "core", "endless", "lanes", "memory")
+    ),
     *(f"sim.machine.{name}" for name in ("ordering", "probes", "shadow", "subgroups", "tiles", "trace")),
     "sim.machine.vector_math.functions",
     *(f"sim.machine.compile.{name}" for name in ("by_address", "fast", "inlining", "llvm_engine", "loader")),

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 WIDTH = 120  # columns of a report that does not go to a terminal
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would end the process with 1, whatever the verdict
+
+
 def console(stream: TextIO | None = None) -> Console:
     """A console on a stream, by default stdout."""
     target = sys.stdout if stream is None else stream
-    return Console(file=target, width=None if target.isatty() else WIDTH, highlight=False, emoji=False)
+    return _Console(file=target, width=None if target.isatty() else WIDTH, highlight=False, emoji=False)
 
 
 def print_command(line: str, stream: TextIO | None = None) -> None:

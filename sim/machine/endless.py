@@ -49,7 +49,7 @@ def still_differs(regs, shared, storage, snapshot, loop, progress):
     if progress[at.TO_COMPARE] <= 0:
         return 0
     progress[at.TO_COMPARE] -= 1
-    left, width = progress[at.TO_COMPARE], len(regs[0])
+    left, width = progress[at.TO_COMPARE], len(regs[progress[at.DIFFERED]])
     if progress[at.AT_LOOP] != loop or row_differs(regs, snapshot, progress[at.DIFFERED], width):
         return left
     for level in range(at.LEVELS):

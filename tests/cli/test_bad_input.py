@@ -283,9 +283,10 @@ def test_manifests(folder, old, new, message):
 
 
 def test_a_rule_for_what_the_reference_does_not_give(folder, monkeypatch):
-    from bankshot.oracle.references import reference_registry
+    from bankshot.oracle.references import Expected, reference_registry
 
-    monkeypatch.setitem(reference_registry._references, "none", lambda arrays, dims: {})
+    other = {"z": Expected(np.zeros(40))}
+    monkeypatch.setitem(reference_registry._references, "none", lambda arrays, dims: other)
     (folder / "scale.toml").write_text(MANIFEST.replace("[kernel]", '[kernel]\nreference = "none"'))
     refused(bankshot("audit", "scale.toml", "--no-gpu"), "error: scale.toml: [expect] has a rule for y, and reference")
 

@@ -34,8 +34,8 @@ from functools import cache
 from pathlib import Path
 
 import bankshot
-from bankshot.oracle.corpus.invented_inputs import Recipe, bindings, override_values
 from bankshot.oracle.errors import UsageError
+from bankshot.oracle.guesses.invented_inputs import Recipe, bindings, override_values
 from bankshot.sim.codegen.build import build
 from bankshot.sim.ir.rounding import Rounding
 from tests.conformance import data

@@ -67,7 +67,16 @@ _ORACLE = ("comparison", "manifests", "references", "gpu_counters", "gpu_account
            "diagnosis", "goldens", "judge", "advise", "workers", "corpus", "guesses", "reports", "sweep",
            "cli", "pytest_plugin")  # fmt: skip
 _FILES = {
-    "wgsl": ("diagnostics", "regular_files", "source", "texel_formats", "typed", "typed_printer", "types"),
+    "wgsl": (
+        "diagnostics",
+        "layout_rules",
+        "regular_files",
+        "source",
+        "texel_formats",
+        "typed",
+        "typed_printer",
+        "types",
+    ),
     "sim": ("bounded_cache", "child_program", "disk_cache", "dump", "fast_dataclass", "front_end"),
     "oracle": ("audit", "child_process", "errors", "exit_codes", "from_python", "notebook_runs"),
 }
