@@ -29,17 +29,19 @@ def init(file: Path, entry: str | None, out: Path | None, as_json: bool, **more:
     manifest, which `bankshot audit` repeats.
     """
     from ...sim.front_end import read
-    from ...sim.wgsl.check.check_module import check
     from ..guesses.manifest_text import manifest_text, reference_text
     from ..guesses.new_manifest import draft
     from ..guesses.trial import with_edges_that_run
     from ..manifests.reflection import entry_point
+    from ..manifests.rendering_stages import check_for_compute
     from ..reports.json_document import document
 
     defines = defines_of(more["defines"])
     if not file.is_file():
         raise UsageError(f"{file}: there is no such file")
-    module = check(read(file, defines=defines, include_dirs=more["include_dirs"], preprocess=more["preprocess"]))
+    module = check_for_compute(
+        read(file, defines=defines, include_dirs=more["include_dirs"], preprocess=more["preprocess"])
+    )
     points = [f for f in module.entry_points if f.stage == "compute"]
     function = entry_point(module, entry)
     target = out or file.with_name(f"{file.stem}.toml" if len(points) == 1 else f"{file.stem}_{function.name}.toml")

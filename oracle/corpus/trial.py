@@ -21,6 +21,7 @@ from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
 from ...sim.wgsl.check.pipeline import GRANTED
 from ...sim.wgsl.diagnostics import Crash, Diagnostic, WgslError
+from ...sim.wgsl.source import Source
 from ...sim.wgsl.typed import Module
 from .. import wgpu_client
 from ..diagnosis import kept_floats
@@ -29,6 +30,7 @@ from ..diagnosis.simulator_reruns import place
 from ..errors import DriverDied, GpuError, UsageError
 from ..guesses import invented_inputs
 from ..guesses.invented_inputs import RECIPES, Recipe
+from ..manifests.rendering_stages import left_out, without_rendering
 from .candidate import Candidate, Outputs, Run
 from .difference import (
     Array,
@@ -205,16 +207,16 @@ class _Module:
 
     def _compute_only(self, refusal: Diagnostic) -> Module | None:
         """Return the module without its vertex and fragment stages, if these alone are wrong."""
-        whole, text = self.text, without_rendering(self.text)
-        if text == whole:
+        whole, rest = self.text, without_rendering(Source(self.text))
+        if rest is None:
             return None
-        self.text = text
+        self.text = rest.text
         try:
             module = self._checked()
         except WgslError:
             self.text = whole
             return None
-        self.notes.append(f"a vertex or fragment stage is wrong, and left out: {refusal.message}")
+        self.notes.append(left_out(refusal).message)
         return module
 
     def check(self, uniformity: str) -> Module:
@@ -224,25 +226,6 @@ class _Module:
         module = sim.check(self.text, name=name, include_dirs=[folder], uniformity=uniformity)
         self.text = module.source.text  # with its includes
         return module
-
-
-_RENDERING = re.compile(r"@\s*(?:vertex|fragment)\b[^{}]*?\bfn\s+\w+\s*\([^{]*\{", re.S)
-
-
-def without_rendering(text: str) -> str:
-    """Replace vertex and fragment entry points by spaces, so that places stay.
-
-    >>> without_rendering("@vertex fn v() -> f32 { if a { } }\\nfn f() {}").strip()
-    'fn f() {}'
-    """
-    while found := _RENDERING.search(text):
-        depth, end = 1, found.end()
-        while depth and end < len(text):
-            depth += {"{": 1, "}": -1}.get(text[end], 0)
-            end += 1
-        blank = re.sub(r"[^\n]", " ", text[found.start() : end])
-        text = text[: found.start()] + blank + text[end:]
-    return text
 
 
 def _first(message: str) -> str:

@@ -14,6 +14,7 @@ from ..errors import GpuError, UsageError
 from .kept_floats import ZERO, kept
 from .loop_limit import NEVER, limited
 from .mismatch import Mismatch
+from .simulator_reruns import decides
 
 RERUNS = 2  # to detect results that vary from run to run
 
@@ -86,6 +87,13 @@ def not_zeroed(m: Mismatch) -> str | None:
     except GpuError:
         return None
     return "wgpu did not zero workgroup memory; it agrees where the shader zeroes it"
+
+
+def racing_memory(m: Mismatch) -> str | None:
+    """Detect a race that decides an output, where the GPU's loads come before stores that they race with: then zeroed
+    memory makes a difference, too."""
+    evidence = decides("race", 0)(m) if m.on_gpu is not None and m.find("race") else None
+    return evidence if evidence is not None and not_zeroed(m) is not None else None
 
 
 def zeroing(text: str, pipeline: typed.Pipeline, zero: bool = True) -> str | None:

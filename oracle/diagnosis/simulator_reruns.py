@@ -93,6 +93,15 @@ def unwritten_memory(m: Mismatch) -> str | None:
     return harmful_words(m.find("uninit"))
 
 
+def racing_memory(m: Mismatch) -> str | None:
+    """Detect a race that decides an output, and that is also why a load finds memory unwritten: the load is part of
+    both."""
+    race, uninit = m.find("race"), m.find("uninit")
+    if race is None or uninit is None or uninit.span not in [span for _, span in race.spans]:
+        return None
+    return decides("race", 0)(m)
+
+
 def inactive_lanes(m: Mismatch) -> str | None:
     """Detect shuffles that read inactive lanes where other values in those change an output."""
     return harmful_words(m.find("inactive-lane"))

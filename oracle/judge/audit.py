@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..manifests.manifest import Case
+from ..manifests.rendering_stages import stage_notes
 from .adapter_checks import adapter_checks, find_adapters
 from .case_run import (
     EVERYTHING,
@@ -102,6 +103,8 @@ def _simulate(case: Case, options: Options, log: Log) -> Run:
         "simulator, all probes",
         lambda: simulate(case, options.device, EVERYTHING, log.say, workgroups=options.workgroups),
     )
+    for note in stage_notes(run.pipeline.module):
+        log.note(note)
     if case.unset:
         log.note(f"0, as the manifest gives no value: {', '.join(case.unset)}")
     return run

@@ -11,6 +11,7 @@ from dataclasses import field
 from ...sim.fast_dataclass import frozen
 from ..errors import Lacking, TooLarge, UsageError
 from ..manifests.manifest import Case
+from ..manifests.rendering_stages import stage_notes
 from ..wgpu_client import FALLBACK, AdapterInfo, require_adapter
 from .case_run import MAY_HANG, Say, endless, expected_outputs, run_on_gpu, silent, simulate, timed
 from .counter_diff import CounterDiff, diff_counters
@@ -33,7 +34,7 @@ class Options:
 @frozen
 class Diff:
     """`device` is the profile that the simulator rounded as. `counters`: where they were compared too. `not_run` and
-    `not_counted` say why something was not compared."""
+    `not_counted` say why something was not compared. `notes`: what is left out of the shader."""
 
     case: Case
     device: str
@@ -44,6 +45,7 @@ class Diff:
     not_run: str | None = None
     not_counted: str | None = None
     coverage: Coverage = Coverage()
+    notes: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -111,4 +113,5 @@ def diff(case: Case, adapter: str | None, options: Options, say: Say = silent) -
         except UsageError as error:
             reason = str(error)
     checks = covered(outputs, coverage)
-    return Diff(case, profile, info, checks, seconds, counted, not_counted=reason, coverage=coverage)
+    notes = stage_notes(run.pipeline.module)
+    return Diff(case, profile, info, checks, seconds, counted, not_counted=reason, coverage=coverage, notes=notes)

@@ -29,7 +29,7 @@ def source_of(kernel: Kernel) -> Source:
 
 
 def check_module(kernel: Kernel) -> typed.Module:
-    """Check the kernel's WGSL. Raises `WgslError`.
+    """Check the kernel's WGSL, without vertex and fragment stages if these are wrong. Raises `WgslError`.
 
     Reads its files each time. While they preprocess to the same text it returns the same module, whose programs the
     simulator keeps: do not change it.
@@ -40,9 +40,9 @@ def check_module(kernel: Kernel) -> typed.Module:
 
 @lru_cache(maxsize=16)
 def _checked(text: str, name: str, origin: tuple[tuple[str, int], ...] | None) -> typed.Module:
-    from ...sim.wgsl.check.check_module import check
+    from .rendering_stages import check_for_compute
 
-    return check(Source(text, name, None if origin is None else list(origin)))
+    return check_for_compute(Source(text, name, None if origin is None else list(origin)))
 
 
 def entry_point(module: typed.Module, name: str | None) -> typed.Function:

@@ -28,6 +28,8 @@ def show_diff(out: Console, diff: Diff) -> None:
     show_outcome(out, diff.outcome, diff.coverage)
     show_unchecked(out, () if diff.not_run else diff.unchecked)
     show_excused(out, diff.coverage)
+    for note in diff.notes:
+        say(out, f"  note: {note}")
     if diff.counters is not None:
         _counters(out, diff.counters)
     for what, reason in (("run", diff.not_run), ("counted", diff.not_counted)):
@@ -74,6 +76,7 @@ def diff_entry(diff: Diff) -> Entry:
         "counters": None if diff.counters is None else _counters_entry(diff.counters),
         "not_run": diff.not_run,
         "not_counted": diff.not_counted,
+        "notes": list(diff.notes),
         "seconds": diff.seconds,
     }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from ..manifests.rendering_stages import stage_notes
 from .cost_places import cost_places
 from .cost_text import show_cost
 from .json_document import Entry
@@ -37,6 +38,8 @@ def show_run(out: Console, result: RunResult) -> None:
     for finding in result.run.findings:
         say(out, finding_text(finding))
     show_silenced(out, result.run)
+    for note in stage_notes(result.run.pipeline.module):
+        say(out, f"  note: {note}")
     out.print()
 
 
@@ -67,6 +70,7 @@ def run_entry(result: RunResult) -> Entry:
         "findings": [finding_entry(f, allowed=f.code in allow) for f in result.run.findings],
         "silenced": [finding_entry(f, allowed=True) for f in result.run.silenced],
         "devices": [device_entry(charged) for charged in result.devices],
+        "notes": list(stage_notes(result.run.pipeline.module)),
         **({} if result.trace is None else {"trace": _trace_entry(result, result.trace)}),
     }
 

@@ -127,6 +127,27 @@ init = "zeros"
 """
 
 
+# Lanes 16 to 31 load what lanes 0 to 15 store, and come first.
+UNORDERED = "if i >= 16u { y[id.x] = w[i - 16u]; } else { w[i] = x[id.x]; y[id.x] = 1.0; }"
+
+
+def test_a_race_comes_before_the_unwritten_memory_that_it_causes(case) -> None:
+    """All elements differ, and other orders change some of them: too few for a race that explains all."""
+    made = case(UNORDERED)
+    run = simulate(made, "nvidia", ("races", "uninit", "bounds", "nan"))
+    assert {finding.code for finding in run.findings} == {"race", "uninit"}
+    found = diagnose(Mismatch(made, run, "y", np.full(256, 99, np.float32)))
+    assert found.name == "race"
+    assert "of the 256 elements that differ change; race, line" in found.evidence
+
+
+def test_a_race_elsewhere_does_not_hide_unwritten_memory(case) -> None:
+    made = case("if i >= 16u { y[id.x] = w[i]; } else { w[i - i] = x[id.x]; y[id.x] = 1.0; }")
+    run = simulate(made, "nvidia", ("races", "uninit", "bounds", "nan"))
+    assert {finding.code for finding in run.findings} == {"race", "uninit"}
+    assert diagnose(Mismatch(made, run, "y", np.full(256, 99, np.float32))).name == "uninitialised memory"
+
+
 def test_racing_sums_are_no_tail(case, tmp_path: Path) -> None:
     made = case("", manifest=SUMS_MANIFEST)
     (tmp_path / "k.wgsl").write_text(SUMS)  # of large grids, not all workgroups run at once
@@ -283,6 +304,20 @@ def test_a_gpu_with_varying_results_races(case) -> None:
     times = iter(range(9))
     found = diagnose(against(made, lambda text: made.arrays["x"] + np.float32(next(times) + 1)))
     assert str(found) == "likely race: wgpu gives different results from run to run: 256 elements differ"
+
+
+def test_a_gpu_that_races_is_not_blamed_for_memory(case) -> None:
+    """Zeroing the memory makes it agree, because the load comes before the store that it races with."""
+    made = case(UNORDERED)
+    ours = simulate(made, "nvidia", "none").outputs["y"]
+
+    def gpu(text: str | None) -> np.ndarray:
+        return ours if text and "w = array" in text else np.full(256, 7, np.float32)
+
+    run = simulate(made, "nvidia", ("races",))  # without the probe for unwritten memory
+    found = diagnose(Mismatch(made, run, "y", gpu(None), on_gpu=gpu))
+    assert found.name == "race"
+    assert "elements that differ change; race, line" in found.evidence
 
 
 def test_a_gpu_that_does_not_zero_workgroup_memory(case) -> None:
