@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ...sim import Finding, Site
     from ...sim.wgsl.source import Span
     from ..judge.verdict import Audit
+    from .page_changes import Since
     from .protocol import CaseFailure
 
 MOST_OPEN = 5  # kernels that are open at first, of those that fail
@@ -81,7 +82,7 @@ class Linked:
 @frozen
 class Section(CaseRow):
     """A case on the page: its row, and its body in parts, of which `source` and `short_source` are alternatives: all
-    lines and the drawings, or the lines that matter."""
+    lines and the drawings, or the lines that matter. `likely`: the likely causes of what is wrong."""
 
     anchor: str = ""
     likely: str = ""
@@ -117,8 +118,8 @@ class Kernel:
     cases: tuple[Shown, ...]
 
 
-def page(sections: Sequence[Section], lines: Sequence[str] = ()) -> str:
-    """The whole page. `lines`: the last words of the command."""
+def page(sections: Sequence[Section], lines: Sequence[str] = (), since: Since | None = None) -> str:
+    """The whole page. `lines`: the last words of the command. `since`: what changed since an earlier audit."""
     rows = kernel_rows(sorted(sections, key=lambda each: -each.cost.excess))
     kernels = [_kernel(row, number < MOST_OPEN and row.word in ORDER[:3]) for number, row in enumerate(rows)]
     if len(rows) == 1:
@@ -126,7 +127,7 @@ def page(sections: Sequence[Section], lines: Sequence[str] = ()) -> str:
     script = _source("page.js")
     text = _template("report.html.j2").render(
         kernels=kernels, total=len(sections), good=sum(each.word in (CaseOutcome.CLEAN, WARNS) for each in sections),
-        lines=lines, headings=HEADINGS, style=_source("page.css"), script=script,
+        lines=lines, since=since, headings=HEADINGS, style=_source("page.css"), script=script,
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
     )  # fmt: skip
     return printable(text, keep="\n\t")

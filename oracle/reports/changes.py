@@ -76,8 +76,8 @@ def changes(before: Sequence[Entry], after: Sequence[Entry]) -> list[CaseChange]
     """Compare two audits, case by case; cases without a change are left out, and those that are worse come first."""
     old = {_key(entry): entry for entry in before}
     new = {_key(entry): entry for entry in after}
-    found = [_case(_title(entry), old.get(key), entry) for key, entry in new.items()]
-    found += [_case(_title(entry), entry, None) for key, entry in old.items() if key not in new]
+    found = [_case(title_of(entry), old.get(key), entry) for key, entry in new.items()]
+    found += [_case(title_of(entry), entry, None) for key, entry in old.items() if key not in new]
     return sorted((each for each in found if each.changes), key=lambda each: not each.worse)
 
 
@@ -85,7 +85,8 @@ def _key(entry: Entry) -> tuple[str, str]:
     return entry["kernel"], repr(sorted(entry["dims"].items()))
 
 
-def _title(entry: Entry) -> str:
+def title_of(entry: Entry) -> str:
+    """Kernel and dims."""
     return " ".join((entry["kernel"], *(f"{name}={size}" for name, size in entry["dims"].items())))
 
 

@@ -170,8 +170,8 @@ def _inactive(source: Source) -> dict[str, frozenset[int]]:
 
 
 def _is_code(text: str) -> bool:
-    """Whether a line has something that the preprocessor can drop: it is neither blank nor a directive."""
-    return not text.lstrip().startswith("#") and bool(text.strip())
+    """Whether a line has something that the preprocessor can drop: it is neither blank, a directive nor a comment."""
+    return bool(text.strip()) and not text.lstrip().startswith(("#", "//"))
 
 
 # ---- folds -------------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """The HTML page: failures first, the cost near the top, folds around what matters, and many cases on demand."""
 
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from bankshot.oracle.cli.main import main
 from bankshot.oracle.judge.audit import audit
 from bankshot.oracle.judge.options import Options
 from bankshot.oracle.manifests.cases import Request, plans
@@ -93,7 +96,7 @@ MANIFEST = """\
 [kernel]
 source = "hot.wgsl"
 dispatch = [1]
-dims = {{ N = 64 }}
+dims = { N = 64 }
 {more}
 [bind.y]
 dtype = "f32"
@@ -108,7 +111,7 @@ def hot(tmp_path):
 
     def write(more="", n=64):
         (tmp_path / "hot.wgsl").write_text(HOT)
-        (tmp_path / "hot.toml").write_text(MANIFEST.format(more=more))
+        (tmp_path / "hot.toml").write_text(MANIFEST.replace("{more}", more))
         return audited(tmp_path / "hot.toml", N=n)
 
     return write
@@ -153,10 +156,13 @@ def test_a_fold_says_how_many_lines_it_has(hot):
 
 
 def test_branches_that_the_preprocessor_drops_are_dimmed(hot):
-    off = {line for line, (classes, _) in listing(hot()).items() if "off" in classes}
-    assert off == {at("FACTOR = 2.0")}
-    off = {line for line, (classes, _) in listing(hot("defines = { DOUBLED = 1 }")).items() if "off" in classes}
-    assert off == {at("FACTOR = 1.0")}
+    def off(more):
+        return {line for line, (classes, _) in listing(hot(more)).items() if "off" in classes}
+
+    assert off("") == {at("FACTOR = 2.0")}
+    assert off("defines = { DOUBLED = 1 }") == {at("FACTOR = 1.0")}
+    if shutil.which("cpp"):  # leaves comments out as well, and says where lines are from
+        assert off('preprocess = "cpp -w {includes} {defines}"') == {at("FACTOR = 2.0")}
 
 
 def test_a_finding_comes_before_the_cost_and_its_line_is_marked(hot):
@@ -226,9 +232,11 @@ def test_ids_are_unique_and_links_resolve_also_in_closed_cases(matmul):
 def test_failures_come_first_and_open(matmul, hot):
     bad = renamed(hot(n=48), "bad")
     text = page([section_of(renamed(matmul, "good"), 1), section_of(bad, 2), section_of(renamed(matmul, "good"), 3)])
-    assert text.index('id="case2" open') < text.index("good, 2 cases")
+    assert text.index('id="case2" open') < text.index(">good</span>")
     assert text.count(" open>") == 1
     assert re.search(r"<h1>.*Not all clean", text)
+    row = text[text.index('id="case2"') : text.index("</summary>", text.index('id="case2"'))]
+    assert f"<b>{', '.join(bad.likely)}</b>" in row
 
 
 def test_500_cases_are_small_and_only_those_that_are_open_are_parsed(matmul):
@@ -256,7 +264,7 @@ def test_text_of_others_cannot_leave_a_closed_case(matmul):
 def test_changes_of_a_golden_link_to_their_lines(hot, tmp_path):
     more = "[expect]\ngolden = true"
     (tmp_path / "hot.wgsl").write_text(HOT)
-    (tmp_path / "hot.toml").write_text(MANIFEST.format(more=more))
+    (tmp_path / "hot.toml").write_text(MANIFEST.replace("{more}", more))
     (plan,) = plans([tmp_path / "hot.toml"], Request())
     assert audit(plan.case(plan.shapes[0]), Options(gpu=False, update=True)).golden.state == "written"
     (tmp_path / "hot.wgsl").write_text(HOT.replace("tile[i * 32u] =", "tile[i * 31u] ="))
@@ -267,3 +275,24 @@ def test_changes_of_a_golden_link_to_their_lines(hot, tmp_path):
     link = re.search(rf'<a href="#([\w-]+)">hot.wgsl:{line}</a>', wrong)
     assert link
     assert f'<tr id="{link[1]}"' in text
+
+
+def test_changes_since_an_earlier_audit_are_side_by_side(tmp_path):
+    """The store of column 0 by all lanes takes 32 wavefronts; a row takes one."""
+    (tmp_path / "hot.wgsl").write_text(HOT)
+    (tmp_path / "hot.toml").write_text(MANIFEST.replace("{more}", ""))
+    manifest, before, after = (str(tmp_path / name) for name in ("hot.toml", "before.json", "after.html"))
+    Path(before).write_text(CliRunner().invoke(main, ["audit", manifest, "--no-gpu", "--json"]).stdout)
+    (tmp_path / "hot.wgsl").write_text(HOT.replace("tile[i * 32u] =", "tile[i] ="))
+    CliRunner().invoke(main, ["audit", manifest, "--no-gpu", "--against", before, "--html", after])
+    text = Path(after).read_text(encoding="utf-8")
+    part = text[text.index("Changed since ") : text.index("</section>")]
+    assert "1 of 1 cases changed" in part
+    (row,) = re.findall(rf"<tr>(?:(?!</tr>).)*hot.wgsl:{at('tile[i * 32u]')} wavefronts.*?</tr>", part)
+    cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)]
+    assert cells[0] == "better"
+    assert cells[2:] == ["32", "1", "tile[i] = f32(i) * FACTOR;"]
+    outline = Outline(text)
+    assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
+    assert re.search(r'<a href="#case1">hot', part)
+    assert "Changed since" not in page([section_of(audited(tmp_path / "hot.toml"), 1)])

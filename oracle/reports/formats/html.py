@@ -13,6 +13,10 @@ from ..protocol import AuditedCase, AuditFormat, CaseFailure, CaseResult, Outcom
 if TYPE_CHECKING:
     from ...manifests.cases import Broken, Plan
     from ..audit_page import Section
+    from ..json_document import Entry
+    from ..page_changes import Since
+
+    Part = tuple[Section, Entry | None]  # the entry only where it is compared with an earlier audit
 
 
 class Format(AuditFormat):
@@ -23,29 +27,41 @@ class Format(AuditFormat):
 
     def __init__(self, options: ReportOptions, work: Sequence[Plan], broken: Sequence[Broken]) -> None:
         self._file: Path = options.files[self.name]
-        self._sections: list[Section] = []
+        self._before = options.before
+        self._parts: list[Part] = []
         if not self._file.parent.is_dir():
             raise UsageError(f"--html {self._file}: no folder {self._file.parent}")
 
     @classmethod
-    def part(cls, case: CaseResult, options: ReportOptions) -> Section:
+    def part(cls, case: CaseResult, options: ReportOptions) -> Part:
+        from ..audit_json import audit_entry
         from ..audit_page import section_of
 
-        return section_of(case.audit, case.number)
+        return section_of(case.audit, case.number), audit_entry(case.audit) if options.before else None
 
     @classmethod
-    def failed_part(cls, case: CaseFailure, options: ReportOptions) -> Section:
+    def failed_part(cls, case: CaseFailure, options: ReportOptions) -> Part:
+        from ..audit_json import failure_entry
         from ..audit_page import section_of_failure
 
-        return section_of_failure(case)
+        return section_of_failure(case), failure_entry(case) if options.before else None
 
     def add(self, result: AuditedCase) -> None:
-        self._sections.append(cast("Section", result.parts[self.name]))
+        self._parts.append(cast("Part", result.parts[self.name]))
 
     def finish(self, outcome: Outcome) -> None:
         from ..audit_page import page
 
+        text = page([section for section, _ in self._parts], outcome.lines, self._since())
         try:
-            write(self._file, page(self._sections, outcome.lines).encode())
+            write(self._file, text.encode())
         except OSError as error:
             raise UsageError(f"--html {self._file}: {error.strerror}") from None
+
+    def _since(self) -> Since | None:
+        """What changed since the earlier audit, if there is one."""
+        from ..page_changes import since
+
+        if self._before is None or not self._before.document.exists():
+            return None
+        return since(self._before, [(section.anchor, entry) for section, entry in self._parts if entry is not None])
