@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bankshot.oracle.diagnosis.displaced_outputs import shifted, transposed, wrong_factor, wrong_stride
-from bankshot.oracle.diagnosis.other_shapes import _band, unwritten
+from bankshot.oracle.diagnosis.other_shapes import _band, equal_dims, tail, unwritten
 
 
 def mismatch(ours, expected, **given):
@@ -163,3 +163,40 @@ def test_elements_that_were_not_written():
     assert unwritten(band(at=np.s_[:, :9], unchanged=True)) == (
         "the 36 elements that differ are unchanged by the run; no invocation wrote them"
     )
+
+
+def sized(agrees, at=np.s_[:, -1], n=16, **dims):
+    """A mismatch whose kernel agrees with its reference at the sizes that `agrees` accepts."""
+    made = band(at=at, dims={"N": n, **dims})
+    made.case.kernel = SimpleNamespace(dispatch=("ceil(N / 8)",), bindings=(SimpleNamespace(shape=("N", "M")),))
+    made.agrees_at = agrees
+    return made
+
+
+def test_a_tail():
+    """Whole tiles are of 64 or of 256."""
+    last = "all of the 4 elements that differ lie in the last column"
+    asked = []
+    assert tail(sized(lambda dims: asked.append(dims), n=13, M=100, OTHER=3)) is None  # wherever the elements lie
+    # Neither an array nor the grid depends on OTHER; both steps are tried for each of the others.
+    assert [(dims["N"], dims["M"], dims["OTHER"]) for dims in asked] == [
+        (64, 100, 3), (256, 100, 3), (13, 128, 3), (13, 256, 3)
+    ]  # fmt: skip
+    words = "with N = 64 instead of 13, all elements agree"
+    assert tail(sized(lambda dims: dims["N"] == 64, n=13)) == f"{words}; {last}"
+    assert tail(sized(lambda dims: dims["N"] == 64, np.s_[:, :9], n=13)) == words
+    assert tail(sized(lambda dims: dims["N"] == 64, n=64)) is None  # has no tail
+    # Where M is as large as N would be, the next multiple is tried: equal sizes hide other faults.
+    found = tail(sized(lambda dims: dims["N"] % 64 == 0, n=13, M=64))
+    assert found.startswith("with N = 128 instead of 13, ")
+
+
+def test_dims_that_are_equal():
+    assert equal_dims(sized(lambda dims: dims["N"] == dims["M"], n=16, M=8)) == (
+        "with M = 16, like N, instead of 8, all elements agree"
+    )
+    assert equal_dims(sized(lambda dims: dims["N"] == dims["M"], n=4, M=8)) == (
+        "with N = 8, like M, instead of 4, all elements agree"
+    )
+    assert equal_dims(sized(lambda dims: False, n=4, M=8)) is None
+    assert equal_dims(sized(lambda dims: True, n=8, M=8)) is None
