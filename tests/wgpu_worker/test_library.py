@@ -1,4 +1,4 @@
-"""The order of adapters, what is asked of their devices, and versions that are refused, with a wgpu that is made up."""
+"""The order of adapters, the features requested of devices, and versions that are refused, with fakes of wgpu."""
 
 import sys
 from types import SimpleNamespace
