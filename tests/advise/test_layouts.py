@@ -6,6 +6,7 @@ import pytest
 
 import bankshot
 from bankshot.oracle.advise.array_layouts import Layouts
+from bankshot.oracle.advise.layout_search import Options, advise
 from tests.advise import test_advise as transpose
 
 FORMS = transpose.FORMS
@@ -189,3 +190,12 @@ def test_the_whole_json(tmp_path):
     assert array == {"array": "tile", "pitch": "PITCH", "sites": sites, "written": written, "best": best,
                      "trials": [written, refused, trial(33, 0, 1056, 128), *swizzled]}  # fmt: skip
     assert case["ok"] is False
+
+
+def test_a_layout_is_refused_if_one_of_several_outputs_differs(tmp_path):
+    """`z` is the same for every pitch; `y` is not where rows overlap."""
+    text = FORMS["const"].replace("const TILE", "@group(0) @binding(2) var<storage, read_write> z: u32;\nconst TILE")
+    case = transpose.case_of(tmp_path, text.replace("workgroupBarrier();", "workgroupBarrier(); z = 7u;"))
+    (advice,) = advise(case, Options(values=(31, 33))).advice
+    refused = {trial.pitch: (trial.refused, trial.same_outputs) for trial in advice.trials if not trial.mask}
+    assert refused == {32: (None, True), 31: ("outputs differ", False), 33: (None, True)}

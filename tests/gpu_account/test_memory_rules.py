@@ -123,3 +123,10 @@ def test_atomics_take_turns_on_a_word():
     assert global_memory.atomic_sectors(H200, 4 * (LANES % 4), on) == 5
     assert global_memory.atomic_sectors(H200, 32 * (LANES % 2), on) == 20  # two sectors, ten passes each
     assert shared_memory.atomic(H200, 128 * LANES, on) == (20, 1)  # one bank, other words
+
+
+def test_lanes_without_a_partner_share_with_none():
+    """Three lanes that load eight bytes: two of one place and one of the next, which other banks hold."""
+    on = np.ones(3, np.bool_)
+    assert shared_memory.access(H200, np.array([0, 0, 8]), on, 8, is_load=True) == (1, 1)
+    assert shared_memory.access(H200, np.array([0, 128, 256]), on, 8, is_load=True) == (3, 1)

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
+from bankshot.oracle.judge import coverage
 from tests.scaling import PARAMS, SHADER, manifest
 
 ROOT = Path(__file__).parents[2]
@@ -349,3 +351,26 @@ def test_a_free_output_that_lost_its_store_and_has_no_reference_is_unchecked(com
     done = command("audit", "--no-gpu", text=text, returns=returns, y="normal", rest=rest, expect='free = ["y"]')
     assert done.exit_code == 1
     assert "y: 64 of 64 elements unchecked" in done.stdout
+
+
+# What truths leave unchecked, by name; the elements that none checks, and how many each checks.
+UNITED = {
+    "none": ([], 4, {}),
+    "all": ([("reference", None)], 0, {"reference": 4}),
+    "some": ([("reference", [0, 1, 1, 0])], 2, {"reference": 2}),
+    "others": ([("reference", [0, 1, 1, 0]), ("wgpu", [1, 1, 0, 0])], 1, {"reference": 2, "wgpu": 2}),
+    "the rest": ([("reference", [1, 1, 0, 0]), ("wgpu", [0, 0, 1, 1])], 0, {"reference": 2, "wgpu": 2}),
+    "all, and some": ([("reference", None), ("wgpu", [1, 1, 1, 0])], 0, {"reference": 4, "wgpu": 1}),
+    "some, and all": ([("wgpu", [1, 1, 1, 0]), ("reference", None)], 0, {"reference": 4, "wgpu": 1}),
+    "the same truth twice": ([("wgpu", [1, 1, 1, 0]), ("wgpu", [1, 1, 0, 0])], 2, {"wgpu": 2}),
+    "the same truth, worse": ([("wgpu", [1, 1, 0, 0]), ("wgpu", [1, 1, 1, 0])], 2, {"wgpu": 2}),
+}
+
+
+@pytest.mark.parametrize("name", UNITED)
+def test_an_element_is_unchecked_if_no_truth_checks_it(name):
+    added, unchecked, truths = UNITED[name]
+    ledger = coverage._Ledger(4)
+    for truth, left in added:
+        ledger.add(truth, None if left is None else np.array(left, bool).reshape(2, 2))
+    assert (ledger.unchecked, ledger.truths) == (unchecked, truths)

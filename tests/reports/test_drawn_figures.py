@@ -1,5 +1,7 @@
 """Traces of a workgroup, and what figures take from them, against a kernel that is known by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from bankshot.oracle.errors import UsageError
 from bankshot.oracle.gpu_counters.access_trace import Request as Asked
 from bankshot.oracle.gpu_counters.access_trace import trace
 from bankshot.oracle.manifests.cases import Request, plans
+from bankshot.oracle.reports import figures
 from bankshot.sim.ir.sites import SourceSite
 from bankshot.sim.wgsl.source import Source, Span
 
@@ -98,3 +101,29 @@ def test_as_many_wavefronts_are_drawn_as_the_device_charges(words, active):
     for wavefront in range(served.max() + 1):
         workgroups_per_batch = {words[lane] for lane in range(32) if served[lane] == wavefront}
         assert len({word % 32 for word in workgroups_per_batch}) == len(workgroups_per_batch)
+
+
+def test_totals_have_a_panel_for_each_counter_and_a_bar_for_each_run():
+    runs = {name: SimpleNamespace(counters={"flops": flops, "barriers": barriers})
+            for name, flops, barriers in (("a", 3_000, 1), ("b", 20_000, 0))}  # fmt: skip
+    figure = figures.totals(runs, {"flops": "FLOPs", "barriers": "barriers"})
+    flops, barriers = figure.axes
+    assert [axis.get_title() for axis in figure.axes] == ["FLOPs", "barriers"]
+    assert [bar.get_width() for bar in flops.patches] == [3_000, 20_000]
+    assert [bar.get_width() for bar in barriers.patches] == [1, 0]
+    assert [text.get_text() for text in flops.texts] == ["3000", "20.0k"]
+    assert [text.get_text() for text in flops.get_yticklabels()] == ["a", "b"]
+    low, high = flops.get_ylim()
+    assert low > high  # the first run is at the top
+
+
+def test_utilization_is_drawn_in_percent_by_size():
+    figure = figures.utilization({"a": {64: 0.5, 128: 1.0}, "b": {1_024: 0.25}}, "size")
+    (axis,) = figure.axes
+    assert [(line.get_label(), [*line.get_xdata()], [*line.get_ydata()]) for line in axis.lines] == [
+        ("a", [64, 128], [50, 100]), ("b", [1_024], [25])
+    ]  # fmt: skip
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["64", "128", "1,024"]
+    assert (axis.get_ylim(), axis.get_xlabel(), axis.get_ylabel()) == ((0, 105), "size", "threads that work, %")
+    styles = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axis.lines}
+    assert len(styles) == 2

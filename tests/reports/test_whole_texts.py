@@ -235,3 +235,22 @@ def test_json_of_all_that_is_wrong(wrong):
         ("redundant-barrier", "warning", 7, True),
         ("race", "error", 7, False),
     ]
+
+
+def test_a_gpu_that_the_reference_contradicts_has_no_likely_cause(world):
+    """The simulator is right there: what explains its own differences does not explain those of the GPU."""
+    world.gpu_error = 1.0
+    (world.folder / "twice.toml").write_text(made_up.MANIFEST + 'y = { rule = "ulp", max = 4 }\nfree = ["y"]\n')
+    head = HEAD.replace("charged as nvidia", "simulated as lavapipe") + GPU
+    checks = """\
+  ok       y against reference twice: 64 elements, rule ulp max 4, ULP apart at most 0 (limit 4)
+  DIFFERS  y against reference twice by wgpu on llvmpipe (LLVM 15): 1 of 64 elements (1.56%), rule ulp max 4, \
+ULP apart at most 4.19e+06 (limit 4), up to 4,194,304 ULP apart
+         index  ours  theirs    our bits  their bits        ULP  bound  used
+           [0]     3       2  0x40400000  0x40000000  4,194,304      0   inf
+  failed: compared with reference, wgpu
+  took:
+
+diff: 0 of 1 cases clean; 1 failed; compared with reference (1), wgpu (1)
+"""
+    assert lines(world.folder, "diff", *ONES, code=1) == (head + checks).splitlines()
