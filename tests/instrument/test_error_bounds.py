@@ -582,3 +582,20 @@ def test_an_infinite_term_decides_an_fma_alone(x, z, term, alone):
     done = run("y[i] = exp(fma(a, b, x[64u + i % 64u]));", [*[x] * 64, *[term] * 64], [*[z] * 64, *[z] * 64])
     bound = done.bounds["y"][:64]
     assert (bound == 0).all() if alone else (~np.isfinite(bound)).all()
+
+
+SLOPES = {"exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "inverseSqrt": lambda x: x**-0.5,
+          "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "atan": np.arctan, "tan": np.tan}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_an_inexact_argument_widens_the_bound_by_the_slope(name):
+    """The argument may be off by what a sine may; the bound covers that, and is no more than twice as large."""
+    a, b = np.random.default_rng(5).uniform((0.5, 0.2), (0.9, 0.5), size=(128, 2)).T.astype(f32)
+    inner = run("y[i] = sin(a) + b;", a, b)
+    x, off, function = inner.outputs["y"].astype(float), inner.bounds["y"], SLOPES[name]
+    assert (off > 2**-11).all()
+    done, own = run(f"y[i] = {name}(sin(a) + b);", a, b), run(f"y[i] = {name}(a);", inner.outputs["y"], b)
+    shifted = np.abs(np.array([function(x + off), function(x - off)]) - function(x)).max(axis=0)
+    assert (done.bounds["y"] >= shifted).all()
+    assert (done.bounds["y"] <= 2 * (shifted + own.bounds["y"])).all()
