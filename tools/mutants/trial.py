@@ -19,8 +19,6 @@ from queue import SimpleQueue
 from tempfile import TemporaryFile
 from typing import Any
 
-import pytest
-
 from bankshot.sim.machine.compile import loader, paths
 
 from .areas import Area, files_of
@@ -187,13 +185,13 @@ class Trials:
 
     def ran(self, copy: Path, files: list[str], tests: list[str], cache: Path) -> tuple[str, str]:
         """The state of the mutant after these tests, and the test that failed or why none ran to its end."""
+        if missing := [file for file in files if not (copy / file).exists()]:
+            return BROKEN, f"there is no {missing[0]}"
         limit = self.limit_of(tests, compiling=cache != self._cache)
         ran = self._pytest(copy, files, tests, limit, "-x", cache=cache, last=self.limit)
         if ran.code in (None, -signal.SIGXCPU):
             return TIMEOUT, f"no end within {limit:.0f} s"
         failed = ran.record["failed"]
-        if ran.code == pytest.ExitCode.USAGE_ERROR:
-            return BROKEN, ran.output.strip()[-200:]
         if ran.code in (0, 2, 5) and not failed:
             return ALIVE, ""
         return KILLED, str(failed[0]) if failed else f"pytest ends with {ran.code}: {ran.output.strip()[-200:]}"
