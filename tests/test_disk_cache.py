@@ -5,7 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from bankshot.sim.disk_cache import replacing, write
+from bankshot.sim.disk_cache import cache_home, replacing, write
+
+
+@pytest.mark.parametrize(
+    ("given", "home"),
+    [
+        ({"BANKSHOT_CACHE": "/a", "XDG_CACHE_HOME": "/b"}, "/a/bankshot"),
+        ({"BANKSHOT_CACHE": "", "XDG_CACHE_HOME": "/b"}, "/b/bankshot"),
+        ({"HOME": "/c"}, "/c/.cache/bankshot"),
+    ],
+)
+def test_where_the_cache_is(given, home, monkeypatch):
+    for name in ("BANKSHOT_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert cache_home() == Path(home)
 
 
 def test_a_file_is_replaced(tmp_path):

@@ -33,7 +33,7 @@ Axes = frozenset[int]  # the components of workgroup_id that a pure value depend
 _AXES = {"group_x": frozenset((0,)), "group_y": frozenset((1,)), "group_z": frozenset((2,))}
 _NO_AXES: Axes = frozenset()
 _WORD = 0xFFFFFFFF
-_SAME_BITS = frozenset(("convert_i32_u32", "convert_u32_i32", "bitcast_i32_u32", "bitcast_u32_i32"))
+_SAME_BITS = ("convert_i32_u32", "convert_u32_i32")  # a bitcast is no operation
 _LEAST = {"lt": 1, "le": 0, "gt": 1, "ge": 0}  # by how much the larger side is larger, at least
 _CONNECTIVES = frozenset(("and_bool", "or_bool", "lnot_bool"))
 

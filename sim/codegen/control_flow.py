@@ -202,7 +202,6 @@ class ControlFlow:
         self._region(loop.body)
         self._place(next_, own)
         self.mask = loop_.inside or outer
-        loop_.iterating = None
         self._region(loop.continuing)
         self._restore(own)
         if loop.break_if is not None:

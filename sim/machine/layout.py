@@ -258,6 +258,7 @@ PENDING = WATCH_STATE.field("pending", "loads", "noted loads that have not been 
 WINDOW = WATCH_STATE.field("window", "count", "barriers that have ordered all of workgroup memory")
 BATCH = WATCH_STATE.field("batch", "count", "batches")
 RACES_SEEN = WATCH_STATE.field("races_seen", "count", "races")
+OWNER = WATCH_STATE.field("owner", "position", "the workgroup whose own memory is examined; 0 for shared memory")
 READ_WINDOW = WATCH_STATE.field("read_window", "window", "window in which a load was last examined")
 
 SPANS = Table("spans", "variable", "grains accessed in this window")

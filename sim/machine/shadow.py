@@ -59,7 +59,7 @@ def races_with(before, group_before, me, group, since):
 def note_race(w, before, group_before, me, group, place, started, old, new, different):
     """Count a race between two accesses, with the details of the first occurrence."""
     w.state[at.RACES_SEEN] += 1
-    races, mask = w.races, SLOTS - 1
+    races, mask, owner = w.races, SLOTS - 1, w.state[at.OWNER]
     first, second = (before >> LANE_BITS) & mask, (me >> LANE_BITS) & mask
     across = np.int64(group_before != group)
     i, known = 1, races[at.HEADER, at.RECORDED]
@@ -77,9 +77,9 @@ def note_race(w, before, group_before, me, group, place, started, old, new, diff
     races[at.HEADER, at.RECORDED] = i
     row[at.RACE_FIRST], row[at.RACE_SECOND], row[at.RACE_ACROSS] = first, second, across
     row[at.RACE_PLACE] = np.int64(place)
-    row[at.RACE_FIRST_WORKGROUP], row[at.RACE_FIRST_LANE] = group_before, before & (LANES - 1)
+    row[at.RACE_FIRST_WORKGROUP], row[at.RACE_FIRST_LANE] = group_before + owner, before & (LANES - 1)
     row[at.RACE_FIRST_CLOCK], row[at.RACE_FIRST_VALUE] = (before >> _CLOCK_SHIFT) - started, old
-    row[at.RACE_SECOND_WORKGROUP], row[at.RACE_SECOND_LANE] = group, me & (LANES - 1)
+    row[at.RACE_SECOND_WORKGROUP], row[at.RACE_SECOND_LANE] = group + owner, me & (LANES - 1)
     row[at.RACE_SECOND_CLOCK], row[at.RACE_SECOND_VALUE] = (me >> _CLOCK_SHIFT) - started, new
 
 
@@ -132,6 +132,7 @@ def read_lanes(w, s, slot, addresses, mask, masked, extra, config, workgroup, wo
         since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << _CLOCK_SHIFT
         stamp = stamp_of(w, slot, g)
         group = np.int64(0) if own else workgroup + g
+        w.state[at.OWNER] = workgroup + g if own else 0
         fresh = clocks[at.START] << _CLOCK_SHIFT if row[at.WATCHED_UNWRITTEN] == 1 else np.int64(-1)
         base = row[at.WATCHED_BASE] + g * row[at.WATCHED_PITCH]
         for lane in range(size):
@@ -188,6 +189,7 @@ def write_lanes(
         since = clocks[at.ORDERED_SINCE + row[at.WATCHED_MEMORY]] << _CLOCK_SHIFT
         stamp = stamp_of(w, slot, g)
         group = np.int64(0) if own else workgroup + g
+        w.state[at.OWNER] = workgroup + g if own else 0
         fresh = clocks[at.START] << _CLOCK_SHIFT if own else np.int64(1)
         base = row[at.WATCHED_BASE] + g * row[at.WATCHED_PITCH] + unit * factor
         for lane in range(size):

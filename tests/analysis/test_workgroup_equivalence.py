@@ -89,6 +89,45 @@ PROVEN = {
         (64,),
         2,
     ),
+    "two remainders of one axis": (
+        "if wg.x % 2u == 0u { y[id.x] = 1.0; } if wg.x % 3u == 0u { y[id.x] = 2.0; }",
+        (64,),
+        4,
+    ),
+    "a bit of each of two axes": (
+        "let at = (wg.y * 8u + wg.x) * 64u + lane; if (wg.x & 1u) == 0u { y[at] = 1.0; } "
+        "if (wg.y & 1u) == 0u { y[at] = 2.0; }",
+        (8, 8),
+        4,
+    ),
+    "a bit of each of three axes": (
+        "let at = ((wg.z * 4u + wg.y) * 4u + wg.x) * 64u + lane; if (wg.x & 1u) == 0u { y[at] = 1.0; } "
+        "if (wg.y & 1u) == 0u { y[at] = 2.0; } if (wg.z & 1u) == 0u { y[at] = 3.0; }",
+        (4, 4, 4),
+        8,
+    ),
+    "a signed pointer that walks": (
+        "var at = i32(id.x); var s = 0.0; for (var i = 0u; i < 4u; i++) { s += a[u32(at)]; at += 32; } y[id.x] = s;",
+        (64,),
+        1,
+    ),
+    "a pointer that walks, converted to signed": (
+        "var at = id.x; var s = 0.0; for (var i = 0u; i < 4u; i++) { s += a[i32(at)]; at += 32u; } y[id.x] = s;",
+        (64,),
+        1,
+    ),
+    "a pointer that walks, by its bits": (
+        "var at = id.x; var s = 0.0; for (var i = 0u; i < 4u; i++) { s += a[bitcast<i32>(at)]; at += 32u; } "
+        "y[id.x] = s;",
+        (64,),
+        1,
+    ),
+    "a pointer that walks in a ring": (
+        "var at = wg.x; var s = 0.0; for (var i = 0u; i < 4u; i++) { s += a[(at * 64u + lane) & 63u]; at += 1u; } "
+        "y[id.x] = s;",
+        (64,),
+        1,
+    ),
     "an array that is indexed": (
         "var s: array<f32, 4>; for (var i = 0u; i < 4u; i++) { s[i] = a[id.x] + f32(i); } y[id.x] = s[lane % 4u];",
         (64,),

@@ -551,3 +551,51 @@ def test_what_an_atomic_returns_from_an_address_that_may_differ_has_no_bound():
     x = np.array([1.0, 100 / 1.1], f32)
     given = {"x": x, "n": np.zeros(128, np.uint32), "y": np.zeros(2, f32)}
     assert bankshot.simulate(source, grid=1, bindings=given, probes="none").bounds["y"].tolist() == [0.0, np.inf]
+
+
+@pytest.mark.parametrize("factor", ["", " * b"], ids=["as it is", "as a factor"])
+@pytest.mark.parametrize("term", ["a", "-1.1", "b"])
+def test_an_fma_may_be_fused_or_not(term, factor):
+    """The bound of an ordinary one covers both, whatever an infinite operand beside an exponential would decide."""
+    a, b = np.random.default_rng(3).uniform(0.5, 2, size=(2, 256)).astype(f32)
+    done = run(f"y[i] = fma(a, b, {term}){factor}; if a > 9.0 {{ y[i] = exp(a); }}", a, b)
+    c = {"a": a, "b": b, "-1.1": f32(-1.1)}[term]
+    fused, apart = (a.astype(float) * b + c).astype(f32), a * b + c
+    first, second = (fused * b, apart * b) if factor else (fused, apart)
+    assert (first != second).any()
+    for other in (first, second):
+        assert_holds(done, other.astype(float))
+    assert np.isfinite(done.bounds["y"]).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "z", "term", "alone"),
+    [
+        (1.0, 2.0, -np.inf, True),
+        (1e30, 1e30, -np.inf, False),  # the product may overflow to inf, and inf - inf is no number
+        (np.inf, 2.0, -np.inf, False),
+        (2.0, np.inf, -np.inf, False),
+    ],
+)
+def test_an_infinite_term_decides_an_fma_alone(x, z, term, alone):
+    """As where a softmax masks: where the kernel has an exponential."""
+    done = run("y[i] = exp(fma(a, b, x[64u + i % 64u]));", [*[x] * 64, *[term] * 64], [*[z] * 64, *[z] * 64])
+    bound = done.bounds["y"][:64]
+    assert (bound == 0).all() if alone else (~np.isfinite(bound)).all()
+
+
+SLOPES = {"exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "inverseSqrt": lambda x: x**-0.5,
+          "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "atan": np.arctan, "tan": np.tan}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_an_inexact_argument_widens_the_bound_by_the_slope(name):
+    """The argument may be off by what a sine may; the bound covers that, and is no more than twice as large."""
+    a, b = np.random.default_rng(5).uniform((0.5, 0.2), (0.9, 0.5), size=(128, 2)).T.astype(f32)
+    inner = run("y[i] = sin(a) + b;", a, b)
+    x, off, function = inner.outputs["y"].astype(float), inner.bounds["y"], SLOPES[name]
+    assert (off > 2**-11).all()
+    done, own = run(f"y[i] = {name}(sin(a) + b);", a, b), run(f"y[i] = {name}(a);", inner.outputs["y"], b)
+    shifted = np.abs(np.array([function(x + off), function(x - off)]) - function(x)).max(axis=0)
+    assert (done.bounds["y"] >= shifted).all()
+    assert (done.bounds["y"] <= 2 * (shifted + own.bounds["y"])).all()

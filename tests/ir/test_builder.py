@@ -1,5 +1,7 @@
 """The builder shares, folds and hoists values; when it extends a program, it keeps to program order."""
 
+import pytest
+
 from bankshot.sim.ir import ir
 from bankshot.sim.ir.builder import Builder
 from bankshot.sim.ir.passes import ALL
@@ -32,6 +34,30 @@ def test_fold_floats_decides_whether_floats_are_folded():
         return builder.op("add_f32", builder.const("f32", 1.0), builder.const("f32", 2.0)).op
 
     assert (total(Builder()), total(Builder(fold_floats=False))) == ("const", "add_f32")
+
+
+@pytest.mark.parametrize(
+    ("op", "kinds", "floats"),
+    [
+        ("add_u32", "u32 u32", False),
+        ("lt_i32", "i32 i32", False),
+        ("lnot_bool", "bool", False),
+        ("convert_u32_i32", "u32", False),
+        ("convert_bool_u32", "bool", False),
+        ("convert_i32_f32", "i32", True),
+        ("convert_f32_i32", "f32", True),
+        ("convert_bool_f16", "bool", True),
+        ("lt_f32", "f32 f32", True),
+        ("neg_f16", "f16", True),
+    ],
+)
+def test_operations_of_floats_are_folded_only_where_floats_are(op, kinds, floats):
+    """An operation that takes floats, or returns them."""
+    found = {}
+    for fold_floats in (True, False):
+        builder = Builder(fold_floats=fold_floats)
+        found[fold_floats] = builder.op(op, *(builder.const(kind, 1) for kind in kinds.split())).op
+    assert found == {True: "const", False: op if floats else "const"}
 
 
 def test_loop_invariant_values_are_hoisted_unless_the_builder_extends_a_program():

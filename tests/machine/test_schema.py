@@ -35,6 +35,10 @@ ALLOWED = {
     "race_tables.py: shadows": "the first of several alike",
     "partition.py: counts.shape": "a shape has no names",
     "schedules.py: drawn": "a group of a regular expression",
+    "endless.py: regs": "the first of several rows, all as wide",
+    "workspace.py: registers": "the registers of the first of several workspaces, all alike",
+    "workspace.py: groups": "the first of several that paused",
+    "workspace.py: self._configs": "the first of several rows, all alike",
     "lanes.py: rows": "the first of several vectors of LLVM, all alike",
 }
 

@@ -79,3 +79,10 @@ def test_cdna_loads_16_bytes_in_the_documented_phases():
 def test_every_profile_is_listed():
     profiles = {value.name for value in vars(devices).values() if isinstance(value, devices.Device)}
     assert profiles == set(devices.DEVICES)
+
+
+@pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
+def test_figures_that_are_assumed_as_on_nvidia_are_those_of_nvidia(device):
+    assumed = [name for name, source in device.sources.items() if source.where.startswith("as on NVIDIA")]
+    assert {name: getattr(device, name) for name in assumed} == {name: getattr(NVIDIA, name) for name in assumed}
+    assert "as on NVIDIA: nothing better is known" in {fact.source.where for fact in devices.ANYWHERE.values()}

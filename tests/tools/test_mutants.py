@@ -12,8 +12,8 @@ from tools.mutants.code import Code, Edit
 from tools.mutants.named import named
 from tools.mutants.operators import OPERATORS
 from tools.mutants.reach import Reach, measured
-from tools.mutants.report import EQUIVALENT, equivalents, share, states
-from tools.mutants.trial import ALIVE, BROKEN, KILLED, Result, Trials
+from tools.mutants.report import EQUIVALENT, equivalents, share, states, table
+from tools.mutants.trial import ALIVE, BROKEN, KILLED, TIMEOUT, Result, Trials
 
 ROOT = Path(__file__).parents[2]
 
@@ -204,6 +204,36 @@ def test_equivalent_mutants_are_of_lines_that_exist():
         lines = {" ".join(line.split()) for line in (ROOT / file).read_text(encoding="utf-8").splitlines()}
         assert before in lines or any(before.startswith(line) for line in lines if line), (file, before)
         assert before != after
+
+
+@pytest.mark.parametrize(
+    ("test", "state"),
+    [
+        ("assert True", ALIVE),
+        ("assert False", KILLED),
+        ("while True: pass", TIMEOUT),
+        ("import os; os._exit(3)", KILLED),
+        ("import os; os._exit(4)", KILLED),  # as where a plugin cannot be imported
+    ],
+)
+def test_the_state_of_a_mutant(test, state, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+    (tmp_path / "test_a.py").write_text(f"def test_a():\n    {test}\n")
+    trials = Trials(tmp_path, 1, 10)
+    monkeypatch.setattr(trials, "limit_of", lambda tests, compiling: 2.0)
+    assert trials.ran(tmp_path, ["test_a.py"], [], tmp_path / "cache")[0] == state
+
+
+def test_a_mutant_whose_tests_are_missing_was_not_run(tmp_path):
+    ran = Trials(tmp_path, 1, 10).ran(tmp_path, ["test_b.py"], [], tmp_path / "cache")
+    assert ran == (BROKEN, "there is no test_b.py")
+
+
+def test_mutants_without_end_have_a_column_and_count():
+    results = [Result(m, "ir", state) for m, state in zip(named(ROOT), (KILLED, TIMEOUT, TIMEOUT, ALIVE), strict=False)]
+    head, row, *_ = table(results).splitlines()
+    assert [row[head.index(name) + len(name) - 1] for name in ("mutants", KILLED, TIMEOUT, ALIVE)] == list("4121")
+    assert share(results) == pytest.approx(3 / 4)
 
 
 def test_equivalent_mutants_and_those_that_were_not_run_do_not_count():

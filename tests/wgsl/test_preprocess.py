@@ -186,6 +186,21 @@ def test_errors(text, code):
     assert code_of(text) == code
 
 
+@pytest.mark.parametrize("indent", [0, 1, 7])
+@pytest.mark.parametrize(
+    "directive",
+    ["#error no", "#endif", "#else", "#elif 1", "#include x", "#define 1", "#undef A B", "#if 1 +", "#bogus"],
+)
+def test_errors_are_at_the_directive(directive, indent):
+    with pytest.raises(WgslError) as caught:
+        preprocess(f"\n// before\n{' ' * indent}{directive}\n#endif", "m.wgsl")
+    span = caught.value.diagnostics[0].span
+    file, line, column = span.source.place(span.start)
+    assert (file, line) == ("m.wgsl", 3)
+    assert column == indent + 1
+    assert span.end - span.start <= len(directive)
+
+
 @pytest.mark.parametrize("defines", [{"1a": 1}, {"A": float("nan")}, {"A": "1\n2"}])
 def test_bad_defines(defines):
     assert code_of("", **defines) == "bad-define"

@@ -6,8 +6,9 @@ they have taken `--limit` seconds. coverage.py measures once which tests run whi
 source or the test file changes. Files that Numba compiles cannot be measured: there each mutant needs a machine of its
 own, and a list in `areas.py` names the tests.
 
-A mutant is killed if a test fails or does not end. Tests that fail without a mutant are left out, and listed. The exit
-status is 1 if fewer than 95% are killed, not counting those in `equivalent.toml`.
+A mutant is killed if a test fails; those whose tests do not end count, too, in a column of their own. Tests that fail
+without a mutant are left out, and listed. The exit status is 1 if fewer than 95% are killed, not counting those in
+`equivalent.toml`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _end(results: Sequence[Result]) -> NoReturn:
     if alive := report.survivors(results):
         print(f"\nalive:\n{alive}")
     killed = report.share(results)
-    print(f"\n{killed:.1%} killed of those that can be; at least {report.LEAST:.0%} must be")
+    print(f"\n{killed:.1%} killed, or without end, of those that can be; at least {report.LEAST:.0%} must be")
     sys.exit(killed < report.LEAST)
 
 
@@ -79,9 +80,8 @@ def _chosen(args: argparse.Namespace, areas: Sequence[Area]) -> list[tuple[Mutan
         mutants = [each for each in mutants if args.only in str(each)]
     if args.again:
         rows = json.loads(args.again.read_text(encoding="utf-8"))["results"]
-        alive = {
-            (row["file"], row["operator"], row["before"], row["after"]) for row in rows if row["state"] != "killed"
-        }
+        rows = [row for row in rows if row["state"] not in report.CAUGHT]
+        alive = {(row["file"], row["operator"], row["before"], row["after"]) for row in rows}
         mutants = [each for each in mutants if each.key in alive]
     first, step = map(int, args.shard.split("/"))
     return [(each, of_file[each.file]) for each in mutants[first::step]]

@@ -1,8 +1,9 @@
 """A pytest plugin that writes which tests failed, and how long each took, to the file in `BANKSHOT_MUTANTS_RECORD`.
 
 It runs only the test functions that the file in `BANKSHOT_MUTANTS_TESTS` lists, in that order, and begins none after
-`BANKSHOT_MUTANTS_SECONDS` of CPU time. Each is the context of the lines that it runs, for coverage.py. The memory of
-the process is limited, because a mutant may allocate without end.
+`BANKSHOT_MUTANTS_SECONDS` of CPU time; after `BANKSHOT_MUTANTS_LIMIT` seconds of it, SIGXCPU ends the process. Each
+test is the context of the lines that it runs, for coverage.py. The memory of the process is limited, because a mutant
+may allocate without end.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _record: dict[str, list[object]] = {"failed": [], "seconds": [], "skipped": [], 
 
 def pytest_configure() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+    seconds = int(float(os.environ["BANKSHOT_MUTANTS_LIMIT"]))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 def function(nodeid: str) -> str:

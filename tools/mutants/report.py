@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .areas import AREAS
-from .trial import ALIVE, BROKEN, KILLED, Result
+from .trial import ALIVE, BROKEN, KILLED, TIMEOUT, Result
 
 LEAST = 0.95  # of the mutants that are not equivalent, to be killed
 EQUIVALENT = "equivalent"
 _LIST = Path(__file__).with_name("equivalent.toml")
-_COLUMNS = ("mutants", KILLED, ALIVE, EQUIVALENT, BROKEN)
+CAUGHT = KILLED, TIMEOUT
+_COLUMNS = ("mutants", *CAUGHT, ALIVE, EQUIVALENT, BROKEN)
 
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:
@@ -49,10 +50,10 @@ def survivors(results: Sequence[Result]) -> str:
 
 
 def share(results: Sequence[Result]) -> float:
-    """The share of the mutants that were killed, without those that are equivalent or were not run."""
+    """The share of the mutants that a test caught, without those that are equivalent or were not run."""
     counts = Counter(states(results))
-    tried = counts[KILLED] + counts[ALIVE]
-    return counts[KILLED] / tried if tried else 0.0
+    caught = sum(counts[state] for state in CAUGHT)
+    return caught / (caught + counts[ALIVE]) if caught else 0.0
 
 
 def read(files: Iterable[Path]) -> list[Result]:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from .code import Code, Edit, Mutant
 from .reach import Reach, measured, test_files
 from .recorder import function
 
-KILLED, ALIVE, BROKEN = "killed", "alive", "not run"
+KILLED, TIMEOUT, ALIVE, BROKEN = "killed", "no end", "alive", "not run"
 _COPIED = (
     "bankshot",
     "sim",
@@ -41,10 +41,11 @@ _COPIED = (
     ".github",
     ".ci",
 )
-_MEASURED = 30.0  # seconds of CPU time of a test file that are measured: later tests run on no mutant
-_LONGEST = 300.0  # seconds of such a test file with its last test
+_MEASURED = 90.0  # seconds of CPU time of a test file that are measured: later tests run on no mutant
+_LONGEST = 600.0  # seconds of such a test file with its last test
 _LIKELIER = 5  # how much more often a test of the mutant's room fails than others that reach it
 _FIRST = 2.0  # seconds of the first tests of a mutant, as measured
+_BUSY = 4  # how much longer a test may take by the clock than in CPU time: others use the processors, or it waits
 _COMPILING = 240.0  # seconds that a busy processor may take to compile the machine
 _PLUGIN = """\
 Metadata-Version: 2.1
@@ -146,26 +147,27 @@ class Trials:
         original, times = file.read_bytes(), file.stat()
         cache = copy.with_suffix(".cache") if area.compiled else self._cache
         file.write_bytes(Code(file, mutant.file).changed(mutant.edit))
-        by = ""
+        state, by = ALIVE, ""
         try:
-            for files, tests in self._batches(mutant, area):
-                if by := self._killer(copy, files, tests, cache):
+            for files, tests in self._batches(copy, mutant, area):
+                state, by = self.ran(copy, files, tests, cache)
+                if state != ALIVE:
                     break
-            return Result(mutant, area.name, KILLED if by else ALIVE, by, time.monotonic() - start)
+            return Result(mutant, area.name, state, by, time.monotonic() - start)
         finally:
             file.write_bytes(original)
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # its bytecode is up to date again
             if area.compiled:
                 shutil.rmtree(cache, ignore_errors=True)
 
-    def _batches(self, mutant: Mutant, area: Area) -> Iterator[tuple[list[str], list[str]]]:
+    def _batches(self, copy: Path, mutant: Mutant, area: Area) -> Iterator[tuple[list[str], list[str]]]:
         """The files and the tests of a mutant, the fastest first; those of its room fail more often.
 
         Each batch is a process, and takes longer than the one before it: most mutants fail an early test, but a start
         takes time, too.
         """
         if area.compiled:
-            yield files_of(ROOT, area.compiled), []
+            yield files_of(copy, area.compiled), []
             return
         seconds = self.reach.seconds
         tests = self.reach.tests(mutant.file, mutant.lines, mutant.in_function)
@@ -181,32 +183,38 @@ class Trials:
         if batch:
             yield _by_file(batch)
 
-    def _killer(self, copy: Path, files: list[str], tests: list[str], cache: Path) -> str:
-        """The test that fails; nothing where all pass."""
-        compiling = cache != self._cache
-        limit = 30 + 4 * sum(self.reach.seconds[test] for test in tests) + compiling * (_COMPILING + 2 * self.limit)
+    def ran(self, copy: Path, files: list[str], tests: list[str], cache: Path) -> tuple[str, str]:
+        """The state of the mutant after these tests, and the test that failed or why none ran to its end."""
+        if missing := [file for file in files if not (copy / file).exists()]:
+            return BROKEN, f"there is no {missing[0]}"
+        limit = self.limit_of(tests, compiling=cache != self._cache)
         ran = self._pytest(copy, files, tests, limit, "-x", cache=cache, last=self.limit)
-        if ran.code is None:
-            return f"no end within {limit:.0f} s"
+        if ran.code in (None, -signal.SIGXCPU):
+            return TIMEOUT, f"no end within {limit:.0f} s"
         failed = ran.record["failed"]
         if ran.code in (0, 2, 5) and not failed:
-            return ""
-        return str(failed[0]) if failed else f"pytest ends with {ran.code}: {ran.output.strip()[-200:]}"
+            return ALIVE, ""
+        return KILLED, str(failed[0]) if failed else f"pytest ends with {ran.code}: {ran.output.strip()[-200:]}"
+
+    def limit_of(self, tests: Sequence[str], compiling: bool) -> float:
+        """The seconds of CPU time after which tests have no end."""
+        return 30 + 4 * sum(self.reach.seconds[test] for test in tests) + compiling * (_COMPILING + 2 * self.limit)
 
     def _pytest(self, copy: Path, files: list[str], tests: list[str], limit: float, *options: str, last: float,
                 cache: Path | None = None, settings: Path | None = None) -> _Tests:  # fmt: skip
-        """Run test files, or only some of their tests; begin none after `last` seconds of CPU time."""
+        """Run test files, or only some of their tests, for `limit` seconds of CPU time; begin none after `last`."""
         record = self._folder / f"record-{copy.name}-{time.monotonic_ns()}.json"
         chosen = record.with_suffix(".tests")
         chosen.write_text(json.dumps({"tests": tests, "skipped": self.failed}), encoding="utf-8")
         environment = self._environment(copy, cache) | {"BANKSHOT_MUTANTS_RECORD": str(record)}
         environment |= {"BANKSHOT_MUTANTS_TESTS": str(chosen), "BANKSHOT_MUTANTS_SECONDS": str(last)}
+        environment |= {"BANKSHOT_MUTANTS_LIMIT": str(limit)}
         if not settings:
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
         command = [sys.executable, "-m", *(["coverage", "run", f"--rcfile={settings}", "-m"] if settings else [])]
         command += ["pytest", "-q", "-n", "0", "--tb=no", "--hypothesis-seed=0", *options]
         command += ["-p", "no:cacheprovider", "-p", "tools.mutants.recorder", *files]
-        code, output = _limited(command, copy, environment, limit)
+        code, output = _limited(command, copy, environment, _BUSY * limit)
         written = record.read_text(encoding="utf-8") if record.exists() else ""
         record.unlink(missing_ok=True)
         chosen.unlink()
