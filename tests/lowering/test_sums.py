@@ -10,7 +10,7 @@ from bankshot.sim.ir.builder import Builder
 from bankshot.sim.ir.passes import ALL
 from bankshot.sim.lowering.views import Sum
 
-NO_PASSES = ALL - {"fold", "simplify", "ranges"}  # an operation stays as it is written
+NO_PASSES = ALL - {"fold", "simplify", "ranges"}  # so that each operation stays
 
 
 class Made:
