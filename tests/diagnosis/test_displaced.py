@@ -200,3 +200,10 @@ def test_dims_that_are_equal():
     )
     assert equal_dims(sized(lambda dims: False, n=4, M=8)) is None
     assert equal_dims(sized(lambda dims: True, n=8, M=8)) is None
+
+
+def test_a_factor_of_elements_some_of_which_are_zero():
+    expected = np.arange(24).reshape(4, 6)
+    assert wrong_factor(mismatch(expected * 2, expected)) == (
+        "all elements are the expected ones times one number, 2 for the first element"
+    )
