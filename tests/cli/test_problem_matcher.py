@@ -23,9 +23,9 @@ var<workgroup> tile: array<f32, 64>;
 
 
 def task():
-    (block,) = re.findall(r"```jsonc\n(.*?)```", PAGE, re.DOTALL)
-    ((_, alternative),) = re.findall(r"(//) or (\[.*\])\n", block)
-    (found,) = json.loads(re.sub(r" // .*", "", block))["tasks"]
+    (block,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    (alternative,) = re.findall(r"`\"args\": (\[.*?\])`", PAGE)
+    (found,) = json.loads(block)["tasks"]
     return found, json.loads(alternative)
 
 
