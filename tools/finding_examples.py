@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import bankshot
 from bankshot import Finding
@@ -39,8 +41,10 @@ def _run(name: str) -> Example:
     return Example(module.source.text, (*run.findings, *run.bounds.findings))
 
 
-def _numbers(type: Type) -> np.ndarray:
+def _numbers(type: Type) -> NDArray[Any]:
     """Return 0, 1, 2, … for an array of scalars or an atomic."""
     element = type.elem if isinstance(type, Array | Atomic) else type
+    count = type.count if isinstance(type, Array) else 1
     assert isinstance(element, Scalar), f"no numbers for {type}"
-    return np.arange(type.count if isinstance(type, Array) else 1).astype(_DTYPES[element])
+    assert isinstance(count, int), f"no fixed size: {type}"
+    return np.arange(count).astype(_DTYPES[element])
