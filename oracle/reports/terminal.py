@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from errno import EPIPE
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -19,7 +21,7 @@ WIDTH = 120  # columns of a report that does not go to a terminal
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # rich would end the process with 1, whatever the verdict
+        raise BrokenPipeError(EPIPE, os.strerror(EPIPE))  # rich would end the process with 1, whatever the verdict
 
 
 def console(stream: TextIO | None = None) -> Console:

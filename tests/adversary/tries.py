@@ -46,7 +46,7 @@ class Try:
     @property
     def is_fooled(self) -> bool:
         """Whether the wrong kernel passed, or the command broke."""
-        return self.code in (0, 70)
+        return self.code not in (1, 2)
 
     def __str__(self) -> str:
         shown = "\n".join(f"--- {name}\n{text.decode(errors='replace')}" for name, text in sorted(self.files.items()))
