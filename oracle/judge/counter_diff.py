@@ -19,7 +19,7 @@ from ...sim.models import Device
 from ...sim.models.devices import get
 from ...sim.wgsl import types as t
 from .. import wgpu_client
-from ..diagnosis.adapter_reruns import zeroing_statements
+from ..diagnosis.adapter_reruns import zeroing, zeroing_statements
 from ..errors import UsageError
 from ..gpu_account.account import COUNTERS, Account
 from ..gpu_account.hardware import Hardware
@@ -105,10 +105,10 @@ def diff_counters(case: Case, device: str, adapter: str | None, say: Say = silen
     planned = plan(run)
     _check_subgroups(run, planned, info)
     found = _counted(case, run, planned, info, cut, adapter, say)
-    zeroing = zeroing_statements(run.pipeline)
-    if found.ok or not zeroing:
+    statements = zeroing_statements(run.pipeline)
+    if found.ok or not statements:
         return found
-    first = f"{zeroing} workgroupBarrier();"
+    first = f"{statements} workgroupBarrier();"
     again = _counted(case, run, planned, info, cut, adapter, say, first)
     return replace(again, zeroed=True) if again.ok else found
 
@@ -123,14 +123,14 @@ def _counted(
     say: Say,
     first: str = "",
 ) -> CounterDiff:
-    """Count a simulated run on an adapter. `first`: statements to execute there before the entry point's own."""
+    """Count a simulated run on an adapter. `first`: the statements that zero workgroup memory,
+    to execute there before the entry point's own."""
     say(f"counting on {info.name}")
     account = open_account(run)
     account.open(planned.regions)
     text = check_module(case.kernel).source.text
-    if first and run.pipeline.entry.body is not None:
-        at = run.pipeline.entry.body.span.start + 1
-        text = f"{text[:at]} {first} {text[at:]}"
+    if first:
+        text = zeroing(text, run.pipeline) or text
     plain = on_gpu(case, run, text, [], {}, adapter)
     rows, done, invocations = 0, 0, 0
     changed: Outputs = {}
