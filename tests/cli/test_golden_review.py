@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bankshot.oracle.cli.main import main
+from tests.scaling import manifest
 
 ROOT = Path(__file__).parents[2]
 SHADER = """
@@ -24,28 +25,7 @@ SHADER = """
     }
 }
 """
-MANIFEST = """
-[kernel]
-source = "scale.wgsl"
-dims = { N = 32 }
-dispatch = ["ceil(N / 32)"]
-
-[bind.x]
-dtype = "f32"
-shape = ["N"]
-init = "normal"
-
-[bind.y]
-dtype = "f32"
-shape = ["N"]
-init = "unwritten"
-
-[[sweep]]
-N = [32, 33, 64, 65]
-
-[expect]
-golden = "outputs"
-"""
+MANIFEST = manifest("\n[[sweep]]\nN = [32, 33, 64, 65]\n", '\n[expect]\ngolden = "outputs"\n', n=32, y="unwritten")
 SLOWER = ("y[id.x] = 2.0 * x[id.x]", "y[id.x] = x[id.x] + x[id.x ^ 0u]")  # another load, and the same outputs
 WRONG = ("2.0 * x", "3.0 * x")
 
