@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from ...errors import printable
-from ..json_document import Entry, document
-from ..protocol import AuditedCase, AuditFormat, Before, CaseFailure, CaseResult, Outcome, ReportOptions
+from ..case_entries import EntriesFormat
+from ..json_document import document
+from ..protocol import Before, Outcome, ReportOptions
 
 if TYPE_CHECKING:
     from ...manifests.cases import Broken, Plan
     from ..changes import CaseChange
 
 
-class Format(AuditFormat):
+class Format(EntriesFormat):
     name = "changes"
     help = "what changed, with --against"
     output = "stdout"
     _layout: ClassVar[str] = "as_text"  # a function of `changes`
 
     def __init__(self, options: ReportOptions, work: Sequence[Plan], broken: Sequence[Broken]) -> None:
-        self._entries: list[Entry] = []
+        super().__init__(options, work, broken)
         self._before = options.before
-
-    @classmethod
-    def part(cls, case: CaseResult, options: ReportOptions) -> Entry:
-        from ..audit_json import audit_entry
-
-        return audit_entry(case.audit)
-
-    @classmethod
-    def failed_part(cls, case: CaseFailure, options: ReportOptions) -> Entry:
-        from ..audit_json import failure_entry
-
-        return failure_entry(case)
-
-    def add(self, result: AuditedCase) -> None:
-        self._entries.append(cast(Entry, result.parts[self.name]))
 
     @classmethod
     def enabled(cls, options: ReportOptions) -> bool:
