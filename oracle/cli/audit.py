@@ -142,13 +142,13 @@ def audit(
     from ..reports.audited import AuditReport
     from ..reports.protocol import Before, ReportOptions
     from ..reports.terminal import console
-    from ..wgpu_client.adapter_choice import REQUIRE, gpu_required
+    from ..wgpu_client.adapter_choice import check_no_gpu
     from . import watch as watching
     from .audit_cases import Audits, in_turn
     from .each_case import report_cases
 
-    if not gpu and gpu_required():
-        raise UsageError(f"--no-gpu: {REQUIRE} is set, which requires a comparison with wgpu; unset it, or set it to 0")
+    if not gpu:
+        check_no_gpu()
     first, *also = parse_devices(device)
     if update_golden:
         golden_files.may_write("--update-golden")

@@ -64,14 +64,14 @@ def review(
     from ..goldens.golden_files import may_write
     from ..judge.options import Options
     from ..manifests.cases import Request, plans
-    from ..wgpu_client.adapter_choice import REQUIRE, gpu_required
+    from ..wgpu_client.adapter_choice import check_no_gpu
 
     may_write(HOW)
     if decision is None and (as_json or not sys.stdin.isatty()):
         reason = "--json does not ask" if as_json else "stdin is no terminal, so that nothing can be asked"
         raise UsageError(f"{HOW}: {reason}; pass --accept or --reject")
-    if not gpu and gpu_required():
-        raise UsageError(f"--no-gpu: {REQUIRE} is set, which requires a comparison with wgpu; unset it, or set it to 0")
+    if not gpu:
+        check_no_gpu()
     broken: list[Broken] = []
     found = plans(paths, Request(kernel=kernel, quick=not sweep), broken)
     work = [replace(plan, shapes=tuple(shape for shape in plan.shapes if shape.golden)) for plan in found]
@@ -101,7 +101,7 @@ def _results(work: list[Plan], broken: list[Broken], options: Options, jobs: int
 
 def _review(results: list[AuditedCase], decision: str | None, as_json: bool) -> int:
     """Decide on each golden that changed, and report what was written. Returns the exit code."""
-    from ..reports.golden_review import last_words, review_entries
+    from ..reports.golden_review import closing_lines, review_entries
     from ..reports.json_document import document
     from .golden_cases import GOLDEN
 
@@ -113,7 +113,7 @@ def _review(results: list[AuditedCase], decision: str | None, as_json: bool) -> 
         _decide([golden for golden in goldens if golden.offered], decision, quiet=as_json)
         ok = not codes and all(golden.accepted for golden in goldens)
     finally:  # also after an interrupt, and where a file cannot be written
-        lines = last_words(goldens, len(results) - len(codes), len(codes))
+        lines = closing_lines(goldens, len(results) - len(codes), len(codes))
         if as_json:
             click.echo(document("golden review", review_entries(goldens), ok, summary=lines[-1]))
         else:

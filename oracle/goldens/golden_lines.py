@@ -22,7 +22,6 @@ from ...sim.run.counters import CHARGES, COUNTERS, NAMES
 
 if TYPE_CHECKING:
     from ...sim.run.site import Site
-    from ...sim.wgsl.source import Span
 
 # Charges that are reported as rates: the charge, the counter that it is divided by, and the label.
 RATES = tuple((row.key, row.per, f"{row.label} per request") for row in CHARGES)
@@ -79,7 +78,7 @@ def lines_of(sites: Iterable[Site], folder: Path, source: Path | None = None) ->
         for counter in BY_LINE:
             sums[counter] += int(getattr(site, counter))
         if where not in texts:
-            texts[where] = _bare(_texts(path)[at.line - 1] if path else _own_text(site.span))
+            texts[where] = _bare(_texts(path)[at.line - 1] if path else site.span.line_text)
     return tuple(
         Line(*where, texts[where], {name: count for name, count in sums.items() if count})
         for where, sums in sorted(found.items())
@@ -94,10 +93,6 @@ def _read(path: Path, changed: int) -> list[str]:
 
 def _texts(path: Path) -> list[str]:
     return _read(path, path.stat().st_mtime_ns)
-
-
-def _own_text(span: Span) -> str:
-    return span.source.line_text(span.source.line_index(span.start))
 
 
 def _bare(text: str) -> str:

@@ -170,19 +170,13 @@ def _accesses(sites: Iterable[Site], passes: float) -> Iterator[CostPlace]:
             if beyond > 0:
                 file, line, kind, name = key
                 yield CostPlace(
-                    file, line, _code(grouped[key][0]), f"{kind} of {name}", resource.unit, beyond,
+                    file, line, grouped[key][0].span.line_text.strip(), f"{kind} of {name}", resource.unit, beyond,
                     beyond / whole, beyond / passes, resource.why(sums[key]), resource.help(sums[key], name or "it"),
                 )  # fmt: skip
 
 
 def _excess(resource: _Resource, sums: Mapping[str, int]) -> int:
     return max(sums[resource.charged] - sums[resource.ideal], 0) if sums[resource.charged] else 0
-
-
-def _code(site: Site) -> str:
-    """The text of a site's line."""
-    source = site.span.source
-    return source.line_text(source.line_index(site.span.start)).strip()
 
 
 # ---- idle lanes --------------------------------------------------------------------------------------
@@ -210,8 +204,8 @@ def _idle(run: Run, passes: float) -> Iterator[CostPlace]:
         issued = size * sum(site.executions for site in lines[file, line])
         total = sum(sums.values())
         yield CostPlace(
-            file, line, _code(lines[file, line][0]), f"lanes {row.cause[0]}", "idle lanes", total, total / whole,
-            total / size / passes, f"{idle / max(issued, 1):.0%} of the lanes are idle, {row.cause[0]}",
+            file, line, lines[file, line][0].span.line_text.strip(), f"lanes {row.cause[0]}", "idle lanes", total,
+            total / whole, total / size / passes, f"{idle / max(issued, 1):.0%} of the lanes are idle, {row.cause[0]}",
             _IDLE_HELP[row.key].format(size=size), len(lines),
         )  # fmt: skip
 

@@ -90,7 +90,7 @@ def show_change(out: Console, golden: ReviewedGolden, number: int, total: int) -
         say(out, '           with [expect] golden = "outputs", a golden shows which elements differ', "dim")
 
 
-def last_words(found: Sequence[ReviewedGolden], compared: int, errors: int) -> list[str]:
+def closing_lines(found: Sequence[ReviewedGolden], compared: int, errors: int) -> list[str]:
     """What a review of `compared` goldens wrote, what it did not offer and why, and how many of each decision.
     `errors`: cases that could not be run."""
     lines = [f"not offered: {golden.title}: {golden.why_not}" for golden in found if not golden.offered]

@@ -77,7 +77,7 @@ def site_entry(site: Site) -> Entry:
         "file": place.file,
         "line": place.line,
         "column": place.column,
-        "text": site.span.source.line_text(site.span.source.line_index(site.span.start)),
+        "text": site.span.line_text,
         "kind": site.kind,
         "space": site.space,
         "name": site.name,

@@ -35,6 +35,12 @@ def gpu_required() -> bool:
     return _WORDS[value.strip().lower()]
 
 
+def check_no_gpu() -> None:
+    """Raise `UsageError` where the environment requires the comparison with wgpu that --no-gpu leaves out."""
+    if gpu_required():
+        raise UsageError(f"--no-gpu: {REQUIRE} is set, which requires a comparison with wgpu; unset it, or set it to 0")
+
+
 def adapters() -> list[AdapterInfo]:
     """List the adapters of this machine, hardware first. Empty if there are none or wgpu is not installed."""
     try:

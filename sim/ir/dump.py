@@ -64,7 +64,7 @@ class SourceLines:
         if place == self._shown or not span.source.text:
             return None
         self._shown = place
-        text = span.source.line_text(span.source.line_index(span.start)).strip()
+        text = span.line_text.strip()
         return f"// {place.file}:{place.line}: {text}"
 
 

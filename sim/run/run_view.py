@@ -56,7 +56,10 @@ def _parts(run: Run) -> Iterator[str]:
     hot = sorted((pair for pair in lines if pair[1]), key=lambda pair: -pair[1])[:_MOST_LINES]
     yield _table(
         "<tr><th>line</th><th>wavefronts</th><th>sectors</th><th></th></tr>" if hot else "",
-        [(str(site.line), _count(site.shared_wavefronts), _count(site.global_sectors), _code(site)) for site, _ in hot],
+        [
+            (str(site.line), _count(site.shared_wavefronts), _count(site.global_sectors), site.span.line_text.strip())
+            for site, _ in hot
+        ],
         ' style="text-align: left; font-family: monospace; white-space: pre"',
     )
 
@@ -69,11 +72,6 @@ def _figure(row: Counter, total: float) -> str:
 
 def _count(number: int) -> str:
     return f"{number:,}" if number else ""
-
-
-def _code(site: Site) -> str:
-    source = site.span.source
-    return source.line_text(source.line_index(site.span.start)).strip()
 
 
 def _table(head: str, rows: list[tuple[str, ...]], last: str = "") -> str:

@@ -94,6 +94,11 @@ class Span:
     def text(self) -> str:
         return self.source.text[self.start : self.end]
 
+    @property
+    def line_text(self) -> str:
+        """The whole line of the first character, without its line break."""
+        return self.source.line_text(self.source.line_index(self.start))
+
     def to(self, other: Span) -> Span:
         """Return the span from the start of this one to the end of `other`."""
         return Span(self.source, self.start, other.end)

@@ -201,8 +201,7 @@ class _Printer:
         if file != self.file:
             self.lines.append(f"{_INDENT}in {file}")
         if (file, line) != (self.file, self.line):
-            text = span.source.line_text(span.source.line_index(span.start))
-            self.lines.append(f"{line:>{_MARGIN - 3}} | {text.strip()}")
+            self.lines.append(f"{line:>{_MARGIN - 3}} | {span.line_text.strip()}")
         self.file, self.line = file, line
 
 
