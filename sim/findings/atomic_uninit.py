@@ -1,6 +1,7 @@
-"""Atomic operations that update workgroup memory before it is written, found by a run with other bits there.
+"""Atomic operations that read workgroup memory before it is written, found by runs with other bits there.
 
-Loads are checked one by one as they run. An atomic operation stores as well, so that the next one finds a value there.
+Plain loads are checked one by one as they run. Most atomic operations store as well, so that the next one finds a value
+there.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from ..launch.launch import Launch
 from ..launch.partition import Outcome
 from ..wgsl.diagnostics import Note
 from .finding import Finding
-from .replay import NO_END, POISON, Runner, differences, rerun_budget
+from .replay import FILLINGS, NO_END, Runner, differences, rerun_budget
 from .table import UNINIT
 
-_NO_UPDATE = ("atomicStore", "atomicLoad", "workgroupUniformLoad")  # only store, or only load
+_LOADS = ("atomicLoad", "workgroupUniformLoad")
 
 
-def atomic_updates(program: Program) -> list[SourceSite]:
+def atomic_reads(program: Program) -> list[SourceSite]:
     """Return the atomic operations on workgroup memory whose result depends on what it holds."""
-    return [s for s in program.sites if s.kind == "atomic" and s.space == "workgroup" and s.name not in _NO_UPDATE]
+    return [s for s in program.sites if s.kind == "atomic" and s.space == "workgroup" and s.name != "atomicStore"]
 
 
 def find_unwritten_atomics(run: Runner, launch: Launch, outcome: Outcome, others: Iterable[Finding]) -> list[Finding]:
@@ -30,25 +31,27 @@ def find_unwritten_atomics(run: Runner, launch: Launch, outcome: Outcome, others
     `launch` has finished; `others` are its findings: where unwritten memory that is loaded explains the change, atomic
     operations are not to blame.
     """
-    sites = atomic_updates(launch.program)
+    sites = atomic_reads(launch.program)
     if not sites or any(each.code == UNINIT.code and each.verdict == "harmful" for each in others):
         return []
-    again, after = run(frozenset(), budget=rerun_budget(launch, outcome), filling=POISON)
-    changes = [changed for _, changed in differences(launch.outputs(), again.outputs())]
-    if after.finished < outcome.finished:
-        changes = [NO_END]
-    if not changes:
-        return []
+    for words, filling in FILLINGS.items():
+        again, after = run(frozenset(), budget=rerun_budget(launch, outcome), filling=filling)
+        changes = [changed for _, changed in differences(launch.outputs(), again.outputs())]
+        if after.finished < outcome.finished:
+            changes = [NO_END]
+        if changes:
+            return [_finding(sites, launch, [f"with {words} there, {changed}" for changed in changes])]
+    return []
+
+
+def _finding(sites: list[SourceSite], launch: Launch, changes: list[str]) -> Finding:
+    """Make the finding. `changes`: what other bits change, in words."""
     first, *more = sorted(sites, key=lambda site: site.span.start)
-    return [
-        UNINIT.make(
-            first.span,
-            workgroup=launch.workgroup(0),
-            notes=(
-                *(Note(f"or this {s.name} of {s.variable}", s.span) for s in more),
-                *(Note(f"with other bits there, {changed}") for changed in changes),
-            ),
-            verdict="harmful",
-            access=f"this {first.name} updates {first.variable}",
-        )
-    ]
+    does = "reads" if first.name in _LOADS else "updates"
+    return UNINIT.make(
+        first.span,
+        workgroup=launch.workgroup(0),
+        notes=(*(Note(f"or this {s.name} of {s.variable}", s.span) for s in more), *map(Note, changes)),
+        verdict="harmful",
+        access=f"this {first.name} {does} {first.variable}",
+    )

@@ -15,12 +15,13 @@ _PROBES = frozenset(("order",))
 
 
 def find_redundant(run: Runner, launch: Launch) -> list[Finding]:
-    """Return a finding for each barrier that nothing in this run needs."""
+    """Return a finding for each barrier that was passed, and that nothing in this run needs."""
     findings: list[Finding] = []
     for site in launch.program.sites:
         # The two barriers of a workgroupUniformLoad cannot be removed.
         if site.kind != "barrier" or not (site.name or "").endswith("Barrier"):
             continue
-        if not run(_PROBES, ignored=site)[1].races[at.HEADER, at.BARRIER_NEEDED]:
+        counts = run(_PROBES, ignored=site)[1].races[at.HEADER]
+        if counts[at.BARRIER_PASSED] and not counts[at.BARRIER_NEEDED]:
             findings.append(REDUNDANT_BARRIER.make(site.span, barrier=site.name or "", space=site.space or ""))
     return findings

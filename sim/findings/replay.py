@@ -1,9 +1,9 @@
 """Verdicts: whether a finding matters, decided by running the dispatch again with what WGSL leaves open changed.
 
-Races are run in other schedules, unwritten memory is filled with NaNs, and accesses out of bounds follow the other
-policies. The verdict is `harmful` where any bit of an output changes, and `unseen` where none does. Two verdicts need
-no rerun: a race in which both invocations store the same value is `same-value`, and one that only a barrier for another
-kind of memory separates is `wrong-barrier`, because every schedule respects barriers.
+Races are run in other schedules, unwritten memory is filled with several bit patterns, and accesses out of bounds
+follow the other policies. The verdict is `harmful` where any bit of an output changes, and `unseen` where none does.
+Two verdicts need no rerun: a race in which both invocations store the same value is `same-value`, and one that only a
+barrier for another kind of memory separates is `wrong-barrier`, because every schedule respects barriers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..bindings.binding import Key, Output
 from ..fast_dataclass import frozen
 from ..ir.sites import SourceSite
-from ..launch.launch import Launch
+from ..launch.launch import Filling, Launch
 from ..launch.partition import Outcome
 from ..launch.schedules import Schedule, schedule
 from ..launch.tracing import Trace
@@ -26,7 +26,13 @@ from ..wgsl.diagnostics import Note
 from .finding import Finding
 from .table import KINDS
 
-POISON = 0x7FC07FC0  # a NaN to f32, two NaNs to f16, and a large number to integers
+# What unwritten memory is filled with, by what it is called. No value shows every use: a NaN has even bits, and words
+# that are all equal cancel in a difference.
+FILLINGS = {
+    "NaNs": Filling(0x7FC07FC0),  # also of f16, and large integers
+    "all bits set": Filling(0xFFFFFFFF),
+    "another value in each word": Filling(0x3F800001, 0x00C54321),
+}
 _MOST_SERIAL = 1 << 16  # invocations that a rerun may still run one by one
 _SLACK = 1000  # backward jumps that a rerun may make beyond four times those of the first run
 
@@ -37,7 +43,7 @@ class Changes(TypedDict, total=False):
     policy: str
     budget: int
     schedule: Schedule
-    filling: int
+    filling: Filling
     ignored: SourceSite | None
     threads: int | None
     trace: Trace | None
@@ -124,7 +130,7 @@ def _words(order: Schedule) -> str:
 
 
 def _poison(launch: Launch) -> list[_Rerun]:
-    return [_Rerun("with NaNs in memory that was never written", {"filling": POISON})]
+    return [_Rerun(f"with {words} in memory that was never written", {"filling": f}) for words, f in FILLINGS.items()]
 
 
 _POLICY_WORDS = {"clamp": "clamped to the last element", "zero": "discarded", "wrap": "wrapped around"}
@@ -138,7 +144,7 @@ def _policies(launch: Launch) -> list[_Rerun]:
 # By `Kind.replay`: the reruns, and how to say that none changes an output.
 _REPLAYS: dict[str, tuple[Callable[[Launch], list[_Rerun]], str]] = {
     "schedules": (_schedules, "in any of {orders} orders"),
-    "poison": (_poison, "with NaNs there"),
+    "poison": (_poison, f"with {', '.join(FILLINGS)} there"),
     "policies": (_policies, "under any permitted policy"),
 }
 

@@ -40,6 +40,15 @@ _GRID = ("grid_x", "grid_y", "grid_z")  # inputs
 
 
 @frozen
+class Filling:
+    """What workgroup memory holds when a workgroup starts: `first` in its first word, and in each word `step` more than
+    in the one before it, modulo 2^32."""
+
+    first: int = 0
+    step: int = 0
+
+
+@frozen
 class RunOptions:
     """Everything about a run that WGSL leaves open, or that replays vary.
 
@@ -47,7 +56,7 @@ class RunOptions:
     - `budget`: loop iterations after which a batch is stopped.
     - `work`: work in loops after which a batch is stopped.
     - `schedule`: the order of execution.
-    - `filling`: initial value of each word of workgroup memory.
+    - `filling`: the initial values of workgroup memory.
     - `ignored`: a barrier that orders nothing; the run ends where it was needed.
     - `threads`: the largest number of threads.
     - `trace`: a variable whose values are noted.
@@ -60,7 +69,7 @@ class RunOptions:
     budget: int = UNLIMITED
     work: int = WORK
     schedule: Schedule = LOCKSTEP
-    filling: int = 0
+    filling: Filling = Filling()
     ignored: SourceSite | None = None
     threads: int | None = None
     trace: Trace | None = None
@@ -299,7 +308,8 @@ class Launch:
         """Return what this launch puts into the arrays of the machine."""
         options, access = self.options, self._access_table()
         ignored = -1 if options.ignored is None else self.program.sites.index(options.ignored)
-        config = (*self.grid, options.budget, ignored, options.ignored is not None, options.filling)
+        config = (*self.grid, options.budget, ignored, options.ignored is not None)
+        config += (options.filling.first, options.filling.step)
         inputs = self.program.inputs
         rows = {inputs[name]: n for name, n in zip(_GRID, self.grid, strict=True) if name in inputs}
         tables = (access, self._setup.watched.table(access), self._traced())

@@ -137,7 +137,8 @@ def merged_races(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> NDArray[
                 known[list(_COUNTS)] += row[list(_COUNTS)]
     merged = at.RACES.new(1 + len(rows))
     merged[at.HEADER, at.RECORDED] = len(rows)
-    merged[at.HEADER, at.BARRIER_NEEDED] = sum(each[at.HEADER, at.BARRIER_NEEDED] for each in (ours, theirs))
+    for total in (at.BARRIER_PASSED, at.BARRIER_NEEDED):
+        merged[at.HEADER, total] = ours[at.HEADER, total] + theirs[at.HEADER, total]
     if rows:
         merged[1:] = list(rows.values())
     return merged

@@ -21,7 +21,7 @@ from .partition import Outcome
 
 _NO_SNAPSHOT = np.zeros(1, np.uint32)
 _LINE = 64  # bytes of the cache: a vector across two lines costs twice as much
-_LAUNCHED = (at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP, at.FILL)
+_LAUNCHED = (at.GRID_X, at.GRID_Y, at.GRID_Z, at.BUDGET, at.IGNORED_BARRIER, at.STOP, at.FILL, at.FILL_STEP)
 
 
 @entity

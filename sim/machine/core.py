@@ -390,7 +390,7 @@ def begin(config, regs, progress, order, shared, workgroup, workgroups_per_batch
                 regs[lockstep_group, row_y, lane] = y
                 regs[lockstep_group, row_z, lane] = z
     for word in range(shared.size):
-        shared[word] = config[at.FILL]
+        shared[word] = (config[at.FILL] + word * config[at.FILL_STEP]) & 0xFFFFFFFF
 
 
 @part(NUMBERS, LONG, returns=LONG)

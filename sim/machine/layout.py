@@ -75,7 +75,8 @@ STOP = CONFIG.field("stop", "flag", "stop after the batch in which the ignored b
 SEED = CONFIG.field("seed", "seed", "order in which lockstep groups take turns: 0 ascending, -1 descending, else drawn")
 LOCKSTEP_GROUPS = CONFIG.field("lockstep_groups", "groups", "lockstep groups of a workgroup")
 WATCHES = CONFIG.field("watches", "flag", "the program has watching probes")
-FILL = CONFIG.field("fill", "bits", "initial value of each word of workgroup memory")
+FILL = CONFIG.field("fill", "bits", "initial value of the first word of workgroup memory")
+FILL_STEP = CONFIG.field("fill_step", "bits", "by how much the initial value grows from word to word, modulo 2^32")
 LANE_OFFSET = CONFIG.field("lane_offset", "lanes", "local invocation index of the group's first lane")
 LANE_PITCH = CONFIG.field("lane_pitch", "lanes", "distance in a row from lane to lane of a workgroup")
 GROUP_PITCH = CONFIG.field("group_pitch", "lanes", "distance in a row from workgroup to workgroup")
@@ -128,6 +129,7 @@ STAMP = PATTERNS.field("stamp", "count", "times the row has been learned; identi
 
 HEADERS = Table("headers", "list of events, races or trace notes, at row `HEADER`", "the length of the list")
 RECORDED = HEADERS.field("recorded", "rows", "rows that follow; of trace notes possibly more than fit")
+BARRIER_PASSED = HEADERS.field("barrier_passed", "times", "races: how often workgroups passed the ignored barrier")
 BARRIER_NEEDED = HEADERS.field("barrier_needed", "accesses", "races: accesses that only the ignored barrier orders")
 
 EVENTS = Table("events", "event: a kind at a site", "what went wrong, in the order of first occurrence")

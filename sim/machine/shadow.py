@@ -274,6 +274,8 @@ def watch_barrier(regs, row, config, workgroup, workgroups_per_batch, watch_at):
             w.clocks[g, at.PASSED_SINCE + kind] = w.clocks[g, at.CLOCK]
             if counts:
                 w.clocks[g, at.ORDERED_SINCE + kind] = w.clocks[g, at.CLOCK]
+            else:
+                w.races[at.HEADER, at.BARRIER_PASSED] += 1
     if everywhere and kind == at.ORDERED_WORKGROUP:
         open_window(w)
 

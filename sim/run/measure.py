@@ -15,7 +15,7 @@ from typing import Unpack
 from ..analysis.workgroup_equivalence import Unproven
 from ..fast_dataclass import frozen
 from ..findings.atomic_order import find_order_dependence
-from ..findings.atomic_uninit import atomic_updates, find_unwritten_atomics
+from ..findings.atomic_uninit import atomic_reads, find_unwritten_atomics
 from ..findings.explain import explain
 from ..findings.finding import Finding
 from ..findings.inactive_lane import find_inactive_lane_reads, shuffles
@@ -101,9 +101,7 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     rest = probes & {"nan", "touched"} | (frozenset(("across",)) if "races" in probes else frozenset[str]())
     left = after = None
     program = found.launch.program
-    if rest or (
-        replay and (findings or program.order_dependent_atomics or atomic_updates(program) or shuffles(program))
-    ):
+    if rest or (replay and (findings or program.order_dependent_atomics or atomic_reads(program) or shuffles(program))):
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)
         if any(f.code in _SEEN_BY_ALL for f in of_all):

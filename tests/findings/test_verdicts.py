@@ -173,6 +173,47 @@ def test_unwritten_memory_that_no_output_hangs_on():
     assert (finding.verdict, finding.severity) == ("unseen", "info")
 
 
+@pytest.mark.parametrize(
+    ("body", "moved_by"),
+    [
+        ("y[at] = t[i];", "NaNs"),
+        ("y[at] = t[i] & 1u;", "all bits set"),
+        ("y[at] = max(t[i], 0xFFFFFFF0u);", "all bits set"),
+        ("y[at] = t[i] - t[63u - i];", "another value in each word"),
+        ("y[at] = u32(t[i] == t[63u - i]);", "another value in each word"),
+    ],
+)
+def test_unwritten_memory_is_filled_with_several_patterns(body: str, moved_by: str) -> None:
+    findings = run(body).findings
+    assert findings
+    for finding in findings:
+        assert (finding.code, finding.verdict) == ("uninit", "harmful")
+        assert f"with {moved_by} in memory that was never written" in finding.notes[-1].message
+
+
+ATOMICS = "var<workgroup> a: atomic<u32>; var<workgroup> other: array<atomic<u32>, 64>;"
+
+
+@pytest.mark.parametrize(
+    ("body", "does"),
+    [
+        ("y[at] = atomicLoad(&a);", "this atomicLoad reads a"),
+        ("y[at] = atomicLoad(&a) & 1u;", "this atomicLoad reads a"),
+        ("y[at] = workgroupUniformLoad(&a) * 2u;", "this workgroupUniformLoad reads a"),
+        ("y[at] = atomicExchange(&other[i], i);", "this atomicExchange updates other"),
+        ("atomicMax(&a, 3u); workgroupBarrier(); y[at] = atomicLoad(&a);", "this atomicMax updates a"),
+    ],
+)
+def test_atomics_read_unwritten_memory(body: str, does: str) -> None:
+    finding = only(body, "uninit", before=ATOMICS)
+    assert (finding.verdict, finding.message) == ("harmful", f"{does}, which was never written")
+
+
+def test_an_atomic_load_of_stored_memory_is_no_finding() -> None:
+    body = "atomicStore(&other[i], i); workgroupBarrier(); y[at] = atomicLoad(&other[63u - i]);"
+    assert not run(body, before=ATOMICS).findings
+
+
 # ---- out of bounds -----------------------------------------------------------------------------------
 
 
@@ -283,6 +324,12 @@ def test_barriers_that_order_nothing(body):
     barriers = [n for n, text in enumerate(body.split("; "), 1) if "Barrier()" in text]
     found = [barriers.index(f.span.line - FIRST + 1) + 1 for f in done.findings if f.code == "redundant-barrier"]
     assert found == REDUNDANT[body]
+
+
+@pytest.mark.parametrize("condition", ["x[0] > 2.0", "group.x > 7u"])
+def test_a_barrier_that_is_never_reached_is_not_called_redundant(condition: str) -> None:
+    body = f"if {condition} {{ t[i] = i; workgroupBarrier(); y[at] = t[63u - i]; }}"
+    assert not run(body, probes=["redundant"]).findings
 
 
 def test_the_first_invocation_out_of_bounds_is_named_with_its_workgroup():
