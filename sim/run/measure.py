@@ -70,8 +70,7 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
     launch, outcome = dispatch.run(probes, progress)
     findings = explain(launch, outcome)
     if outcome.finished == launch.count:
-        if replay:
-            findings = _judged(dispatch, probes, launch, outcome, findings)
+        findings = _judged(dispatch, probes, launch, outcome, findings, replay)
         if "redundant" in probes:
             findings += find_redundant(dispatch.run, launch)
     count = prod(dispatch.grid)
@@ -80,10 +79,10 @@ def _of_all(dispatch: Dispatch, probes: frozenset[str], replay: bool, progress: 
 
 
 def _judged(
-    dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding]
+    dispatch: Dispatch, probes: frozenset[str], launch: Launch, outcome: Outcome, findings: list[Finding], replay: bool
 ) -> list[Finding]:
-    """Return the findings with their verdicts, and those that only reruns show. All workgroups have run."""
-    judged = Judge(dispatch.run, launch, outcome).judge(findings) if findings else []
+    """Return the findings, with verdicts if `replay`, and those that only reruns show. All workgroups have run."""
+    judged = Judge(dispatch.run, launch, outcome).judge(findings) if replay and findings else list(findings)
     if "uninit" in probes:
         judged += find_unwritten_atomics(dispatch.run, launch, outcome, judged)
     if "bounds" in probes:
@@ -101,14 +100,14 @@ def _by_classes(dispatch: Dispatch, probes: frozenset[str], replay: bool, progre
     rest = probes & {"nan", "touched"} | (frozenset(("across",)) if "races" in probes else frozenset[str]())
     left = after = None
     program = found.launch.program
-    if rest or (replay and (findings or program.order_dependent_atomics or atomic_reads(program) or shuffles(program))):
+    shown_by_reruns = ("uninit" in probes and atomic_reads(program)) or ("bounds" in probes and shuffles(program))
+    if rest or shown_by_reruns or (replay and findings):
         left, after = dispatch.run(rest, progress)
         of_all = explain(left, after)
         if any(f.code in _SEEN_BY_ALL for f in of_all):
             raise Unproven("findings depend on all of them")
         findings = [*(f for f in of_all if f.code in _OF_DATA), *findings]
-        if replay:
-            findings = _judged(dispatch, probes, left, after, findings)
+        findings = _judged(dispatch, probes, left, after, findings, replay)
     if "redundant" in probes:
 
         def representatives(

@@ -272,7 +272,8 @@ def simulate(
     "redundant", which reruns once for each barrier, and "touched", which saves `Run.traffic` a rerun.
     `schedule`: the order of invocations (see `launch.schedules`) that outputs come from; counters and findings are
     always those of lockstep.
-    `replay`: rerun to decide whether races, unwritten memory and accesses out of bounds matter.
+    `replay`: rerun to decide whether races, unwritten memory and accesses out of bounds matter. Without it they have no
+    verdict.
     `out_of_bounds`: what an access past the end of an array does: "clamp", "zero", "wrap", or "zero-buffers", which is
     "zero" in buffers and "clamp" elsewhere; by default, what the device does. For texels the device decides
     (`Device.texel_outside`).

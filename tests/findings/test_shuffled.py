@@ -89,4 +89,4 @@ def test_outputs_are_those_of_the_usual_run_and_a_comment_answers_for_it():
     assert ([f.code for f in allowed.findings], [f.code for f in allowed.silenced]) == ([], ["inactive-lane"])
     assert allowed.outputs["y"][:3].tolist() == [0, 1, 2]
     assert not found(body.partition("//")[0], probes="counters")
-    assert not found(body.partition("//")[0], replay=False)
+    assert found(body.partition("//")[0], replay=False)
