@@ -5,9 +5,11 @@ no barrier orders them: they are of one workgroup without a barrier for this mem
 which nothing orders. Words of atomic type are not watched: WGSL has no plain access to them. Spec: "Memory Semantics"
 (atomics are relaxed, each barrier orders its own address space).
 
-Shadow memory has the last writer of each grain (see `layout`) and two readers by different invocations. That is enough:
-of the first two accesses that race, the earlier one is always among these three. A reader is replaced only by a later
-one of its workgroup that a barrier orders after it, and any access that races with the former races with the latter.
+Shadow memory has the last writer of each grain (see `layout`) and two readers by different invocations, of two
+workgroups if there are such. That is enough: if a store races with any earlier access, it races with one of the three.
+It races with all accesses of other workgroups, and with readers of two workgroups there is one of another. A reader is
+replaced by a later one of its workgroup that a barrier orders after it, and any access that races with the former races
+with the latter; or the second reader, of the same workgroup as the first, by one of another.
 
 Loads with a known address pattern are not examined lane by lane. They access an interval of grains; as long as no store
 hits it before the next barrier, the load is only noted, and notes are examined when a store comes near.
@@ -98,6 +100,7 @@ def read_grain(w, s, place, me, group, since, started):
         if (
             other == 0
             or (other_group == group and other < since)
+            or (other_group == reader_group and group != reader_group)
             or same_invocation(other, other_group, reader, reader_group)
         ):
             s.stamps[at.OTHER, place], s.words[at.OTHER, place] = me, group

@@ -54,6 +54,20 @@ def make(seed: int, size: int, groups: int) -> list[Step]:
     return steps
 
 
+def make_on_one_word(seed: int, size: int, groups: int) -> list[Step]:
+    """A program in which workgroups load one word of storage, and few invocations store to it."""
+    rng = random.Random(seed)
+    steps = []
+    for _ in range(rng.choice((2, 3, 4))):
+        steps.append(Step("storage"))
+        kind = rng.choice(("load", "load", "store"))
+        chosen = set(rng.sample(range(groups), rng.choice((1, groups))))
+        lanes = set(rng.sample(range(size), 1 if kind == "store" else rng.choice((1, size))))
+        row = [tuple(0 if g in chosen and i in lanes else -1 for i in range(size)) for g in range(groups)]
+        steps.append(Step(kind, "storage", tuple(row)))
+    return steps
+
+
 def render(steps: list[Step], size: int) -> str:
     """The program as WGSL; `at` holds the places, and words past those of all invocations are never used."""
     lines = []
@@ -107,7 +121,20 @@ def truth(steps: list[Step], size: int, groups: int) -> set[frozenset[int]]:
 def test_races_are_those_of_the_plain_detector(seed: int, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "_LANES_PER_BATCH", batch)
     size, groups = random.Random(-seed).choice(((8, 1), (13, 3), (32, 2), (40, 1)))
-    steps = make(seed, size, groups)
+    check(make(seed, size, groups), size, groups)
+
+
+@pytest.mark.parametrize("batch", [512, 1], ids=["side by side", "one by one"])
+@pytest.mark.parametrize("seed", range(40))
+def test_races_on_one_word_are_those_of_the_plain_detector(
+    seed: int, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "_LANES_PER_BATCH", batch)
+    size, groups = random.Random(-seed).choice(((2, 7), (32, 4), (64, 3), (1, 5)))
+    check(make_on_one_word(seed, size, groups), size, groups)
+
+
+def check(steps: list[Step], size: int, groups: int) -> None:
     text = render(steps, size)
     at = np.full((len(steps), groups, size), -1, np.int32)
     for k, step in enumerate(steps):

@@ -297,6 +297,25 @@ def test_a_wait_for_a_later_invocation_never_ends_alone():
     assert [f.code for f in done.findings] == ["endless-loop"]
 
 
+@pytest.mark.parametrize("size", [2, 32, 64])
+@pytest.mark.parametrize("groups", [2, 3, 5, 40])
+def test_a_store_races_with_loads_of_other_workgroups(size: int, groups: int) -> None:
+    """Those of its own workgroup come first, and a barrier orders them."""
+    text = f"""
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> z: array<u32>;
+        @compute @workgroup_size({size})
+        fn main(@builtin(workgroup_id) w: vec3u, @builtin(local_invocation_index) i: u32) {{
+            let v = y[0]; storageBarrier();
+            if w.x == 0u && i == 0u {{ y[0] = 5u; }}
+            z[w.x * {size}u + i] = v;
+        }}"""
+    bindings = {"y": np.zeros(1, np.uint32), "z": np.zeros(size * groups, np.uint32)}
+    (finding,) = bankshot.simulate(text, grid=groups, bindings=bindings).findings
+    assert finding.code == "race"
+    assert "of workgroup" in finding.message
+
+
 # ---- barriers ----------------------------------------------------------------------------------------
 
 REDUNDANT = {
