@@ -119,9 +119,10 @@ NO_END = "it does not terminate"
 
 
 def _schedules(launch: Launch) -> list[_Rerun]:
-    orders = [schedule(name) for name in ("subgroup-serial", "reversed", "random(1)")]
+    orders = [schedule(name) for name in ("mirrored", "subgroup-serial", "reversed", "random(1)")]
     if launch.invocations > _MOST_SERIAL:
-        orders = [replace(order, alone="subgroup") for order in orders]
+        serial = [each for each in orders if each.granularity == "invocation"]
+        orders = [replace(each, granularity="subgroup") if each in serial else each for each in orders]
     return [_Rerun(_words(order), {"schedule": order}) for order in orders]
 
 

@@ -316,6 +316,16 @@ def test_a_store_races_with_loads_of_other_workgroups(size: int, groups: int) ->
     assert "of workgroup" in finding.message
 
 
+def test_a_race_of_many_invocations_is_judged_by_subgroups() -> None:
+    text = """
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(64)
+        fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x / 2u] = id.x; }"""
+    (finding,) = bankshot.simulate(text, grid=1025, bindings={"y": np.zeros(64 * 1025 // 2, np.uint32)}).findings
+    assert (finding.code, finding.verdict) == ("race", "harmful")
+    assert "run mirrored" in finding.notes[-1].message
+
+
 # ---- barriers ----------------------------------------------------------------------------------------
 
 REDUNDANT = {
