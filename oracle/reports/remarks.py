@@ -153,14 +153,14 @@ def entry_of_diagnostics(file: str, diagnostics: Iterable[Diagnostic]) -> Entry:
 
 def merged(entries: Iterable[Entry]) -> list[Remark]:
     """The remarks of all entries, worst first. Of remarks with one code at one place, only the worst is kept."""
-    found: dict[tuple[str, str, str, int], Remark] = {}
+    found: dict[tuple[str, str, int], Remark] = {}
     for remark in (remark for entry in entries for remark in entry.remarks):
-        key = (remark.level, remark.code, remark.file, remark.line)
+        key = (remark.code, remark.file, remark.line)
         before = found.get(key)
         if before is None:
             found[key] = remark
         else:
-            worse = max(before, remark, key=lambda r: r.weight)
+            worse = min(before, remark, key=lambda each: each.rank)
             found[key] = replace(worse, cases=before.cases + remark.cases)
     return sorted(found.values(), key=lambda remark: remark.rank)
 

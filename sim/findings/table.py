@@ -131,6 +131,7 @@ OUT_OF_BOUNDS = Kind(
     evidence="for each access, how many addresses were outside, and the first",
     probe="bounds",
     replay="policies",
+    downgraded={"unseen": "info"},
 )
 INACTIVE_LANE = Kind(
     code="inactive-lane",

@@ -9,7 +9,16 @@ import pytest
 import bankshot
 from bankshot.sim.findings import table
 from bankshot.sim.findings.replay import _REPLAYS
-from bankshot.sim.findings.table import BY_CHECK, KINDS, NOT_FINITE, RACE, SUPPRESSIBLE, UNINIT, depending_on
+from bankshot.sim.findings.table import (
+    BY_CHECK,
+    KINDS,
+    NOT_FINITE,
+    OUT_OF_BOUNDS,
+    RACE,
+    SUPPRESSIBLE,
+    UNINIT,
+    depending_on,
+)
 from bankshot.sim.machine import layout
 
 SEVERITIES = ("error", "warning", "info")
@@ -59,7 +68,8 @@ def test_a_verdict_brings_its_severity():
         return kind.make(None, verdict=verdict, **dict.fromkeys(fields(kind), "x")).severity
 
     assert [severity(RACE, verdict) for verdict in (None, "harmful", "same-value")] == ["error", "error", "warning"]
-    assert [severity(UNINIT, verdict) for verdict in ("harmful", "unseen")] == ["warning", "info"]
+    for kind in (UNINIT, OUT_OF_BOUNDS):
+        assert [severity(kind, verdict) for verdict in (None, "harmful", "unseen")] == ["warning", "warning", "info"]
 
 
 def test_each_kind_depends_on_one_thing():

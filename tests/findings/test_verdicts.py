@@ -219,14 +219,20 @@ def test_an_atomic_load_of_stored_memory_is_no_finding() -> None:
 
 def test_an_access_outside_that_matters():
     finding = only("y[at] = u32(x[at + 1u] * f32(at));", "out-of-bounds")
-    assert finding.verdict == "harmful"
+    assert (finding.verdict, finding.severity) == ("harmful", "warning")
     change = "discarded, 1 of 128 elements of y differ, the first is y[127]: 0 instead of 127"
     assert change in finding.notes[-1].message
 
 
 def test_an_access_outside_that_is_masked():
     finding = only("y[at] = select(0u, u32(x[at + 1u]), at < 127u);", "out-of-bounds")
-    assert finding.verdict == "unseen"
+    assert (finding.verdict, finding.severity) == ("unseen", "info")
+    assert finding.notes[-1].message == "no output changes under any permitted policy"
+
+
+def test_an_access_outside_that_no_rerun_judged():
+    finding = only("y[at] = select(0u, u32(x[at + 1u]), at < 127u);", "out-of-bounds", replay=False)
+    assert (finding.verdict, finding.severity) == (None, "warning")
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

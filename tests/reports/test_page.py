@@ -88,7 +88,7 @@ const FACTOR = 1.0;
 fn main(@builtin(local_invocation_index) i: u32) {
     tile[i * 32u] = f32(i) * FACTOR;
     workgroupBarrier();
-    y[i + 32u] = tile[0];
+    y[i + 32u] = f32(i) + tile[0];
     y[i] = tile[32];
 }
 """
