@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ...sim.fast_dataclass import frozen
 from ..errors import printable
@@ -29,6 +29,7 @@ from .check_words import comparison_words, counted
 from .cost_places import CostTotals, cost_places
 from .json_entries import SITE
 from .kernel_rows import HEADINGS, ORDER, WARNS, CaseRow, KernelRow, cells, kernel_rows, word_of
+from .page_drawings import Drawing, Figures, drawings_of
 from .page_maps import STEP, bank_cells, patch_words
 from .page_source import Listing, Mark, files_of, listing_of
 from .source_listing import compact
@@ -82,7 +83,7 @@ class Linked:
 @frozen
 class Section(CaseRow):
     """A case on the page: its row, and its body in parts, of which `source` and `short_source` are alternatives: all
-    lines and the drawings, or the lines that matter. `likely`: the likely causes of what is wrong."""
+    lines, or the lines that matter. `likely`: the likely causes of what is wrong. `files`: those of `source`."""
 
     anchor: str = ""
     likely: str = ""
@@ -90,6 +91,8 @@ class Section(CaseRow):
     source: Markup = Markup()
     short_source: Markup = Markup()
     tail: Markup = Markup()
+    figures: Figures = ()
+    files: tuple[str, ...] = ()
 
 
 @frozen
@@ -100,11 +103,13 @@ class Shown:
     cells: tuple[str, ...]
     open: bool
     full: str
+    drawings: Markup
 
     @property
     def body(self) -> Markup:
         each = self.section
-        return each.head + (each.source if self.full == each.anchor else each.short_source) + each.tail
+        source = each.source if self.full == each.anchor else each.short_source
+        return each.head + source + self.drawings + each.tail
 
 
 @frozen
@@ -137,11 +142,18 @@ def _kernel(row: KernelRow, open_: bool) -> Kernel:
     sections = [each for each in row.cases if isinstance(each, Section)]
     full = next((each.anchor for each in sections if each.source), "")
     alone = [KernelRow(each.kernel, (each,), each.cost) for each in sections]
+    known: dict[Markup, Drawing] = {}
     shown = [
-        Shown(each, cells(of_one), open_ and number == 0, full)
+        Shown(each, cells(of_one), open_ and number == 0, full, _drawings(each, known))
         for number, (each, of_one) in enumerate(zip(sections, alone, strict=True))
     ]
     return Kernel(row.kernel, row, cells(row), open_, tuple(shown))
+
+
+def _drawings(section: Section, known: dict[Markup, Drawing]) -> Markup:
+    """The drawings of a case, of which those in `known` are links to an earlier case of the kernel."""
+    groups = drawings_of(section.figures, section.anchor, f"{section.kernel} {section.shape}".strip(), known)
+    return _template("drawings.html.j2").module.drawings(groups) if groups else Markup()
 
 
 def section_of(audit: Audit, number: int) -> Section:
@@ -168,7 +180,19 @@ def section_of(audit: Audit, number: int) -> Section:
         anchor=anchor, likely=", ".join(audit.likely), head=case.head(**parts), tail=case.tail(**parts),
         source=case.source(audit, files, full=True),
         short_source=case.source(audit, [file.short() for file in files], full=False),
+        figures=_figures(audit), files=tuple(listing.rows),
     )  # fmt: skip
+
+
+def _figures(audit: Audit) -> Figures:
+    """What the audit recorded, drawn: by heading, the contents of each figure."""
+    recorded, drawn = audit.recordings, _template("drawings.html.j2").module
+    if recorded is None:
+        return ()
+    groups = [("Bank conflicts", tuple(drawn.bank_map(access) for access in recorded.accesses))]
+    if recorded.timeline and recorded.timeline.slices:
+        groups.append(("Between barriers", (drawn.timeline(recorded.timeline),)))
+    return tuple((heading, figures) for heading, figures in groups if figures)
 
 
 def section_of_failure(case: CaseFailure) -> Section:
@@ -194,7 +218,13 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"amount": _amount, "compact": compact, "words": comparison_words, "number": _number}
+    environment.filters |= {
+        "amount": _amount,
+        "compact": compact,
+        "words": comparison_words,
+        "number": _number,
+        "coded": coded,
+    }
     environment.globals |= {"TOTALS": TOTALS, "CHARGES": CHARGES, "SITE": SITE, "GOLDEN": STATES, "STEP": STEP}
     environment.globals |= {"patch_words": patch_words, "bank_cells": bank_cells, "in_use": _in_use}
     environment.globals |= {"tables": tables, "idle_words": idle_words, "counted": counted}
@@ -245,7 +275,15 @@ def _golden_changes(audit: Audit, listing: Listing) -> list[Linked]:
     ]
 
 
-# ---- numbers -----------------------------------------------------------------------------------------
+# ---- words and numbers -----------------------------------------------------------------------------------------
+
+
+def coded(text: object) -> Markup:
+    """The text, escaped, with what is between backticks as code."""
+    parts = str(text).split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup().join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
 
 
 def _amount(value: float, unit: str = "") -> str:

@@ -32,13 +32,16 @@ MOST_LINES = 12  # that are listed of a case
 
 @frozen
 class Change:
-    """One thing that changed. `better`: None where it is neither better nor worse. `code`: a line of the source."""
+    """One thing that changed. `better`: None where it is neither better nor worse. `code`: a line of the source, and
+    `line` its number, if it still exists, in the file of this name."""
 
     what: str
     before: str
     after: str
     better: bool | None
     code: str = ""
+    file: str = ""
+    line: int = 0
 
     @property
     def word(self) -> str:
@@ -183,7 +186,9 @@ def _line(
         if first != last:
             place = f"{line[0]}:{line[1]}{' (before)' if gone else ''} {heading}"
             size = abs(last - first) / max(first, last)
-            yield abs(last - first) * size, Change(place, _number(first), _number(last), last < first, text.strip())
+            still = ("", 0) if gone else line
+            change = Change(place, _number(first), _number(last), last < first, text.strip(), *still)
+            yield abs(last - first) * size, change
 
 
 def _costs(entry: Entry) -> tuple[dict[Line, Counter[str]], dict[Line, str]]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...sim.fast_dataclass import frozen
-from .changes import CaseChange, changes, read_document, summary, title_of
+from .changes import CaseChange, Change, changes, read_document, summary, title_of
+from .page_source import line_anchor
 
 if TYPE_CHECKING:
     from .json_document import Entry
@@ -17,11 +18,16 @@ MOST_OPEN = 5  # changed cases that are open at first
 
 @frozen
 class Changed:
-    """A case that changed. `anchor` is that of the case, if it still exists."""
+    """A case that changed. `anchor` is that of the case, if it still exists, and `files` are those on the page."""
 
     case: CaseChange
     anchor: str | None
     open: bool
+    files: tuple[str, ...] = ()
+
+    def line_anchor(self, change: Change) -> str | None:
+        """The anchor of the line that changed, if the page has it."""
+        return line_anchor(self.anchor, self.files, change.file, change.line) if self.anchor and change.line else None
 
 
 @frozen
@@ -33,10 +39,13 @@ class Since:
     cases: tuple[Changed, ...]
 
 
-def since(before: Before, cases: Sequence[tuple[str, Entry]]) -> Since:
-    """Compare an earlier audit with `cases`: the anchor and the JSON entry of each. Raises `UsageError`."""
-    entries = [entry for _, entry in cases]
+def since(before: Before, cases: Sequence[tuple[str, tuple[str, ...], Entry]]) -> Since:
+    """Compare an earlier audit with `cases`: anchor, files and JSON entry of each. Raises `UsageError`."""
+    entries = [entry for _, _, entry in cases]
     found = changes(read_document(before.document), entries)
-    anchors = {title_of(entry): anchor for anchor, entry in cases}
-    shown = (Changed(case, anchors.get(case.title), number < MOST_OPEN) for number, case in enumerate(found))
+    sections = {title_of(entry): (anchor, files) for anchor, files, entry in cases}
+    shown: list[Changed] = []
+    for number, case in enumerate(found):
+        anchor, files = sections.get(case.title, (None, ()))
+        shown.append(Changed(case, anchor, number < MOST_OPEN, files))
     return Since(before.name, summary(found, len(entries)), tuple(shown))

@@ -57,7 +57,7 @@ class Mark:
 @frozen
 class Row:
     """A line of source. `share`: of the run's excess; `heat`: from 0 to 4. `inactive`: the preprocessor dropped it.
-    `linked`: something on the page links to it."""
+    `linked`: something on the page may link to it."""
 
     line: Line
     anchor: str
@@ -130,11 +130,20 @@ def listing_of(audit: Audit, anchor: str) -> Listing:
         gone = dropped.get(str(file), frozenset[int]())
         codes = highlighted(tuple(line.text for line in lines))
         rows[str(file)] = tuple(
-            _row(line, f"{anchor}-{number}-{line.number}", code, shares.get((str(file), line.number), 0), gone)
+            _row(line, _anchor(anchor, number, line.number), code, shares.get((str(file), line.number), 0), gone)
             for line, code in zip(lines, codes, strict=True)
         )
     anchors = {(file, row.line.number): row.anchor for file, found in rows.items() for row in found}
     return Listing(rows, anchors, {Path(file).resolve(): file for file in rows})
+
+
+def line_anchor(case: str, files: Sequence[str], name: str, line: int) -> str | None:
+    """The anchor of a line that was charged, by the anchor of its case, the case's files, and the name of its file."""
+    return next((_anchor(case, at, line) for at, file in enumerate(files) if Path(file).name == name), None)
+
+
+def _anchor(case: str, file: int, line: int) -> str:
+    return f"{case}-{file}-{line}"
 
 
 def _row(line: Line, anchor: str, code: Markup, share: float, gone: frozenset[int]) -> Row:
@@ -184,6 +193,7 @@ def files_of(listing: Listing, marks: Mapping[str, Sequence[Mark]], shown: Itera
     if not any(row.heat >= HOT or row.anchor in wanted for row in every):
         busiest = max(every, key=lambda row: row.line.counters["executions"] if row.line.counters else 0, default=None)
         wanted |= {busiest.anchor} if busiest else set()
+    linked = wanted | marks.keys()
     files: list[File] = []
     for name, rows in listing.rows.items():
         keep: set[int] = set()
@@ -193,7 +203,7 @@ def files_of(listing: Listing, marks: Mapping[str, Sequence[Mark]], shown: Itera
             elif row.anchor in marks:
                 keep.add(at)
         marked = [
-            replace(row, marks=tuple(marks.get(row.anchor, ())), linked=row.anchor in marks or row.anchor in wanted)
+            replace(row, marks=tuple(marks.get(row.anchor, ())), linked=row.anchor in linked or bool(row.line.counters))
             for row in rows
         ]
         files.append(File(name, tuple(_blocks(marked, keep))))

@@ -14,7 +14,7 @@ from bankshot.oracle.judge.audit import audit
 from bankshot.oracle.judge.options import Options
 from bankshot.oracle.manifests.cases import Request, plans
 from bankshot.oracle.manifests.manifest import Shape
-from bankshot.oracle.reports.audit_page import page, section_of
+from bankshot.oracle.reports.audit_page import coded, page, section_of
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 VOID = {"meta", "path", "rect", "line"}
@@ -252,6 +252,39 @@ def test_500_cases_are_small_and_only_those_that_are_open_are_parsed(matmul):
     assert text.count('<svg class="banks"') == 3  # of the case that has all lines
 
 
+def test_every_case_has_its_drawings_and_equal_ones_are_on_the_page_once(matmul):
+    shorter = audited(SHADERS / "matmul.toml", record=True, kernel="matmul", M=64, K=32, N=128)
+    text = page([section_of(matmul, 1), section_of(matmul, 2), section_of(shorter, 3)])
+    cases = re.split(r'(?=<details class="case )', text)[1:]
+    assert len(cases) == 3
+    ids = [set(re.findall(r'<figure id="([\w-]+)"', case)) for case in cases]
+    copies = [re.findall(r'data-as="([\w-]+)"', case) for case in cases]
+    assert [len(a) + len(b) for a, b in zip(ids, copies, strict=True)] == [4, 4, 4]  # three bank maps, one timeline
+    assert (len(ids[0]), len(ids[1])) == (4, 0)
+    assert set(copies[1]) == ids[0]
+    assert len(ids[2]) >= 1  # the timeline of half the depth
+    assert "timeline" in cases[2]
+
+
+def test_backticks_in_advice_are_code(text):
+    advice = text[text.index('<ol class="costs">') : text.index("</ol>")]
+    assert "<code>bankshot advise</code>" in advice
+    others = re.sub('<script.*?</script>|<style.*?</style>|<table class="source".*?</table>', "", text, flags=re.DOTALL)
+    assert "`" not in others
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("try `a < b` & `c`", "try <code>a &lt; b</code> &amp; <code>c</code>"),
+        ("no `end & <b>", "no `end &amp; &lt;b&gt;"),
+        ("plain", "plain"),
+    ],
+)
+def test_code_in_words_is_escaped(given, expected):
+    assert coded(given) == expected
+
+
 def test_text_of_others_cannot_leave_a_closed_case(matmul):
     evil = "</noscript><script>alert(1)</script>\u202e\x1b"
     text = page([section_of(renamed(matmul, evil), number) for number in (1, 2)], [evil])
@@ -294,5 +327,8 @@ def test_changes_since_an_earlier_audit_are_side_by_side(tmp_path):
     assert cells[2:] == ["32", "1", "tile[i] = f32(i) * FACTOR;"]
     outline = Outline(text)
     assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
+    (link,) = re.findall(r'<a href="#([\w-]+)">hot.wgsl:', row)
+    linked = text[text.index(f'<tr id="{link}"') :]
+    assert "tile" in linked[: linked.index("</tr>")]
     assert re.search(r'<a href="#case1">hot', part)
     assert "Changed since" not in page([section_of(audited(tmp_path / "hot.toml"), 1)])

@@ -64,4 +64,5 @@ class Format(AuditFormat):
 
         if self._before is None or not self._before.document.exists():
             return None
-        return since(self._before, [(section.anchor, entry) for section, entry in self._parts if entry is not None])
+        cases = [(section.anchor, section.files, entry) for section, entry in self._parts if entry is not None]
+        return since(self._before, cases)

@@ -1,6 +1,15 @@
 "use strict";
-// A closed case is text in a noscript element until it is opened.
-const fill = (box) => { for (const held of box.querySelectorAll("noscript")) held.outerHTML = held.textContent; };
+// A closed case is text in a noscript element until it is opened. Drawings that an earlier case has are copied.
+const fill = (box) => {
+  for (const held of box.querySelectorAll("noscript")) held.outerHTML = held.textContent;
+  for (const held of box.querySelectorAll("[data-as]")) {
+    const id = held.dataset.as;
+    fill(document.getElementById(id.split("-")[0]));
+    const figure = document.getElementById(id).cloneNode(true);
+    figure.removeAttribute("id");
+    held.replaceWith(figure);
+  }
+};
 const openAll = (open) => {
   if (open) fill(document);
   for (const each of document.querySelectorAll("main details")) each.open = open;
