@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 40  # of clean kernels
 MOST_TEXTS = 10  # of kernels that are not clean
 MOST_SHAPES = 6  # that a line names
+WORD = 11  # columns of the outcome
 WARNS = "warns"  # a clean case with findings that do not fail it
 ORDER = (CaseOutcome.ERROR, CaseOutcome.FAILED, CaseOutcome.UNCHECKED, WARNS, CaseOutcome.CLEAN)
 STYLES = {WARNS: "yellow"} | {outcome: outcome.style for outcome in CaseOutcome}
@@ -33,13 +34,15 @@ IN = {CaseOutcome.ERROR: "could not be run in", WARNS: "warns in"} | {
 
 @frozen
 class CaseRow:
-    """What a case adds to the row of its kernel. `word`: one of `ORDER`. `text`: what is wrong, if something is."""
+    """What a case adds to the row of its kernel. `word`: one of `ORDER`. `text`: what is wrong, if something is;
+    `reason`: why it could not be run, in a line."""
 
     kernel: str
     shape: str
     word: str
     cost: CostTotals = CostTotals()
     text: str = ""
+    reason: str = ""
 
 
 def case_row(audit: Audit, text: str) -> CaseRow:
@@ -93,28 +96,46 @@ def kernel_rows(cases: Iterable[CaseRow]) -> list[KernelRow]:
 HEADINGS = ("kernel", "cases", "lanes", "excess wavefronts", "sectors/ideal", "worst line")
 
 
+# On terminals of fewer columns, headings take two lines, so that the worst line has room.
+NARROW = 100
+NARROW_HEADINGS = (
+    ("", "", "", "excess", "sectors", ""),
+    ("kernel", "cases", "lanes", "wavefronts", "/ideal", "worst line"),
+)
+
+
 def show_kernels(out: Console, rows: Sequence[KernelRow]) -> None:
     """Print the table. Clean kernels beyond `MOST_ROWS` are counted."""
     clean = [row for row in rows if row.word == CaseOutcome.CLEAN]
     shown = [*(row for row in rows if row.word != CaseOutcome.CLEAN), *clean[:MOST_ROWS]]
-    lines = [HEADINGS, *(cells(row) for row in shown)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS) - 1)]
-    for row, texts in zip((None, *shown), lines, strict=True):
-        word = row.word if row else ""
-        line = Text.assemble((f"{word:11}", STYLES.get(word, "dim")), _padded(texts, widths))
-        line.stylize("" if row else "dim")
-        if row and row.word == CaseOutcome.ERROR:
-            line = Text.assemble((f"{word:11}", STYLES[word]), f"{texts[0]:{widths[0]}}  could not be run")
+    headings = NARROW_HEADINGS if out.width < NARROW else (HEADINGS,)
+    lines = [(row, cells(row)) for row in shown]
+    texts = [*headings, *(each for _, each in lines)]
+    widths = [max(len(each[column]) for each in texts) for column in range(len(HEADINGS) - 1)]
+    rendered = [Text(f"{'':{WORD}}{_padded(heading, widths)}", "dim") for heading in headings]
+    for row, each in lines:
+        word = (f"{row.word:{WORD}}", STYLES.get(row.word, "dim"))
+        rendered.append(Text.assemble(word, _row(row, each, widths)))
+    for line in rendered:
         line.truncate(out.width, overflow="ellipsis")
         say(out, line)
     if len(clean) > MOST_ROWS:
-        say(out, f"{'':11}{counted(len(clean) - MOST_ROWS, 'more kernel')}, clean, with less excess", "dim")
+        say(out, f"{'':{WORD}}{counted(len(clean) - MOST_ROWS, 'more kernel')}, clean, with less excess", "dim")
+
+
+def _row(row: KernelRow, texts: Sequence[str], widths: Sequence[int]) -> str:
+    """The cells of a kernel; of one that could not be run, the reason in place of figures."""
+    if row.word != CaseOutcome.ERROR:
+        return _padded(texts, widths)
+    reason = f": {row.cases[0].reason}" if row.cases[0].reason else ""
+    return f"{_padded(texts[:2], widths)}  could not be run{reason}"
 
 
 def _padded(texts: Sequence[str], widths: Sequence[int]) -> str:
-    (name, *numbers), worst = texts[:-1], texts[-1]
-    padded = [f"{name:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:], strict=True))]
-    return "  ".join([*padded, worst]).rstrip()
+    """The texts in columns: the first and the worst line to the left, figures to the right."""
+    (name, *numbers), worst = texts[: len(widths)], texts[len(widths) :]
+    padded = [f"{name:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:], strict=False))]
+    return "  ".join([*padded, *worst]).rstrip()
 
 
 def cells(row: KernelRow) -> tuple[str, ...]:

@@ -1,13 +1,16 @@
 """`bankshot audit` of many cases: a row for each kernel, and what is wrong below, the worst first."""
 
 import re
+from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from bankshot.oracle.cli.main import main
 from bankshot.oracle.reports.cost_places import CostTotals
-from bankshot.oracle.reports.kernel_rows import MOST_TEXTS, CaseRow, failures, kernel_rows
+from bankshot.oracle.reports.kernel_rows import MOST_TEXTS, CaseRow, failures, kernel_rows, show_kernels
 from bankshot.oracle.workers import progress
 from tests.scaling import PARAMS, SHADER, manifest
 
@@ -33,14 +36,36 @@ def test_a_row_for_each_kernel_failures_first_and_in_full_below(folder):
     done = audit()
     lines = done.stdout.splitlines()
     assert done.exit_code == 2
-    assert [line.split()[:3] for line in lines[1:4]] == [["error", "gone", "could"], ["failed", "racy", "3"],
+    assert [line.split()[:3] for line in lines[1:4]] == [["error", "gone", "1"], ["failed", "racy", "3"],
                                                          ["clean", "fine", "3"]]  # fmt: skip
+    assert lines[1].endswith("could not be run: gone.toml:2: source gone.wgsl does not exist")
     below = done.stdout.partition("\n\n")[2]
     assert below.index("gone\n  ERROR") < below.index("racy  N=32")
     assert below.count("charged as") == 1  # only the first shape in full
     assert "error[race]: " in below
     assert "failed in 2 more cases of racy: N=40, N=64" in below
     assert "fine" not in below
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+def test_the_table_is_aligned_and_no_wider_than_the_terminal(width):
+    place = SimpleNamespace(at="tiles.wgsl:102", why="2 wavefronts per request, where 1 would do")
+    cost = CostTotals(excess_wavefronts=1.2e6, sectors=3, ideal_sectors=2, active_lanes=9, issued_lanes=10, worst=place)
+    rows = kernel_rows([CaseRow("multiply", "", "clean", cost),
+                        CaseRow("gone", "", "error", reason="k.toml:2: source k.wgsl does not exist")])  # fmt: skip
+    out = StringIO()
+    show_kernels(Console(file=out, width=width), rows)
+    lines = out.getvalue().splitlines()
+    heading = next(line for line in lines if "worst line" in line)
+    error, clean = lines[-2:]
+    assert max(map(len, lines)) <= width
+    for column, text in (("kernel", "multiply"), ("worst line", "tiles")):
+        assert heading.index(column) == clean.index(text)
+    for column, text in (("cases", " 1 "), ("lanes", "90%"), ("wavefronts", "1.20M"), ("ideal", "x1.50")):
+        end = heading.index(column) + len(column)
+        assert clean[:end].endswith(text.rstrip())
+    assert error[: heading.index("cases") + 5].split() == ["error", "gone", "1"]
+    assert error[heading.index("cases") + 5 :].startswith("  could not be run: k.toml:2")
 
 
 def test_the_last_line_has_the_counts_the_time_and_where_there_is_more(folder):

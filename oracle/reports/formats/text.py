@@ -45,14 +45,15 @@ class Format(AuditFormat):
     def failed_part(cls, case: CaseFailure, options: ReportOptions) -> str | CaseRow:
         title = click.style(f"{case.kernel}  {case.shape}".rstrip(), bold=True)
         error = click.style("  ERROR    ", fg="red", bold=True)
-        text = f"{title}\n{error}{case.failure.reason.splitlines()[0]}\n\n"
+        reason = case.failure.reason.splitlines()[0]
+        text = f"{title}\n{error}{reason}\n\n"
         if options.detail == "none":
             return ""
         if options.detail == "full":
             return text
         from ..kernel_rows import CaseOutcome, CaseRow
 
-        return CaseRow(case.kernel, str(case.shape), CaseOutcome.ERROR, text=text)
+        return CaseRow(case.kernel, str(case.shape), CaseOutcome.ERROR, text=text, reason=reason)
 
     def add(self, result: AuditedCase) -> None:
         part = result.parts[self.name]
