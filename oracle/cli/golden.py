@@ -16,7 +16,7 @@ from .options import ADAPTERS, JSON, PATHS, device_option
 if TYPE_CHECKING:
     from ..judge.options import Options
     from ..manifests.cases import Broken, Plan
-    from ..reports.golden_review import ReviewedGolden
+    from ..reports.golden_review import ReviewedGolden, UnusedGolden
     from ..reports.protocol import AuditedCase
 
 HOW = "bankshot golden review"
@@ -38,6 +38,7 @@ def golden() -> None:
 @PATHS
 @click.option("--accept", "decision", flag_value="accepted", help="Accept every change without asking.")
 @click.option("--reject", "decision", flag_value="rejected", help="List every change, and write nothing.")
+@click.option("--prune", is_flag=True, help="Delete goldens that no kernel and shape uses; without it, list them.")
 @click.option("--kernel", metavar="NAME", help="One kernel of a manifest that has several.")
 @click.option("--sweep", is_flag=True, help="Every shape of the manifest, including heavy ones.")
 @device_option("Device profile that is charged for.")
@@ -48,6 +49,7 @@ def golden() -> None:
 def review(
     paths: tuple[Path, ...],
     decision: str | None,
+    prune: bool,
     kernel: str | None,
     sweep: bool,
     device: str,
@@ -59,14 +61,18 @@ def review(
     """Run the cases that have goldens, and ask for each golden that changed whether to accept the change.
 
     Writes a golden as soon as it is accepted. A change is only offered if every other check of its case passes. Refused
-    where CI is set, and without --accept or --reject where stdin is no terminal.
+    where CI is set, and without --accept, --reject or --prune where stdin is no terminal.
     """
-    from ..goldens.golden_files import may_write
+    from ..goldens.golden_files import may_write, remove
     from ..judge.options import Options
     from ..manifests.cases import Request, plans
     from ..wgpu_client.adapter_choice import check_no_gpu
 
     may_write(HOW)
+    if prune and kernel:
+        raise UsageError(f"{HOW}: --prune looks at all kernels of a manifest; leave out --kernel")
+    if prune and decision is None and not sys.stdin.isatty():
+        decision = "rejected"
     if decision is None and (as_json or not sys.stdin.isatty()):
         reason = "--json does not ask" if as_json else "stdin is no terminal, so that nothing can be asked"
         raise UsageError(f"{HOW}: {reason}; pass --accept or --reject")
@@ -75,10 +81,33 @@ def review(
     broken: list[Broken] = []
     found = plans(paths, Request(kernel=kernel, quick=not sweep), broken)
     work = [replace(plan, shapes=tuple(shape for shape in plan.shapes if shape.golden)) for plan in found]
-    if not broken and not any(plan.shapes for plan in work):
+    left = [] if kernel else _unused(found)
+    if not broken and not any(plan.shapes for plan in work) and not (prune and left):
         raise UsageError("no kernel has a golden; `golden = true` in [expect] asks for one")
     options = Options(device, gpu=gpu, adapter=adapter, how=HOW)
-    sys.exit(_review(_results(work, broken, options, jobs), decision, as_json))
+    results = _results(work, broken, options, jobs)
+    if prune:
+        remove([golden.path for golden in left])
+        left = [replace(golden, removed=True) for golden in left]
+    sys.exit(_review(results, left, decision, as_json))
+
+
+def _unused(found: list[Plan]) -> list[UnusedGolden]:
+    """The goldens beside these manifests that none of their kernels and shapes uses, or whose owner is gone."""
+    from ..goldens.golden_files import goldens_beside, unused
+    from ..judge.golden_check import golden_place
+    from ..reports.golden_review import UnusedGolden
+
+    claimed: dict[Path, list[Path]] = {plan.kernel.path: [] for plan in found if plan.kernel.path.suffix == ".toml"}
+    for plan in found:
+        shapes = (shape for shape in plan.kernel.shapes if shape.golden)
+        claimed.get(plan.kernel.path, []).extend(golden_place(plan.kernel, shape) for shape in shapes)
+    left = {
+        path: UnusedGolden(path, str(goldens_beside(manifest)[path]))
+        for manifest, paths in claimed.items()
+        for path in unused(manifest, paths)
+    }
+    return list(left.values())
 
 
 def _results(work: list[Plan], broken: list[Broken], options: Options, jobs: int | None) -> list[AuditedCase]:
@@ -99,8 +128,8 @@ def _results(work: list[Plan], broken: list[Broken], options: Options, jobs: int
     return results
 
 
-def _review(results: list[AuditedCase], decision: str | None, as_json: bool) -> int:
-    """Decide on each golden that changed, and report what was written. Returns the exit code."""
+def _review(results: list[AuditedCase], left: list[UnusedGolden], decision: str | None, as_json: bool) -> int:
+    """Decide on each golden that changed, and report what was written, and what is unused. Returns the exit code."""
     from ..reports.golden_review import closing_lines, review_entries
     from ..reports.json_document import document
     from .golden_cases import GOLDEN
@@ -113,9 +142,9 @@ def _review(results: list[AuditedCase], decision: str | None, as_json: bool) -> 
         _decide([golden for golden in goldens if golden.offered], decision, quiet=as_json)
         ok = not codes and all(golden.accepted for golden in goldens)
     finally:  # also after an interrupt, and where a file cannot be written
-        lines = closing_lines(goldens, len(results) - len(codes), len(codes))
+        lines = closing_lines(goldens, len(results) - len(codes), len(codes), left)
         if as_json:
-            click.echo(document("golden review", review_entries(goldens), ok, summary=lines[-1]))
+            click.echo(document("golden review", review_entries(goldens, left), ok, summary=lines[-1]))
         else:
             click.echo("\n".join(lines))
     return max((*codes, CLEAN if ok else FOUND))

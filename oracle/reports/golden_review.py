@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from ...sim.fast_dataclass import entity
+from ...sim.fast_dataclass import entity, frozen
 from ..goldens.golden_store import CHANGED, MISSING
 from .audit_text import show_golden
 from .check_words import counted
@@ -15,6 +15,8 @@ from .remarks import entry_of
 from .terminal import say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from ..goldens.golden_store import Verdict
@@ -62,6 +64,15 @@ class ReviewedGolden:
         self.decision = decision
 
 
+@frozen
+class UnusedGolden:
+    """A golden that nothing uses, and its owner. `removed`: the review deleted it."""
+
+    path: Path
+    owner: str
+    removed: bool = False
+
+
 def to_review(audit: Audit) -> ReviewedGolden | None:
     """The golden of an audit, unless the run equals it or the manifest asks for none."""
     verdict = audit.golden
@@ -90,22 +101,27 @@ def show_change(out: Console, golden: ReviewedGolden, number: int, total: int) -
         say(out, '           with [expect] golden = "outputs", a golden shows which elements differ', "dim")
 
 
-def closing_lines(found: Sequence[ReviewedGolden], compared: int, errors: int) -> list[str]:
+def closing_lines(
+    found: Sequence[ReviewedGolden], compared: int, errors: int, left: Sequence[UnusedGolden] = ()
+) -> list[str]:
     """What a review of `compared` goldens wrote, what it did not offer and why, and how many of each decision.
-    `errors`: cases that could not be run."""
+    `errors`: cases that could not be run. `left`: goldens that nothing uses."""
     lines = [f"not offered: {golden.title}: {golden.why_not}" for golden in found if not golden.offered]
     lines += [f"wrote {golden.verdict.path}" for golden in found if golden.accepted]
+    lines += [f"{'removed' if each.removed else 'unused:'} {each.path}, of {each.owner}" for each in left]
     counts = {each: sum(golden.decision is each for golden in found) for each in Decision}
     decided = ", ".join(f"{count} {decision}" for decision, count in counts.items() if count)
     parts = [f"golden review: {counted(compared, 'golden')} compared"]
     parts += [decided or "none has changed"] if compared else []
     parts += [f"{counted(errors, 'case')} could not be run"] if errors else []
+    if left:
+        parts.append(f"{len(left)} unused, {'removed' if left[0].removed else '--prune removes them'}")
     return [*lines, "; ".join(parts)]
 
 
-def review_entries(found: Iterable[ReviewedGolden]) -> list[Entry]:
+def review_entries(found: Iterable[ReviewedGolden], left: Iterable[UnusedGolden] = ()) -> list[Entry]:
     """The goldens for a JSON document."""
-    return [
+    changed: list[Entry] = [
         {
             "title": golden.title,
             "golden": str(golden.verdict.path),
@@ -116,3 +132,13 @@ def review_entries(found: Iterable[ReviewedGolden]) -> list[Entry]:
         }
         for golden in found
     ]
+    unused: list[Entry] = [
+        {
+            "title": each.owner,
+            "golden": str(each.path),
+            "state": "unused",
+            "decision": "removed" if each.removed else "",
+        }
+        for each in left
+    ]
+    return changed + unused

@@ -175,6 +175,64 @@ def test_a_manifest_without_goldens_is_refused(folder):
     )
 
 
+def test_unused_goldens_are_listed_and_pruned(folder):
+    """A shape that is gone, a kernel that was renamed, an owner that is gone; goldens of others stay."""
+    edit("N = [32, 33, 64, 65]", "N = [32, 33, 64]", "scale.toml")
+    gone = json.loads(Path("golden/scale-N32.json").read_text()) | {"owner": "test_gone.py"}
+    Path("golden/gone.json").write_text(json.dumps(gone))
+    Path("test_here.py").write_text("")
+    Path("golden/here.json").write_text(json.dumps(gone | {"owner": "test_here.py"}))
+    Path("golden/notes.json").write_text("{}")
+    before = stored()
+    done = review("--reject")
+    assert (done.exit_code, stored()) == (0, before)
+    assert done.output.splitlines() == [
+        "unused: golden/gone.json, of test_gone.py (scale N=32)",
+        "unused: golden/scale-N65.json, of scale.toml (scale N=65)",
+        "golden review: 3 goldens compared; none has changed; 2 unused, --prune removes them",
+    ]
+    assert "unused" not in review("--reject", "--kernel", "scale").output
+
+    done = review("--prune")
+    assert done.exit_code == 0
+    assert "removed golden/scale-N65.json, of scale.toml (scale N=65)\n" in done.output
+    assert before.keys() - stored().keys() == {"gone.json", "scale-N65.json", "scale-N65.npz"}
+    assert "unused" not in review("--reject").output
+
+
+def test_a_heavy_shape_and_a_broken_manifest_keep_their_goldens(folder):
+    with Path("scale.toml").open("a") as file:
+        file.write('\n[[sweep]]\ncost = "heavy"\nN = [96]\n')
+    assert review("--accept", "--sweep").exit_code == 0
+    before = stored()
+    assert "scale-N96.json" in before
+    assert review("--prune").exit_code == 0
+    Path("scale.toml").rename("held.toml")
+    Path("other.toml").write_text(MANIFEST.replace("scale.wgsl", "missing.wgsl"))
+    Path("scale.toml").write_text("[kernel]\nsource = 1\n")
+    review("--prune", path=".")
+    assert stored() == before
+
+
+def test_json_has_unused_goldens(folder):
+    edit("N = [32, 33, 64, 65]", "N = [32, 33, 64]", "scale.toml")
+    for options, decision in ((("--reject",), ""), (("--prune",), "removed")):
+        (case,) = json.loads(review(*options, "--json").stdout)["cases"]
+        assert (case["golden"], case["state"], case["decision"]) == ("golden/scale-N65.json", "unused", decision)
+
+
+def test_pruning_goes_with_all_kernels(folder):
+    done = review("--prune", "--kernel", "scale")
+    assert done.exit_code == 2
+    assert "--prune looks at all kernels" in done.output
+
+
+def test_a_manifest_that_asks_for_no_golden_any_more_can_be_pruned(folder):
+    edit('golden = "outputs"', "", "scale.toml")
+    assert review("--prune").exit_code == 0
+    assert stored() == {}
+
+
 def test_a_golden_that_cannot_be_written(folder):
     """What was written before is reported."""
     before = stored()
