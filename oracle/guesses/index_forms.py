@@ -7,12 +7,14 @@ here, as only sizes are estimated from it. What has no such form is an atom of i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
 from ...sim.fast_dataclass import entity, frozen
 from ...sim.wgsl import typed
 from ...sim.wgsl import types as t
+from ...sim.wgsl.texel_formats import shape_of
 
 IDS = {
     "global_invocation_id": "global",
@@ -36,6 +38,7 @@ class Atom:
 
 
 Form = Mapping[tuple[Atom, ...], Fraction]
+Vector = tuple[Form, ...]
 
 ONE = ()
 
@@ -72,8 +75,9 @@ def atoms(form: Form) -> set[Atom]:
 class Walk:
     """A walk through everything that an entry point reaches, which reports comparisons, indices and divisors.
 
-    `size`: the key of a number in a binding, by variable and path of members; None for what is no size.
-    `compared` receives both sides, `indexed` a variable and an index, `divided` a divisor.
+    `size`: the key of a number in a binding, by variable and path of members; None for what is no size. `compared`
+    receives both sides, also of texel coordinates and the size of their texture, `indexed` a variable and an index,
+    `divided` a divisor.
     """
 
     pipeline: typed.Pipeline
@@ -81,6 +85,9 @@ class Walk:
     compared: Callable[[str, Form, Form], None]
     indexed: Callable[[typed.Variable, Form], None]
     divided: Callable[[Form], None]
+    _vectors: dict[typed.Variable, Vector] = field(
+        default_factory=dict[typed.Variable, "Vector"]
+    )  # that variables hold
 
     def run(self) -> None:
         self._function(self.pipeline.entry, {}, 0)
@@ -90,26 +97,47 @@ class Walk:
         changing = _assigned(function.body)
         for statement in typed.statements(function.body):
             if isinstance(statement, typed.LetDecl):
-                values[statement.var] = self._form(statement.init, values)
+                self._hold(statement.var, statement.init, values, values)
             elif isinstance(statement, typed.VarDecl) and statement.init is not None:
                 later = {(Atom("other", statement.var),): Fraction(1)} if statement.var in changing else {}
-                values[statement.var] = add(self._form(statement.init, values), later)
+                self._hold(statement.var, statement.init, values, values, later)
             for operand in typed.operands(statement):
                 self._look(operand, values, depth)
+
+    def _hold(
+        self,
+        variable: typed.Variable,
+        init: typed.Expr,
+        values: Mapping[typed.Variable, Form],
+        into: dict[typed.Variable, Form],
+        later: Form = {},  # noqa: B006  # never changed
+    ) -> None:
+        """Note what a variable holds; `later`: added to it, for what statements add."""
+        vector = self._vector(init, values)
+        if vector is not None:
+            self._vectors[variable] = tuple(add(part, later) for part in vector)
+        into[variable] = add(self._form(init, values), later)
 
     def _look(self, whole: typed.Expr, values: dict[typed.Variable, Form], depth: int) -> None:
         for part in typed.expressions(whole):
             match part:
                 case typed.BuiltinCall(builtin=builtin, args=[left, right]) if builtin.name in _COMPARISONS:
-                    self.compared(builtin.name, self._form(left, values), self._form(right, values))
+                    sides = [self._vector(side, values) or (self._form(side, values),) for side in (left, right)]
+                    for one, other in zip(*sides, strict=True):
+                        self.compared(builtin.name, one, other)
+                case typed.BuiltinCall(builtin=builtin, args=[texture, at, *_]) if builtin.name in _OF_TEXELS:
+                    for coordinate in self._vector(at, values) or (self._form(at, values),):
+                        self.compared("<", coordinate, constant(texels_of(texture.type)))
                 case typed.BuiltinCall(builtin=builtin, args=[_, right]) if builtin.name in ("/", "%"):
                     self.divided(self._form(right, values))
                 case typed.Index(index=index):
                     if root := root_of(part):
                         self.indexed(root, self._form(index, values))
                 case typed.Call(function=callee, args=args) if depth < _DEEPEST:
-                    forms = {p: self._form(arg, values) for p, arg in zip(callee.params, args, strict=True)}
-                    self._function(callee, forms, depth + 1)
+                    held: dict[typed.Variable, Form] = {}
+                    for parameter, arg in zip(callee.params, args, strict=True):
+                        self._hold(parameter, arg, values, held)
+                    self._function(callee, held, depth + 1)
                 case _:
                     pass
 
@@ -140,6 +168,15 @@ class Walk:
     def _leaf(self, expr: typed.Expr, values: Mapping[typed.Variable, Form]) -> Form | None:
         """An id, a component of what a `let` holds, or a number in a binding."""
         base, path = path_of(expr)
+        return self._at(base, path, values)
+
+    def _at(self, base: typed.Expr, path: tuple[Any, ...], values: Mapping[typed.Variable, Form]) -> Form | None:
+        """What is at the end of a path of `path_of`."""
+        match path:
+            case (("at", int(number)),) if held := self._parts(base, values):
+                return held[number]
+            case _:
+                pass
         if isinstance(base, typed.ValueRef):
             return self._id(base.var, path) or self._of_let(base.var, path, values)
         if isinstance(base, typed.VarRef):
@@ -148,6 +185,38 @@ class Walk:
         if isinstance(base, typed.BuiltinCall) and base.builtin.name == "textureDimensions":
             return constant(TEXELS)
         return None
+
+    def _vector(self, expr: typed.Expr, values: Mapping[typed.Variable, Form]) -> Vector | None:
+        """The forms of the components of a vector; None for an expression of another type."""
+        if not isinstance(expr.type, t.Vec):
+            return None
+        if held := self._parts(expr, values):
+            return held
+        base, path = path_of(expr)
+        unknown = (self._at(base, (*path, ("at", number)), values) for number in range(expr.type.size))
+        return tuple(form or {(Atom("other", (id(expr), number)),): Fraction(1)} for number, form in enumerate(unknown))
+
+    def _parts(self, expr: typed.Expr, values: Mapping[typed.Variable, Form]) -> Vector | None:
+        """The components of a vector that a variable holds or that is computed; None for others."""
+        match expr:
+            case typed.ValueRef(var=var) | typed.VarRef(var=var) | typed.Load(ref=typed.VarRef(var=var)):
+                return self._vectors.get(var)
+            case typed.Convert(arg=arg, type=t.Vec()):
+                return self._vector(arg, values)
+            case typed.Swizzle(base=base, components=components, type=t.Vec()):
+                whole = self._vector(base, values)
+                return None if whole is None else tuple(whole[number] for number in components)
+            case typed.Construct(args=args, type=t.Vec(size=size)):
+                parts = [form for arg in args for form in self._vector(arg, values) or (self._form(arg, values),)]
+                return tuple(parts) if len(parts) == size else tuple((parts or [constant(0)]) * size)
+            case typed.BuiltinCall(builtin=builtin, args=[left, right], type=t.Vec(size=size)):
+                sides = [self._vector(arg, values) or (self._form(arg, values),) * size for arg in (left, right)]
+                made = (_computed(builtin.name, *pair) for pair in zip(*sides, strict=True))
+                return tuple(
+                    form or {(Atom("other", (id(expr), number)),): Fraction(1)} for number, form in enumerate(made)
+                )
+            case _:
+                return None
 
     def _id(self, var: typed.Variable, path: tuple[Any, ...]) -> Form | None:
         name = var.builtin
@@ -178,25 +247,27 @@ class Walk:
             root = root_of(args[0])
             key = None if root is None else self.size(root, ("length",))
             return None if key is None else {(Atom("size", key),): Fraction(1)}
-        if name in ("min", "max") and len(args) == 2:
-            return self._form(args[0], values)  # a clamped index, whose bounds are close
-        if len(args) != 2:
+        return _computed(name, *(self._form(arg, values) for arg in args)) if len(args) == 2 else None
+
+
+def _computed(name: str, left: Form, right: Form) -> Form | None:
+    """The form of an operation on two numbers."""
+    by = number_of(right)
+    match name:
+        case "min" | "max":
+            return left  # a clamped index, whose bounds are close
+        case "+" | "-":
+            return add(left, right, 1 if name == "+" else -1)
+        case "*":
+            return multiply(left, right)
+        case "/" if by:
+            return multiply(left, constant(1 / by))
+        case ">>" if by is not None and 0 <= by < 32:
+            return multiply(left, constant(Fraction(1, 1 << int(by))))
+        case "<<" if by is not None and 0 <= by < 32:
+            return multiply(left, constant(1 << int(by)))
+        case _:
             return None
-        left, right = (self._form(arg, values) for arg in args)
-        by = number_of(right)
-        match name:
-            case "+" | "-":
-                return add(left, right, 1 if name == "+" else -1)
-            case "*":
-                return multiply(left, right)
-            case "/" if by:
-                return multiply(left, constant(1 / by))
-            case ">>" if by is not None and 0 <= by < 32:
-                return multiply(left, constant(Fraction(1, 1 << int(by))))
-            case "<<" if by is not None and 0 <= by < 32:
-                return multiply(left, constant(1 << int(by)))
-            case _:
-                return None
 
 
 def _assigned(body: typed.Block) -> set[typed.Variable]:
@@ -205,6 +276,12 @@ def _assigned(body: typed.Block) -> set[typed.Variable]:
     return {root for target in targets if (root := root_of(target))}
 
 
+def texels_of(texture: t.Type) -> int:
+    """How many texels a texture of `invented_inputs` has along each axis."""
+    return TEXELS // 2 if isinstance(texture, t.Texture) and shape_of(texture).axes == 3 else TEXELS
+
+
+_OF_TEXELS = frozenset(("textureLoad", "textureStore"))
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 

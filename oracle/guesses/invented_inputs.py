@@ -83,8 +83,14 @@ _IDS = {
 def id_axes(entry: typed.Function) -> set[int]:
     """The axes of the ids that an entry point reads."""
     found: set[int] = set()
-    ids = {id(expr): name for expr in typed.every_expression(entry) if (name := _id_of(expr))}
-    narrowed: set[int] = set()
+    copies: dict[typed.Variable, str] = {}
+    narrowed: set[int] = set()  # ids of which components are taken, or that a `let` names
+    assert entry.body is not None
+    for statement in typed.statements(entry.body):
+        if isinstance(statement, typed.LetDecl) and (name := _id_of(statement.init, copies)):
+            copies[statement.var] = name
+            narrowed.add(id(statement.init))
+    ids = {id(expr): name for expr in typed.every_expression(entry) if (name := _id_of(expr, copies))}
     for expr in typed.every_expression(entry):
         if isinstance(expr, typed.Swizzle) and id(expr.base) in ids:
             narrowed.add(id(expr.base))
@@ -95,11 +101,12 @@ def id_axes(entry: typed.Function) -> set[int]:
     return found
 
 
-def _id_of(expr: typed.Expr) -> str | None:
-    """Return which built-in value of `_IDS` an expression is, as a parameter or a member of one; None for others."""
+def _id_of(expr: typed.Expr, copies: Mapping[typed.Variable, str]) -> str | None:
+    """Return which built-in value of `_IDS` an expression is, as a parameter, a member of one or one of `copies`, by
+    the `let` that names it; None for others."""
     name = None
     if isinstance(expr, typed.ValueRef):
-        name = expr.var.builtin
+        name = copies.get(expr.var) or expr.var.builtin
     elif isinstance(expr, typed.Member) and isinstance(expr.base, typed.ValueRef):
         struct = expr.base.type
         assert isinstance(struct, t.Struct)

@@ -17,6 +17,7 @@ const FOUR = 4u;
 struct Ids {{ @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32 }}
 fn twice(x: u32) -> u32 {{ {callee} return x * 2u; }}
 fn deeper(x: u32) -> u32 {{ return twice(x + 1u); }}
+fn last(v: vec2<u32>) -> u32 {{ y[v.y] = 0u; return 0u; }}
 @compute @workgroup_size(8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, ids: Ids) {{
     let copy = id;
@@ -26,6 +27,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, ids: Ids) {{
     var k = p.n;
     var fixed = id.y + 3u;
     var zero: u32;
+    let pair = vec2u(id.xy);
+    let signed = vec2i(id.xy);
+    let moved = pair + p.v.xy;
+    var grown = id.xy;
+    grown.x += n;
     k += 1u;
     {body}
 }}
@@ -108,6 +114,17 @@ FORMS = {
     "id.x % 8u": "?",
     "y[3]": "?",
     "u32(LATE)": "?",
+    "id.xy.y": "global.1",
+    "id.zyx.xz.y": "global.0",
+    "pair.y": "global.1",
+    "signed.x": "global.0",
+    "(pair * 2u + vec2u(n, 1u)).y": "1 + 2 * global.1",
+    "vec3u(n, id.yx).z": "global.0",
+    "vec2u(n).y": "p.0",
+    "vec2u().y": "0",
+    "moved.x": "global.0 + p.2.0",
+    "grown.x": "? + global.0",
+    "textureDimensions(image).yx.x": "64",
     "~id.x": "?",
 }
 
@@ -121,6 +138,9 @@ WALKS = {
     "if id.x >= p.n { return; }": ["global.0 >= p.0"],
     "if id.x < n && id.y != d.y { }": ["global.0 < p.0", "global.1 != dims.1"],
     "for (var i = 0u; i < n; i++) { y[i * 2u] = 0u; }": ["? < p.0", "y[2 * ?]"],
+    "if any(id.xy >= p.v.yx) { return; }": ["global.0 >= p.2.1", "global.1 >= p.2.0"],
+    "let q = vec2u(id.yx); if q.x < n { y[q.y] = 0u; }": ["global.1 < p.0", "y[global.0]"],
+    "_ = textureLoad(image, id.xy + p.v.xy, 0);": ["global.0 + p.2.0 < 64", "global.1 + p.2.1 < 64"],
     "_ = id.x / (n + 1u);": ["/ 1 + p.0"],
     "_ = id.x % 8u;": ["/ 8"],
     "_ = id.x * 8u;": [],
@@ -134,4 +154,5 @@ def test_what_a_walk_reports(body):
 
 def test_functions_are_walked_with_their_arguments():
     assert walked("_ = twice(id.x);", "y[x] = 1u;") == ["y[global.0]"]
+    assert walked("_ = last(id.xy);") == ["y[global.1]"]
     assert walked("_ = deeper(n) + twice(2u);", "_ = x == p.n;") == ["1 + p.0 == p.0", "2 == p.0"]

@@ -76,6 +76,32 @@ fn copy(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     for (var i = 0u; i < 4u; i++) { store(wid.x * 128u + i * 32u + lane, wid.y); }
 }
 """
+SWIZZLED = """
+struct Size { width: u32, height: u32 }
+@group(0) @binding(0) var<uniform> size: Size;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(8, 4)
+fn copy(@builtin(global_invocation_id) gid: vec3<u32>) {
+    let id = gid;
+    let p = vec2u(id.xy);
+    if any(p >= vec2u(size.width, size.height)) { return; }
+    y[p.y * size.width + p.x] = x[p.y * size.width + p.x];
+}
+"""
+IMAGE = """
+@group(0) @binding(0) var image: texture_2d<f32>;
+@group(0) @binding(1) var mirrored: texture_storage_2d<rgba8unorm, write>;
+@compute @workgroup_size(16, 4)
+fn mirror(@builtin(global_invocation_id) id: vec3<u32>) {
+    textureStore(mirrored, id.xy, textureLoad(image, vec2(textureDimensions(image).x - 1 - id.x, id.y), 0));
+}
+"""
+VOLUME = """
+@group(0) @binding(0) var volume: texture_storage_3d<r32float, write>;
+@compute @workgroup_size(4, 4, 4)
+fn fill(@builtin(global_invocation_id) id: vec3<u32>) { textureStore(volume, id, vec4f(1.0)); }
+"""
 
 WRONG_ROW = """
 struct Size { width: u32, height: u32 }
@@ -118,8 +144,16 @@ def drafted(text):
             ["ceil(width / 128)", "groups_y", 1],
             {"x": ("groups_y", "width"), "y": ("groups_y", "width")},
         ),
+        (
+            SWIZZLED,
+            ["width", "height"],
+            ["ceil(width / 8)", "ceil(height / 4)", 1],
+            {"x": ("height", "width"), "y": ("height", "width")},
+        ),
+        (IMAGE, [], [4, 16, 1], {}),
+        (VOLUME, [], [8, 8, 8], {}),
     ],
-    ids=["guard", "matmul", "rows", "arrayLength", "gather", "function"],
+    ids=["guard", "matmul", "rows", "arrayLength", "gather", "function", "swizzles", "image", "volume"],
 )
 def test_sizes_and_dispatch_follow_from_comparisons_and_accesses(text, dims, dispatch, shapes):
     made, found = drafted(text)
