@@ -33,9 +33,11 @@ def show_cost(out: Console, places: Sequence[CostPlace]) -> None:
 
 
 def show_cost_rows(out: Console, places: Sequence[CostPlace]) -> None:
-    """Print a line for each place."""
-    for place in places:
+    """Print a line for each place, and what helps at the first."""
+    for number, place in enumerate(places):
         words = Text.assemble(
             ("  cost     ", "cyan"), (place.at, "bold cyan"), f"  {place.what}, {place.part}: {place.why}"
         )
         say(out, words)
+        if number == 0:
+            say(out, Text.assemble(("           help: ", "green"), place.help))

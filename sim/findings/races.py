@@ -130,7 +130,7 @@ def _advice(one: _Access, two: _Access, across: bool) -> str:
         return "let only one invocation store there, give each its own element, or use atomics"
     first, second = one.site.span, two.site.span
     if first.line == second.line:
-        return f"put {barrier} between the two accesses"
+        return f"put {barrier} between the two accesses, or after line {first.line} if they are in different iterations"
     if first.start < second.start:
         return f"put {barrier} between line {first.line} and line {second.line}"
     return f"put {barrier} after line {first.line}, before the next iteration reaches line {second.line}"

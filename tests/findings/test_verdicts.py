@@ -63,6 +63,13 @@ def test_a_race_that_comes_round_with_the_loop():
     assert finding.epoch == 1
 
 
+def test_a_race_of_one_statement_may_be_between_iterations():
+    finding = only("for (var half = 32u; half > 0u; half /= 2u) { if i < half { t[i] += t[i + half]; } }", "race")
+    assert finding.hint == (
+        f"put workgroupBarrier() between the two accesses, or after line {FIRST} if they are in different iterations"
+    )
+
+
 def test_the_barrier_of_the_wrong_kind_is_pointed_at():
     finding = only("t[i] = i;\nstorageBarrier();\ny[at] = t[63u - i];", "race")
     assert finding.notes[1].message == "storageBarrier orders storage memory, not workgroup memory"

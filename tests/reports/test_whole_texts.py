@@ -156,6 +156,7 @@ twice.wgsl:5:13: error: both write y
   info     division-by-zero, 1 times: divides by zero
 """
     cost = "  cost     twice.wgsl:5  load of x, 100% of the excess sectors: 8 sectors per request, where 4 would do\n"
+    cost += "           help: let adjacent lanes access adjacent elements of x\n"
     printed = lines(wrong.folder, "audit", "--sweep", code=1)
     start = printed.index("twice  N=32")
     assert "\n".join(printed[start + 2 :]).partition("  DIFFERS  y against wgpu")[0].startswith(FAILED)
