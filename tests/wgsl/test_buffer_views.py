@@ -60,7 +60,11 @@ INVALID = [
     ("let x = bufferArrayView<¦u32>(&b, 0, 4);", "views a runtime-sized array, not u32", "bufferView<u32>"),
     ("let x = bufferArrayView<array<vec2u>>(&b, 0, ¦12);", "must be a multiple of 8, not 12", None),
     ("let x = ¦bufferArrayView<array<u32>>(&f, 32, 64);", "a view of 64 bytes at offset 32", None),
-    ("let x = narrow(¦&b);", "parameter 'p' of 'narrow' is ptr<storage, buffer<16>, read>", None),
+    (
+        "let x = narrow(¦&b);",
+        "parameter 'p' of 'narrow' is ptr<storage, buffer<16>, read>",
+        "declare the pointer as ptr<storage, buffer, read_write>",
+    ),
     ("var x: ¦buffer<4>;", "cannot have type buffer<4>", None),
 ]
 MODULES = [

@@ -15,7 +15,7 @@ from ..builtins import OPERATORS, Builtin
 from ..diagnostics import Note, counted, fail, first_words
 from ..source import Span
 from ..syntax import tree
-from . import buffer_views, fold, overloads
+from . import buffer_views, const_eval, fold, overloads
 from .check_types import check_held
 from .scopes import Generator, TypeName, declared, describe
 
@@ -60,7 +60,18 @@ def call(e: Expressions, expr: tree.Call) -> Called:
 def operator(e: Expressions, op: str, operands: list[typed.Expr], span: Span, op_span: Span) -> typed.Expr:
     """Apply a unary or binary operator to values. Raises `WgslError`."""
     row = OPERATORS[_UNARY_ROWS[op] if len(operands) == 1 else op]
+    if op in ("<<", ">>"):
+        _check_shift_amount(op, operands[1])
     return _apply(e, row, (), operands, span, op_span)
+
+
+def _check_shift_amount(op: str, amount: typed.Expr) -> None:
+    """Raise `WgslError` for an abstract amount below zero, where the conversion to u32 would be refused."""
+    if not isinstance(amount, typed.Const) or not isinstance(amount.type, t.Scalar | t.Vec) or amount.value is None:
+        return
+    if t.element_of(amount.type) == t.ABSTRACT_INT and min(const_eval.flatten(amount.value)) < 0:
+        hint = f"write {'>>' if op == '<<' else '<<'} to shift the other way"
+        raise fail("shift-too-far", "the shift amount must not be negative", amount.span, hint=hint)
 
 
 # ---- user functions ------------------------------------------------------------------------------------

@@ -22,12 +22,13 @@ from ..layout_rules import layout_problem
 from ..source import Source, Span
 from ..syntax import tree
 from ..syntax.parser import parse
+from . import var_templates
 from .check_attributes import check_attributes, filters, global_filters
 from .check_expressions import Expressions, not_early
 from .check_functions import declare_function
 from .check_statements import Statements, check_assertion, declare_constant, initializer
 from .check_structs import struct_type
-from .check_types import DEFAULT_ACCESS, GENERATORS, PREDECLARED_TYPES, check_access, check_store_type, predeclared
+from .check_types import DEFAULT_ACCESS, GENERATORS, PREDECLARED_TYPES, check_store_type, predeclared
 from .fold import is_early
 from .pipeline import create_pipeline, impossible_workgroups
 from .scopes import Entity, Scope, TypeName, redeclared
@@ -285,7 +286,10 @@ class ModuleScope:
 
     def _variable(self, e: Expressions, decl: tree.GlobalDecl) -> typed.Variable:
         found = check_attributes(decl.attributes, "module-scope variable", self.need_extension)
-        space, access = self._space(e, decl)
+        space, access = var_templates.module_scope(e.types, decl)
+        if space == "immediate" and not self.supports("immediate_address_space"):
+            span = decl.template[0].span if decl.template else decl.span
+            raise fail("unsupported-feature", "the immediate address space is not supported", span)
         type_ = e.type_of(decl.type) if decl.type else None
         if space is None:
             space = self._handle_space(decl, type_)
@@ -309,26 +313,6 @@ class ModuleScope:
         self.made.globals.append(variable)
         self.uses[variable] = e.uses
         return variable
-
-    def _space(self, e: Expressions, decl: tree.GlobalDecl) -> tuple[str | None, str | None]:
-        if not decl.template:
-            return None, None
-        space = e.types.enumerant(decl.template[0], "address space")
-        span = decl.template[0].span
-        if space == "function":
-            raise fail("address-space", "a module-scope variable cannot be in the function address space", span)
-        if space == "immediate" and not self.supports("immediate_address_space"):
-            raise fail("unsupported-feature", "the immediate address space is not supported", span)
-        if len(decl.template) == 1:
-            return space, None
-        if len(decl.template) > 2:
-            raise fail("template-arguments", "a var takes an address space and an access mode", decl.template[2].span)
-        access = e.types.enumerant(decl.template[1], "access mode")
-        if space != "storage":
-            message = f"a variable in the {space} address space takes no access mode"
-            raise fail("access-mode", message, decl.template[1].span, hint=f"write var<{space}>")
-        check_access(space, access, decl.template[1].span)
-        return space, access
 
     def _handle_space(self, decl: tree.GlobalDecl, store: t.Type | None) -> str:
         if isinstance(store, t.Texture | t.Sampler):

@@ -15,7 +15,7 @@ from .. import types as t
 from ..diagnostics import Crash, Note, WgslError, fail, first_words
 from ..source import Span
 from ..syntax import tree
-from . import check_calls, fold
+from . import check_calls, fold, var_templates
 from .check_attributes import check_attributes, filters
 from .check_expressions import Expressions
 from .check_targets import check_update, read_only, refuse_value
@@ -180,7 +180,7 @@ class Statements:
         return typed.LetDecl(stmt.span, variable, init), variable
 
     def _var(self, stmt: tree.LocalDecl) -> tuple[typed.Stmt, typed.Variable]:
-        self._local_template(stmt)
+        var_templates.function_scope(self.expressions.types, stmt)
         type_ = self.expressions.type_of(stmt.type) if stmt.type else None
         init = initializer(self.expressions, stmt, type_) if stmt.init else None
         store = type_ or (init.type if init else None)
@@ -190,16 +190,6 @@ class Statements:
         check_store_type("function", "read_write", store, where.span if where else stmt.span)
         variable = typed.Variable(stmt.name, store, stmt.name_span, "function", "read_write")
         return typed.VarDecl(stmt.span, variable, init), variable
-
-    def _local_template(self, stmt: tree.LocalDecl) -> None:
-        if stmt.template is None:
-            return
-        space = self.expressions.types.enumerant(stmt.template[0], "address space")
-        if space != "function":
-            message = f"a variable in the {space} address space must be declared at module scope"
-            raise fail("address-space", message, stmt.template[0].span)
-        if len(stmt.template) > 1:
-            raise fail("access-mode", "a function-scope variable takes no access mode", stmt.template[1].span)
 
     # ---- assignments -----------------------------------------------------------------------------------
 
@@ -377,7 +367,8 @@ class Statements:
         loop = self.place.loop
         if loop is None:
             where = "cannot be in a continuing block" if self.place.continuing else "must be in a loop"
-            raise fail("misplaced-continue", f"a continue {where}", stmt.span)
+            hint = "enclose what it skips with 'if'" if self.place.continuing else None
+            raise fail("misplaced-continue", f"a continue {where}", stmt.span, hint=hint)
         if loop.first_continue is None:
             loop.first_continue, loop.names_then = stmt.span, frozenset(loop.scope.entities)
         return typed.Continue(stmt.span)
@@ -390,7 +381,8 @@ class Statements:
     def _return(self, stmt: tree.Return) -> typed.Stmt:
         name, result = self.function.name, self.function.result
         if self.place.continuing:
-            raise fail("misplaced-return", "a return cannot be in a continuing block", stmt.span)
+            hint = "return from the body of the loop; 'break if …;' ends the loop"
+            raise fail("misplaced-return", "a return cannot be in a continuing block", stmt.span, hint=hint)
         if result is None:
             if stmt.value is not None:
                 hint = "write return;"

@@ -68,15 +68,22 @@ def _attributes(e: Expressions, member: tree.StructMember, type_: t.Type) -> t.M
 
 def _check_align(align: int, type_: t.Type, attribute: tree.Attribute) -> None:
     if align < 1 or align & (align - 1):
-        raise fail("attribute-value", f"@align must be a power of two, not {align}", attribute.args[0].span)
-    if align % t.align_of(type_):
-        message = f"@align({align}) is not a multiple of {t.align_of(type_)}, the alignment of {type_}"
-        raise fail("attribute-value", message, attribute.args[0].span)
+        enough = max(t.align_of(type_), 1 << max(align, 1).bit_length())
+        message, hint = f"@align must be a power of two, not {align}", f"write @align({enough})"
+        raise fail("attribute-value", message, attribute.args[0].span, hint=hint)
+    least = t.align_of(type_)
+    if align < least:  # both are powers of two
+        message = f"@align must be at least {least}, the alignment of {type_}, not {align}"
+        hint = f"write @align({least}), or leave it out"
+        raise fail("attribute-value", message, attribute.args[0].span, hint=hint)
 
 
 def _check_size(size: int, type_: t.Type, attribute: tree.Attribute) -> None:
     if not t.has_creation_fixed_footprint(type_):
-        raise fail("misplaced-attribute", f"@size cannot be given to {type_}, whose size is not fixed", attribute.span)
-    if size < t.size_of(type_):
-        message = f"@size({size}) is less than {t.size_of(type_)}, the size of {type_}"
-        raise fail("attribute-value", message, attribute.args[0].span)
+        message = f"@size cannot be given to {type_}, whose size is not fixed"
+        raise fail("misplaced-attribute", message, attribute.span, hint="leave it out")
+    least = t.size_of(type_)
+    if size < least:
+        message = f"@size must be at least {least}, the size of {type_}, not {size}"
+        hint = f"write @size({least}), or leave it out"
+        raise fail("attribute-value", message, attribute.args[0].span, hint=hint)

@@ -107,24 +107,27 @@ class TypeExpressions:
             raise fail("template-arguments", message, ident.span, hint=_EXAMPLES[ident.name])
         return make(self, ident.name, ident.args or [], ident.span)
 
-    def enumerant(self, expr: tree.Expr, kind: str) -> str:
-        """Return the name of an enumerant of the given kind: `storage`, `read_write`, `rgba8unorm`."""
+    def enumerant(self, expr: tree.Expr, kind: str, hint: str | None = None) -> str:
+        """Return the name of an enumerant of the given kind: `storage`, `read_write`, `rgba8unorm`. Raises `WgslError`,
+        with `hint` or an example."""
         article = "an" if kind[0] in "aeiou" else "a"
         if not isinstance(expr, tree.Ident):
-            raise fail("not-an-enumerant", f"{article} {kind} is expected here", expr.span)
+            message = f"{article} {kind} is expected here"
+            raise fail("not-an-enumerant", message, expr.span, hint=hint or _KIND_EXAMPLES.get(kind))
         try:
             entity = self._names.resolve(expr.name, expr.name_span)
         except WgslError as error:
             if error.diagnostics[0].code != "unresolved-name":
                 raise
             known = [name for name, of in t.ENUMERANTS.items() if of == kind]
-            hint = did_you_mean(expr.name, known) or (f"one of {', '.join(known)}" if len(known) < _LISTED else None)
+            listed = f"one of {', '.join(known)}" if len(known) < _LISTED else None
+            hint = did_you_mean(expr.name, known) or hint or listed
             raise fail(
                 "not-an-enumerant", f"'{expr.name}' is not {article} {kind}", expr.name_span, hint=hint
             ) from None
         if not isinstance(entity, Enumerant) or entity.kind != kind:
             message = f"'{expr.name}' is {describe(entity)}, not {article} {kind}"
-            raise fail("not-an-enumerant", message, expr.name_span, hint=_KIND_EXAMPLES.get(kind))
+            raise fail("not-an-enumerant", message, expr.name_span, hint=hint or _KIND_EXAMPLES.get(kind))
         if expr.args is not None:
             raise fail("unexpected-template", f"'{expr.name}' takes no template arguments", expr.span)
         return expr.name

@@ -13,6 +13,8 @@ from ...fast_dataclass import frozen
 from .. import types as t
 
 _WIDTH = 32
+_ABSTRACT_WIDTH = 64
+_NAMES = {"ai": "abstract-int, which has 64 bits"}
 _EXPONENT_BIAS = {"f16": 15, "f32": 127, "af": 1023}
 _SIGNED_MIN = {"i32": -(2**31), "ai": -(2**63)}
 _HALF_MAX = 65504.0
@@ -23,13 +25,14 @@ class Check:
     """A condition: `problem(kind, *scalars)` says what is wrong with the scalars of the arguments `needs`, or None.
 
     `kind` is the scalar kind of the builtin's first argument ("" where it has none). `needs` may count from the end;
-    `applies` decides by the arguments' types whether the overload has such arguments.
+    `applies` decides by the arguments' types whether the overload has such arguments. `hint` says what to write.
     """
 
     code: str
     needs: tuple[int, ...]
     problem: Callable[..., str | None]
     applies: Callable[[Sequence[t.Type]], bool] = lambda types: True
+    hint: str | None = None
 
 
 def _zero_divisor(kind: str, divisor: float) -> str | None:
@@ -45,15 +48,21 @@ def _quotient(kind: str, dividend: float, divisor: float) -> str | None:
 def _shift_amount(kind: str, amount: int) -> str | None:
     if kind == "ai" or amount < _WIDTH:
         return None
-    return f"a shift by {amount} is not less than the width of {kind}, {_WIDTH}"
+    return f"the shift amount must be less than {_WIDTH}, the width of {kind}, not {amount}"
+
+
+def _abstract_shift_amount(kind: str, value: int, amount: int) -> str | None:
+    if kind != "ai" or value == 0 or amount < _ABSTRACT_WIDTH:
+        return None
+    return f"the shift amount must be less than {_ABSTRACT_WIDTH}, the width of abstract-int, not {amount}"
 
 
 def _shift_left(kind: str, value: int, amount: int) -> str | None:
     low, high = {"i32": (-(2**31), 2**31), "u32": (0, 2**32), "ai": (-(2**63), 2**63)}[kind]
     # Bounding `amount` first avoids huge numbers.
-    if value == 0 or (amount < 64 and low <= value << amount < high):
+    if value == 0 or (amount < _ABSTRACT_WIDTH and low <= value << amount < high):
         return None
-    return f"{value} << {amount} loses significant bits"
+    return f"{value} << {amount} loses significant bits: the result must fit in {_NAMES.get(kind, kind)}"
 
 
 def _clamp(kind: str, low: float, high: float) -> str | None:
@@ -101,6 +110,7 @@ def _has_offset(types: Sequence[t.Type]) -> bool:
 
 
 _OUT = "argument-out-of-range"
+_TOO_FAR = Check("shift-too-far", (1,), _shift_amount, hint=f"for the amount modulo {_WIDTH}, write & {_WIDTH - 1}u")
 _ID, _DELTA, _MASK = _within("the id", 0, 127), _within("the delta", 0, 127), _within("the mask", 0, 127)
 _OFFSET = Check(_OUT, (-1,), _within("the offset", -8, 7), _has_offset)
 _WITH_OFFSET = (
@@ -112,8 +122,12 @@ _WITH_OFFSET = (
 CHECKS: Mapping[str, tuple[Check, ...]] = {
     "/": (Check("division-by-zero", (1,), _zero_divisor), Check("const-overflow", (0, 1), _quotient)),
     "%": (Check("division-by-zero", (1,), _zero_divisor), Check("const-overflow", (0, 1), _quotient)),
-    "<<": (Check("shift-too-far", (1,), _shift_amount), Check("const-overflow", (0, 1), _shift_left)),
-    ">>": (Check("shift-too-far", (1,), _shift_amount),),
+    "<<": (
+        _TOO_FAR,
+        Check("shift-too-far", (0, 1), _abstract_shift_amount, hint="a bit that leaves an abstract-int is an error"),
+        Check("const-overflow", (0, 1), _shift_left, hint="mask the bits that leave first; a u32 has no sign bit"),
+    ),
+    ">>": (_TOO_FAR,),
     "clamp": (Check(_OUT, (1, 2), _clamp),),
     "smoothstep": (Check(_OUT, (0, 1), _edges),),
     "extractBits": (Check(_OUT, (1, 2), _bit_range),),

@@ -156,7 +156,7 @@ def partial_check(
         for i in range(max(map(len, columns))):
             problem = check.problem(elem, *(column[i if len(column) > 1 else 0] for column in columns))
             if problem:
-                raise fail(check.code, problem, span)
+                raise fail(check.code, problem, span, hint=check.hint)
 
 
 _DOMAINS = {

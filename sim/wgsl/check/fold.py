@@ -88,8 +88,8 @@ def same_shape(one: t.Type, other: t.Type) -> bool:
 def conversion_hint(made: typed.Expr, to: t.Type) -> str | None:
     """Return a hint where a value has the right shape and the wrong kind of number, or is a pointer to the value."""
     from_, text = made.type, first_words(made.span.text)
-    if isinstance(from_, t.Pointer) and from_.store == to:
-        return f"write *{text} for the value that it points to"
+    if isinstance(from_, t.Pointer):
+        return _pointer_hint(text, from_, to)
     if isinstance(to, t.Pointer) and from_ == to.store and isinstance(made, typed.Load):
         return f"write &{text} for a pointer to it"
     if isinstance(to, t.Vec) and isinstance(from_, t.Scalar) and overloads.conversion_rank(from_, to.elem) is not None:
@@ -102,6 +102,19 @@ def conversion_hint(made: typed.Expr, to: t.Type) -> str | None:
         added = f"add to its components: {to}({text}, …)"
         return added if from_.size < to.size else f"take {to.size} of its components: {text}.{'xyzw'[: to.size]}"
     return f"convert it: {to}({text})" if same_shape(from_, to) else None
+
+
+def _pointer_hint(text: str, from_: t.Pointer, to: t.Type) -> str | None:
+    """Return a hint for a pointer, written as `text`, where another type is required."""
+    value = text[1:] if text.startswith("&") else f"*{text}"
+    if isinstance(to, t.Pointer):
+        declare = f"declare the pointer as {from_}"
+        if from_.store == to.store or not same_shape(from_.store, to.store):
+            return declare
+        return f"{declare}, or point to a converted copy: var copy = {to.store}({value});"
+    if from_.store == to:
+        return f"write {value} for the value that it points to"
+    return f"convert the value that it points to: {to}({value})" if same_shape(from_.store, to) else None
 
 
 # ---- constructors--------------------------------------------------------------------------------------

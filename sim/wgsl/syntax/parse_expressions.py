@@ -185,6 +185,11 @@ class ExpressionParser(Cursor):
         """template_list : '<' expression ( ',' expression ) * ',' ? '>'"""
         if not self.accept(TEMPLATE_START):
             return None
+        if self.token.kind == TEMPLATE_END:
+            declares = self.tokens[self.index - 2].kind == "var"
+            raise self.expected(
+                "a template argument", hint="for example var<storage, read_write>" if declares else None
+            )
         return self.comma_list(self.expression, TEMPLATE_END, "the template argument", least=1)
 
     def type_specifier(self, what: str) -> tree.Ident:

@@ -14,6 +14,7 @@ from . import tree
 from .lexer import END, IDENTIFIER, NUMBER
 from .other_languages import STATEMENTS, VALUE, array_type, declaration, is_type, parameter
 from .parse_attributes import AttributeParser
+from .token_cursor import shown
 
 T = TypeVar("T")
 
@@ -183,12 +184,14 @@ class StatementParser(AttributeParser):
         self.advance()
         if not self.accept("("):
             raise self.expected("'('", "after 'for'", hint="write for (var i = 0; i < n; i++) { … }")
-        init = None if self.token.kind == ";" else self.for_part(_FOR_INIT, "an initializer of the loop")
-        self.expect(";", "after the initializer of the loop")
+        init = None if self.token.kind == ";" else self.for_part(_FOR_INIT, "initializer")
+        self.end_for_part(";", "initializer", "declare the others before the loop")
         condition = None if self.token.kind == ";" else self.expression()
         self.expect(";", "after the condition of the loop")
-        update = None if self.token.kind == ")" else self.for_part(_FOR_UPDATE, "an update of the loop")
-        self.expect(")", "after the update of the loop")
+        update = None if self.token.kind == ")" else self.for_part(_FOR_UPDATE, "update")
+        self.end_for_part(
+            ")", "update", "write the others at the end of the body, or in the continuing block of a 'loop'"
+        )
         body = self.block("the body of the loop")
         return tree.For(self.span_from(start), attributes, init, condition, update, body)
 
@@ -196,9 +199,26 @@ class StatementParser(AttributeParser):
         """for_init : variable_or_value_statement | variable_updating_statement | func_call_statement
         for_update : variable_updating_statement | func_call_statement
         """
-        if self.token.kind not in allowed:
-            raise self.expected(what)
-        return _SIMPLE[self.token.kind].parse(self)
+        kind = self.token.kind
+        if kind in allowed:
+            return _SIMPLE[kind].parse(self)
+        hint = None
+        if kind in _FOR_INIT:
+            hint = "declare it in the body of the loop, or before the loop"
+        elif kind in _SIMPLE or kind in _COMPOUND:
+            hint = "write this statement in the body of the loop, or before the loop"
+        declaration = "a declaration, " if allowed is _FOR_INIT else ""
+        raise self.expected(f"{declaration}an assignment, '++', '--' or a call as the {what} of the loop", hint=hint)
+
+    def end_for_part(self, close: str, what: str, several: str) -> None:
+        """Step over what ends a part of a `for`, or raise; `several` is the hint where another statement follows."""
+        if self.token.kind == close:
+            self.advance()
+            return
+        hint = f"the {what} is one statement: {several}" if self.token.kind == "," else None
+        if self.token.kind == ";":
+            hint = "leave out the ';': only the first two parts of a 'for' end with one"
+        raise self.expected(shown(close), f"after the {what} of the loop", after_previous=True, hint=hint)
 
     def while_statement(self, attributes: list[tree.Attribute]) -> tree.While:
         """while_statement : attribute * 'while' expression compound_statement"""

@@ -87,7 +87,11 @@ class Cursor:
             declares = self.token.kind in _DECLARING and self.tokens[self.index + 1].kind == IDENTIFIER
             hint = f"leave out '{self.token.text}'" if declares else "give it another name"
             raise fail("expected", message, self.span_of(self.token), hint=hint)
-        raise self.expected(f"the name of {what}", hint=_NAMES if self.token.kind == NUMBER else None)
+        hint = _NAMES if self.token.kind == NUMBER else None
+        keyword = self.tokens[self.index - 1].kind
+        if self.token.kind in ("<", TEMPLATE_START) and keyword in _DECLARING and self.index:
+            hint = f"the type follows the name: {keyword} name: T = …"
+        raise self.expected(f"the name of {what}", hint=hint)
 
     def split(self) -> None:
         """Split a two-character symbol: the spec's longest token *that is valid here* (`a--b` is `a - -b`)."""
