@@ -93,6 +93,8 @@ def operands(item: ir.Item, uniformity: Uniformity, passes: Passes) -> Iterator[
                 yield value, everywhere
         case ir.Count():
             pass  # the most frequent of the items without operands, so tested early
+        case ir.Set(slot=slot, value=value) if slot.rows > 1:
+            yield value, True
         case ir.Set(slot=slot, value=value):
             # A uniform value that is written to every lane is broadcast straight into the variable.
             yield value, not slot.uniform and not (value.uniform and id(item) in uniformity.whole)

@@ -150,7 +150,11 @@ class Emitter:
             return
         operands, mask = self.operands, self.flow.mask
         reg = operands.slot(slot)
-        if id(item) not in self._uniformity.whole and mask is not None:
+        if slot.rows > 1:
+            everywhere = id(item) in self._uniformity.whole
+            written = -1 if everywhere else self.flow.mask_field()
+            self.code.add(Ins(op.PUT_ALL, dest=operands.all_lanes(value), a=reg, c=slot.rows, mask=written))
+        elif id(item) not in self._uniformity.whole and mask is not None:
             self.code.add(Ins(op.BLEND, dest=reg, a=operands.all_lanes(value), mask=mask))
         elif value.uniform and not slot.uniform and value.op not in FREE:
             self.code.add(Ins(op.BROADCAST, dest=reg, a=operands.lane0(value)))
@@ -158,15 +162,13 @@ class Emitter:
             self.code.add(Ins(op.COPY, dest=reg, a=operands.lane0(value), mask=1 if slot.uniform else 0))
 
     def _pick(self, item: ir.Pick) -> None:
-        first, slots = self.operands.slot(item.block.slots[0]), len(item.block.slots)
-        self.operands.compute(item.result, Ins(op.PICK, a=first, b=self.operands.all_lanes(item.index), c=slots))
+        first, rows = self.operands.slot(item.block.slots[0]), item.block.rows
+        self.operands.compute(item.result, Ins(op.PICK, a=first, b=self.operands.all_lanes(item.index), c=rows))
 
     def _put(self, item: ir.Put) -> None:
         first, lanes = self.operands.slot(item.block.slots[0]), self.operands.all_lanes
         mask = -1 if id(item) in self._uniformity.whole else self.flow.mask_field()
-        self.code.add(
-            Ins(op.PUT, dest=lanes(item.value), a=first, b=lanes(item.index), c=len(item.block.slots), mask=mask)
-        )
+        self.code.add(Ins(op.PUT, dest=lanes(item.value), a=first, b=lanes(item.index), c=item.block.rows, mask=mask))
 
     # ---- memory ----
 

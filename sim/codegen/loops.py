@@ -12,7 +12,8 @@ from ..wgsl.typed import Variable
 from .program import Program
 
 # Costs, in the time that a scalar operation takes for a lane
-_MEMORY = 4  # a load or a store, whose addresses may be scattered, also of registers
+_MEMORY = 16  # a load or a store, whose addresses may be scattered over more memory than caches hold
+_REGISTERS = 4  # a choice of registers by index
 _LANE_BY_LANE = 8  # atomic and subgroup operations, and probes
 
 _READS = frozenset((op.LOAD, op.LOAD_KNOWN, *range(op.FIRST_ATOMIC, op.FIRST_COLLECTIVE)))
@@ -29,8 +30,9 @@ def loop_ranges(code: NDArray[np.int32]) -> dict[int, range]:
 
 def note_costs(code: NDArray[np.int32]) -> None:
     """Set the cost of an iteration of each loop: of its instructions, each once."""
-    costs = np.array([_cost(opcode) for opcode in range(op.SCALAR + 1)])
-    up_to = np.concatenate([[0], np.cumsum(costs[np.minimum(code[:, field.OP], op.SCALAR)])])
+    costs = np.array([_cost(opcode) for opcode in range(op.SCALAR + 1)])[np.minimum(code[:, field.OP], op.SCALAR)]
+    costs = np.where(code[:, field.OP] == op.PUT_ALL, code[:, field.COUNT], costs)
+    up_to = np.concatenate([[0], np.cumsum(costs)])
     for loop in loop_ranges(code).values():
         code[loop[-1], field.COST] = up_to[loop.stop] - up_to[loop.start]
 
@@ -38,7 +40,9 @@ def note_costs(code: NDArray[np.int32]) -> None:
 def _cost(opcode: int) -> int:
     if op.FIRST_ATOMIC <= opcode < op.SCALAR:
         return _LANE_BY_LANE
-    return _MEMORY if op.LOAD <= opcode <= op.STORE_FOUR or opcode in (op.PICK, op.PUT) else 1
+    if opcode in (op.PICK, op.PUT):
+        return _REGISTERS
+    return _MEMORY if op.LOAD <= opcode <= op.STORE_FOUR else 1
 
 
 def memory_of_state(program: Program, loop: int, *, alone: bool) -> frozenset[str] | None:

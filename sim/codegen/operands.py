@@ -57,7 +57,7 @@ class Operands:
         if slot not in self._slots:
             block = slot.block
             if block is not None and block.indexed:
-                whole = Reg(rows=len(block.slots))
+                whole = Reg(rows=block.rows)
                 for i, each in enumerate(block.slots):
                     self._slots[each] = Reg(row=i, of=whole)
             else:

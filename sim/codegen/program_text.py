@@ -46,6 +46,7 @@ TEMPLATES = {
     "broadcast": "{dest:r} = first lane of {a:r}",
     "pick": "{dest:r} = {a:r}[{b:r}], of {c:n} rows",
     "put": "{a:r}[{b:r}], of {c:n} rows, = {dest:r}",
+    "put_all": "{a:r}, and all of {c:n} rows, = {dest:r}",
     "mask": "{dest:r} = {a:r} and {b:r}",
     "learn": "addresses {a:r}",
     "length": "{dest:r} = length of #{e:u}",

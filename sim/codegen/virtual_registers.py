@@ -5,6 +5,7 @@ Codegen emits `Ins` with `Reg`s; `allocate` gives each a row, such that no two t
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import field
 
 from ..fast_dataclass import entity
@@ -112,32 +113,50 @@ def allocate(code: Code, first_row: int, shared: bool = True) -> int:
     for reg in registers:
         starting.setdefault(reg.first, []).append(reg)
         ending.setdefault(reg.last if shared else code.here, []).append(reg)
-    free: set[int] = set()
-    top = first_row
+    free = _Free(first_row)
     for position in range(code.here):
         # Operations are elementwise, so the result may take the row of an operand that dies here.
         dying = [r for r in ending.get(position, []) if r.first < position]
         for reg in dying:
-            free.update(range(reg.row, reg.row + reg.rows))
+            free.give(reg.row, reg.rows)
         for reg in starting.get(position, []):
-            reg.row, top = _take(free, reg.rows, top)
+            reg.row = free.take(reg.rows)
         for reg in ending.get(position, []):
             if reg.first == position:
-                free.update(range(reg.row, reg.row + reg.rows))
-    return top
+                free.give(reg.row, reg.rows)
+    return free.top
 
 
-def _take(free: set[int], rows: int, top: int) -> tuple[int, int]:
-    """Take the lowest adjacent free rows, or new ones. Returns the first row, and the new number of rows."""
-    if rows == 1 and free:
-        start = min(free)
-        free.remove(start)
-        return start, top
-    for start in sorted(free):
-        if all(start + i in free for i in range(rows)):
-            free.difference_update(range(start, start + rows))
-            return start, top
-    return top, top + rows
+class _Free:
+    """The free rows below `top`, as sorted ranges that do not touch: first rows, and the rows after the last."""
+
+    def __init__(self, top: int) -> None:
+        self.top = top
+        self._firsts: list[int] = []
+        self._ends: list[int] = []
+
+    def take(self, rows: int) -> int:
+        """Take the lowest adjacent free rows, or new ones. Returns the first."""
+        for i, (first, end) in enumerate(zip(self._firsts, self._ends, strict=True)):
+            if end - first >= rows:
+                self._firsts[i] += rows
+                if self._firsts[i] == end:
+                    del self._firsts[i], self._ends[i]
+                return first
+        self.top += rows
+        return self.top - rows
+
+    def give(self, first: int, rows: int) -> None:
+        """Make rows free."""
+        end, at = first + rows, bisect(self._firsts, first)
+        if at < len(self._firsts) and self._firsts[at] == end:
+            end = self._ends[at]
+            del self._firsts[at], self._ends[at]
+        if at and self._ends[at - 1] == first:
+            self._ends[at - 1] = end
+        else:
+            self._firsts.insert(at, first)
+            self._ends.insert(at, end)
 
 
 def _live_ranges(code: Code) -> list[Reg]:

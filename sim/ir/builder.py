@@ -199,6 +199,12 @@ class Builder:
         self.slots += block.slots
         return block
 
+    def table(self, kind: str, rows: int, name: str, region: Region | None = None) -> Block:
+        """Declare a variable with a table of `rows` scalars. `set` sets all of them; `get` does not apply to it."""
+        block = self.block([kind], name, region)
+        block.slots[0].rows, block.indexed = rows, True
+        return block
+
     def get(self, slot: Slot) -> Value:
         """Return the value of a slot since its last write, read once. The slot must have been written before."""
         version, region = self._versions[slot]
@@ -223,7 +229,7 @@ class Builder:
             self._known_in(self.here)["get", slot, version] = value
 
     def pick(self, block: Block, index: Value) -> Value:
-        """Read the slot of a block whose number is known at run time; a number past the last slot reads the last."""
+        """Read the scalar of a block whose number is known at run time; a number past the last reads the last."""
         block.indexed = True
         result = self._new("pick", (), block.slots[0].kind, self.here)
         result.imm = Pick(result, block, index)
@@ -231,7 +237,7 @@ class Builder:
         return result
 
     def put(self, block: Block, index: Value, value: Value) -> None:
-        """Write the slot of a block whose number is known at run time; a number past the last slot writes the last."""
+        """Write the scalar of a block whose number is known at run time; a number past the last writes the last."""
         block.indexed = True
         self.here.items.append(Put(block, index, value, self.span))
         self.changed(block.slots)

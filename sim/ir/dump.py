@@ -218,7 +218,8 @@ class _Printer:
     # ---- one line for each kind of effect ----
 
     def _set(self, item: ir.Set) -> str:
-        return f"set {self._slot(item.slot)} = {self._use(item.value)}"
+        rows = f"[0..{item.slot.rows - 1}]" if item.slot.rows > 1 else ""
+        return f"set {self._slot(item.slot)}{rows} = {self._use(item.value)}"
 
     def _put(self, item: ir.Put) -> str:
         return f"put {self._block(item.block)}[{self._use(item.index)}] = {self._use(item.value)}"

@@ -40,13 +40,18 @@ class Value:
 
 @entity
 class Slot:
-    """One scalar of a mutable variable, in every lane. The slots of a `Block` are adjacent."""
+    """One scalar of a mutable variable, in every lane. The slots of a `Block` are adjacent.
+
+    A *table* has `rows` scalars, and is the only slot of its block: `Pick` and `Put` access one of them, `Set` sets
+    all. A large array is a table, so that passes need not visit its elements.
+    """
 
     kind: str
     name: str
     region: Region
     block: Block | None = None
     uniform: bool = False
+    rows: int = 1
 
 
 @entity
@@ -55,6 +60,15 @@ class Block:
 
     slots: list[Slot]
     indexed: bool = False
+
+    @property
+    def rows(self) -> int:
+        """The number of scalars."""
+        return self.slots[0].rows if self.is_table else len(self.slots)
+
+    @property
+    def is_table(self) -> bool:
+        return self.slots[0].rows > 1
 
 
 @entity
@@ -93,7 +107,7 @@ class Set:
 
 @entity
 class Pick:
-    """`result` = slot number `index` of `block`; an index past the last slot gives the last."""
+    """`result` = scalar number `index` of `block`; an index past the last gives the last."""
 
     result: Value
     block: Block

@@ -26,7 +26,7 @@ from ..fast_dataclass import entity, frozen
 from ..machine import layout as at
 
 UNLIMITED = 1 << 62
-WORK = 1 << 34  # of a batch, in loops: costs by lanes; takes seconds
+WORK = 1 << 33  # of a batch, in loops: costs by lanes; takes 1 to 4 seconds
 _WATCHED_SECONDS = 1.0  # of a batch with probes, before it is run without them
 _FIRST_PAUSE = 1 << 26  # work before a batch first pauses: some hundredths of a second
 _PER_WORD = 64  # work for each word of a snapshot before it is taken

@@ -15,6 +15,8 @@ from ..wgsl.typed import Variable
 from .views import Step, Sum, View, leaves
 
 MOST_COMPONENTS = 1 << 16  # of one value
+MOST_ROWS = 1 << 18  # of one variable of an invocation: 1 MiB
+LARGE = 512  # components; a function or private variable with more is a table, and copied in a loop
 _NARROW = t.F16  # the only scalar of two bytes
 
 
@@ -34,6 +36,8 @@ class Memory:
         self.sites = SiteTable()
         self.accesses: list[Access] = []
         self._numbers: dict[Access, int] = {}
+        self._tracing = trace is not None
+        self.spans: dict[int, Span] = {}  # of loops, branches and conversions, by identity
 
     def access(self, access: Access) -> int:
         """Return the number of an access, the same for equal accesses."""
@@ -71,13 +75,22 @@ class Memory:
         if (count := t.components(type_)) > MOST_COMPONENTS:
             raise fail("unsupported", f"the simulator cannot make a value of {count:,} components", span)
 
+    def is_large(self, type_: t.Type) -> bool:
+        return t.components(type_) > LARGE
+
+    def fits_in_registers(self, type_: t.Type, variable: Variable) -> None:
+        """Raise `WgslError` if a function or private variable is too large."""
+        if (count := t.components(type_)) > MOST_ROWS:
+            message = f"variable '{variable.name}' takes {4 * count:,} bytes of each invocation, and the simulator"
+            raise fail("unsupported", f"{message} supports {4 * MOST_ROWS:,}", variable.span)
+
     # ---- function and private variables ----
 
     def _load_slots(self, view: View) -> list[Value]:
         block = view.block
         assert block is not None
         width = t.components(view.type)
-        if not view.steps:
+        if not view.steps and not block.is_table:
             return [self.builder.get(slot) for slot in block.slots[view.offset : view.offset + width]]
         kinds = [t.KIND[s] for s in t.flatten(view.type)]
         index, inside = self._slot_index(view), self._inside(view)
@@ -93,12 +106,46 @@ class Memory:
         inside = self._inside(view)
         places = [self._plus(start, i) for i in range(len(values))]
         for i, (place, value) in enumerate(zip(places, values, strict=True)):
-            if view.steps:
+            if view.steps or block.is_table:
                 kept = value if inside is None else self._either(inside, value, builder.pick(block, place))
-                builder.put(block, place, builder.reinterpret(value.kind, kept))
+                builder.put(
+                    block, place, builder.reinterpret(block.slots[0].kind if block.is_table else value.kind, kept)
+                )
             else:
                 builder.set(block.slots[view.offset + i], value)
         self.tracer.wrote(view.variable, values, places, span)
+
+    def copies_in_loop(self, to: View, source: View) -> bool:
+        """Whether `copy` can copy one variable, or part of it, to another."""
+        tables = to.block and to.block.is_table and source.block and source.block.is_table
+        is_plain = not self._tracing and self._inside(to) is None and self._inside(source) is None
+        return bool(tables) and is_plain and self.is_large(to.type)
+
+    def copy(self, to: View, source: View, span: Span) -> None:
+        """Copy a table, or part of it, to another of the same type, in a loop over its scalars."""
+        builder, one = self.builder, self.builder.const("u32", 1)
+        assert to.block is not None
+        assert source.block is not None
+        builder.span = span
+        starts = self._slot_index(to), self._slot_index(source)
+        number = builder.block(["u32"], "component").slots[0]
+        builder.set(number, builder.const("u32", 0))
+        before, outer = builder.versions(), builder.here
+        header = builder.here = builder.region(loop=True)
+        builder.changed([number])
+        at = builder.get(number)
+        condition = builder.op("lt_u32", at, builder.const("u32", t.components(to.type)))
+        body = builder.here = builder.region(parent=header)
+        picked = builder.pick(source.block, builder.op("add_u32", starts[1], at))
+        copied = builder.reinterpret(to.block.slots[0].kind, picked)
+        builder.put(to.block, builder.op("add_u32", starts[0], at), copied)
+        continuing = builder.here = builder.region(parent=body)
+        builder.set(number, builder.op("add_u32", at, one))
+        builder.here = outer
+        loop = ir.Loop(header, condition, body, continuing, None)
+        self.spans[id(loop)] = span
+        builder.append(loop)
+        builder.merge(before, builder.versions())
 
     def _slot_index(self, view: View) -> Value:
         total = Sum()

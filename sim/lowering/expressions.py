@@ -87,7 +87,6 @@ class Expressions(Lowering):
             for var, type_ in pipeline.store_types.items()
             if var.space in ("storage", "uniform", "workgroup", "immediate", "handle")
         }
-        self.spans: dict[int, Span] = {}
         self._tables: dict[int, Block] = {}
 
     @abstractmethod

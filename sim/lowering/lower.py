@@ -206,7 +206,8 @@ class _Lowering(Expressions):
 
     def _declare(self, var: Variable, type_: t.Type, init: typed.Expr | None) -> None:
         builder = self.builder
-        self.fits(type_, var.span)
+        if self.is_large(type_):
+            return self._declare_table(var, type_, init)
         kinds = [t.KIND[s] for s in t.flatten(type_)]
         initial = self.value(init) if init is not None else [builder.const(kind, 0) for kind in kinds]
         block = builder.block(kinds, var.name)
@@ -214,6 +215,25 @@ class _Lowering(Expressions):
             builder.set(slot, value)
         self.views[var] = View(var, type_, block=block)
         self.tracer.begun(var, initial, var.span)
+
+    def _declare_table(self, var: Variable, type_: t.Type, init: typed.Expr | None) -> None:
+        self.fits_in_registers(type_, var)
+        builder, kinds = self.builder, t.flatten(type_)
+        block = builder.table(t.KIND[kinds[0]], len(kinds), var.name)
+        zero = builder.const(block.slots[0].kind, 0)
+        builder.set(block.slots[0], zero)
+        view = self.views[var] = View(var, type_, block=block)
+        self.tracer.begun(var, [zero] * len(kinds), var.span)
+        if init is not None:
+            self._assign_value(view, init, var.span)
+
+    def _assign_value(self, view: View, value: typed.Expr, span: Span) -> None:
+        """Store a value; copy a large one from variable to variable in a loop, which takes few instructions."""
+        source = self.view(value.ref) if isinstance(value, typed.Load) else None
+        if source is not None and self.copies_in_loop(view, source):
+            self.copy(view, source, span)
+        else:
+            self.store(view, self.value(value) if source is None else self.load(source, value.span), span)
 
     def _bind(self, var: Variable, init: typed.Expr) -> None:
         self._name(var, self.argument(init))
@@ -224,8 +244,7 @@ class _Lowering(Expressions):
             for component, part in zip(target.components, self.value(value), strict=True):
                 self.store(view.component(component), [part], target.span)
             return
-        view = self.view(target)
-        self.store(view, self.value(value), target.span)
+        self._assign_value(self.view(target), value, target.span)
 
     def _compound(self, statement: typed.CompoundAssign) -> None:
         target = statement.target

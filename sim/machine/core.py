@@ -30,6 +30,7 @@ from .memory import (
     load_units,
     pick,
     put,
+    put_all,
     shared_part,
     stays_inside,
     store,
@@ -234,6 +235,8 @@ def move_rows(regs, row, access, lanes, width, whole):
         pick(regs, row[field.DEST], row[field.BASE_ROW], row[field.INDEX], row[field.COUNT], lanes)
     elif what == op.PUT:
         put(regs, row[field.DEST], row[field.BASE_ROW], row[field.INDEX], row[field.COUNT], row[field.MASK], lanes)
+    elif what == op.PUT_ALL:
+        put_all(regs, row[field.DEST], row[field.BASE_ROW], row[field.COUNT], row[field.MASK], width)
     elif what == op.LENGTH:
         fill(regs, row[field.DEST], np.uint32(access[row[field.ACCESS], at.COUNT_OF]), width)
     else:

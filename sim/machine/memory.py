@@ -256,3 +256,13 @@ def put(regs, d, a, b, c, mask, lanes):
         if mask < 0 or regs[mask, lane] != 0:
             at = min(regs[b, lane], np.uint32(c - 1))
             regs[a + np.int64(at), lane] = regs[d, lane]
+
+
+@compiled
+def put_all(regs, d, a, c, mask, lanes):
+    """Set C rows from row A on to D in the lanes of the mask."""
+    for row in range(a, a + c):
+        if mask < 0:
+            copy(regs, np.int32(row), d, lanes)
+        else:
+            blend(regs, np.int32(row), d, mask, lanes)

@@ -30,6 +30,7 @@ BLEND = _op("blend", "DEST = A in the lanes of MASK")
 BROADCAST = _op("broadcast", "DEST = first lane of A, in all lanes")
 PICK = _op("pick", "DEST = row BASE_ROW + min(INDEX, COUNT - 1)")
 PUT = _op("put", "row BASE_ROW + min(INDEX, COUNT - 1) = DEST in the lanes of MASK")
+PUT_ALL = _op("put_all", "COUNT rows, from BASE_ROW on = DEST in the lanes of MASK")
 MASK = _op("mask", "DEST = A and B, both masks, in all lanes of the row")
 
 # memory: the address is ADDRESS + first lane of SHARED + CONSTANT, in units of the access

@@ -1,6 +1,8 @@
 """Loops that run long: those whose state repeats are proven to be endless, others are stopped at a limit, and kernels
 that end are not affected."""
 
+from time import thread_time
+
 import numpy as np
 import pytest
 
@@ -41,7 +43,7 @@ def impatient(monkeypatch):
 
 @pytest.fixture
 def short_limits(impatient, monkeypatch):
-    monkeypatch.setattr("bankshot.sim.run.simulate.WORK", 1 << 22)
+    monkeypatch.setattr("bankshot.sim.run.simulate.WORK", 1 << 24)
     monkeypatch.setattr(long_loops, "_WATCHED_SECONDS", 0)
 
 
@@ -165,3 +167,56 @@ def test_the_workgroup_is_named(short_limits):
     (finding,) = found.findings
     assert finding.workgroup == (8, 0, 0)  # eight workgroups run side by side
     assert found.finished == 8
+
+
+# Statements of a loop that ends only when a random number is 0: all kinds of work, cheap and expensive.
+BODIES = {
+    "nothing else": "",
+    "many statements": " ".join(f"s = s * {2 * k + 3}u + (s >> {k % 31 + 1}u);" for k in range(200)),
+    "loads from anywhere": "n ^= x[s % arrayLength(&x)];",
+    "several loads": "n ^= x[s % arrayLength(&x)] ^ x[(s * 3u) % arrayLength(&x)] ^ x[(s * 5u) % arrayLength(&x)];",
+    "stores to anywhere": "y[s % arrayLength(&y)] = n;",
+    "loads of one invocation": "if at == 0u { n ^= x[s % arrayLength(&x)]; }",
+    "workgroup memory": "t[s % 64u] = s; n += t[(s >> 9u) % 64u];",
+    "atomic operations": "atomicAdd(&total, s & 3u);",
+    "an array of the invocation": "held[s % 64u] += s; n += held[(s >> 7u) % 64u];",
+    "a large array, zeroed": "var zeroed: array<u32, 4096>; zeroed[s % 4096u] = s; n += zeroed[n % 4096u];",
+    "a large array, copied": "var copied = large; large[s % 4096u] = copied[n % 4096u] + 1u;",
+    "branches": "if (s & 1u) == 1u { n += 1u; } else { n *= 3u; } if (s & 2u) == 2u { n -= 1u; }",
+    "a loop inside": "for (var k = 0u; k < (s & 15u); k++) { n ^= k; }",
+    "division": "n = s / (n % 7u + 1u) + s % 1000003u;",
+    "transcendental functions": "f = sin(f) + exp(cos(f)) + pow(abs(f) + 1.5, 1.3);",
+    "matrices": "f = determinant(mat4x4f(vec4f(f), vec4f(1, 2, 3, 4), vec4f(2, f, 3, 1), vec4f(f32(s), 1, f, 2)));",
+}
+
+
+ANY_BODY = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var<storage, read> x: array<u32>;
+var<workgroup> t: array<u32, 64>;
+var<workgroup> total: atomic<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) at: u32) {
+    var f = f32(at); var n = x[at]; var s = at + 1u; var held: array<u32, 64>; var large: array<u32, 4096>;
+    loop { s = s * 1664525u + 1013904223u; if s == 0u && f == 1e9 { break; } STATEMENTS }
+    y[at] = n + u32(f) + held[at] + large[n % 4096u] + t[at] + atomicLoad(&total);
+}
+"""
+
+
+def test_any_body_is_given_up_within_four_times_as_long_as_a_simple_one(monkeypatch):
+    """The times of this thread for a part of the limit, which a simple body reaches in about a second."""
+    monkeypatch.setattr("bankshot.sim.run.simulate.WORK", long_loops.WORK >> 4)
+    many = np.arange(1 << 24, dtype=np.uint32)  # 64 MiB, more than caches hold
+
+    def seconds(statements):
+        bindings = {"x": many, "y": many.copy()}
+        start = thread_time()
+        done = bankshot.simulate(ANY_BODY.replace("STATEMENTS", statements), grid=1, bindings=bindings, probes="none")
+        taken = thread_time() - start
+        assert [finding.code for finding in done.findings] == ["endless-loop"]
+        return taken
+
+    simple = max(seconds(""), seconds("n += 1u;"))
+    times = {name: seconds(body) / simple for name, body in BODIES.items()}
+    assert max(times.values()) < 4, times

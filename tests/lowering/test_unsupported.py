@@ -33,8 +33,6 @@ def test_an_external_texture_is_refused_by_name() -> None:
 @pytest.mark.parametrize(
     ("declarations", "statement"),
     [
-        ("", f"var a: {HUGE}; a[1] = 2;"),
-        (f"var<private> a: {HUGE};", "a[1] = 2;"),
         (BUFFER, "x.a[0] = 1; let a = x;"),
         (f"{BUFFER} fn f() -> {HUGE} {{ if x.a[0] == 1 {{ return x.a; }} return x.a; }}", "_ = f();"),
     ],
@@ -43,6 +41,15 @@ def test_a_value_too_large_to_hold_is_refused(declarations: str, statement: str)
     code, message = refusal(declarations, statement)
     assert code == "unsupported"
     assert "100,000,000 components" in message
+
+
+@pytest.mark.parametrize(
+    ("declarations", "statement"), [("", f"var a: {HUGE}; a[1] = 2;"), (f"var<private> a: {HUGE};", "a[1] = 2;")]
+)
+def test_a_variable_too_large_to_hold_is_refused(declarations: str, statement: str) -> None:
+    code, message = refusal(declarations, statement)
+    assert code == "unsupported"
+    assert message.startswith("variable 'a' takes 400,000,000 bytes of each invocation")
 
 
 def test_calls_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

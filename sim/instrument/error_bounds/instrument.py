@@ -165,6 +165,7 @@ class _Instrumenter:
         if block not in self._blocks:
             first, kinds = block.slots[0], ["f32"] * len(block.slots)
             self._blocks[block] = self._builder.block(kinds, f"{first.name} (bound)", first.region)
+            self._blocks[block].slots[0].rows = first.rows
             self._blocks[block].indexed = block.indexed
         return self._blocks[block]
 
@@ -177,7 +178,16 @@ class _Instrumenter:
         builder, wild, shadow = self._builder, self._wild(index), self._block(block)
         builder.append(ir.Put(shadow, index, (self._bound(value) + self._gone()).value))
         for slot in shadow.slots if not wild.is_zero else ():
-            builder.append(ir.Set(slot, (Real(builder, builder.read(slot)) + wild).value))
+            self._widen(slot, wild)
+
+    def _widen(self, shadow: Slot, doubt: Real) -> None:
+        """Add a doubt, which is 0 or infinity, to a bound: for a table, to that of each element."""
+        builder = self._builder
+        if shadow.rows > 1:
+            unknown = ir.Set(shadow, self._number(INF).value)
+            builder.only_where((~doubt.is_sure).value, lambda: builder.append(unknown))
+        else:
+            builder.append(ir.Set(shadow, (Real(builder, builder.read(shadow)) + doubt).value))
 
     def _pick(self, block: Block, index: Value) -> Real:
         if not self._found.slots.intersection(block.slots):  # only the index may differ
@@ -343,8 +353,7 @@ class _Instrumenter:
         """End an extent: lanes that went astray may have made any of its writes."""
         builder = self._builder
         for slot in _written(extent, self._found.slots):
-            shadow = self._slot(slot)
-            builder.append(ir.Set(shadow, (Real(builder, builder.read(shadow)) + astray).value))
+            self._widen(self._slot(slot), astray)
         stores = [i for i in items(extent) if isinstance(i, ir.Store | ir.Atomic) and self._is_program(i)]
         builder.only_where((~astray.is_sure).value, lambda: self._forget_memory(stores))
 

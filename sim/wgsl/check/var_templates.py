@@ -1,6 +1,6 @@
 """The template list of a `var`: its address space and access mode.
 
-Spec: WGSL, "Variable and Value Declarations". Each error has the declaration as it is written as its hint.
+Spec: WGSL, "Variable and Value Declarations". The hint of each error is the declaration, written correctly.
 """
 
 from __future__ import annotations
