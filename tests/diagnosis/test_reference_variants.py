@@ -143,6 +143,12 @@ def test_terms_of_a_sum_that_are_left_out(words):
     assert found == (words and f"the 4 elements that differ are what reference r.py:f gives {words}")
 
 
+def test_zeros_leave_nothing_in():
+    """That is a factor of 0, which says more."""
+    square = A.reshape(-1)[:16].reshape(2, 8)
+    assert left_out(mismatch(np.zeros(2), lambda arrays: arrays["a"].sum(1), a=square)) is None
+
+
 def test_rows_that_are_left_out():
     m = mismatch(A[:2].sum(0), lambda arrays: arrays["a"].sum(0), a=A)
     assert left_out(m).endswith(" gives without the last 2 elements along axis 0 of a")
@@ -183,3 +189,10 @@ def test_a_member_that_only_the_reference_reads():
 
     found = unread(mismatch(lambda arrays: arrays["p"]["gain"], reference, p=pairs))
     assert found == "the 4 elements that differ stay as they are when p.bias changes"
+
+
+def test_structs_read_at_another_place():
+    pairs = np.zeros(4, [("gain", np.float32), ("bias", np.float32)])
+    pairs["gain"], pairs["bias"] = [1, 2, 3, 4], [50, 70, 90, 20]
+    m = mismatch([72, 93, 24, 24], lambda arrays: arrays["p"]["gain"] + arrays["p"]["bias"], p=pairs)
+    assert one_off(m).endswith(" gives with p read 1 element further")
