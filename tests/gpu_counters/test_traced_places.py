@@ -129,6 +129,11 @@ def test_addresses_are_bytes_from_the_start_of_the_variable(body, tmp_path):
     assert all(r.addresses[2:].tolist() == [-1] * 30 for r in memory)
 
 
+def test_a_uniform_load_passes_two_barriers(tmp_path):
+    found = trace(case_of(tmp_path, "w[i] = 1.0; let x = workgroupUniformLoad(&u); w[i] = f32(x);"))
+    assert [(r.subgroup, r.epoch) for r in found.of("w", "store")] == [(0, 0), (1, 0), (0, 2), (1, 2)]
+
+
 # ---- what cannot be recorded ---------------------------------------------------------------------------
 
 
