@@ -31,7 +31,7 @@ class WatchedAccesses:
         if len(watched) > SLOTS or (watched and prod(program.workgroup_size) > LANES):
             raise fail("unsupported", "this program is too large to be watched for races", None)
         self.grains = {kind: _grain(program.accesses, kind == "workgroup") for kind in ORDERS}
-        self.storage = {access.variable.name for access in watched if access.space != "workgroup"}  # no other is watched
+        self.storage = {access.variable.name for access in watched if access.space != "workgroup"}
         self.variables = {name: number for number, name in enumerate(sorted({a.variable.name for a in watched}))}
         self.own = program.workgroups_per_batch * program.shared_bytes // self.grains["workgroup"]
         self.workgroups_per_batch = program.workgroups_per_batch
