@@ -4,7 +4,7 @@ from io import StringIO
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from rich.console import Console
@@ -40,6 +40,7 @@ def test_ulp_of_special_values():
     assert ulp_distance(a, b).tolist() == [0, 0, np.iinfo(np.int64).max, 1, 2, 1]
 
 
+@settings(deadline=None)
 @given(hnp.arrays(np.uint16, 9), hnp.arrays(np.uint16, 9))
 def test_ulp_counts_the_values_between(a, b):
     """Of f16, all of which can be listed."""
